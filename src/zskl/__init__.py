@@ -1,0 +1,24 @@
+"""Zero-shot kernel learning: recognise classes nobody has trained on, from a description of them."""
+
+from zskl import datasets, kernels, metrics, protocols
+from zskl.datasets import Dataset
+from zskl.estimator import ZeroShotClassifier
+from zskl.methods import load
+from zskl.model import ZeroShotKernelClassifier
+from zskl.protocols import Result
+from zskl.solver import DivergenceError
+from zskl.version import __version__
+
+__all__ = [
+    "Dataset",
+    "DivergenceError",
+    "Result",
+    "ZeroShotClassifier",
+    "ZeroShotKernelClassifier",
+    "__version__",
+    "datasets",
+    "kernels",
+    "load",
+    "metrics",
+    "protocols",
+]

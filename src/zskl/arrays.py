@@ -1,0 +1,90 @@
+"""The only place that knows array libraries: which one, on which device, at which precision, from which seed."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, TypeAlias
+
+import array_api_compat
+import numpy as np
+
+Array: TypeAlias = Any  # a NumPy array or a PyTorch tensor
+
+
+def is_torch(array: object) -> bool:
+    """Whether `array` is a PyTorch tensor (without importing PyTorch)."""
+    return "torch" in sys.modules and array_api_compat.is_torch_array(array)
+
+
+def namespace(*arrays: Array) -> Any:
+    """The array-API namespace (NumPy or PyTorch) that the arrays share."""
+    return array_api_compat.array_namespace(*arrays)
+
+
+def to_numpy(array: Array) -> np.ndarray[Any, Any]:
+    """The same values as a NumPy array on the host; NumPy input is not copied."""
+    if is_torch(array):
+        array = array.detach().cpu().numpy()
+    return np.asarray(array)
+
+
+def like(array: Array, reference: Array, dtype: str | None = None) -> Array:
+    """`array` in the library and on the device of `reference`, at `dtype` (default: the reference's)."""
+    xp = namespace(reference)
+    wanted = reference.dtype if dtype is None else getattr(xp, dtype)
+    if is_torch(reference):
+        if not is_torch(array):
+            array = xp.asarray(np.require(array, requirements="W"))
+        return array.to(device=reference.device, dtype=wanted)
+    return to_numpy(array).astype(wanted, copy=False)
+
+
+def on_device(array: Array, device: str | None) -> Array:
+    """`array` where the computation is to run: where it lies (None), or on the named device.
+
+    "cpu" leaves a NumPy array alone; any other device needs PyTorch.
+    """
+    if device is None:
+        return array
+    device = str(device)
+    if device == "cpu" and not is_torch(array):
+        return array
+    torch = _torch_with(device)
+    tensor = array if is_torch(array) else torch.from_numpy(np.require(array, requirements="W"))
+    return tensor.to(device)
+
+
+def check_device(device: str | None) -> None:
+    """Refuse a device that is not here, in one sentence; costs nothing for None and "cpu"."""
+    if device is not None and str(device) != "cpu":
+        _torch_with(str(device))
+
+
+def _torch_with(device: str) -> Any:
+    try:
+        import torch
+    except ImportError as error:
+        raise ValueError(
+            f"device={device!r} needs PyTorch, which is not installed: pip install 'zskl[torch]', or use device='cpu'"
+        ) from error
+    try:
+        kind = torch.device(device).type
+    except RuntimeError as error:
+        raise ValueError(f"device={device!r} is not a device PyTorch knows: use 'cpu', 'cuda' or 'cuda:0'") from error
+    if kind == "cuda":
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        index = torch.device(device).index or 0
+        if index >= count:
+            raise ValueError(
+                f"device={device!r} was asked for, but PyTorch {torch.__version__} sees {count} CUDA GPU(s) here: "
+                "use device='cpu', or install a CUDA build of PyTorch on a machine with a GPU"
+            )
+    return torch
+
+
+def generator(seed: int, *stream: int) -> np.random.Generator:
+    """An independent generator for each (seed, stream...): the one place where a seed becomes randomness.
+
+    Always NumPy's, so that every array library and device sees the same numbers.
+    """
+    return np.random.default_rng([seed, *stream])

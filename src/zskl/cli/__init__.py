@@ -1,0 +1,6 @@
+"""The command line: arguments → one call. No logic."""
+
+from zskl.cli import catalogue, run
+from zskl.cli.app import app, main
+
+__all__ = ["app", "catalogue", "main", "run"]

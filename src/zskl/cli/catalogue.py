@@ -1,0 +1,33 @@
+"""`zskl methods` and `zskl datasets`."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.table import Table
+
+from zskl import datasets, methods
+from zskl.cli.app import app, console
+
+
+@app.command("methods")
+def list_methods() -> None:
+    """The methods by name, and what each sets other than the defaults.
+
+    Example: [b]zskl methods[/b]
+    """
+    table = Table("method", "what it is", "sets", box=box.SIMPLE)
+    for name, entry in methods.METHODS.items():
+        table.add_row(name, entry.description, ", ".join(f"{key}={value}" for key, value in entry.overrides.items()))
+    console.print(table)
+
+
+@app.command("datasets")
+def list_datasets() -> None:
+    """The datasets by name.
+
+    Example: [b]zskl datasets[/b]
+    """
+    table = Table("dataset", "what it is", box=box.SIMPLE)
+    for name, description in datasets.names():
+        table.add_row(name, description)
+    console.print(table)

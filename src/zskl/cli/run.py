@@ -1,0 +1,122 @@
+"""`zskl run`: train and evaluate."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.progress import Progress
+from rich.table import Table
+
+from zskl import arrays, datasets, experiment, methods, records
+from zskl.cli.app import app, console, progress_display, say
+
+FIGURES = ("zero-shot", "unseen", "seen", "H", "area")
+
+
+@app.command()
+def run(
+    dataset: Annotated[list[str], typer.Argument(help="Names of datasets; see [b]zskl datasets[/b].")],
+    method: Annotated[
+        list[str] | None, typer.Option(help="A method, repeatable; see [b]zskl methods[/b]. Default: gaussian-ort.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method, repeatable.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds: 0, 1, ...")] = 1,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
+    json_: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write a record per seed, a JSON line each.")
+    ] = None,
+) -> None:
+    """Train and evaluate methods on datasets, by the zero-shot and the generalised protocol.
+
+    Example: [b]zskl run digits --method gaussian-ort --method gaussian --set sigma=0.8 --seeds 3[/b]
+    """
+    arrays.check_device(device)
+    settings = dict(setting(text) for text in set_ or [])
+    names = [name.lower() for name in method or ["gaussian-ort"]]
+    for name in names:
+        methods.make(name, settings)  # a bad name or setting is refused before any work
+    units = [
+        (data, experiment.Unit(name, seed, settings, device))
+        for data in [datasets.load(name) for name in dataset]
+        for name in names
+        for seed in range(seeds)
+    ]
+    results = []
+    with progress_display() as progress:
+        overall = progress.add_task("all", total=len(units))
+        for data, unit in units:
+            results.append(_run_one(progress, data, unit))
+            progress.advance(overall)
+    for name in dict.fromkeys(record["dataset"] for record in results):
+        _show(name, [record for record in results if record["dataset"] == name])
+    if json_ is not None:
+        records.write(json_, results)
+        say(f"{len(results)} record(s) written to {json_}")
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """ "sigma=0.8" → ("sigma", 0.8); values are numbers, true, false, none or text."""
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not name:
+        raise ValueError(f"--set {text!r}: expected NAME=VALUE, for example --set sigma=0.8")
+    if name in ("random_state", "device"):
+        raise ValueError(f"--set {text!r}: use --{'seeds' if name == 'random_state' else 'device'} for that")
+    constants = {"true": True, "false": False, "none": None}
+    if value.lower() in constants:
+        return name, constants[value.lower()]
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def _run_one(progress: Progress, data: datasets.Dataset, unit: experiment.Unit) -> dict[str, Any]:
+    task = progress.add_task(f"{data.name} {unit.method} seed {unit.seed}", total=None)
+    record = experiment.run(unit, data, _reporter(progress, task))
+    progress.remove_task(task)
+    return record
+
+
+def _reporter(progress: Progress, task: Any) -> Callable[[Any], None]:
+    def report(state: Any) -> None:
+        if state.step % max(1, state.steps // 100) == 0:
+            progress.update(task, total=state.steps, completed=state.step)
+
+    return report
+
+
+def _show(dataset: str, results: list[dict[str, Any]]) -> None:
+    """One row per method: per cent, mean over seeds, and ± the deviation where there are several."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for record in results:
+        groups.setdefault(record["method"], []).append(record)
+    table = Table(box=box.SIMPLE, collapse_padding=True, pad_edge=False)
+    table.add_column("method", no_wrap=True)
+    for name in (*FIGURES, "fit s"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for method, group in groups.items():
+        figures = [[100 * record["zsl"]["accuracy"] for record in group]]
+        figures += [[100 * record["gzsl"][key] for record in group] for key in ("unseen", "seen", "harmonic", "ausuc")]
+        seconds = statistics.mean(record["seconds"]["fit"] for record in group)
+        table.add_row(method, *map(_figure, figures), f"{seconds:.2f}")
+    seeds = len(results) // len(groups)
+    say(f"\n{dataset}: mean per-class top-1 accuracy in per cent, {seeds} seed(s)")
+    console.print(table)
+    left_out = sorted(
+        {str(name) for record in results[:1] for key in ("zsl", "gzsl") for name in record[key]["left_out"]}
+    )
+    if left_out:
+        say(f"left out of the means, having no test rows: {', '.join(left_out)}")
+
+
+def _figure(values: list[float]) -> str:
+    spread = f"±{statistics.stdev(values):.1f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.1f}{spread}"

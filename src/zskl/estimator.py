@@ -1,0 +1,300 @@
+"""The contract of every zero-shot classifier: input checks, scaling, candidates, prediction, saving.
+
+A method subclasses `ZeroShotClassifier` and writes `_scores` on scaled arrays plus a `fit` that calls `_prepare`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from zskl import inputs, persistence, preprocessing, signatures
+from zskl.arrays import Array, check_device, like, namespace, on_device, to_numpy
+from zskl.parameters import one_of
+from zskl.preprocessing import Scaling
+from zskl.signatures import SignatureTable, label_kind, listed
+
+Labels: TypeAlias = Sequence[Any] | np.ndarray[Any, Any]
+SIGNATURE_MEANS = ("seen", "all")
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a method trains on, scaled, float32, where it is to be computed."""
+
+    X: Array  # (n, d)
+    codes: Array  # (n,) index of each row's class in `classes_`
+    Y: Array  # (rows, p) signatures of the seen classes, class by class
+    rows: np.ndarray[Any, Any]  # (C, m) rows of Y for each class, padded with its first
+    counts: np.ndarray[Any, Any]  # (C,) how many of them are its own
+    sizes: np.ndarray[Any, Any]  # (C,) training rows of each class
+
+
+class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Ranks candidate classes, trained on or not, by the compatibility of their signatures with a sample."""
+
+    kind: ClassVar[str]  # what a model file calls this estimator
+    feature_scaling: str
+    signature_scaling: str
+    signature_mean: str
+    device: str | None
+
+    # What a method provides ------------------------------------------------------------------------------------------
+
+    def _scores(self, X: Array, Y: Array) -> Array:
+        """Scores (n, rows) of scaled samples X (n, d) for scaled signatures Y (rows, p); larger is better."""
+        raise AttributeError(f"{type(self).__name__} defines no scores")
+
+    def _learned(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The fitted arrays of the method, by attribute name, for the model file."""
+        raise AttributeError(f"{type(self).__name__} defines nothing to save")
+
+    # Fitting ---------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """A fit that fails leaves the estimator as it was."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _prepare(self, X: Array, y: Any, table: Any) -> Training:
+        """Check the input, set what every fitted estimator has, and return the scaled training set."""
+        one_of("signature_mean", self.signature_mean, SIGNATURE_MEANS)
+        check_device(self.device)
+        for name in ("feature_scaling", "signature_scaling"):
+            preprocessing.parse(getattr(self, name), name)
+        X, y = inputs.check_training(self, X, y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y holds 1 class only ({listed(self.classes_)}): training needs rows of at least 2 classes"
+            )
+        self._describe(table)
+        seen = self.signature_table_.select(self.classes_)
+        mean_over = seen.matrix if self.signature_mean == "seen" else self.signature_table_.matrix
+        self.signature_scaling_ = preprocessing.fit(self.signature_scaling, mean_over, "signature_scaling")
+        X = on_device(X, self.device)
+        self.feature_scaling_ = preprocessing.fit(self.feature_scaling, X, "feature_scaling")
+        self.calibration_ = 0.0
+        scaled = self.feature_scaling_.apply(X)
+        scaled = like(scaled, scaled, "float32")
+        return Training(
+            X=scaled,
+            codes=like(codes, scaled, "int64"),
+            Y=like(self.signature_scaling_.apply(seen.matrix), scaled),
+            rows=seen.padded_rows(),
+            counts=np.array([len(group) for group in signatures.rows_of(seen.labels).values()]),
+            sizes=np.bincount(codes, minlength=len(self.classes_)),
+        )
+
+    def _describe(self, given: Any) -> None:
+        """Set `signature_table_`, `candidates_` and `attribute_names_` from what `fit` was handed."""
+        table = signatures.one_hot(self.classes_) if given is None else signatures.read(given, self.classes_)
+        known = set(table.labels.tolist())
+        missing = [label for label in self.classes_.tolist() if label not in known]
+        if missing:
+            mine, theirs = label_kind(self.classes_, "y"), label_kind(table.labels, "signatures")
+            types = f" (labels in y are {mine}s, in signatures {theirs}s)" if mine != theirs else ""
+            raise ValueError(
+                f"no signature for class {listed(missing)}{types}: every label in y needs a row in signatures; "
+                f"those there are {listed(table.classes)}"
+            )
+        seen = set(self.classes_.tolist())
+        further = [label for label in table.classes.tolist() if label not in seen]
+        self.candidates_ = _append(self.classes_, further)
+        self.signature_table_ = table.select(self.candidates_)
+        self.attribute_names_ = table.names
+
+    # Prediction ------------------------------------------------------------------------------------------------------
+
+    def compatibility(self, X: Array, signatures: Any = None, candidates: Labels | None = None) -> Array:
+        """Raw scores (n, c) of the candidate classes, larger is better, in the library and on the device of X.
+
+        Candidates are the classes of `signatures` (default: `candidates_`), or those of them named in `candidates`. A
+        class with several signatures scores the best of them. An array of signatures needs `candidates`, a name a row.
+        """
+        return self._rank(X, signatures, candidates)[0]
+
+    def predict(
+        self,
+        X: Array,
+        signatures: Any = None,
+        candidates: Labels | None = None,
+        calibrated: bool = True,
+    ) -> np.ndarray[Any, Any]:
+        """The best candidate class of each row (n,). `calibrated` takes `calibration_` off the seen classes where
+        candidates mix seen and unseen ones."""
+        scores, labels = self._calibrated(X, signatures, candidates, calibrated)
+        best: np.ndarray[Any, Any] = labels[to_numpy(namespace(scores).argmax(scores, axis=1))]
+        return best
+
+    def top_k(
+        self,
+        X: Array,
+        k: int = 5,
+        signatures: Any = None,
+        candidates: Labels | None = None,
+        calibrated: bool = True,
+        return_scores: bool = False,
+    ) -> Any:
+        """The k best candidate classes of each row (n, k), best first; with `return_scores` a pair (labels, scores)."""
+        scores, labels = self._calibrated(X, signatures, candidates, calibrated)
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= len(labels):
+            raise ValueError(f"k={k!r}: expected an integer from 1 to {len(labels)}, the number of candidates")
+        values = to_numpy(scores)
+        order = np.argsort(-values, axis=1, kind="stable")[:, :k]
+        return (labels[order], np.take_along_axis(values, order, axis=1)) if return_scores else labels[order]
+
+    def decision_function(self, X: Array) -> Array:
+        """Raw scores over `classes_`, in scikit-learn's shape: (n, C), or (n,) for two classes."""
+        scores = self.compatibility(X, candidates=self._fitted_classes())
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def _fitted_classes(self) -> np.ndarray[Any, Any]:
+        check_is_fitted(self)
+        return self.classes_
+
+    def _calibrated(self, X: Array, table: Any, candidates: Any, calibrated: bool) -> tuple[Array, Any]:
+        scores, labels = self._rank(X, table, candidates)
+        known = set(self.classes_.tolist())
+        seen = np.array([label in known for label in labels.tolist()])
+        if calibrated and self.calibration_ and seen.any() and not seen.all():
+            scores = scores - like(self.calibration_ * seen, scores)
+        return scores, labels
+
+    def _rank(self, X: Array, given: Any, candidates: Any) -> tuple[Array, np.ndarray[Any, Any]]:
+        X = inputs.check_features(self, X)
+        table = self._candidates(given, candidates)
+        scaled = self.feature_scaling_.apply(on_device(X, self.device))
+        Y = like(self.signature_scaling_.apply(table.matrix), scaled)
+        scores = best_of_rows(self._scores(scaled, Y), table.padded_rows())
+        return like(scores, X), table.classes
+
+    def _candidates(self, given: Any, candidates: Any) -> SignatureTable:
+        """The table of the candidate classes, its rows class by class."""
+        if candidates is not None:
+            candidates = signatures.as_labels(candidates, "candidates")
+            if len(candidates) == 0:
+                raise ValueError("candidates is empty: name at least one class")
+        if given is None:
+            table, source = self.signature_table_, "the fitted table"
+        else:
+            table = signatures.read(given, candidates, self.attribute_names_)
+            source = "signatures"
+            self._check_new(table)
+        wanted = table.classes if candidates is None else signatures.unique_in_order(candidates)
+        known = set(table.labels.tolist())
+        unknown = [label for label in wanted.tolist() if label not in known]
+        if unknown:
+            raise ValueError(f"candidate {listed(unknown)} is not in {source}, which has {listed(table.classes)}")
+        return table.select(wanted)
+
+    def _check_new(self, table: SignatureTable) -> None:
+        p = self.signature_table_.matrix.shape[1]
+        if table.matrix.shape[1] != p:
+            raise ValueError(
+                f"signatures has {table.matrix.shape[1]} attributes, the model was fitted with {p}: describe classes "
+                "by the same attributes"
+            )
+        mine, theirs = label_kind(self.classes_, "y"), label_kind(table.labels, "signatures")
+        texts = {str(label) for label in self.candidates_.tolist()}
+        alike = [label for label in table.classes.tolist() if str(label) in texts]
+        if {mine, theirs} == {"integer", "string"} and alike:
+            raise ValueError(
+                f"signatures names classes by {theirs}s such as {listed(alike)}, the model knows them as {mine}s: "
+                "use the type of fit, or seen classes would count as new ones"
+            )
+
+    # Model files -----------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file (safetensors with a JSON header), whole or not at all."""
+        check_is_fitted(self)
+        arrays = {f"learned.{name}": array for name, array in self._learned().items()}
+        arrays["signatures"] = self.signature_table_.matrix
+        for name in ("feature_scaling_", "signature_scaling_"):
+            if (mean := getattr(self, name).mean) is not None:
+                arrays[name] = mean
+        header = {
+            "estimator": self.kind,
+            "parameters": {name: self._stored(name, value) for name, value in self.get_params(deep=False).items()},
+            "classes": _labels_to_json(self.classes_),
+            "candidates": _labels_to_json(self.candidates_),
+            "signature_labels": _labels_to_json(self.signature_table_.labels),
+            "attribute_names": self.attribute_names_,
+            "feature_names": [str(name) for name in getattr(self, "feature_names_in_", [])],
+            "n_features": int(self.n_features_in_),
+            "calibration": float(self.calibration_),
+        }
+        persistence.write(path, header, arrays)
+
+    @classmethod
+    def _restore(cls, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Self:
+        """The estimator that `save` wrote."""
+        model = cls(**{name: cls._unstored(name, value) for name, value in header["parameters"].items()})
+        model.classes_ = _labels_from_json(header["classes"])
+        model.candidates_ = _labels_from_json(header["candidates"])
+        names = header["attribute_names"]
+        model.attribute_names_ = None if names is None else tuple(names)
+        model.signature_table_ = SignatureTable(
+            _labels_from_json(header["signature_labels"]), arrays["signatures"], model.attribute_names_
+        )
+        for name in ("feature_scaling", "signature_scaling"):
+            steps = preprocessing.parse(getattr(model, name), name)
+            setattr(model, f"{name}_", Scaling(steps, arrays[f"{name}_"] if "center" in steps else None))
+        model.n_features_in_ = header["n_features"]
+        if header["feature_names"]:
+            model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+        model.calibration_ = float(header["calibration"])
+        for name, array in arrays.items():
+            if name.startswith("learned."):
+                setattr(model, name.removeprefix("learned."), array)
+        return model
+
+    def _stored(self, name: str, value: Any) -> Any:
+        """A constructor parameter as JSON; a generator as random_state is not kept."""
+        if name == "random_state" and not isinstance(value, int | np.integer):
+            return None
+        return value.item() if isinstance(value, np.generic) else value
+
+    @classmethod
+    def _unstored(cls, name: str, value: Any) -> Any:
+        return value
+
+
+def best_of_rows(scores: Array, rows: np.ndarray[Any, Any]) -> Array:
+    """(..., rows) → (..., classes): the best score among the rows of each class; `rows` as of `padded_rows`."""
+    if rows.shape[1] == 1:
+        return scores
+    xp = namespace(scores)
+    indices = [like(column, scores, "int64") for column in rows.T]
+    best = scores[..., indices[0]]
+    for index in indices[1:]:
+        best = xp.maximum(best, scores[..., index])
+    return best
+
+
+def _append(classes: np.ndarray[Any, Any], further: list[Any]) -> np.ndarray[Any, Any]:
+    if not further:
+        return classes
+    return np.concatenate([classes, np.array(further, dtype=object if isinstance(further[0], str) else None)])
+
+
+def _labels_to_json(labels: np.ndarray[Any, Any]) -> dict[str, Any]:
+    return {"dtype": "object" if labels.dtype.kind == "O" else labels.dtype.str, "values": labels.tolist()}
+
+
+def _labels_from_json(stored: dict[str, Any]) -> np.ndarray[Any, Any]:
+    return np.array(stored["values"], dtype=stored["dtype"])

@@ -1,0 +1,81 @@
+"""Features and labels as they come from a caller → checked arrays; NumPy and PyTorch alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from zskl.arrays import Array, is_torch, namespace, to_numpy
+from zskl.signatures import as_labels, label_kind, listed
+
+
+def check_training(estimator: Any, X: Array, y: Any) -> tuple[Array, np.ndarray[Any, Any]]:
+    """X (n, d) float32 or float64 and labels y (n,); sets `n_features_in_` and, where known, `feature_names_in_`."""
+    if is_torch(y):
+        y = to_numpy(y)
+    if isinstance(y, list | tuple) and not any(np.ndim(label) for label in y):
+        y = as_labels(y, "y")
+    if is_torch(X):
+        X = _check_tensor(estimator, X, reset=True)
+        y = column_or_1d(y, warn=True)
+        if len(y) != X.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} labels: they must be as many")
+    else:
+        X, y = validate_data(estimator, X, y, dtype=[np.float64, np.float32], ensure_all_finite=False)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity: every row needs a class label")
+    _check_finite(estimator, X)
+    label_kind(y, "y")
+    check_classification_targets(y)
+    return X, y
+
+
+def check_features(estimator: Any, X: Array) -> Array:
+    """Features at predict time: float32 or float64, finite, with the fitted number (and names) of columns."""
+    check_is_fitted(estimator)
+    if is_torch(X):
+        X = _check_tensor(estimator, X, reset=False)
+    else:
+        X = validate_data(estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
+    _check_finite(estimator, X)
+    return X
+
+
+def _check_tensor(estimator: Any, X: Array, reset: bool) -> Array:
+    xp = namespace(X)
+    X = X.detach()
+    if X.ndim != 2 or 0 in X.shape:
+        raise ValueError(f"X has shape {tuple(X.shape)}: expected 2-D (samples, features), neither of them 0")
+    if X.dtype not in (xp.float32, xp.float64):
+        X = xp.astype(X, xp.float32)
+    if reset:
+        estimator.n_features_in_ = X.shape[1]
+        estimator.__dict__.pop("feature_names_in_", None)
+    elif X.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
+        )
+    return X
+
+
+def _check_finite(estimator: Any, X: Array) -> None:
+    xp = namespace(X)
+    with np.errstate(all="ignore"):
+        if bool(xp.all(xp.isfinite(xp.sum(X, axis=0)))):  # no temporary: the sum of a column with NaN is not finite
+            return
+    bad = ~to_numpy(xp.isfinite(X))
+    if not bad.any():  # finite values whose sum overflowed
+        return
+    columns = np.flatnonzero(bad.any(axis=0))
+    row = int(np.flatnonzero(bad[:, columns[0]])[0])
+    names = getattr(estimator, "feature_names_in_", None)
+    value = "NaN" if np.isnan(float(X[row, columns[0]])) else "infinity (inf)"
+    where = listed(columns if names is None else names[columns])
+    raise ValueError(
+        f"Input X contains {value} in column {where}, first at row {row} ({int(bad.sum())} such value(s) in all): "
+        "fill in or drop them"
+    )

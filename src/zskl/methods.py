@@ -1,0 +1,74 @@
+"""Methods by name, as the command line and records call them; and model files → estimators, from a closed list."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from zskl import persistence
+from zskl.estimator import ZeroShotClassifier
+from zskl.model import ZeroShotKernelClassifier
+from zskl.parameters import did_you_mean
+
+
+@dataclass(frozen=True)
+class Method:
+    """A named configuration: the estimator, what it sets other than the defaults, and a sentence."""
+
+    estimator: type[ZeroShotClassifier]
+    description: str
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _kernel(description: str, **overrides: Any) -> Method:
+    return Method(ZeroShotKernelClassifier, description, overrides)
+
+
+METHODS: Mapping[str, Method] = {
+    "gaussian-ort": _kernel("Gaussian kernel with incoherence", kernel="gaussian"),
+    "gaussian": _kernel("Gaussian kernel, no incoherence", kernel="gaussian", incoherence=False),
+    "cauchy-ort": _kernel("Cauchy kernel with incoherence", kernel="cauchy"),
+    "cauchy": _kernel("Cauchy kernel, no incoherence", kernel="cauchy", incoherence=False),
+    "polynomial-2": _kernel("Polynomial kernel, degree 2", kernel="polynomial", degree=2, loss="linear"),
+    "polynomial-4": _kernel("Polynomial kernel, degree 4", kernel="polynomial", degree=4, loss="linear"),
+    "polynomial-6": _kernel("Polynomial kernel, degree 6", kernel="polynomial", degree=6, loss="linear"),
+    "gaussian-softmax": _kernel("Gaussian kernel, incoherence, softmax loss (ours)", kernel="gaussian", loss="softmax"),
+    "cauchy-softmax": _kernel("Cauchy kernel, incoherence, softmax loss (ours)", kernel="cauchy", loss="softmax"),
+}
+ESTIMATORS: Mapping[str, type[ZeroShotClassifier]] = {ZeroShotKernelClassifier.kind: ZeroShotKernelClassifier}
+
+
+def find(name: str) -> Method:
+    """The method of that name, in any case."""
+    key = str(name).lower()
+    if key not in METHODS:
+        raise ValueError(f"unknown method {name!r}{did_you_mean(key, METHODS)}: expected one of {', '.join(METHODS)}")
+    return METHODS[key]
+
+
+def make(name: str, settings: Mapping[str, Any] | None = None) -> ZeroShotClassifier:
+    """An unfitted estimator of the named method, with `settings` over its own."""
+    method = find(name)
+    known = method.estimator().get_params(deep=False)
+    for setting in settings or {}:
+        if setting not in known:
+            raise ValueError(
+                f"method {name!r} has no setting {setting!r}{did_you_mean(setting, known)}: expected one of "
+                f"{', '.join(known)}"
+            )
+    return method.estimator(**{**method.overrides, **(settings or {})})
+
+
+def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotClassifier:
+    """The model that `save` wrote at `path`, computing where its input lies unless a `device` is named."""
+    header, arrays = persistence.read(path)
+    kind = str(header.get("estimator"))
+    if kind not in ESTIMATORS:
+        raise ValueError(f"{path} holds an estimator {kind!r}, this zskl knows {', '.join(ESTIMATORS)}: upgrade zskl")
+    try:
+        model = ESTIMATORS[kind]._restore(header, arrays)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is damaged: its header does not describe a model ({error!r}); save it anew") from None
+    return model.set_params(device=device)  # type: ignore[no-any-return]

@@ -1,0 +1,167 @@
+"""Loss and exact gradient of the projection W for one batch (Eq. 6–11), for one W or a stack of them. No state.
+
+Shapes: W (d, p) or a stack (K, d, p); X (n, d); Y (C, p), one signature per training class; codes (n,) in 0..C−1.
+Settings are numbers, or arrays of shape (K, 1, 1) in a stack.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from zskl.arrays import Array, namespace
+from zskl.kernels import Kernel, squared_distances
+
+LOSSES = ("squared", "linear", "softmax")
+BALANCES = ("mean", "paper", "sizes")
+
+
+class Evaluation(NamedTuple):
+    """One batch: the objective (K,), its gradient (K, d, p), the mean of per-sample squared gradients if asked for."""
+
+    objective: Array
+    gradient: Array
+    squares: Array | None
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Which kernel, loss, balance and incoherence; see `docs/math.md` for each formula.
+
+    `repulsion` is λ, `temperature` the softmax loss's, `incoherence_weight` α of the Polynomial penalty.
+    """
+
+    kernel: Kernel
+    loss: str = "squared"
+    balance: str = "mean"
+    incoherence: bool = True
+    repulsion: float | Array = 1.0
+    temperature: float | Array = 0.05
+    incoherence_weight: float | Array = 1.0
+
+    def scores(self, W: Array, X: Array, Y: Array) -> Array:
+        """Eq. 12: k(D1) + k(D2), or k(D1) without incoherence, or k(s); (K, n, C), larger is better."""
+        P = X @ W
+        S = P @ Y.mT
+        if not self.kernel.radial:
+            return self.kernel.value(S)
+        scores = self.kernel.value(_signature_distances(P, S, Y))
+        if self.incoherence:
+            scores = scores + self.kernel.value(_feature_distances(X, S, W, Y))
+        return scores
+
+    def evaluate(
+        self, W: Array, X: Array, Y: Array, codes: Array, sizes: Array, per_sample: bool = False
+    ) -> Evaluation:
+        """Objective and gradient on one batch; `sizes` (C,) are the class sizes of the whole training set."""
+        step = _radial if self.kernel.radial else _polynomial
+        return step(self, W, X, Y, codes, sizes, per_sample)
+
+
+def _signature_distances(P: Array, S: Array, Y: Array) -> Array:
+    """D1[i, j] = ‖Wᵀxᵢ − yⱼ‖²."""
+    xp = namespace(P)
+    return squared_distances(xp.sum(P * P, axis=-1, keepdims=True), S, xp.sum(Y * Y, axis=-1))
+
+
+def _feature_distances(X: Array, S: Array, W: Array, Y: Array) -> Array:
+    """D2[i, j] = ‖xᵢ − W yⱼ‖²."""
+    xp = namespace(X)
+    return squared_distances(xp.sum(X * X, axis=-1, keepdims=True), S, _image_norms(W, Y))
+
+
+def _image_norms(W: Array, Y: Array) -> Array:
+    """‖W yⱼ‖² (K, 1, C): through W Yᵀ at d·p·C, or through WᵀW at d·p², whichever is cheaper."""
+    xp = namespace(W)
+    if Y.shape[0] <= Y.shape[1]:
+        Z = W @ Y.mT  # (K, d, C)
+        return xp.sum(Z * Z, axis=-2, keepdims=True)
+    return xp.sum((Y @ (W.mT @ W)) * Y, axis=-1)[..., None, :]
+
+
+def _pull(W: Array, Y: Array, b: Array) -> Array:
+    """W Yᵀ diag(b) Y (K, d, p) for b (K, 1, C), by the cheaper form."""
+    if Y.shape[0] <= Y.shape[1]:
+        return ((W @ Y.mT) * b) @ Y
+    return W @ ((Y.mT * b) @ Y)
+
+
+def _radial(o: Objective, W: Array, X: Array, Y: Array, codes: Array, sizes: Array, per_sample: bool) -> Evaluation:
+    xp = namespace(X)
+    n = X.shape[0]
+    P = X @ W  # (K, n, p)
+    S = P @ Y.mT  # (K, n, C)
+    D1 = _signature_distances(P, S, Y)
+    k1 = o.kernel.value(D1)
+    values = [k1]
+    if o.incoherence:
+        D2 = _feature_distances(X, S, W, Y)
+        values.append(o.kernel.value(D2))
+    objective, slopes = _loss(o, values, codes, sizes)
+    A = slopes[0] * o.kernel.slope(D1, k1)  # ∂(n·loss)/∂D1
+    if not o.incoherence:
+        U = xp.sum(A, axis=-1, keepdims=True) * P - A @ Y  # (K, n, p)
+        squares = (4 / n) * ((X * X).mT @ (U * U)) if per_sample else None
+        return Evaluation(objective, (2 / n) * (X.mT @ U), squares)
+    B = slopes[1] * o.kernel.slope(D2, values[1])  # ∂(n·loss)/∂D2
+    U = xp.sum(A, axis=-1, keepdims=True) * P - (A + B) @ Y
+    gradient = (2 / n) * (X.mT @ U + _pull(W, Y, xp.sum(B, axis=-2, keepdims=True)))
+    squares = None
+    if per_sample:  # row by row: all n matrices (d, p) of the batch at once would not fit for a large stack
+        squares = xp.zeros_like(gradient)
+        for i in range(n):
+            G = X[i][:, None] * U[..., i : i + 1, :] + _pull(W, Y, B[..., i : i + 1, :])
+            squares += (4 / n) * (G * G)
+    return Evaluation(objective, gradient, squares)
+
+
+def _polynomial(o: Objective, W: Array, X: Array, Y: Array, codes: Array, sizes: Array, per_sample: bool) -> Evaluation:
+    xp = namespace(X)
+    n = X.shape[0]
+    S = (X @ W) @ Y.mT
+    k = o.kernel.value(S)
+    objective, slopes = _loss(o, [k], codes, sizes)
+    U = (slopes[0] * o.kernel.slope(S, k)) @ Y  # (K, n, p)
+    M = W.mT @ W  # (K, p, p)
+    alpha = o.incoherence_weight
+    penalty = xp.sum(M * M, axis=(-2, -1), keepdims=True) - xp.sum(W * W, axis=(-2, -1), keepdims=True)
+    R = alpha * (4 * (W @ M) - 2 * W)  # gradient of α‖WᵀW‖² − α tr(WᵀW)
+    data = (1 / n) * (X.mT @ U)
+    squares = (1 / n) * ((X * X).mT @ (U * U)) + 2 * R * data + R * R if per_sample else None
+    return Evaluation(objective + (alpha * penalty)[..., 0, 0], data + R, squares)
+
+
+def _loss(o: Objective, values: list[Array], codes: Array, sizes: Array) -> tuple[Array, list[Array]]:
+    """The loss (K,) of the kernel values, and ∂(n·loss)/∂k (K, n, C) for each of them."""
+    xp = namespace(values[0])
+    n, C = values[0].shape[-2:]
+    own = codes[:, None] == xp.arange(C, device=codes.device)  # (n, C), True at the sample's class
+    if o.loss == "softmax":
+        logits = sum(values[1:], start=values[0]) / o.temperature
+        shifted = logits - xp.max(logits, axis=-1, keepdims=True)
+        e = xp.exp(shifted)
+        total = xp.sum(e, axis=-1, keepdims=True)
+        losses = xp.log(total)[..., 0] - xp.sum(xp.where(own, shifted, xp.zeros_like(shifted)), axis=-1)
+        slope = (e / total - xp.astype(own, e.dtype)) / o.temperature
+        return xp.sum(losses, axis=-1) / n, [slope for _ in values]
+    w = _weights(o, own, codes, sizes)
+    if o.loss == "linear":
+        signed = xp.where(own, -w, w)
+        return xp.sum(signed * sum(values[1:], start=values[0]), axis=(-2, -1)) / n, [signed for _ in values]
+    target = xp.astype(own, values[0].dtype)
+    errors = [k - target for k in values]
+    objective = sum(xp.sum(w * error * error, axis=(-2, -1)) for error in errors) / n
+    return objective, [2 * w * error for error in errors]
+
+
+def _weights(o: Objective, own: Array, codes: Array, sizes: Array) -> Array:
+    """w[i, j]: the weight of class j for sample i, (n, C) or (K, n, C)."""
+    xp = namespace(sizes)
+    C = own.shape[-1]
+    others = o.repulsion / (C - 1) if o.balance == "mean" else o.repulsion
+    others = xp.zeros_like(sizes) + others  # (C,) or (K, 1, C)
+    if o.balance == "mean":
+        return xp.where(own, xp.ones_like(sizes), others)
+    if o.balance == "paper":  # N/C for every class
+        return xp.where(own, xp.zeros_like(sizes) + xp.sum(sizes) / C, others)
+    return xp.where(own, sizes[codes][:, None], others)

@@ -1,0 +1,45 @@
+"""Checks of what a caller sets: each refusal gives the value found and what was expected."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+from numbers import Integral
+from typing import Any
+
+
+def positive(name: str, value: Any, zero_allowed: bool = False) -> float:
+    """`value` as a float; refused if it is not a finite number above (or, if allowed, at) zero."""
+    expected = "a finite number ≥ 0" if zero_allowed else "a finite number > 0"
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}={value!r}: expected {expected}") from None
+    if isinstance(value, bool | str) or not (0 <= number < float("inf")) or (number == 0 and not zero_allowed):
+        raise ValueError(f"{name}={value!r}: expected {expected}")
+    return number
+
+
+def count(name: str, value: Any) -> int:
+    """`value` as an integer ≥ 1."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name}={value!r}: expected an integer ≥ 1")
+    return int(value)
+
+
+def one_of(name: str, value: Any, options: Collection[str]) -> None:
+    """Refuse a `value` that is not one of `options`, naming the nearest."""
+    if value not in options:
+        raise ValueError(f"{name}={value!r}: expected one of {', '.join(options)}{did_you_mean(value, options)}")
+
+
+def flag(name: str, value: Any) -> None:
+    """Refuse anything but True and False."""
+    if value not in (True, False):
+        raise ValueError(f"{name}={value!r}: expected True or False")
+
+
+def did_you_mean(value: Any, options: Collection[str]) -> str:
+    """ " (did you mean 'x'?)", or nothing when no option is near."""
+    near = difflib.get_close_matches(str(value).lower(), list(options), n=1, cutoff=0.5)
+    return f" (did you mean {near[0]!r}?)" if near else ""

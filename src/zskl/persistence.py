@@ -1,0 +1,72 @@
+"""Model files: one safetensors file, named arrays and a JSON header. Never pickle. Knows no estimator."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+FORMAT = "zskl-model"
+VERSION = 1
+_KEY = "zskl"
+
+
+def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
+    """Write the file whole or not at all: a failure leaves what was there."""
+    header = {"format": FORMAT, "version": VERSION, **header}
+    packed = save(
+        {name: np.ascontiguousarray(array) for name, array in arrays.items()},
+        metadata={_KEY: json.dumps(header, ensure_ascii=False, allow_nan=False)},
+    )
+    write_atomically(path, packed)
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
+    """Replace the file at `path` by `content` in one step, through a temporary file beside it."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+    """Header and arrays; a file that is truncated, foreign or of a newer format is refused with a sentence."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"no model file at {path}: check the path, or save a model there first")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            text = (file.metadata() or {}).get(_KEY)
+            header = json.loads(text) if text is not None else None
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+    except (SafetensorError, ValueError) as error:
+        raise ValueError(
+            f"{path} is not a readable zskl model file ({error}): it may be truncated or of another kind; "
+            "copy it again, or save the model anew"
+        ) from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ValueError(f"{path} is a safetensors file, but not one that zskl wrote: expected a {FORMAT} header")
+    if not isinstance(header.get("version"), int) or header["version"] > VERSION:
+        raise ValueError(
+            f"{path} has model format version {header.get('version')!r}, this zskl reads up to {VERSION}: upgrade zskl"
+        )
+    return header, arrays

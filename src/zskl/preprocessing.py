@@ -1,0 +1,62 @@
+"""Centring and unit length, fitted on training rows only.
+
+A scaling is named by its steps in order, joined by dashes: "center-l2" subtracts the mean of the training rows and then
+gives each row unit length; "sqrt-center-l2" first takes sign(x)·√|x|; "l2-center-l2" first gives unit length; "none"
+does nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from zskl.arrays import Array, like, namespace
+
+STEPS = ("sqrt", "l2", "center")
+SCALINGS = ("none", "center-l2", "sqrt-center-l2", "l2-center-l2")
+
+
+def parse(scaling: str, parameter: str) -> tuple[str, ...]:
+    """The steps of a scaling's name, refused if one is unknown or centring appears twice."""
+    steps = tuple(str(scaling).split("-")) if scaling != "none" else ()
+    if not isinstance(scaling, str) or any(step not in STEPS for step in steps) or steps.count("center") > 1:
+        raise ValueError(
+            f"{parameter}={scaling!r}: expected one of {', '.join(SCALINGS)}, or other steps out of {', '.join(STEPS)} "
+            "joined by dashes with at most one 'center'"
+        )
+    return steps
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Fitted steps; `mean` (d,) in float64 where one of them is centring."""
+
+    steps: tuple[str, ...]
+    mean: np.ndarray[Any, Any] | None = None
+
+    def apply(self, rows: Array) -> Array:
+        """(n, d) → (n, d), in the precision, library and device of `rows`. A row of zeros stays zero."""
+        for step in self.steps:
+            rows = rows - like(self.mean, rows) if step == "center" else _apply(step, rows)
+        return rows
+
+
+def fit(scaling: str, rows: Array, parameter: str = "scaling") -> Scaling:
+    """The scaling of that name with the mean of `rows` (n, d), which must be training rows."""
+    steps = parse(scaling, parameter)
+    if "center" not in steps:
+        return Scaling(steps)
+    for step in steps[: steps.index("center")]:
+        rows = _apply(step, rows)
+    xp = namespace(rows)
+    return Scaling(steps, like(xp.mean(rows, axis=0, dtype=xp.float64), np.empty(0)))
+
+
+def _apply(step: str, rows: Array) -> Array:
+    xp = namespace(rows)
+    if step == "sqrt":
+        return xp.sign(rows) * xp.sqrt(xp.abs(rows))
+    length = xp.sqrt(xp.sum(rows * rows, axis=-1, keepdims=True))
+    return rows / xp.where(length > 0, length, xp.ones_like(length))

@@ -1,0 +1,151 @@
+"""The two evaluation protocols. Each picks test rows and candidate classes; the model only ranks these.
+
+zsl     rows test_unseen, candidates the unseen classes
+gzsl    rows test_seen and test_unseen, candidates all classes, a constant γ subtracted from seen ones:
+        ŷ_i = argmax_j ( compatibility[i, j] − γ · [class j is seen] )
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from zskl.datasets.dataset import Dataset
+from zskl.metrics import (
+    Curve,
+    harmonic_mean,
+    mean_per_class_accuracy,
+    per_class_accuracy,
+    seen_unseen_curve,
+)
+
+
+class Ranker(Protocol):
+    """Scores rows (n, d) against the c classes of a table: (n, c), larger is better, columns in the order in
+    which the classes first appear in the table."""
+
+    def compatibility(self, X: Any, signatures: pd.DataFrame) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a protocol found; accuracies are means over classes, fractions between 0 and 1.
+
+    accuracy belongs to zsl; unseen, seen, harmonic, ausuc (area under the seen–unseen curve), calibration
+    (the constant in use) and curve to gzsl; fields of the other protocol are None. left_out are candidates
+    without a test row: they can be answered, but have no accuracy and are no part of a mean.
+    """
+
+    protocol: str
+    accuracy: float | None = None
+    unseen: float | None = None
+    seen: float | None = None
+    harmonic: float | None = None
+    ausuc: float | None = None
+    calibration: float | None = None
+    per_class: dict[Any, float] = field(default_factory=dict)
+    left_out: tuple[Any, ...] = ()
+    curve: Curve | None = field(default=None, repr=False, compare=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Ready for JSON: the fields of this protocol without the curve, classes as strings."""
+        numbers = ("accuracy", "unseen", "seen", "harmonic", "ausuc", "calibration")
+        found = {name: getattr(self, name) for name in numbers if getattr(self, name) is not None}
+        per_class = {str(label): value for label, value in self.per_class.items()}
+        left_out = [str(label) for label in self.left_out]
+        return {"protocol": self.protocol, **found, "per_class": per_class, "left_out": left_out}
+
+
+def zsl(model: Ranker, data: Dataset) -> Result:
+    """Zero-shot: rows of unseen classes, only unseen classes as candidates."""
+    rows, candidates = _rows(data, "test_unseen"), data.unseen_classes
+    scores = _scores(model, data, rows, candidates)
+    true, predicted = data.y[rows], candidates[np.argmax(scores, axis=1)]
+    per_class, left_out = _by_class(true, predicted, candidates)
+    accuracy = mean_per_class_accuracy(true, predicted)
+    return Result("zsl", accuracy=accuracy, per_class=per_class, left_out=left_out)
+
+
+def gzsl(model: Ranker, data: Dataset, calibration: float | str | None = None) -> Result:
+    """Generalised zero-shot: rows of seen and unseen classes, all classes as candidates.
+
+    calibration: the constant γ; None is 0, "model" takes the fitted `model.calibration_`.
+    """
+    constant = _constant(model, calibration)
+    seen_rows, unseen_rows = _rows(data, "test_seen"), _rows(data, "test_unseen")
+    rows, candidates = np.concatenate([seen_rows, unseen_rows]), data.class_names
+    is_seen = np.isin(candidates, data.seen_classes)
+    scores = _scores(model, data, rows, candidates)
+    true = data.y[rows]
+    curve = seen_unseen_curve(scores, true, candidates, is_seen)
+    shifted = scores.astype(np.float64)
+    shifted[:, is_seen] -= constant
+    predicted = candidates[np.argmax(shifted, axis=1)]
+    split = len(seen_rows)
+    seen = mean_per_class_accuracy(true[:split], predicted[:split])
+    unseen = mean_per_class_accuracy(true[split:], predicted[split:])
+    per_class, left_out = _by_class(true, predicted, candidates)
+    return Result(
+        "gzsl",
+        unseen=unseen,
+        seen=seen,
+        harmonic=harmonic_mean(seen, unseen),
+        ausuc=curve.area,
+        calibration=constant,
+        per_class=per_class,
+        left_out=left_out,
+        curve=curve,
+    )
+
+
+def _rows(data: Dataset, part: str) -> NDArray[np.int64]:
+    rows = data.parts[part]
+    if not len(rows):
+        raise ValueError(f"dataset {data.name!r} has no rows in {part!r}; this protocol needs at least one")
+    return rows
+
+
+def _scores(
+    model: Ranker, data: Dataset, rows: NDArray[np.int64], candidates: NDArray[Any]
+) -> NDArray[np.floating[Any]]:
+    """Compatibility (n, c). The table keeps the order of its rows, and so the columns that of the classes."""
+    table = data.signatures.loc[data.signatures.index.isin(candidates)]
+    scores: NDArray[np.floating[Any]] = np.asarray(model.compatibility(data.X[rows], table))
+    if scores.shape != (len(rows), len(candidates)):
+        raise ValueError(
+            f"{type(model).__name__}.compatibility gave shape {scores.shape} for {len(rows)} rows and "
+            f"{len(candidates)} classes; expected one row each and one column per class"
+        )
+    if not np.all(np.isfinite(scores)):
+        raise ValueError(
+            f"{type(model).__name__}.compatibility gave {np.sum(~np.isfinite(scores))} scores that are NaN "
+            "or infinite; expected finite scores: has the training diverged?"
+        )
+    return scores
+
+
+def _constant(model: Ranker, calibration: float | str | None) -> float:
+    if isinstance(calibration, str):
+        if calibration != "model":
+            raise ValueError(f"calibration is {calibration!r}; expected None, 'model' or a number")
+        if not hasattr(model, "calibration_"):
+            raise ValueError(f"{type(model).__name__} has no calibration_; fit it first or hand the constant to gzsl")
+        calibration = model.calibration_
+    constant = 0.0 if calibration is None else float(calibration)
+    if not math.isfinite(constant):
+        raise ValueError(f"the calibration constant is {constant}; expected a finite number")
+    return constant
+
+
+def _by_class(
+    true: NDArray[Any], predicted: NDArray[Any], candidates: NDArray[Any]
+) -> tuple[dict[Any, float], tuple[Any, ...]]:
+    """Accuracy of each candidate that has rows, in the order of the candidates, and the other candidates."""
+    found, labels = per_class_accuracy(true, predicted), candidates.tolist()
+    per_class = {label: found[label] for label in labels if label in found}
+    return per_class, tuple(label for label in labels if label not in found)

@@ -1,0 +1,175 @@
+"""Mini-batch RMSprop over a stack of projections (after Eq. 9). Sees a step function, never a kernel.
+
+    V ← γV + (1 − γ) G₂,    W ← W − β_t G / (√V + ε)
+
+Epoch e visits the rows in an order drawn from (seed, e) alone and the schedule is a function of the step index alone,
+so a prefix of a run is a shorter run, and a run continued from its `State` is the longer run, bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from zskl.arrays import Array, generator, like, namespace, to_numpy
+
+SCHEDULES: Mapping[str, Callable[[int, float], float]] = {
+    "constant": lambda t, decay: 1.0,
+    "exponential": lambda t, decay: math.exp(-decay * t),
+    "inverse-time": lambda t, decay: 1 / (1 + decay * t),
+}
+SECOND_MOMENTS = ("batch", "per_sample")
+BLOW_UP = 1e6  # an objective this many times its first size (or 1, if that is larger) has left for infinity
+LOOK_EVERY = 32  # steps between two looks at the objective: a look makes the host wait for a device
+
+
+class DivergenceError(ArithmeticError):
+    """A single run whose objective left the finite range at `step`."""
+
+    def __init__(self, step: int, learning_rate: float, advice: str = "") -> None:
+        super().__init__(
+            f"training diverged at step {step}: the objective is no longer a sensible finite number; "
+            f"lower learning_rate (now {learning_rate:g}){advice}"
+        )
+        self.step = step
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a run stands: projections W and second moments V (K, d, p), steps and epochs done."""
+
+    W: Array
+    V: Array
+    steps: int = 0
+    epochs: int = 0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is handed after each step. `objective` (K,) and `projection` (K, d, p) are live: copy to keep."""
+
+    step: int
+    steps: int
+    epoch: int
+    epoch_ends: bool
+    objective: Array
+    projection: Array
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The end of a run: its state, the objective of every step (steps, K), the step each member diverged at or −1."""
+
+    state: State
+    objective: np.ndarray[Any, Any]
+    diverged: np.ndarray[Any, Any]
+
+
+class Step(Protocol):
+    """objective (K,), gradient (K, d, p), G₂ (K, d, p) or None for the squared gradient, at rows (n,) and step t."""
+
+    def __call__(self, W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]: ...
+
+
+def start(W: Array) -> State:
+    """A run that has not begun."""
+    return State(W, namespace(W).zeros_like(W))
+
+
+def batches(n_rows: int, batch_size: int, seed: int, epoch: int) -> Iterator[np.ndarray[Any, Any]]:
+    """Row indices of one epoch's batches: a seeded shuffle, the short last batch left out."""
+    order = generator(seed, 0, epoch).permutation(n_rows)
+    size = min(batch_size, n_rows)
+    for first in range(0, n_rows - size + 1, size):
+        yield order[first : first + size]
+
+
+def minimise(
+    step: Step,
+    state: State,
+    *,
+    n_rows: int,
+    batch_size: int,
+    epochs: int,
+    seed: int,
+    learning_rate: float | Array,
+    schedule: str = "constant",
+    decay: float = 0.0,
+    smoothing: float = 0.99,
+    epsilon: float = 1e-6,
+    callback: Callable[[Progress], object] | None = None,
+) -> Solution:
+    """Run `epochs` further epochs from `state`; `learning_rate` is a number or (K, 1, 1).
+
+    A member whose objective diverges is marked and the others go on; the run ends early when all have.
+    """
+    xp = namespace(state.W)
+    rate_at = SCHEDULES[schedule]
+    W, V = xp.asarray(state.W, copy=True), xp.asarray(state.V, copy=True)
+    total = epochs * (n_rows // min(batch_size, n_rows))
+    watch = _Watch(W.shape[0])
+    done = 0
+    with np.errstate(all="ignore"):  # a diverging member overflows; the watch reports it
+        for epoch in range(state.epochs, state.epochs + epochs):
+            for rows in batches(n_rows, batch_size, seed, epoch):
+                t = state.steps + done
+                objective, gradient, squares = step(W, like(rows, W, "int64"), t)
+                V *= smoothing
+                V += (1 - smoothing) * (gradient * gradient if squares is None else squares)
+                W -= (learning_rate * rate_at(t, decay)) * gradient / (xp.sqrt(V) + epsilon)
+                done += 1
+                watch.see(objective)
+                if callback is not None:
+                    ends = done % (total // epochs) == 0
+                    callback(Progress(done, total, epoch, ends, objective, W))
+                if watch.all_gone:
+                    return _finish(watch, W, V, state, done, epoch + 1)
+    return _finish(watch, W, V, state, done, state.epochs + epochs)
+
+
+def _finish(watch: _Watch, W: Array, V: Array, state: State, done: int, epochs: int) -> Solution:
+    objective, diverged = watch.close(W)
+    diverged = np.where(diverged >= 0, diverged + state.steps, -1)
+    return Solution(State(W, V, state.steps + done, epochs), objective, diverged)
+
+
+class _Watch:
+    """Keeps the objective of every step and finds the first at which each member left the sensible range."""
+
+    def __init__(self, members: int) -> None:
+        self.seen: list[np.ndarray[Any, Any]] = []  # on the host
+        self.waiting: list[Array] = []  # possibly still on a device
+        self.diverged = np.full(members, -1, dtype=np.int64)
+
+    @property
+    def all_gone(self) -> bool:
+        return bool((self.diverged >= 0).all())
+
+    def see(self, objective: Array) -> None:
+        self.waiting.append(objective)
+        if len(self.waiting) >= LOOK_EVERY:
+            self.look()
+
+    def look(self) -> None:
+        if not self.waiting:
+            return
+        xp = namespace(self.waiting[0])
+        block = to_numpy(xp.stack(self.waiting)).astype(np.float64)
+        self.waiting.clear()
+        first_step = len(self.seen)
+        self.seen.extend(block)
+        limit = BLOW_UP * np.maximum(1, np.abs(np.nan_to_num(self.seen[0], posinf=0, neginf=0)))
+        gone = ~(np.abs(block) <= limit)  # also True for NaN
+        newly = gone.any(axis=0) & (self.diverged < 0)
+        self.diverged[newly] = first_step + gone.argmax(axis=0)[newly]
+
+    def close(self, W: Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        self.look()
+        broken = ~np.isfinite(to_numpy(W)).all(axis=(1, 2)) & (self.diverged < 0)
+        self.diverged[broken] = len(self.seen) - 1
+        members = len(self.diverged)
+        return np.array(self.seen).reshape(-1, members), self.diverged

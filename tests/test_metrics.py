@@ -1,0 +1,333 @@
+"""Every metric against a slow, obvious twin, on problems solved by hand, and with faults planted."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from zskl import metrics
+
+
+def slow_per_class(y_true, y_pred):
+    rows = {}
+    for true, predicted in zip(y_true, y_pred, strict=True):
+        rows.setdefault(true, []).append(true == predicted)
+    return {label: sum(right) / len(right) for label, right in rows.items()}
+
+
+def slow_mean(y_true, y_pred):
+    accuracies = slow_per_class(y_true, y_pred).values()
+    return sum(accuracies) / len(accuracies)
+
+
+def slow_point(scores, y_true, candidates, seen, constant):
+    """Both accuracies under one constant, by the definition."""
+    predicted = [candidates[np.argmax([s - constant * f for s, f in zip(row, seen, strict=True)])] for row in scores]
+    is_seen = dict(zip(candidates, seen, strict=True))
+    sides = []
+    for side in (True, False):
+        pairs = [(t, p) for t, p in zip(y_true, predicted, strict=True) if is_seen[t] == side]
+        sides.append(slow_mean(*zip(*pairs, strict=True)))
+    return tuple(sides)
+
+
+def slow_points(scores, y_true, candidates, seen):
+    """One point per interval between neighbouring gaps of all rows, from −∞ to +∞, repeats left out."""
+    seen = np.asarray(seen)
+    gaps = np.unique([max(row[seen]) - max(row[~seen]) for row in np.asarray(scores, dtype=float)])
+    constants = [gaps[0] - 1, *(gaps[1:] + gaps[:-1]) / 2, gaps[-1] + 1]
+    points = [slow_point(scores, y_true, candidates, seen, constant) for constant in constants]
+    return [p for k, p in enumerate(points) if k == 0 or not np.allclose(p, points[k - 1], rtol=1e-12, atol=0)]
+
+
+def slow_area(points):
+    return sum((u1 - u0) * (s0 + s1) / 2 for (s0, u0), (s1, u1) in pairwise(points))
+
+
+@st.composite
+def problems(draw):
+    """Scores in eighths: sums are exact, ties are frequent. Every side has a column and a row."""
+    c = draw(st.integers(2, 5))
+    split = draw(st.integers(1, c - 1))
+    seen = np.array(draw(st.permutations([True] * split + [False] * (c - split))))
+    own = draw(st.lists(st.integers(0, c - 1), max_size=12))
+    own += [int(np.flatnonzero(seen)[0]), int(np.flatnonzero(~seen)[0])]
+    scores = draw(hnp.arrays(np.float64, (len(own), c), elements=st.integers(-8, 8).map(lambda k: k / 8)))
+    candidates = np.array([f"class {j}" for j in range(c)])
+    return scores, candidates[own], candidates, seen
+
+
+def small_problem():
+    """Two rows of a (seen) with gaps 2 and 4, two of b (unseen) with gaps 1 and 3, all right on their side."""
+    scores = np.array([[3.0, 1.0], [5.0, 1.0], [2.0, 1.0], [4.0, 1.0]])
+    return scores, np.array(["a", "a", "b", "b"]), np.array(["a", "b"]), np.array([True, False])
+
+
+# accuracy per class
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1))
+def test_accuracies_equal_the_loop(pairs):
+    true, predicted = map(list, zip(*pairs, strict=True))
+    found = metrics.per_class_accuracy(true, predicted)
+    assert found == pytest.approx(slow_per_class(true, predicted), rel=1e-12)
+    assert list(found) == sorted(found)
+    np.testing.assert_allclose(metrics.mean_per_class_accuracy(true, predicted), slow_mean(true, predicted), rtol=1e-12)
+
+
+def test_a_class_counts_once_whatever_its_size():
+    true, predicted = ["big"] * 9 + ["small"], ["big"] * 10
+    assert metrics.per_class_accuracy(true, predicted) == {"big": 1.0, "small": 0.0}
+    assert metrics.mean_per_class_accuracy(true, predicted) == 0.5
+    assert np.mean(np.array(true) == np.array(predicted)) == 0.9  # the fault this would catch: a mean over rows
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.str_, object])
+def test_labels_are_plain_python_values(dtype):
+    labels = np.array([1, 2, 2]).astype(dtype)
+    found = metrics.per_class_accuracy(labels, labels)
+    assert {type(label) for label in found} == {str if dtype is np.str_ else int}
+    assert all(type(value) is float for value in found.values())
+
+
+def test_strings_and_objects_compare():
+    assert metrics.mean_per_class_accuracy(np.array(["a", "b"], dtype=object), np.array(["a", "c"])) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("true", "predicted", "sentence"),
+    [
+        ([1, 2, 3], [1, 2], "3 labels and y_pred has 2"),
+        ([], [], "0 labels and y_pred has 0"),
+        ([[1]], [1], r"shape \(1, 1\) and y_pred \(1,\)"),
+        ([1, 2], ["1", "2"], "labels like 1 and y_pred like '1'"),
+    ],
+)
+def test_labels_that_do_not_pair_are_refused(true, predicted, sentence):
+    for function in (metrics.per_class_accuracy, metrics.mean_per_class_accuracy):
+        with pytest.raises(ValueError, match=sentence):
+            function(true, predicted)
+
+
+# harmonic mean
+
+
+@settings(deadline=None)
+@given(st.floats(1e-6, 1), st.floats(1e-6, 1))
+def test_harmonic_mean_is_the_inverse_of_the_mean_inverse(seen, unseen):
+    expected = 1 / ((1 / seen + 1 / unseen) / 2)
+    np.testing.assert_allclose(metrics.harmonic_mean(seen, unseen), expected, rtol=1e-12)
+
+
+def test_harmonic_mean_of_nothing_is_zero():
+    assert metrics.harmonic_mean(0, 0) == metrics.harmonic_mean(0, 1) == metrics.harmonic_mean(1, 0) == 0
+
+
+@pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf")])
+def test_harmonic_mean_refuses_what_is_no_accuracy(value):
+    with pytest.raises(ValueError, match=f"unseen is {value}"):
+        metrics.harmonic_mean(0.5, value)
+    with pytest.raises(ValueError, match=f"^seen is {value}"):
+        metrics.harmonic_mean(value, 0.5)
+
+
+# the seen–unseen curve
+
+
+def test_curve_solved_by_hand():
+    curve = metrics.seen_unseen_curve(*small_problem())
+    np.testing.assert_allclose(curve.seen, [1, 1, 0.5, 0.5, 0], rtol=1e-12)
+    np.testing.assert_allclose(curve.unseen, [0, 0.5, 0.5, 1, 1], rtol=1e-12)
+    np.testing.assert_allclose(curve.calibration[1:-1], [1.5, 2.5, 3.5], rtol=1e-12)
+    np.testing.assert_allclose(curve.area, 0.75, rtol=1e-12)
+    constant, harmonic = curve.best()
+    assert constant == 1.5  # 3.5 is as good: the smaller correction wins
+    np.testing.assert_allclose(harmonic, 2 / 3, rtol=1e-12)
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems())
+def test_curve_equals_brute_force(problem):
+    curve = metrics.seen_unseen_curve(*problem)
+    points = slow_points(*problem)
+    found = np.column_stack([curve.seen, curve.unseen])
+    changes = [k for k in range(len(found)) if k == 0 or not np.allclose(found[k], found[k - 1], rtol=1e-12, atol=0)]
+    np.testing.assert_allclose(found[changes], points, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(curve.area, slow_area(points), rtol=1e-12, atol=1e-15)
+    for constant, seen, unseen in zip(curve.calibration, curve.seen, curve.unseen, strict=True):
+        np.testing.assert_allclose((seen, unseen), slow_point(*problem, constant), rtol=1e-12, atol=1e-15)
+
+
+@settings(max_examples=100, deadline=None)
+@given(problems())
+def test_best_is_the_highest_and_holds_under_rounding(problem):
+    constant, harmonic = metrics.seen_unseen_curve(*problem).best()
+    expected = max(metrics.harmonic_mean(*point) for point in slow_points(*problem))
+    np.testing.assert_allclose(harmonic, expected, rtol=1e-12)
+    assert np.isfinite(constant)
+    for nudged in (constant - 1e-9, constant + 1e-9):
+        again = metrics.harmonic_mean(*slow_point(*problem, nudged))
+        np.testing.assert_allclose(again, harmonic, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_curve_of_many_rows_at_any_scale(dtype, scale):
+    n, c = 300, 7
+    rng = np.random.default_rng(0)
+    own = rng.integers(0, c, n)
+    scores = (scale * (rng.standard_normal((n, c)) + 1.5 * np.eye(c)[own])).astype(dtype)
+    seen = np.arange(c) < 4
+    curve = metrics.seen_unseen_curve(scores, own, np.arange(c), seen)
+    assert curve.seen[0] > 0.3
+    assert curve.unseen[0] == curve.seen[-1] == 0
+    assert np.all(np.diff(curve.seen) <= 0)
+    assert np.all(np.diff(curve.unseen) >= 0)
+    for k in range(0, len(curve.calibration), 10):
+        point = slow_point(scores.astype(np.float64), own.tolist(), list(range(c)), seen, curve.calibration[k])
+        np.testing.assert_allclose((curve.seen[k], curve.unseen[k]), point, rtol=1e-12, atol=1e-15)
+
+
+def test_gaps_equal_up_to_rounding_are_one():
+    scores = np.array([[0.9, 0.3], [0.7, 0.1]])  # 0.9 − 0.3 > 0.7 − 0.1 in float64, by one bit
+    assert 0.9 - 0.3 != 0.7 - 0.1
+    curve = metrics.seen_unseen_curve(scores, ["a", "b"], ["a", "b"], [True, False])
+    np.testing.assert_allclose(curve.seen, [1, 0], rtol=0)
+    np.testing.assert_allclose(curve.area, 0.5, rtol=1e-12)
+
+
+def test_a_model_that_is_never_right_has_a_flat_curve():
+    curve = metrics.seen_unseen_curve(np.zeros((2, 4)), [1, 3], [0, 1, 2, 3], [True, True, False, False])
+    assert curve.area == 0
+    assert curve.best()[1] == 0
+    assert np.all(np.isfinite(curve.calibration))
+
+
+def test_a_perfect_model_fills_the_square():
+    own = np.arange(6)
+    curve = metrics.seen_unseen_curve(9 * np.eye(6), own, own, own < 3)
+    assert curve.area == 1.0
+    assert curve.best()[1] == 1.0
+    assert abs(curve.best()[0]) < 9
+
+
+def test_planted_fault_forgetting_the_class_sizes_is_caught():
+    scores, _, candidates, seen = small_problem()
+    scores = np.vstack([scores, [[9.0, 1.0]] * 4])
+    true = np.array(["a", "a", "b", "b", "a", "a", "a", "a"])
+    curve = metrics.seen_unseen_curve(scores, true, candidates, seen)
+    by_rows = [np.mean((scores[:, 0] - constant > 1) & (true == "a")) for constant in curve.calibration]
+    by_class = [slow_point(scores, true, candidates, seen, constant)[0] for constant in curve.calibration]
+    np.testing.assert_allclose(curve.seen, by_class, rtol=1e-12)
+    assert not np.allclose(curve.seen, by_rows, rtol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"y_true": ["a", "a", "b", "z"]}, "1 classes that are no candidates: 'z'"),
+        ({"y_true": ["a"] * 4}, "1 candidates and 0 rows are of unseen"),
+        ({"y_true": ["b"] * 4}, "1 candidates and 0 rows are of seen"),
+        ({"seen": [True, True]}, "0 candidates and 0 rows are of unseen"),
+        ({"seen": [False, False]}, "0 candidates and 0 rows are of seen"),
+        ({"seen": [1, 0]}, "seen holds int64"),
+        ({"seen": [True]}, "expected one row per label and one column"),
+        ({"candidates": ["a", "b", "c"]}, r"scores have shape \(4, 2\)"),
+        ({"candidates": ["a", "a"]}, "2 candidates name 1 classes"),
+        ({"scores": np.full((4, 2), np.nan)}, "8 scores are NaN"),
+        ({"scores": np.zeros(4)}, r"scores have shape \(4,\)"),
+    ],
+)
+def test_curve_refuses(change, sentence):
+    arguments = dict(zip(("scores", "y_true", "candidates", "seen"), small_problem(), strict=True))
+    with pytest.raises(ValueError, match=sentence):
+        metrics.seen_unseen_curve(**(arguments | change))
+
+
+def test_curve_object_is_checked_and_frozen():
+    with pytest.raises(ValueError, match=r"\(2,\), \(1,\), \(2,\)"):
+        metrics.Curve([0, 1], [1], [0, 1])
+    with pytest.raises(ValueError, match="at least 1"):
+        metrics.Curve([], [], [])
+    with pytest.raises(ValueError, match="must rise"):
+        metrics.Curve([1, 0], [0, 1], [1, 0])
+    mine = np.array([0.0, 1.0])
+    curve = metrics.Curve(mine, [1, 0], [0, 1])
+    with pytest.raises(ValueError, match="read-only"):
+        curve.seen[0] = 2
+    mine[0] = -1  # the caller's array stays the caller's
+
+
+# kernels and projections
+
+
+matrices = hnp.arrays(
+    np.float64,
+    st.tuples(st.integers(1, 5), st.integers(1, 5)),
+    elements=st.integers(-10_000, 10_000).map(lambda k: k / 1000),
+)
+
+
+@settings(deadline=None)
+@given(matrices, st.randoms(use_true_random=False))
+def test_alignment_equals_the_loop(K, random):
+    L = np.array([[random.uniform(-1, 1) for _ in row] for row in K])
+    expected = sum(K[i, j] * L[i, j] for i in range(K.shape[0]) for j in range(K.shape[1]))
+    np.testing.assert_allclose(metrics.alignment(K, L), expected, rtol=1e-10, atol=1e-10)
+
+
+def test_alignment_adds_up_in_float64():
+    K = np.full((1000, 1000), 0.1, dtype=np.float32)
+    expected = 1e6 * float(np.float32(0.1)) ** 2
+    np.testing.assert_allclose(metrics.alignment(K, K), expected, rtol=1e-12)
+
+
+@settings(deadline=None)
+@given(matrices, st.floats(0, 5), st.randoms(use_true_random=False))
+def test_polarisation_equals_the_loop(K, repulsion, random):
+    rows, columns = ([random.choice("abc") for _ in range(size)] for size in K.shape)
+    expected = sum(
+        K[i, j] if rows[i] == columns[j] else -repulsion * K[i, j] for i in range(K.shape[0]) for j in range(K.shape[1])
+    )
+    np.testing.assert_allclose(metrics.polarisation(K, rows, columns, repulsion), expected, rtol=1e-10, atol=1e-9)
+
+
+def test_polarisation_by_hand():
+    K = np.array([[1.0, 2.0], [3.0, 4.0]])
+    assert metrics.polarisation(K, [0, 1]) == 1 + 4 - 2 - 3
+    assert metrics.polarisation(K, [0, 1], repulsion=0.5) == 2.5
+    assert metrics.polarisation(K, [0, 1], [0, 0], repulsion=2.0) == 1 + 2 - 2 * (3 + 4)
+    assert metrics.polarisation(K[:1], ["a"], ["a", "b"]) == -1
+
+
+@settings(deadline=None)
+@given(matrices)
+def test_incoherence_equals_the_loop(W):
+    columns = [w / np.sqrt(w @ w) if np.sqrt(w @ w) > 0 else w for w in W.T]
+    expected = sum((a @ b - (i == j)) ** 2 for i, a in enumerate(columns) for j, b in enumerate(columns))
+    np.testing.assert_allclose(metrics.incoherence(W), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_incoherence_by_hand():
+    assert metrics.incoherence(np.diag([3.0, -7.0])) == 0
+    np.testing.assert_allclose(metrics.incoherence(np.ones((4, 3))), 6, rtol=1e-12)
+    assert metrics.incoherence(np.array([[1.0, 0.0], [0.0, 0.0]])) == 1  # a zero column has no length of 1
+    W = np.random.default_rng(0).standard_normal((50, 8)).astype(np.float32)
+    np.testing.assert_allclose(metrics.incoherence(1e-3 * W), metrics.incoherence(W), rtol=1e-6)
+    unscaled = np.sum((W.T @ W - np.eye(8)) ** 2)  # the fault this would catch: columns left as they are
+    assert not np.isclose(metrics.incoherence(W), unscaled, rtol=0.1)
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match=r"\(2, 3\) and L \(3, 2\)"):
+        metrics.alignment(np.ones((2, 3)), np.ones((3, 2)))
+    with pytest.raises(ValueError, match=r"\(3,\) and L \(3,\)"):
+        metrics.alignment(np.ones(3), np.ones(3))
+    with pytest.raises(ValueError, match=r"K has shape \(2, 3\), the row labels \(2,\)"):
+        metrics.polarisation(np.ones((2, 3)), [0, 1])
+    with pytest.raises(ValueError, match=r"W has shape \(3,\)"):
+        metrics.incoherence(np.ones(3))

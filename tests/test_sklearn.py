@@ -1,0 +1,17 @@
+"""scikit-learn's own checks, with no exemption."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from zskl import ZeroShotKernelClassifier
+
+
+@parametrize_with_checks(
+    [
+        ZeroShotKernelClassifier(),
+        ZeroShotKernelClassifier("gaussian", incoherence=False, loss="softmax"),
+        ZeroShotKernelClassifier("cauchy", second_moment="per_sample"),
+        ZeroShotKernelClassifier("polynomial", loss="linear"),
+    ]
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
