@@ -69,6 +69,8 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotCla
         raise ValueError(f"{path} holds an estimator {kind!r}, this zskl knows {', '.join(ESTIMATORS)}: upgrade zskl")
     try:
         model = ESTIMATORS[kind]._restore(header, arrays)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is damaged: its header does not describe a model ({error!r}); save it anew") from None
+    except KeyError as error:
+        raise ValueError(f"{path} is damaged: its header lacks {error}; save the model anew") from None
+    except (TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{path} is damaged: {error}; save the model anew") from None
     return model.set_params(device=device)  # type: ignore[no-any-return]

@@ -7,6 +7,8 @@ from collections.abc import Collection
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 
 def positive(name: str, value: Any, zero_allowed: bool = False) -> float:
     """`value` as a float; refused if it is not a finite number above (or, if allowed, at) zero."""
@@ -29,17 +31,19 @@ def count(name: str, value: Any) -> int:
 
 def one_of(name: str, value: Any, options: Collection[str]) -> None:
     """Refuse a `value` that is not one of `options`, naming the nearest."""
-    if value not in options:
+    if not isinstance(value, str) or value not in options:
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(options)}{did_you_mean(value, options)}")
 
 
 def flag(name: str, value: Any) -> None:
     """Refuse anything but True and False."""
-    if value not in (True, False):
+    if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name}={value!r}: expected True or False")
 
 
 def did_you_mean(value: Any, options: Collection[str]) -> str:
     """ " (did you mean 'x'?)", or nothing when no option is near."""
-    near = difflib.get_close_matches(str(value).lower(), list(options), n=1, cutoff=0.5)
+    if not isinstance(value, str):
+        return ""
+    near = difflib.get_close_matches(value.lower(), list(options), n=1, cutoff=0.5)
     return f" (did you mean {near[0]!r}?)" if near else ""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from zskl.arrays import Array, like, namespace
+from zskl.parameters import did_you_mean
 
 STEPS = ("sqrt", "l2", "center")
 SCALINGS = ("none", "center-l2", "sqrt-center-l2", "l2-center-l2")
@@ -24,7 +25,7 @@ def parse(scaling: str, parameter: str) -> tuple[str, ...]:
     if not isinstance(scaling, str) or any(step not in STEPS for step in steps) or steps.count("center") > 1:
         raise ValueError(
             f"{parameter}={scaling!r}: expected one of {', '.join(SCALINGS)}, or other steps out of {', '.join(STEPS)} "
-            "joined by dashes with at most one 'center'"
+            f"joined by dashes with at most one 'center'{did_you_mean(scaling, SCALINGS)}"
         )
     return steps
 
