@@ -1,6 +1,7 @@
 """The objective and its closed-form gradient, against loops, finite differences and automatic differentiation."""
 
 import itertools
+import tracemalloc
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -197,6 +198,25 @@ def test_both_forms_equal_the_dense_formula(shape):
         np.testing.assert_allclose(pull[k], W @ batch.Y.T @ np.diag(b[k, 0]) @ batch.Y, rtol=1e-11, atol=1e-13)
         np.testing.assert_allclose(_image_norms(W, batch.Y), norms[k], rtol=1e-12)
         np.testing.assert_allclose(_pull(W, batch.Y, b[k]), pull[k], rtol=1e-11, atol=1e-13)
+
+
+def peak_of(function, *arguments):
+    """The most memory in float64 numbers that NumPy held at once during the call."""
+    tracemalloc.start()
+    function(*arguments)
+    peak = tracemalloc.get_traced_memory()[1] / 8
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.parametrize(("C", "p"), [(4, 400), (400, 4)])
+def test_the_cheaper_form_is_taken(C, p):
+    """Through W Yᵀ (d, C) or through WᵀW (p, p): the memory shows which."""
+    d = 400
+    W, Y, b = np.ones((d, p)), np.ones((C, p)), np.ones((1, C))
+    dear = d * C if p < C else p * p  # the array that only the other form makes
+    assert peak_of(_image_norms, W, Y) < 0.5 * dear
+    assert peak_of(_pull, W, Y, b) < d * p + 0.5 * dear
 
 
 @pytest.mark.parametrize("per_sample", [False, True])
