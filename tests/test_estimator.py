@@ -469,3 +469,17 @@ def test_a_fitted_model_scores_with_the_kernel_it_was_trained_with(toy, paramete
     before = model.compatibility(toy.X)
     model.set_params(**{parameter: value})  # takes effect at the next fit
     np.testing.assert_array_equal(model.compatibility(toy.X), before)
+
+
+def test_predicted_labels_have_the_type_of_the_labels_of_fit(toy):
+    for y in (toy.y.astype(np.str_), toy.y.astype(object)):
+        model = toy.model().fit(toy.X, y, toy.table)
+        assert model.candidates_.dtype.kind == model.classes_.dtype.kind == y.dtype.kind
+        assert model.predict(toy.X).dtype.kind == y.dtype.kind
+        assert model.predict(toy.X, toy.table.loc[UNSEEN]).dtype.kind == y.dtype.kind
+
+
+def test_boolean_labels_are_not_the_integers_0_and_1(toy):
+    table = toy.table.head(3).set_axis([0, 1, 2], axis=0)
+    with pytest.raises(ValueError, match="booleans, in signatures integers"):
+        toy.model().fit(toy.X, toy.y == "dog", table)

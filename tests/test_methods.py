@@ -94,3 +94,9 @@ def test_an_unknown_setting_gets_the_nearest():
 def test_every_estimator_of_a_method_can_be_loaded():
     kinds = {method.estimator.kind: method.estimator for method in methods.METHODS.values()}
     assert kinds == dict(methods.ESTIMATORS)
+
+
+def test_a_model_is_not_loaded_for_a_device_that_is_not_there(toy, tmp_path):
+    toy.fitted().save(tmp_path / "model.zskl")
+    with pytest.raises(ValueError, match="device='cuda:99'"):
+        zskl.load(tmp_path / "model.zskl", device="cuda:99")

@@ -458,6 +458,9 @@ NESTED = [
     *product(["parameters"], ["feature_scaling"], [None, 3, "center-center"]),
     *product(["parameters"], ["unknown"], [1]),
     *product(["scaling"], ["feature_scaling", "signature_scaling"], [None, 3, "l2", ["l3"], [["l2"]]]),
+    ("candidates", "values", ["dog", "cat", "ant", "emu", "bee"]),
+    ("classes", "values", ["cat", "ant", "dog"]),
+    ("classes", "values", ["ant", "cat", "wasp"]),
     *product(["classes", "candidates", "signature_labels"], ["dtype"], [None, "<i8", "M8", 3]),
     *product(["classes", "candidates", "signature_labels"], ["values"], [[], ["ant"], "ant", [["ant", "cat"]] * 5]),
 ]
@@ -486,6 +489,8 @@ def refused_or_same(toy, path, model):
         return
     np.testing.assert_array_equal(loaded.compatibility(toy.X), model.compatibility(toy.X))
     assert loaded.predict(toy.X).tolist() == model.predict(toy.X).tolist()
+    assert loaded.classes_.tolist() == model.classes_.tolist()
+    assert loaded.candidates_.tolist() == model.candidates_.tolist()
 
 
 ARRAYS = ["learned.projection_", "signatures", "feature_scaling_", "signature_scaling_"]

@@ -15,7 +15,7 @@ from zskl.initialisation import INITIALISATIONS
 from zskl.methods import METHODS, make
 from zskl.model import fit_stack
 from zskl.objective import BALANCES, LOSSES, Objective
-from zskl.solver import SCHEDULES, SECOND_MOMENTS
+from zskl.solver import SCHEDULES, SECOND_MOMENTS, batches
 from zskl.stack import STACKABLE, draw, step_function
 
 DATA = datasets.make_synthetic(6, 3, 25, 20, 8, noise=0.3)  # 120 training rows
@@ -31,6 +31,7 @@ CHANGES = {
     "incoherence_weight": 0.5,
 }
 STEPS_200 = {"batch_size": 6, "epochs": 10}
+SCALED = ("feature_scaling", "signature_scaling")
 WILD = {"kernel": "polynomial", "degree": 6, "loss": "linear"}
 
 
@@ -126,6 +127,89 @@ def test_members_share_nothing_that_they_could_change():
     one.calibration_ = 3.0
     np.testing.assert_array_equal(other.projection_, fitted().projection_)
     assert other.calibration_ == 0
+
+
+# A whole fit against the loop -----------------------------------------------------------------------------------------
+
+BASE = {"learning_rate": 3e-3, "batch_size": 6, "epochs": 2, "temperature": 0.5, "random_state": 0}
+SETTINGS = [  # every setting of the constructor that has a say in W, away from its default
+    {},
+    {"sigma": 0.6},
+    {"kernel": "cauchy"},
+    {"kernel": "cauchy", "sigma": 0.4, "incoherence": False},
+    {"kernel": "polynomial"},
+    {"kernel": "polynomial", "degree": 3},
+    {"kernel": "polynomial", "bias": 0.3},
+    {"kernel": "polynomial", "incoherence_weight": 0.2, "loss": "linear"},
+    {"incoherence": False},
+    {"repulsion": 3.0},
+    {"loss": "linear"},
+    {"loss": "softmax"},
+    {"loss": "softmax", "temperature": 1.5},
+    {"balance": "paper"},
+    {"balance": "sizes"},
+    {"batch_size": 5},
+    {"epochs": 3},
+    {"learning_rate": 1e-3},
+    {"schedule": "exponential", "decay": 0.2},
+    {"schedule": "inverse-time", "decay": 0.2},
+    {"schedule": "inverse-time", "decay": 0.6},
+    {"smoothing": 0.7},
+    {"epsilon": 0.1},
+    {"second_moment": "per_sample"},
+    {"second_moment": "per_sample", "kernel": "polynomial"},
+    {"init": "uniform"},
+    {"init": "orthogonal"},
+    {"feature_scaling": "sqrt-center-l2"},
+    {"feature_scaling": "none"},
+    {"signature_scaling": "l2"},
+    {"signature_mean": "all"},
+    {"random_state": 1},
+]
+
+
+def slow_problem():
+    """27 rows of three classes of unequal size, and a table that describes a fourth."""
+    rng = np.random.default_rng(4)
+    y, Y = np.repeat([0, 1, 2], [12, 9, 6]), rng.standard_normal((4, 4)) + 0.3
+    return Y[y] @ rng.standard_normal((4, 5)) + 0.5 * rng.standard_normal((27, 5)), y, Y
+
+
+def slow_fit(model):
+    """W of the model's settings from the twins of scaling, objective and RMSprop, in float64."""
+    X, y, Y = slow_problem()
+    steps = {name: [step for step in getattr(model, name).split("-") if step != "none"] for name in SCALED}
+    seed = int(np.random.RandomState(model.random_state).randint(2**31 - 1))
+    X = naive.scale(steps["feature_scaling"], X, X)
+    Y = naive.scale(steps["signature_scaling"], Y if model.signature_mean == "all" else Y[:3], Y[:3])
+    names = ("loss", "balance", "incoherence", "repulsion", "temperature", "incoherence_weight")
+    own = {"polynomial": ("degree", "bias")}.get(model.kernel, ("sigma",))
+    setting = naive.Setting(
+        model.kernel, {name: getattr(model, name) for name in own}, *(getattr(model, name) for name in names)
+    )
+    sizes = np.bincount(y)
+
+    def step(W, rows, t):
+        batch = setting, W, X[rows], Y, y[rows], sizes
+        squares = naive.per_sample_squares(*batch) if model.second_moment == "per_sample" else None
+        return naive.objective(*batch)[1], squares
+
+    order = [rows for epoch in range(model.epochs) for rows in batches(len(X), model.batch_size, seed, epoch)]
+    solver = model.learning_rate, model.schedule, model.decay, model.smoothing, model.epsilon
+    return naive.rmsprop(step, INITIALISATIONS[model.init](X, Y[y], seed), order, *solver)[0]
+
+
+@pytest.mark.parametrize("changes", SETTINGS, ids=str)
+def test_a_fit_equals_the_loop(changes):
+    X, y, Y = slow_problem()
+    model = ZeroShotKernelClassifier(**{**BASE, **changes}).fit(X, y, dict(enumerate(Y)))
+    expected = slow_fit(model)
+    np.testing.assert_allclose(model.projection_, expected, rtol=1e-3, atol=1e-4)
+    for name in changes:  # and the check would notice if a setting were ignored
+        default = {**ZeroShotKernelClassifier().get_params(), **BASE}[name]
+        if model.get_params()[name] != default and name != "kernel":
+            ignorant = slow_fit(clone(model).set_params(**{name: default}))
+            assert ignorant.shape != expected.shape or np.abs(ignorant - expected).max() > 2e-3
 
 
 # Divergence -----------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import Any, TypeAlias
 
 import array_api_compat
@@ -63,7 +64,9 @@ def check_device(device: str | None) -> None:
         _torch_with(str(device))
 
 
+@cache
 def _torch_with(device: str) -> Any:
+    """PyTorch, after one look whether the device can be used."""
     try:
         import torch
     except ImportError as error:

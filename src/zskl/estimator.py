@@ -103,8 +103,10 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = signatures.one_hot(self.classes_) if given is None else signatures.read(given, self.classes_)
         known = set(table.labels.tolist())
         missing = [label for label in self.classes_.tolist() if label not in known]
+        mine, theirs = label_kind(self.classes_, "y"), label_kind(table.labels, "signatures")
+        if mine != theirs and "boolean" in (mine, theirs):
+            raise ValueError(f"labels in y are {mine}s, in signatures {theirs}s: use the same type for both")
         if missing:
-            mine, theirs = label_kind(self.classes_, "y"), label_kind(table.labels, "signatures")
             types = f" (labels in y are {mine}s, in signatures {theirs}s)" if mine != theirs else ""
             raise ValueError(
                 f"no signature for class {listed(missing)}{types}: every label in y needs a row in signatures; "
@@ -112,7 +114,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         seen = set(self.classes_.tolist())
         further = [label for label in table.classes.tolist() if label not in seen]
-        self.candidates_ = _append(self.classes_, further)
+        more = _as_in(self.classes_, signatures.as_labels(further, "signatures")) if further else self.classes_[:0]
+        self.candidates_ = np.concatenate([self.classes_, more])
         self.signature_table_ = table.select(self.candidates_)
         self.attribute_names_ = table.names
 
@@ -185,7 +188,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scaled = self.feature_scaling_.apply(on_device(X, self.device))
         Y = like(self.signature_scaling_.apply(table.matrix), scaled)
         scores = best_of_rows(self._scores(scaled, Y), table.padded_rows())
-        return like(scores, X), table.classes
+        return like(scores, X), _as_in(self.classes_, table.classes)
 
     def _candidates(self, given: Any, candidates: Any) -> SignatureTable:
         """The table of the candidate classes, its rows class by class."""
@@ -262,7 +265,6 @@ def best_of_rows(scores: Array, rows: np.ndarray[Any, Any]) -> Array:
     return best
 
 
-def _append(classes: np.ndarray[Any, Any], further: list[Any]) -> np.ndarray[Any, Any]:
-    if not further:
-        return classes
-    return np.concatenate([classes, np.array(further, dtype=object if isinstance(further[0], str) else None)])
+def _as_in(classes: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Strings as objects or of fixed width, whichever the classes of `fit` came in."""
+    return labels.astype(np.str_) if classes.dtype.kind == "U" and isinstance(labels[0], str) else labels

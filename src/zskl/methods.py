@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from zskl import persistence
+from zskl.arrays import check_device
 from zskl.estimator import ZeroShotClassifier
 from zskl.model import ZeroShotKernelClassifier
 from zskl.parameters import did_you_mean
@@ -63,6 +64,7 @@ def make(name: str, settings: Mapping[str, Any] | None = None) -> ZeroShotClassi
 
 def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotClassifier:
     """The model that `save` wrote at `path`, computing where its input lies unless a `device` is named."""
+    check_device(device)
     header, arrays = persistence.read(path)
     kind = str(header.get("estimator"))
     if kind not in ESTIMATORS:

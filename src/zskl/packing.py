@@ -67,8 +67,9 @@ def unpack(
         "n_features_in_": sizes["d"],
         "calibration_": float(header["calibration"]),
     }
-    if set(fitted["signature_table_"].classes.tolist()) != set(fitted["candidates_"].tolist()):
-        raise ValueError("the candidates are not the classes of the signature table")
+    described, seen = fitted["signature_table_"].classes.tolist(), classes.tolist()
+    if fitted["candidates_"].tolist() != described or len(seen) < 2 or seen != sorted(set(described[: len(seen)])):
+        raise ValueError("the classes and candidates are not those of the signature table, in its order")
     for name, letter in SCALED.items():
         steps = preprocessing.parse("-".join(header["scaling"][name]) or "none", name)
         mean = _array(arrays, f"{name}_", (letter,), sizes) if "center" in steps else None
