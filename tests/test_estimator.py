@@ -476,7 +476,7 @@ def test_predicted_labels_have_the_type_of_the_labels_of_fit(toy):
         model = toy.model().fit(toy.X, y, toy.table)
         assert model.candidates_.dtype.kind == model.classes_.dtype.kind == y.dtype.kind
         assert model.predict(toy.X).dtype.kind == y.dtype.kind
-        assert model.predict(toy.X, toy.table.loc[UNSEEN]).dtype.kind == y.dtype.kind
+        assert model.predict(toy.X, toy.table.loc[["emu", "bee"]]).dtype.kind == y.dtype.kind
 
 
 def test_boolean_labels_are_not_the_integers_0_and_1(toy):

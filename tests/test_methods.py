@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import zskl
 from zskl import ZeroShotKernelClassifier, methods
 
 PAPER = {
