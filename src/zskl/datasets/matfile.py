@@ -15,6 +15,10 @@ HDF5 = b"\x89HDF\r\n\x1a\n"
 USER_BLOCK = 512  # MATLAB writes its own header before that of HDF5
 
 
+class _Unsuitable(ValueError):
+    """A sound file with something else in it than expected."""
+
+
 def variables(path: Path) -> list[str]:
     """The names of the variables in the file."""
     if _is_hdf5(path):
@@ -53,7 +57,7 @@ def _refusing(path: Path) -> Iterator[None]:
     """A reader fails on damaged bytes in a dozen ways: zlib, index, type and key errors among them."""
     try:
         yield
-    except (MemoryError, PermissionError):
+    except (MemoryError, PermissionError, _Unsuitable):
         raise
     except Exception as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -88,7 +92,7 @@ def _text(cell: Any, path: Path, name: str) -> str:
         return _text(array.item(), path, name)
     if array.size == 0:
         return ""
-    raise ValueError(f"{path}: {name} is a cell array that holds {array.dtype} values; expected strings")
+    raise _Unsuitable(f"{path}: {name} is a cell array that holds {array.dtype} values; expected strings")
 
 
 @contextmanager
@@ -107,31 +111,31 @@ def _hdf5(path: Path) -> Iterator[Any]:
 
 def _read_hdf5(path: Path, names: list[str]) -> dict[str, Any]:
     with _hdf5(path) as file, _refusing(path):
-        return {name: _value(file, file[name], f"{name}") for name in names if name in file}
+        return {name: _value(file, file[name], f"{path}: {name}") for name in names if name in file}
 
 
-def _value(file: Any, item: Any, name: str) -> Any:
+def _value(file: Any, item: Any, where: str) -> Any:
     """HDF5 holds a matrix by rows where MATLAB holds it by columns: the transpose, without a copy."""
     if not hasattr(item, "dtype"):
-        raise ValueError(f"{name} is a structure or a sparse matrix; expected a full matrix or a cell array of strings")
+        raise _Unsuitable(f"{where} is a structure or a sparse matrix; expected a full matrix or cells with strings")
     kind = item.attrs.get("MATLAB_class", b"")
     kind = kind.decode() if isinstance(kind, bytes) else str(kind)
     if kind == "cell" or item.dtype.kind == "O":
         cells = item[()].ravel()  # of the transpose: MATLAB's order
-        return [_cell(file, cell, name) for cell in cells]
+        return [_cell(file, cell, where) for cell in cells]
     if kind == "char":
         return _characters(item)
     return item[()].T
 
 
-def _cell(file: Any, cell: Any, name: str) -> str:
+def _cell(file: Any, cell: Any, where: str) -> str:
     if isinstance(cell, bytes | str):  # a string that a program other than MATLAB wrote
         return cell.decode() if isinstance(cell, bytes) else cell
     target = file[cell]
     if target.dtype.kind == "O":
-        return _cell(file, target[()].ravel()[0], name)
+        return _cell(file, target[()].ravel()[0], where)
     if target.dtype.kind not in "ui":
-        raise ValueError(f"{name} is a cell array that holds {target.dtype} values; expected strings")
+        raise _Unsuitable(f"{where} is a cell array that holds {target.dtype} values; expected strings")
     return "".join(_characters(target))
 
 
