@@ -83,11 +83,11 @@ def _from_lists(splits: Splits, labels: NDArray[np.int64], lists: dict[int, tupl
 
 
 def _parts(splits: Splits, labels: NDArray[np.int64], pairs: list[tuple[set[Any], set[Any]]]) -> Parts:
-    mine = np.array(splits.class_names)[labels[splits.trainval]]
-    parts = {}
-    for number, (train, val) in enumerate(pairs, start=1):
-        parts[f"fold{number}_train"] = splits.trainval[np.isin(mine, list(train))]
-        parts[f"fold{number}_val"] = splits.trainval[np.isin(mine, list(val))]
+    mine, parts = labels[splits.trainval], {}
+    for number, pair in enumerate(pairs, start=1):
+        for kind, classes in zip(("train", "val"), pair, strict=True):
+            chosen = np.array([name in classes for name in splits.class_names])
+            parts[f"fold{number}_{kind}"] = splits.trainval[chosen[mine]]
     return parts
 
 
