@@ -11,7 +11,7 @@ from sklearn.base import clone
 import naive
 from zskl import DivergenceError, ZeroShotKernelClassifier, datasets, kernels, metrics, protocols
 from zskl.estimator import Training
-from zskl.initialisation import INITIALISATIONS
+from zskl.initialisation import INITIALISATIONS, polarised
 from zskl.methods import METHODS, make
 from zskl.model import fit_stack
 from zskl.objective import BALANCES, LOSSES, Objective
@@ -508,6 +508,15 @@ def test_a_class_scores_the_best_of_its_rows():
         each = naive.scores(setting, model.projection_, X[:7], rows)
         np.testing.assert_allclose(found[:, column], each.max(axis=1), rtol=1e-4, atol=1e-6)
     np.testing.assert_array_equal(model.predict(X[:7]), model.candidates_[found.argmax(axis=1)])
+
+
+def test_a_fit_starts_from_the_mean_of_a_class_s_own_rows():
+    """A class with fewer rows than others is padded with its first, which must not count twice."""
+    X, y, Y = slow_problem()
+    table = {0: Y[:1], 1: np.stack([Y[1], Y[1] + 1, Y[1] - 3]), 2: np.stack([Y[2], 5 * Y[2]])}
+    model = estimator(learning_rate=1e-12, feature_scaling="none", signature_scaling="none").fit(X, y, table)
+    means = np.stack([rows.mean(axis=0) for rows in table.values()])
+    np.testing.assert_allclose(model.projection_, polarised(X, means[y], 0), rtol=1e-4, atol=1e-6)
 
 
 def test_a_stack_with_several_signatures_equals_lone_fits():

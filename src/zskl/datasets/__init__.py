@@ -1,16 +1,16 @@
-"""Datasets by name. A new one is a file with a `load` and a line in the registry."""
+"""Datasets by name. A new one is a file with a `load` and a line in a registry."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from os import PathLike
+from os import PathLike, fspath
 
-from zskl.datasets import digits
+from zskl.datasets import digits, xlsa17
 from zskl.datasets.dataset import Dataset
 from zskl.datasets.synthetic import make_synthetic
 
-__all__ = ["Dataset", "load", "make_synthetic", "names"]
+__all__ = ["Dataset", "load", "make_synthetic", "names", "xlsa17"]
 
 BUNDLED: dict[str, tuple[Callable[[], Dataset], str]] = {
     "digits": (
@@ -21,14 +21,29 @@ BUNDLED: dict[str, tuple[Callable[[], Dataset], str]] = {
 }
 
 
-def load(name: str, root: str | PathLike[str] | None = None, features: str | None = None) -> Dataset:
-    """The dataset of this name, whatever its case; `root` and `features` are for those read from files."""
-    key = str(name).lower()
+def load(
+    name: str | PathLike[str],
+    root: str | PathLike[str] | None = None,
+    features: str | None = None,
+    signatures: str | PathLike[str] | None = None,
+    folds: str | None = None,
+) -> Dataset:
+    """The dataset of this name, whatever its case: bundled ("digits", "synthetic") or a benchmark ("CUB").
+
+    root, features, signatures and folds choose among the files of a benchmark: see `xlsa17.load`.
+    """
+    name = fspath(name)
+    if name.upper() in xlsa17.BENCHMARKS:
+        return xlsa17.load(name, root, features, signatures, folds)
+    key = name.lower()
     if key not in BUNDLED:
-        near = difflib.get_close_matches(key, BUNDLED, n=1, cutoff=0.0)[0]
-        known = ", ".join(BUNDLED)
-        raise ValueError(f"no dataset is called {name!r}; did you mean {near!r}? The known ones are: {known}")
-    for argument, value in (("root", root), ("features", features)):
+        known = [known for known, _ in names()]
+        near = difflib.get_close_matches(key, map(str.lower, known), n=1, cutoff=0.0)[0]
+        near = next(name for name in known if name.lower() == near)
+        raise ValueError(
+            f"no dataset is called {name!r}; did you mean {near!r}? The known ones are: {', '.join(known)}"
+        )
+    for argument, value in (("root", root), ("features", features), ("signatures", signatures), ("folds", folds)):
         if value is not None:
             raise ValueError(
                 f"{argument} is {str(value)!r}, but dataset {key!r} is bundled and takes none; leave it out"
@@ -38,4 +53,4 @@ def load(name: str, root: str | PathLike[str] | None = None, features: str | Non
 
 def names() -> list[tuple[str, str]]:
     """(name, one-line description) of every known dataset."""
-    return [(name, description) for name, (_, description) in BUNDLED.items()]
+    return [(name, description) for name, (_, description) in BUNDLED.items()] + list(xlsa17.BENCHMARKS.items())
