@@ -281,3 +281,9 @@ def test_make_takes_the_parameters_that_a_kernel_has(name):
     kernel = kernels.make(name, given)
     own = {field.name for field in dataclasses.fields(kernel)}
     assert kernel.parameters() == {name: value for name, value in given.items() if name in own}
+
+
+@pytest.mark.parametrize("sigma", [1e200, 1e-30])
+def test_a_parameter_that_single_precision_cannot_square_is_refused(sigma):
+    with pytest.raises(ValueError, match=r"sigma=1e.*between 1e-18 and 1e\+18"):
+        Gaussian(sigma)

@@ -11,7 +11,7 @@ import pytest
 import naive
 from zskl import kernels
 from zskl.kernels import Cauchy, Gaussian, Polynomial
-from zskl.objective import BALANCES, LOSSES, Evaluation, Objective, _image_norms, _pull
+from zskl.objective import BALANCES, LOSSES, Evaluation, Objective, _image_norms, _loss, _pull
 
 SHAPES = {"C<p": (3, 5), "C=p": (4, 4), "C>p": (7, 4)}  # (C, p): either algebraic form, and the border
 VARIANTS = list(itertools.product(kernels.names(), LOSSES, BALANCES, (True, False), ("C<p", "C>p")))
@@ -391,3 +391,14 @@ def test_gradient_equals_automatic_differentiation(kernel, loss, balance, incohe
     value.backward()
     np.testing.assert_allclose(found.objective, value.item(), rtol=1e-12)
     np.testing.assert_allclose(found.gradient, W.grad.numpy(), rtol=1e-10, atol=1e-13)
+
+
+def test_the_softmax_slope_keeps_its_digits_in_single_precision():
+    """Near the solution q of the true class is 1 − tiny, and q − 1 must not be rounded to a multiple of epsilon."""
+    values = np.array([[[1.0, 0.0, 0.0]]])
+    codes, sizes = np.array([0]), np.ones(3)
+    o = Objective(Gaussian(1.0), loss="softmax", temperature=0.05)
+    exact = _loss(o, [values], codes, sizes)[1][0]
+    single = _loss(o, [values.astype(np.float32)], codes, sizes.astype(np.float32))[1][0]
+    np.testing.assert_allclose(single, exact, rtol=1e-5)
+    assert exact[0, 0, 0] == -exact[0, 0, 1:].sum()

@@ -53,7 +53,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
     candidates_ : the seen classes, then the further classes of the table
     history_ : objective per iteration and monitored accuracies
     calibration_ : taken off the scores of seen classes, see `predict`
-    diverged_ : the step at which a member of a stack diverged, else None
+    diverged_ : the step, counted from 0, at which a member of a stack diverged, else None
     """
 
     kind: ClassVar[str] = "kernel"

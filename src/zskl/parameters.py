@@ -9,16 +9,20 @@ from typing import Any
 
 import numpy as np
 
+LARGEST = 1e18  # of a setting: its square and the square's inverse still are single-precision numbers
+
 
 def positive(name: str, value: Any, zero_allowed: bool = False) -> float:
     """`value` as a float; refused if it is not a finite number above (or, if allowed, at) zero."""
-    expected = "a finite number ≥ 0" if zero_allowed else "a finite number > 0"
+    expected = f"a finite number {'≥' if zero_allowed else '>'} 0"
     try:
         number = float(value)
     except (TypeError, ValueError):
         raise ValueError(f"{name}={value!r}: expected {expected}") from None
-    if isinstance(value, bool | str) or not (0 <= number < float("inf")) or (number == 0 and not zero_allowed):
+    if isinstance(value, bool | np.bool_ | str) or not (0 <= number < float("inf")) or not (number or zero_allowed):
         raise ValueError(f"{name}={value!r}: expected {expected}")
+    if number and not 1 / LARGEST <= number <= LARGEST:
+        raise ValueError(f"{name}={value!r}: expected {expected}, between {1 / LARGEST:g} and {LARGEST:g}")
     return number
 
 

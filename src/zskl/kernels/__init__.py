@@ -1,4 +1,4 @@
-"""Kernels by name: `make("gaussian", sigma=0.8)`, and `register` for one of your own."""
+"""Kernels by name: `make("gaussian", {"sigma": 0.8})`, and `register` for one of your own."""
 
 from __future__ import annotations
 
