@@ -5,12 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from os import PathLike
+from pathlib import Path
 
-from zskl.datasets import digits
+from zskl.datasets import digits, folder
 from zskl.datasets.dataset import Dataset
+from zskl.datasets.health import Health, check
+from zskl.datasets.making import make
 from zskl.datasets.synthetic import make_synthetic
 
-__all__ = ["Dataset", "load", "make_synthetic", "names"]
+__all__ = ["Dataset", "Health", "check", "load", "make", "make_synthetic", "names"]
 
 BUNDLED: dict[str, tuple[Callable[[], Dataset], str]] = {
     "digits": (
@@ -21,8 +24,14 @@ BUNDLED: dict[str, tuple[Callable[[], Dataset], str]] = {
 }
 
 
-def load(name: str, root: str | PathLike[str] | None = None, features: str | None = None) -> Dataset:
-    """The dataset of this name, whatever its case; `root` and `features` are for those read from files."""
+def load(name: str | PathLike[str], root: str | PathLike[str] | None = None, features: str | None = None) -> Dataset:
+    """The dataset of this name, whatever its case, or in this folder; `root` and `features` are for the benchmarks."""
+    if folder.is_dataset(name):
+        if root is not None or features is not None:
+            raise ValueError(f"{name} is a dataset folder, which takes neither root nor features: leave them out")
+        return folder.load(name)
+    if Path(name).is_dir() and Path(name).name != str(name):
+        folder.read_manifest(Path(name))
     key = str(name).lower()
     if key not in BUNDLED:
         near = difflib.get_close_matches(key, BUNDLED, n=1, cutoff=0.0)[0]

@@ -31,6 +31,7 @@ class Dataset:
     parts       name → row numbers: trainval, test_seen, test_unseen, which share no row; any further part
                 is a fold or the like and lies inside trainval
     source      the file or the function the data came from; errors name it
+    feature_names  of the d columns of X, where they have any
 
     A class is seen if it has trainval rows; every other class of the table is unseen. Arrays are read-only.
     """
@@ -41,10 +42,13 @@ class Dataset:
     signatures: pd.DataFrame
     parts: Mapping[str, NDArray[np.int64]]
     source: str = ""
+    feature_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         keep = object.__setattr__
         keep(self, "X", self._checked_features())
+        if self.feature_names is not None and len(self.feature_names) != self.X.shape[1]:
+            raise self._error(f"X has {self.X.shape[1]} columns and feature_names {len(self.feature_names)} names")
         keep(self, "y", self._checked_labels("y", self.y))
         if len(self.y) != len(self.X):
             raise self._error(f"X has {len(self.X)} rows and y {len(self.y)} labels; give one label per row")
@@ -61,7 +65,15 @@ class Dataset:
 
     def __reduce__(self) -> tuple[Any, ...]:  # a mapping proxy does not pickle
         fields = (self.name, self.X, self.y, self.signatures, dict(self.parts), self.source)
-        return type(self), fields
+        return type(self), (*fields, self.feature_names)
+
+    def samples(self, part: str) -> tuple[Any, NDArray[Any]]:
+        """X and y of a part, ready for `fit`; X is a data frame where the columns have names."""
+        rows = self.parts[part]
+        X = self.X[rows]
+        return (X if self.feature_names is None else pd.DataFrame(X, columns=self.feature_names, copy=False)), self.y[
+            rows
+        ]
 
     @cached_property
     def class_names(self) -> NDArray[Any]:
@@ -202,18 +214,22 @@ class Dataset:
             beyond = rows[(rows < 0) | (rows >= n)]
             if beyond.size:
                 raise self._error(f"parts[{part!r}] names rows {listed(beyond)}; X has rows 0 to {n - 1}, count from 0")
-            values, times = np.unique(rows, return_counts=True)
-            if len(values) < len(rows):
-                raise self._error(f"parts[{part!r}] repeats rows {listed(values[times > 1])}; name each row once")
-            parts[part] = _frozen(rows.astype(np.int64, copy=False))
+            rows = rows.astype(np.int64, copy=False)
+            times = np.bincount(rows, minlength=n)
+            if times.max() > 1:
+                raise self._error(
+                    f"parts[{part!r}] repeats rows {listed(np.flatnonzero(times > 1))}; name each row once"
+                )
+            parts[part] = _frozen(rows)
+        member = {part: np.bincount(parts[part], minlength=n) > 0 for part in REQUIRED_PARTS}
         for one, other in combinations(REQUIRED_PARTS, 2):
-            shared = np.intersect1d(parts[one], parts[other])
+            shared = np.flatnonzero(member[one] & member[other])
             if shared.size:
                 raise self._error(
                     f"parts {one!r} and {other!r} share rows {listed(shared)}; move each row to one of them"
                 )
         for part, rows in parts.items():
-            outside = np.setdiff1d(rows, parts["trainval"]) if part not in REQUIRED_PARTS else rows[:0]
+            outside = np.sort(rows[~member["trainval"][rows]]) if part not in REQUIRED_PARTS else rows[:0]
             if outside.size:
                 raise self._error(
                     f"parts[{part!r}] names rows {listed(outside)} outside trainval; keep folds inside it"
