@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from zskl.datasets import folder, splits, tables
+from zskl.datasets import division, folder, tables
 from zskl.datasets.dataset import Dataset
 from zskl.datasets.new_folder import new_folder
 from zskl.datasets.tables import Labels, Source
@@ -54,14 +54,14 @@ def make(
         position = pd.Index(classes).get_indexer(pd.Index(found.names))
         codes = position[found.codes]
         sizes = np.bincount(codes, minlength=len(classes))
-        hidden = splits.choose_unseen(classes, sizes, unseen, unseen_fraction, seed)
+        hidden = division.choose_unseen(classes, sizes, unseen, unseen_fraction, seed)
         whole = tables.typed(classes, found.names).dtype.kind == "i"
         data = Dataset(
             name=name or out.resolve().name,
             X=np.load(place / folder.FEATURES, mmap_mode="r"),
             y=folder.as_labels(found, whole),
             signatures=table.set_axis([int(one) for one in table.index] if whole else table.index, axis=0),
-            parts=splits.divide(codes, hidden, seed),
+            parts=division.divide(codes, hidden, seed),
             source=str(signatures),
             feature_names=source.names,
         )

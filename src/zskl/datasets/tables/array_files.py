@@ -126,7 +126,7 @@ def _opened(path: Path) -> Any:
     try:
         opened = np.load(path, mmap_mode="r" if path.suffix.lower() == ".npy" else None, allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
-        if "pickle" in str(error).lower() and "magic" not in str(error):
+        if "Python objects" in str(error):
             raise _pickled(path) from None
         raise ValueError(f"{path} is not a NumPy file that can be read ({error}): write it anew") from None
     return opened

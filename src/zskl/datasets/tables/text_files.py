@@ -71,10 +71,10 @@ def is_number(cell: str) -> bool:
 def _blocks(path: Path, columns: Columns, width: int, named: bool) -> Iterator[Block]:
     _check_first_lines(path, width, named)
     texts = {k: str for k in {columns.ids, columns.labels, width - 1} - set(columns.features) if k is not None}
-    empty_ends_explained = False
+    look_at_ends = width - 1 in texts  # an empty last cell is a short line, or just empty
     with _opened(path) as (file, delimiter):
         if named:
-            next(csv.reader(file, delimiter=delimiter, skipinitialspace=True))
+            next(cells for cells in csv.reader(file, delimiter=delimiter, skipinitialspace=True) if any(cells))
         try:
             frames = pd.read_csv(
                 file,
@@ -92,10 +92,12 @@ def _blocks(path: Path, columns: Columns, width: int, named: bool) -> Iterator[B
                 X = _numbers(frame, columns)
                 if X is None or not np.isfinite(X).all() or _has_empty(frame, columns.labels):
                     explain(path, columns, width, named)
-                if not empty_ends_explained and _has_empty(frame, width - 1):  # a short line, or a last cell left empty
+                    raise ValueError(
+                        f"{path} holds cells that are read in two ways: write it as plain CSV, without quotes"
+                    )
+                if look_at_ends and _has_empty(frame, width - 1):
                     explain(path, columns, width, named)
-                    empty_ends_explained = True
-                assert X is not None
+                    look_at_ends = False
                 yield Block(X, _texts(frame, columns.ids), _texts(frame, columns.labels))
         except pd.errors.ParserError as error:
             explain(path, columns, width, named)
@@ -116,8 +118,9 @@ def explain(path: Path, columns: Columns, width: int, named: bool) -> None:
         if columns.labels is not None and not cells[columns.labels].strip():
             raise ValueError(f"{path}, line {number} has no label: give each row a class, or leave the row out")
         for position, name in names.items():
-            if is_number(cells[position]) and abs(float(cells[position])) <= np.finfo(np.float32).max:
-                continue
+            with np.errstate(over="ignore"):
+                if is_number(cells[position]) and np.isfinite(np.float32(cells[position])):
+                    continue
             found = repr(cells[position]) if cells[position] else "nothing"
             raise ValueError(
                 f"{path}, line {number}, column {name!r}: found {found}, expected a finite number; if the column "
@@ -152,7 +155,7 @@ def _numbers(frame: pd.DataFrame, columns: Columns) -> NDArray[np.float32] | Non
 
 
 def _has_empty(frame: pd.DataFrame, position: int | None) -> bool:
-    return position is not None and bool((frame[position].astype(str).str.strip() == "").any())
+    return position is not None and any(not text.strip() for text in frame[position].tolist())
 
 
 def _texts(frame: pd.DataFrame, position: int | None) -> list[str] | None:
@@ -164,7 +167,7 @@ def _opened(path: Path) -> Iterator[tuple[TextIO, str]]:
     """The open file and what separates its cells: commas, or, if the first line has none, semicolons or tabs."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            first = file.readline()
+            first = next((line for line in file if line.strip()), "")
             file.seek(0)
             separators = [separator for separator in ",;\t" if separator in first]
             yield file, "\t" if path.suffix.lower() == ".tsv" else separators[0] if separators else ","
