@@ -1,4 +1,4 @@
-"""`zskl data`: the group of commands that make, look at and fetch datasets."""
+"""`zskl data`: the group to which the commands about data attach."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import typer
 
 from zskl.cli.app import app
 
-data_app = typer.Typer(help="Make, check and fetch datasets.", no_args_is_help=True)
+data_app = typer.Typer(help="Get, make and check data.", no_args_is_help=True)
 app.add_typer(data_app, name="data")

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from zskl import arrays, datasets, methods, predictions
+from zskl import arrays, methods, predictions
+from zskl.cli import options
 from zskl.cli.app import app, progress_display, say
 from zskl.cli.run import reporter, setting
 
@@ -24,8 +25,9 @@ def fit(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the training.")] = 0,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
-    root: Annotated[Path | None, typer.Option(help="The folder of the benchmark files.")] = None,
-    features: Annotated[str | None, typer.Option(help="Which features of a benchmark.")] = None,
+    root: options.Root = None,
+    features: options.Features = None,
+    signatures: options.Signatures = None,
 ) -> None:
     """Train a method on the trainval rows of a dataset and write the model to a file.
 
@@ -36,7 +38,7 @@ def fit(
     model = methods.make(method, {**settings, "random_state": seed, "device": device})
     if not out.parent.is_dir():
         raise ValueError(f"cannot write {out}: the folder {out.parent} does not exist; create it first")
-    loaded = datasets.load(data, root, features)
+    loaded = options.load_dataset(data, root, features, signatures)
     X, y = loaded.samples("trainval")
     with progress_display() as progress:
         task = progress.add_task(f"{loaded.name} {method}", total=None)

@@ -13,6 +13,7 @@ from rich import box
 from rich.table import Table
 
 from zskl import datasets
+from zskl.cli import options
 from zskl.cli.app import console, fail, say
 from zskl.cli.data import data_app
 from zskl.datasets import folder, xlsa17_writer
@@ -86,8 +87,10 @@ def make(
 @data_app.command("check")
 def check(
     path: Annotated[str, typer.Argument(help="A dataset folder, or the name of a dataset.")],
-    root: Annotated[Path | None, typer.Option(help="The folder of the benchmark files.")] = None,
-    features: Annotated[str | None, typer.Option(help="Which features of a benchmark.")] = None,
+    root: options.Root = None,
+    features: options.Features = None,
+    signatures: options.Signatures = None,
+    folds: options.Folds = None,
 ) -> None:
     """Show a picture of a dataset and list what is wrong in it; exit code 1 if there are faults.
 
@@ -95,7 +98,7 @@ def check(
     """
     if folder.is_dataset(path):
         folder.check_features(Path(path))
-    found = datasets.check(datasets.load(path, root, features))
+    found = datasets.check(options.load_dataset(path, root, features, signatures, folds))
     say(f"{found.name}: {found.rows} rows × {found.features} features, {found.attributes} attributes")
     parts = Table("part", "rows", box=box.SIMPLE)
     parts.columns[1].justify = "right"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from functools import cached_property
 from itertools import combinations
 from types import MappingProxyType
@@ -31,7 +31,9 @@ class Dataset:
     parts       name → row numbers: trainval, test_seen, test_unseen, which share no row; any further part
                 is a fold or the like and lies inside trainval
     source      the file or the function the data came from; errors name it
-    feature_names  of the d columns of X, where they have any
+    features    which features X holds, where a dataset comes with several: "res101"
+    feature_names   of the d columns of X, where they have any
+    checked     X is float32 and known to be finite, as what datasets.mapped keeps: it is not read to check it
 
     A class is seen if it has trainval rows; every other class of the table is unseen. Arrays are read-only.
     """
@@ -42,11 +44,13 @@ class Dataset:
     signatures: pd.DataFrame
     parts: Mapping[str, NDArray[np.int64]]
     source: str = ""
+    features: str = ""
     feature_names: tuple[str, ...] | None = None
+    checked: InitVar[bool] = False
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, checked: bool) -> None:
         keep = object.__setattr__
-        keep(self, "X", self._checked_features())
+        keep(self, "X", self._checked_features(checked))
         if self.feature_names is not None and len(self.feature_names) != self.X.shape[1]:
             raise self._error(f"X has {self.X.shape[1]} columns and feature_names {len(self.feature_names)} names")
         keep(self, "y", self._checked_labels("y", self.y))
@@ -64,16 +68,14 @@ class Dataset:
         return f"Dataset({self.name!r}, {n} rows × {d} features, {classes}, {attributes})"
 
     def __reduce__(self) -> tuple[Any, ...]:  # a mapping proxy does not pickle
-        fields = (self.name, self.X, self.y, self.signatures, dict(self.parts), self.source)
-        return type(self), (*fields, self.feature_names)
+        fields = (self.name, self.X, self.y, self.signatures, dict(self.parts), self.source, self.features)
+        return type(self), (*fields, self.feature_names, True)  # X was checked when this record was made
 
     def samples(self, part: str) -> tuple[Any, NDArray[Any]]:
         """X and y of a part, ready for `fit`; X is a data frame where the columns have names."""
         rows = self.parts[part]
-        X = self.X[rows]
-        return (X if self.feature_names is None else pd.DataFrame(X, columns=self.feature_names, copy=False)), self.y[
-            rows
-        ]
+        X, y = self.X[rows], self.y[rows]
+        return (X, y) if self.feature_names is None else (pd.DataFrame(X, columns=self.feature_names, copy=False), y)
 
     @cached_property
     def class_names(self) -> NDArray[Any]:
@@ -119,7 +121,7 @@ class Dataset:
     def _error(self, sentence: str) -> ValueError:
         return ValueError(f"dataset {self.name!r}{f' ({self.source})' if self.source else ''}: {sentence}")
 
-    def _checked_features(self) -> NDArray[np.float32]:
+    def _checked_features(self, checked: bool) -> NDArray[np.float32]:
         X = self.X if isinstance(self.X, np.memmap) else np.asarray(self.X)
         if X.ndim != 2 or not X.size:
             raise self._error(f"X has shape {X.shape}; give a matrix of at least one row and one column")
@@ -129,6 +131,8 @@ class Dataset:
                     X = X.astype(np.float32)
             except (TypeError, ValueError):
                 raise self._error(f"X holds {X.dtype} values; give numbers") from None
+        elif checked:
+            return _frozen(X)
         height = max(1, BLOCK_VALUES // X.shape[1])
         finite = np.ones(len(X), dtype=bool)
         for start in range(0, len(X), height):

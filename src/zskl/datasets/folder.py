@@ -103,6 +103,7 @@ def load(path: str | os.PathLike[str]) -> Dataset:
         parts={part: np.array(rows, dtype=np.int64) for part, rows in parts.items()},
         source=str(place),
         feature_names=None if names is None else tuple(names),
+        checked=True,  # when it was made
     )
 
 

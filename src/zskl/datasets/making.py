@@ -64,6 +64,7 @@ def make(
             parts=division.divide(codes, hidden, seed),
             source=str(signatures),
             feature_names=source.names,
+            checked=True,  # block by block, with the lines to blame
         )
         made = {
             "features": str(features),
