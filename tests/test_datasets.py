@@ -406,7 +406,7 @@ def test_synthetic_refuses(argument, value):
 def test_load_by_name():
     assert datasets.load("Digits").fingerprint == digits.load().fingerprint
     assert datasets.load("SYNTHETIC").fingerprint == make_synthetic().fingerprint
-    assert [name for name, _ in datasets.names()] == ["digits", "synthetic"]
+    assert [name for name, _ in datasets.names()] == ["digits", "synthetic", *datasets.xlsa17.BENCHMARKS]
     assert all(description and "\n" not in description for _, description in datasets.names())
 
 
@@ -416,7 +416,7 @@ def test_unknown_names_are_refused_with_the_nearest():
 
 
 @pytest.mark.parametrize("name", ["digits", "synthetic"])
-@pytest.mark.parametrize("argument", ["root", "features"])
+@pytest.mark.parametrize("argument", ["root", "features", "signatures", "folds"])
 def test_bundled_datasets_take_no_files(name, argument):
     with pytest.raises(ValueError, match=f"{argument} is 'somewhere', but dataset '{name}' is bundled"):
         datasets.load(name, **{argument: "somewhere"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,6 +73,7 @@ def _read_v5(path: Path, names: list[str]) -> dict[str, Any]:
     import scipy.sparse
 
     with _refusing(path):
+        _check_whole(path)
         found = scipy.io.loadmat(path, variable_names=names)
     values = {name: found[name] for name in names if name in found}
     for name, value in values.items():
@@ -82,6 +84,23 @@ def _read_v5(path: Path, names: list[str]) -> dict[str, Any]:
         elif value.dtype == object:
             values[name] = [_text(cell, path, name) for cell in value.ravel(order="F")]
     return values
+
+
+def _check_whole(path: Path) -> None:
+    """The variables of a v5 file follow each other, each after its length: the last must end with the file."""
+    with path.open("rb") as file:
+        header = file.read(128)
+        size = file.seek(0, 2)
+        order = {b"IM": "<", b"MI": ">"}.get(header[126:])
+        if order is None:
+            return  # a v4 file, or none at all: its reader decides
+        at = len(header)
+        while at < size:
+            file.seek(at)
+            _, length = struct.unpack(f"{order}II", file.read(8))
+            at += 8 + length
+            if at > size:
+                raise ValueError(f"it has {size} bytes and a variable that should end at {at}")
 
 
 def _text(cell: Any, path: Path, name: str) -> str:
@@ -125,6 +144,8 @@ def _value(file: Any, item: Any, where: str) -> Any:
         return [_cell(file, cell, where) for cell in cells]
     if kind == "char":
         return _characters(item)
+    if "MATLAB_empty" in item.attrs:  # stored as its shape
+        return np.empty(item[()].astype(int).ravel())
     return item[()].T
 
 
@@ -140,7 +161,7 @@ def _cell(file: Any, cell: Any, where: str) -> str:
 
 
 def _characters(item: Any) -> list[str]:
-    """A character matrix, one string per row of MATLAB's orientation; an empty one is stored as its shape."""
+    """A character matrix, one string per row of MATLAB's orientation."""
     if "MATLAB_empty" in item.attrs:
         return []
     codes = np.atleast_2d(item[()].T).astype(np.uint16)

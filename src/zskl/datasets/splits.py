@@ -82,7 +82,7 @@ def read_splits(path: str | os.PathLike[str]) -> Splits:
 def from_one(values: Any, path: Path, field: str) -> NDArray[np.int64]:
     """A vector of numbers counted from 1, as MATLAB does, as integers counted from 0."""
     array = np.asarray(values)
-    if array.dtype.kind not in "iufb" or array.size != max(array.shape, default=0):
+    if array.dtype.kind not in "iufb" or (array.size and array.size != max(array.shape)):
         raise ValueError(f"{path}: {field} is {array.dtype} of shape {array.shape}; expected a vector of numbers")
     array = array.ravel()
     if array.dtype.kind == "f" and (array != np.floor(array)).any():  # NaN too
@@ -93,9 +93,10 @@ def from_one(values: Any, path: Path, field: str) -> NDArray[np.int64]:
         )
     below = np.flatnonzero(array < 1)
     if below.size:
+        found = np.unique(array[below]).astype(np.int64)
         raise ValueError(
-            f"{path}: {field} holds {listed(np.unique(array[below]))} at rows {listed(below)} (counted from 0); the "
-            "file's numbers count from 1: if they were written counting from 0, add 1 to all of them"
+            f"{path}: {field} holds {listed(found)} at rows {listed(below)} (counted from 0); the file's numbers "
+            "count from 1: if they were written counting from 0, add 1 to all of them"
         )
     return array.astype(np.int64) - 1
 
