@@ -54,9 +54,10 @@ def model(here):
 
 
 def test_from_files_to_predictions_of_classes_never_trained_on(here):
+    own_files.write(here, width=12, attributes=3)  # eight classes tell enough of three attributes
     code, out = invoke(*MAKE, "--unseen", "fox", "--unseen", "gnu")
     assert code == 0
-    assert "120 rows × 6 features, 8 seen and 2 unseen classes, 5 attributes" in out
+    assert "120 rows × 12 features, 8 seen and 2 unseen classes, 3 attributes" in out
     code, out = invoke("fit", "birds", "-o", "birds.zskl", "--method", "gaussian-ort", "--set", "sigma=0.8")
     assert code == 0
     assert "80 rows of 8 classes" in out

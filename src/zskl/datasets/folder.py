@@ -46,13 +46,11 @@ def is_dataset(path: str | os.PathLike[str]) -> bool:
 def write(place: Path, data: Dataset, made: Mapping[str, Any], ids: Sequence[str] | None = None) -> None:
     """All files but features.npy, which must be there, into the folder `place`; `made` tells how it came about."""
     header = ["id", "label"] if ids is not None else ["label"]
-    labels = data.y.tolist()
-    _write_csv(place / LABELS, header, zip(ids, labels, strict=True) if ids is not None else ([one] for one in labels))
+    _write_csv(place / LABELS, header, zip(ids, data.y, strict=True) if ids is not None else ([one] for one in data.y))
     values = data.signatures.to_numpy(dtype=np.float64).tolist()
     rows = ([label, *map(repr, row)] for label, row in zip(data.signatures.index.tolist(), values, strict=True))
     _write_csv(place / SIGNATURES, [CLASS_COLUMN, *data.attribute_names], rows)
-    splits = {part: rows.tolist() for part, rows in data.parts.items()}
-    (place / SPLITS).write_text(_json(splits) + "\n", encoding="utf-8")
+    (place / SPLITS).write_text(_json(data.parts) + "\n", encoding="utf-8")
     manifest = {
         "format": FORMAT,
         "version": VERSION,
@@ -152,11 +150,11 @@ _AGAIN = "make the dataset again"
 
 def _json(values: Mapping[str, Any], indent: str = "  ") -> str:
     """JSON for the eye: an entry per line, inner objects unfolded, lists not."""
-    lines = (
-        f"{indent}{json.dumps(key, ensure_ascii=False)}: "
-        + (_json(value, indent + "  ") if isinstance(value, Mapping) else json.dumps(value, ensure_ascii=False))
-        for key, value in values.items()
-    )
+    lines = []
+    for key, value in values.items():
+        value = value.tolist() if isinstance(value, np.ndarray) else value
+        text = _json(value, indent + "  ") if isinstance(value, Mapping) else json.dumps(value, ensure_ascii=False)
+        lines.append(f"{indent}{json.dumps(key, ensure_ascii=False)}: {text}")
     return "{\n" + ",\n".join(lines) + f"\n{indent[2:]}}}"
 
 

@@ -143,7 +143,8 @@ def _feature_notes(data: Dataset) -> Iterator[str]:
     constant = np.ones(data.X.shape[1], dtype=bool)
     for start in range(0, len(rows), BLOCK_ROWS):
         constant &= (data.X[rows[start : start + BLOCK_ROWS]] == first).all(axis=0)
-    if constant.any():
-        columns = np.flatnonzero(constant)
-        names = columns if data.feature_names is None else [data.feature_names[k] for k in columns]
-        yield f"feature {listed(names)} has the same value in every training row: it can be left out"
+        if not constant.any():  # as a rule after one block: the rest need not be read
+            return
+    columns = np.flatnonzero(constant)
+    names = columns if data.feature_names is None else [data.feature_names[k] for k in columns]
+    yield f"feature {listed(names)} has the same value in every training row: it can be left out"
