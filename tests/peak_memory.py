@@ -38,7 +38,9 @@ def fit(size):
 
 
 def predict(size):
-    app(["predict", f"{size}.zskl", f"{size}.csv", "-o", f"{size}-predictions.csv"], standalone_mode=False)
+    app(
+        ["predict", f"{size}.zskl", f"{size}.csv", "-o", f"{size}-predictions.csv", "--top", "2"], standalone_mode=False
+    )
 
 
 def planted(size):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import own_files
 from zskl import datasets, protocols
-from zskl.datasets import Dataset, division, folder, make_synthetic, tables, xlsa17, xlsa17_writer
+from zskl.datasets import Dataset, division, folder, make_synthetic, tables, xlsa17_writer
 from zskl.datasets.new_folder import new_folder
 
 
@@ -383,6 +383,10 @@ def test_choices_among_files_are_for_benchmarks(here):
     (here / "empty").mkdir()
     with pytest.raises(ValueError, match=r"has no manifest\.json"):
         datasets.load(here / "empty")
+    (here / "mats").mkdir()
+    xlsa17_writer.write(datasets.load("birds"), here / "mats")
+    with pytest.raises(ValueError, match="takes no root"):
+        datasets.load("mats", root=".")
 
 
 # the format of other projects
@@ -428,9 +432,10 @@ def test_xlsa17_round_trip_as_others_read_it(here):
 def test_xlsa17_round_trip_as_we_read_it(here, folds, monkeypatch):
     monkeypatch.setenv("ZSKL_CACHE", str(here / "cache"))
     data = make()
-    (here / "CUB").mkdir()
-    xlsa17_writer.write(data, here / "CUB")
-    back = xlsa17.load("CUB", here, folds=folds)
+    (here / "other").mkdir()
+    xlsa17_writer.write(data, here / "other")
+    back = datasets.load("other", folds=folds)
+    assert (back.name, back.features) == ("other", "res101")
     np.testing.assert_array_equal(back.X, data.X)
     np.testing.assert_array_equal(back.y, data.y)
     pd.testing.assert_frame_equal(back.signatures, data.signatures, check_names=False)
@@ -449,4 +454,10 @@ def test_xlsa17_holds_one_signature_per_class_and_names_on_one_line(tmp_path):
     broken = Dataset(data.name, data.X, data.y, data.signatures.rename(columns={"attribute 0": "a\nb"}), data.parts)
     with pytest.raises(ValueError, match="line break"):
         xlsa17_writer.write(broken, tmp_path)
+    described = pd.concat([data.signatures, data.signatures[:1].set_axis(["yak"])])
+    with pytest.raises(ValueError, match="no rows of class 'yak'"):
+        xlsa17_writer.write(Dataset(data.name, data.X, data.y, described, data.parts), tmp_path)
+    untested = {**data.parts, "test_seen": []}
+    with pytest.raises(ValueError, match="no rows in 'test_seen'"):
+        xlsa17_writer.write(Dataset(data.name, data.X, data.y, data.signatures, untested), tmp_path)
     assert not list(tmp_path.iterdir())

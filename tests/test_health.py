@@ -108,8 +108,8 @@ def test_minus_zero_is_zero():
 
 
 NOTES = {
-    "no rows": ({"sizes": [10] * 7 + [0]}, "class 'z' has no rows"),
-    "small": ({"sizes": [10] * 7 + [4]}, "class 'z' has fewer than 5 rows"),
+    "no rows": ({"sizes": [10] * 7 + [0]}, "no rows of class 'z'"),
+    "small": ({"sizes": [10] * 7 + [4]}, "fewer than 5 rows of class 'z'"),
     "no test_seen": ({"parts": lambda found: found | {"test_seen": []}}, "no rows in test_seen"),
     "no folds": (
         {"parts": lambda found: {part: rows for part, rows in found.items() if "fold" not in part}},

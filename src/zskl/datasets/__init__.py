@@ -11,6 +11,7 @@ from zskl.datasets import digits, folder, xlsa17
 from zskl.datasets.dataset import Dataset
 from zskl.datasets.health import Health, check
 from zskl.datasets.making import make
+from zskl.datasets.places import SPLITS
 from zskl.datasets.synthetic import make_synthetic
 
 __all__ = ["Dataset", "Health", "check", "load", "make", "make_synthetic", "names", "xlsa17"]
@@ -45,6 +46,10 @@ def load(
         return folder.load(name)
     if name.upper() in xlsa17.BENCHMARKS:
         return xlsa17.load(name, root, features, signatures, folds)
+    if (Path(name) / SPLITS).is_file():
+        if root is not None:
+            raise ValueError(f"{name} is a folder itself, so it takes no root: leave it out")
+        return xlsa17.read_folder(Path(name), Path(name).resolve().name, features, signatures, folds)
     if name != Path(name).name and Path(name).exists():
         folder.read_manifest(Path(name))  # says what is missing there
     key = name.lower()

@@ -108,10 +108,9 @@ def _check_lists(splits: Splits, names: NDArray[Any], labels: NDArray[np.int64],
         if not path.is_file():
             continue
         theirs, mine = class_list(path), set(names[np.unique(labels[rows])].tolist())
-        if theirs != mine:
+        if theirs != mine and theirs <= set(splits.class_names):  # a list with other names says nothing
             more, fewer = (listed(sorted(some)) or "none" for some in (theirs - mine, mine - theirs))
             raise ValueError(
                 f"{where} gives {splits.source} other classes than {path} lists: the list alone has {more}, the labels "
-                f"alone {fewer}. "
-                "The labels are shifted, or the list belongs to other splits; then remove it"
+                f"alone {fewer}. The labels are shifted, or the list belongs to other splits; then remove it"
             )

@@ -209,6 +209,7 @@ class Dataset:
         if lacking:
             raise self._error(f"parts lacks {listed(lacking)}; give name → row numbers, an empty list for none")
         parts = {str(part): np.asarray(rows) for part, rows in given.items()}
+        within: dict[str, NDArray[np.bool_]] = {}  # part → for each row whether it is in it
         for part, rows in parts.items():
             if rows.ndim != 1 or (rows.dtype.kind not in "iu" and rows.size):
                 raise self._error(
@@ -218,23 +219,22 @@ class Dataset:
             beyond = rows[(rows < 0) | (rows >= n)]
             if beyond.size:
                 raise self._error(f"parts[{part!r}] names rows {listed(beyond)}; X has rows 0 to {n - 1}, count from 0")
-            rows = rows.astype(np.int64, copy=False)
-            times = np.bincount(rows, minlength=n)
+            parts[part] = _frozen(rows.astype(np.int64, copy=False))
+            times = np.bincount(parts[part], minlength=n)
             if times.max() > 1:
                 raise self._error(
                     f"parts[{part!r}] repeats rows {listed(np.flatnonzero(times > 1))}; name each row once"
                 )
-            parts[part] = _frozen(rows)
-        member = {part: np.bincount(parts[part], minlength=n) > 0 for part in REQUIRED_PARTS}
+            within[part] = times > 0
         for one, other in combinations(REQUIRED_PARTS, 2):
-            shared = np.flatnonzero(member[one] & member[other])
+            shared = np.flatnonzero(within[one] & within[other])
             if shared.size:
                 raise self._error(
                     f"parts {one!r} and {other!r} share rows {listed(shared)}; move each row to one of them"
                 )
         for part, rows in parts.items():
-            outside = np.sort(rows[~member["trainval"][rows]]) if part not in REQUIRED_PARTS else rows[:0]
-            if outside.size:
+            outside = rows[~within["trainval"][rows]]
+            if outside.size and part not in REQUIRED_PARTS:
                 raise self._error(
                     f"parts[{part!r}] names rows {listed(outside)} outside trainval; keep folds inside it"
                 )

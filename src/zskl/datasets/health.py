@@ -123,10 +123,10 @@ def _attribute_notes(data: Dataset) -> Iterator[str]:
 def _size_notes(data: Dataset, classes: tuple[ClassCount, ...]) -> Iterator[str]:
     empty = [one.label for one in classes if not one.rows]
     if empty:
-        yield f"class {listed(empty)} has no rows: it can be predicted, not tested"
+        yield f"no rows of class {listed(empty)}: such a class can be predicted, not tested"
     small = [one.label for one in classes if 0 < one.rows < SMALL]
     if small:
-        yield f"class {listed(small)} has fewer than {SMALL} rows: its accuracy will be coarse"
+        yield f"fewer than {SMALL} rows of class {listed(small)}: its accuracy will be coarse"
     for part in ("test_seen", "test_unseen"):
         if not len(data.parts[part]):
             yield f"no rows in {part}: zskl run cannot evaluate, fit and predict can be used"

@@ -30,11 +30,8 @@ def folds(splits: Splits, labels: NDArray[np.int64], wish: str | None = None) ->
         )
     if wish == "file" and splits.train_loc is not None and splits.val_loc is not None:
         return _from_rows(splits, labels)
-    lists = _class_lists(splits.source.parent)
-    if lists:
-        return _from_lists(splits, labels, lists)
     classes = np.array(splits.class_names)[np.unique(labels[splits.trainval])]
-    return _parts(splits, labels, seeded(classes))
+    return _parts(splits, labels, _listed(splits, set(classes.tolist())) or seeded(classes))
 
 
 def seeded(classes: NDArray[Any]) -> list[tuple[set[Any], set[Any]]]:
@@ -45,49 +42,51 @@ def seeded(classes: NDArray[Any]) -> list[tuple[set[Any], set[Any]]]:
     return [(everyone - val, val) for val in held if val and len(everyone - val) > 1]
 
 
-def _class_lists(folder: Path) -> dict[int, tuple[Path, Path]]:
-    numbers = [re.fullmatch(r"trainclasses(\d+)\.txt", file.name) for file in folder.iterdir()]
-    found = {}
-    for number in sorted(int(match[1]) for match in numbers if match):
-        train, val = (folder / f"{kind}classes{number}.txt" for kind in ("train", "val"))
-        if not val.is_file():
-            raise ValueError(f"{train} has no {val.name} beside it; a fold needs both: add the one or remove the other")
-        found[number] = (train, val)
-    return found
-
-
-def _from_lists(splits: Splits, labels: NDArray[np.int64], lists: dict[int, tuple[Path, Path]]) -> Parts:
-    seen = {splits.class_names[code] for code in np.unique(labels[splits.trainval])}
+def _listed(splits: Splits, seen: set[str]) -> list[tuple[set[str], set[str]]]:
+    """(train, val) classes of trainclassesN.txt and valclassesN.txt; none, with a warning, if they use other names."""
     pairs = []
-    for train, val in lists.values():
-        one, other = map(class_list, (train, val))
+    for train, val in _files(splits.source.parent):
+        one, other = class_list(train), class_list(val)
         for path, classes in ((train, one), (val, other)):
-            unknown, unseen = classes - set(splits.class_names), classes & set(splits.class_names) - seen
-            if unknown or unseen or not classes:
-                fault = (
-                    f"classes that {splits.source} does not know: {listed(sorted(unknown))}"
-                    if unknown
-                    else f"classes without rows in trainval: {listed(sorted(unseen))}"
-                    if unseen
-                    else "no class"
+            unknown = classes - set(splits.class_names)
+            if unknown:
+                warnings.warn(
+                    f"{path} lists classes that {splits.source} does not know: {listed(sorted(unknown))}; seeded folds "
+                    "take the place of the lists",
+                    stacklevel=5,
                 )
+                return []
+            if not classes or not classes <= seen:
+                fault = f"classes without rows in trainval: {listed(sorted(classes - seen))}" if classes else "no class"
                 raise ValueError(
-                    f"{path} lists {fault}; a validation fold is made of seen classes: mend or remove the list"
+                    f"{path} lists {fault}; a validation fold is made of seen classes: the labels are shifted, or "
+                    "the list is of other splits; then remove it"
                 )
         if one & other:
             raise ValueError(
                 f"{train} and {val} share classes {listed(sorted(one & other))}; a fold must keep them apart"
             )
         pairs.append((one, other))
-    return _parts(splits, labels, pairs)
+    return pairs
+
+
+def _files(folder: Path) -> list[tuple[Path, Path]]:
+    numbers = [re.fullmatch(r"trainclasses(\d+)\.txt", file.name) for file in folder.iterdir()]
+    found = []
+    for number in sorted(int(match[1]) for match in numbers if match):
+        train, val = (folder / f"{kind}classes{number}.txt" for kind in ("train", "val"))
+        if not val.is_file():
+            raise ValueError(f"{train} has no {val.name} beside it; a fold needs both: add the one or remove the other")
+        found.append((train, val))
+    return found
 
 
 def _parts(splits: Splits, labels: NDArray[np.int64], pairs: list[tuple[set[Any], set[Any]]]) -> Parts:
-    mine = np.array(splits.class_names)[labels[splits.trainval]]
-    parts = {}
-    for number, (train, val) in enumerate(pairs, start=1):
-        parts[f"fold{number}_train"] = splits.trainval[np.isin(mine, list(train))]
-        parts[f"fold{number}_val"] = splits.trainval[np.isin(mine, list(val))]
+    mine, parts = labels[splits.trainval], {}
+    for number, pair in enumerate(pairs, start=1):
+        for kind, classes in zip(("train", "val"), pair, strict=True):
+            chosen = np.array([name in classes for name in splits.class_names])
+            parts[f"fold{number}_{kind}"] = splits.trainval[chosen[mine]]
     return parts
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl.datasets.dataset import Dataset
+from zskl.datasets.dataset import REQUIRED_PARTS, Dataset
 from zskl.signatures import listed
 
 LIMIT = 2**31 - 1  # bytes of one variable in a MATLAB v5 file
@@ -34,6 +34,14 @@ def write(data: Dataset, place: Path, ids: Sequence[str] | None = None) -> None:
             f"dataset {data.name!r} has several signatures for class {listed(index[index.duplicated()].unique())}; the "
             "xlsa17 format holds one per class: average them first"
         )
+    absent = np.setdiff1d(data.class_names, data.y)
+    empty = [part for part in REQUIRED_PARTS if not len(data.parts[part])]
+    if absent.size or empty:
+        found = f"no rows of class {listed(absent)}" if absent.size else f"no rows in {listed(empty)}"
+        raise ValueError(
+            f"dataset {data.name!r} has {found}; code that reads the xlsa17 format counts on them: leave such classes "
+            "out, or use the zskl format"
+        )
     names = [str(name) for name in data.class_names.tolist()]
     broken = [name for name in [*names, *data.attribute_names] if name != name.strip() or "\n" in name]
     if broken:
@@ -47,7 +55,7 @@ def write(data: Dataset, place: Path, ids: Sequence[str] | None = None) -> None:
     scipy.io.savemat(place / "res101.mat", features)
     table = data.signatures.to_numpy(dtype=np.float64).T
     splits = {"att": table, "original_att": table, "allclasses_names": _cells(names)}
-    fields = {part: f"{part}_loc" for part in ("trainval", "test_seen", "test_unseen")}
+    fields = {part: f"{part}_loc" for part in REQUIRED_PARTS}
     fields |= {"fold1_train": "train_loc", "fold1_val": "val_loc"}
     splits |= {field: _column(data.parts[part] + 1) for part, field in fields.items() if part in data.parts}
     scipy.io.savemat(place / "att_splits.mat", splits)
