@@ -99,6 +99,10 @@ def test_arrays(put):
     X, names, ids, labels = all_rows("x.npz", labels="labels")
     np.testing.assert_array_equal(X, MATRIX)
     assert (names, ids, labels) == (None, ["r1", "r2", "r3"], ["ant", "bee", "ant"])
+    words = np.array(["ant", "bee", "ant"])
+    np.savez("embedded.npz", features=MATRIX, files=np.array(["a.jpg", "b.jpg", "c.jpg"]), labels=words, backbone="net")
+    assert all_rows("embedded.npz", labels="labels")[2:] == (["a.jpg", "b.jpg", "c.jpg"], ["ant", "bee", "ant"])
+    assert tables.read_labels("embedded.npz")[0].names == ["ant", "bee"]
     np.savez("one.npz", whatever=MATRIX)
     np.testing.assert_array_equal(all_rows("one.npz")[0], MATRIX)
 
@@ -347,8 +351,13 @@ def test_bad_labels(put, case):
 
 def test_bad_label_arrays(put):
     np.save("half.npy", np.array([1.0, 1.5]))
+    np.savez("odd.npz", backbone="net", whatever=np.ones((2, 2)))
     np.save("matrix.npy", np.ones((2, 2)))
-    for path, sentence in (("half.npy", "half.npy.*1.5.*whole numbers"), ("matrix.npy", "matrix.npy")):
+    for path, sentence in (
+        ("half.npy", "half.npy.*1.5.*whole numbers"),
+        ("matrix.npy", "matrix.npy"),
+        ("odd.npz", "odd.npz"),
+    ):
         with pytest.raises(ValueError, match=sentence):
             tables.read_labels(path)
 

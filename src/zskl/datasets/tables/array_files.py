@@ -87,6 +87,11 @@ def pick(path: Path, arrays: Mapping[str, Any], names: Sequence[str], dimensions
     return arrays[found[0]] if isinstance(arrays[found[0]], np.memmap) else matrices[found[0]]
 
 
+def is_vector(values: Any) -> bool:
+    """Whether there are values, and all of them along one axis."""
+    return np.ndim(values) > 0 and 0 < np.size(values) == max(np.shape(values))
+
+
 def as_texts(path: Path, name: str, values: Any) -> list[str]:
     """A vector of strings or whole numbers as strings; MATLAB's whole numbers are doubles, in a matrix n × 1."""
     array = np.asarray(values)

@@ -67,7 +67,7 @@ def read(path: Path) -> tuple[Labels, list[str] | None]:
         texts, ids = [_text(value) for value in columns[label]], None if key is None else list(map(_text, columns[key]))
     else:
         arrays = array_files.read(path, NAMES)
-        vectors = {name: value for name, value in arrays.items() if max(np.shape(value)) == np.size(value)}
+        vectors = {name: value for name, value in arrays.items() if array_files.is_vector(value)}
         named = [name for name in vectors if name.lower() in NAMES] or list(vectors)
         if len(named) != 1:
             raise ValueError(f"{path} holds {listed(arrays)}: expected one vector, named 'labels' if there are more")

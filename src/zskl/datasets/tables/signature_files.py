@@ -95,7 +95,9 @@ def _from_arrays(path: Path) -> pd.DataFrame:
     arrays = array_files.read(path, MATRICES, (*CLASSES, *COLUMNS))
     matrix = array_files.pick(path, arrays, MATRICES, dimensions=2)
     by_name = {
-        name.lower(): array_files.as_texts(path, name, arrays[name]) for name in arrays if _is_vector(arrays[name])
+        name.lower(): array_files.as_texts(path, name, arrays[name])
+        for name in arrays
+        if array_files.is_vector(arrays[name])
     }
     classes = next((by_name[name] for name in CLASSES if name in by_name), None)
     if classes is None:
@@ -114,7 +116,3 @@ def _from_arrays(path: Path) -> pd.DataFrame:
         raise ValueError(f"{path} names {len(names)} attributes for {matrix.shape[1]} columns: expected as many")
     index = pd.Index([text.strip() for text in classes], name=CLASS_COLUMN)
     return pd.DataFrame(matrix.astype(np.float64), index=index, columns=names)
-
-
-def _is_vector(values: Any) -> bool:
-    return bool(np.size(values)) and max(np.shape(values)) == np.size(values)
