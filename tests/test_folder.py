@@ -112,7 +112,8 @@ def test_several_descriptions_of_a_class(here):
 
 def test_labels_in_a_file_are_matched_by_id(here):
     frame = pd.read_csv("features.csv")
-    frame[["id", "label"]].sample(frac=1, random_state=1).to_csv("labels.csv", index=False)
+    further = pd.DataFrame({"id": ["r999"], "label": ["a class of rows that are not here"]})
+    pd.concat([further, frame[["id", "label"]].sample(frac=1, random_state=1)]).to_csv("labels.csv", index=False)
     frame.drop(columns="label").to_csv("features.csv", index=False)
     assert make(labels="labels.csv").y.tolist() == frame["label"].tolist()
     (here / "labels.txt").write_text("\n".join(frame["label"]))

@@ -127,7 +127,8 @@ def _write_header(file: Any, rows: int, width: int) -> None:
 
 
 def _check_described(labels: Labels, classes: Sequence[str], source: PathLike, signatures: PathLike) -> None:
-    missing = [name for name in labels.names if name not in set(classes)]
+    described = set(classes)
+    missing = [name for name in labels.names if name not in described]
     if missing:
         raise ValueError(
             f"{signatures} has no row for the class {listed(missing)}{did_you_mean(missing[0], classes)}, which "
