@@ -12,11 +12,49 @@ import zskl
 SOURCE = Path(zskl.__file__).parent
 ORDER = [
     *("version", "arrays", "parameters", "metrics", "kernels", "objective", "solver", "initialisation"),
-    *("signatures", "preprocessing", "persistence", "packing", "inputs", "estimator", "explain", "monitor", "stack"),
-    *("model", "baselines", "methods", "datasets", "protocols", "selection", "records", "engines", "experiment"),
+    *(
+        "signatures",
+        "words",
+        "preprocessing",
+        "persistence",
+        "packing",
+        "inputs",
+        "estimator",
+        "explain",
+        "monitor",
+        "stack",
+    ),
+    *(
+        "model",
+        "baselines",
+        "methods",
+        "datasets",
+        "predictions",
+        "protocols",
+        "selection",
+        "records",
+        "engines",
+        "experiment",
+    ),
     *("paper", "report", "serve", "cli", "__main__"),
 ]
-HEAVY = {"torch", "dask", "distributed", "ray", "onnxruntime", "matplotlib", "fastapi", "uvicorn", "optuna"}
+HEAVY = {
+    "torch",
+    "dask",
+    "distributed",
+    "ray",
+    "onnxruntime",
+    "matplotlib",
+    "fastapi",
+    "uvicorn",
+    "optuna",
+    "h5py",
+    "pyarrow",
+    "PIL",
+    "timm",
+    "onnx",
+    "sentence_transformers",
+}
 NAMELESS = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
 LONGEST = 300
 

@@ -195,8 +195,7 @@ def test_the_file_is_readable_by_safetensors_alone(toy, tmp_path):
 
 
 FORBIDDEN_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "joblib.numpy_pickle"}
-FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "torch.load", "torch.save", "np.load", "joblib.load",
-                   "importlib.import_module"}  # fmt: skip
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "torch.load", "torch.save", "joblib.load", "importlib.import_module"}  # fmt: skip
 
 
 def runs_foreign_code(text):
@@ -210,7 +209,10 @@ def runs_foreign_code(text):
             modules = [node.module or ""]
         elif isinstance(node, ast.Call) and ast.unparse(node.func) in FORBIDDEN_CALLS:
             found.append(f"{ast.unparse(node.func)}( at line {node.lineno}")
-        elif isinstance(node, ast.keyword) and node.arg == "allow_pickle":
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "np.load":  # must say that it takes no pickle
+            if "allow_pickle=False" not in [ast.unparse(keyword) for keyword in node.keywords]:
+                found.append(f"np.load( at line {node.lineno}")
+        elif isinstance(node, ast.keyword) and node.arg == "allow_pickle" and ast.unparse(node.value) != "False":
             found.append(f"allow_pickle at line {node.value.lineno}")
         found += [f"{module} at line {node.lineno}" for module in modules if module in FORBIDDEN_MODULES]
     return found

@@ -85,12 +85,14 @@ def setting(text: str) -> tuple[str, Any]:
 
 def _run_one(progress: Progress, data: datasets.Dataset, unit: experiment.Unit) -> dict[str, Any]:
     task = progress.add_task(f"{data.name} {unit.method} seed {unit.seed}", total=None)
-    record = experiment.run(unit, data, _reporter(progress, task))
+    record = experiment.run(unit, data, reporter(progress, task))
     progress.remove_task(task)
     return record
 
 
-def _reporter(progress: Progress, task: Any) -> Callable[[Any], None]:
+def reporter(progress: Progress, task: Any) -> Callable[[Any], None]:
+    """A callback for `fit` that moves a bar in steps of a hundredth."""
+
     def report(state: Any) -> None:
         if state.step % max(1, state.steps // 100) == 0:
             progress.update(task, total=state.steps, completed=state.step)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from os import PathLike, fspath
+from pathlib import Path
 
-from zskl.datasets import digits, xlsa17
+from zskl.datasets import digits, folder, xlsa17
 from zskl.datasets.dataset import Dataset
+from zskl.datasets.health import Health, check
+from zskl.datasets.making import make
+from zskl.datasets.places import SPLITS
 from zskl.datasets.synthetic import make_synthetic
 
-__all__ = ["Dataset", "load", "make_synthetic", "names", "xlsa17"]
+__all__ = ["Dataset", "Health", "check", "load", "make", "make_synthetic", "names", "xlsa17"]
 
 BUNDLED: dict[str, tuple[Callable[[], Dataset], str]] = {
     "digits": (
@@ -28,13 +32,26 @@ def load(
     signatures: str | PathLike[str] | None = None,
     folds: str | None = None,
 ) -> Dataset:
-    """The dataset of this name, whatever its case: bundled ("digits", "synthetic") or a benchmark ("CUB").
+    """The dataset of this name, whatever its case: bundled ("digits", "synthetic"), a benchmark ("CUB"), or the
+    folder of one that `make` wrote.
 
     root, features, signatures and folds choose among the files of a benchmark: see `xlsa17.load`.
     """
     name = fspath(name)
+    if folder.is_dataset(name):
+        if any(choice is not None for choice in (root, features, signatures, folds)):
+            raise ValueError(
+                f"{name} is a dataset folder, with nothing to choose: leave out root, features and the like"
+            )
+        return folder.load(name)
     if name.upper() in xlsa17.BENCHMARKS:
         return xlsa17.load(name, root, features, signatures, folds)
+    if (Path(name) / SPLITS).is_file():
+        if root is not None:
+            raise ValueError(f"{name} is a folder itself, so it takes no root: leave it out")
+        return xlsa17.read_folder(Path(name), Path(name).resolve().name, features, signatures, folds)
+    if name != Path(name).name and Path(name).exists():
+        folder.read_manifest(Path(name))  # says what is missing there
     key = name.lower()
     if key not in BUNDLED:
         known = [known for known, _ in names()]

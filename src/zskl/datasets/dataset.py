@@ -32,6 +32,7 @@ class Dataset:
                 is a fold or the like and lies inside trainval
     source      the file or the function the data came from; errors name it
     features    which features X holds, where a dataset comes with several: "res101"
+    feature_names   of the d columns of X, where they have any
     checked     X is float32 and known to be finite, as what datasets.mapped keeps: it is not read to check it
 
     A class is seen if it has trainval rows; every other class of the table is unseen. Arrays are read-only.
@@ -44,11 +45,14 @@ class Dataset:
     parts: Mapping[str, NDArray[np.int64]]
     source: str = ""
     features: str = ""
+    feature_names: tuple[str, ...] | None = None
     checked: InitVar[bool] = False
 
     def __post_init__(self, checked: bool) -> None:
         keep = object.__setattr__
         keep(self, "X", self._checked_features(checked))
+        if self.feature_names is not None and len(self.feature_names) != self.X.shape[1]:
+            raise self._error(f"X has {self.X.shape[1]} columns and feature_names {len(self.feature_names)} names")
         keep(self, "y", self._checked_labels("y", self.y))
         if len(self.y) != len(self.X):
             raise self._error(f"X has {len(self.X)} rows and y {len(self.y)} labels; give one label per row")
@@ -65,7 +69,13 @@ class Dataset:
 
     def __reduce__(self) -> tuple[Any, ...]:  # a mapping proxy does not pickle
         fields = (self.name, self.X, self.y, self.signatures, dict(self.parts), self.source, self.features)
-        return type(self), (*fields, True)  # X was checked when this record was made
+        return type(self), (*fields, self.feature_names, True)  # X was checked when this record was made
+
+    def samples(self, part: str) -> tuple[Any, NDArray[Any]]:
+        """X and y of a part, ready for `fit`; X is a data frame where the columns have names."""
+        rows = self.parts[part]
+        X, y = self.X[rows], self.y[rows]
+        return (X, y) if self.feature_names is None else (pd.DataFrame(X, columns=self.feature_names, copy=False), y)
 
     @cached_property
     def class_names(self) -> NDArray[Any]:

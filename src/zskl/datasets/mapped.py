@@ -74,7 +74,7 @@ def _kept(folder: Path, source: Path, now: os.stat_result) -> Mapped | None:
                 return None
             with suppress(OSError):  # if it cannot be written, the source is hashed again next time
                 write_atomically(folder / "source.json", json.dumps(entry | fresh).encode())
-        X = np.load(folder / entry["matrix"], mmap_mode="r")
+        X = np.load(folder / entry["matrix"], mmap_mode="r", allow_pickle=False)
         if X.dtype != np.float32 or list(X.shape) != entry["shape"]:
             return None
         return Mapped(X, entry["notes"])
@@ -99,7 +99,7 @@ def _keep(
     entry = {"format": FORMAT, "source": str(source), **described, "matrix": target.name}
     entry |= {"shape": list(matrix.shape), "notes": notes}
     write_atomically(folder / "source.json", json.dumps(entry).encode())
-    X = np.load(target, mmap_mode="r")
+    X = np.load(target, mmap_mode="r", allow_pickle=False)
     with suppress(OSError):  # another process may be tidying too
         for old in folder.iterdir():
             aged = old.suffix == ".part" and old.stat().st_mtime < time.time() - ABANDONED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from zskl.datasets.dataset import Dataset
 from zskl.datasets.places import SPLITS, benchmark_folder
 from zskl.datasets.splits import Splits, read_splits
 
-__all__ = ["BENCHMARKS", "Splits", "load", "read_splits"]
+__all__ = ["BENCHMARKS", "Splits", "load", "read_folder", "read_splits"]
 
 BENCHMARKS = {
     "AWA1": "animals, 50 classes, 85 attributes (xlsa17)",
@@ -42,14 +43,24 @@ def load(
     key = name.upper()
     if key not in BENCHMARKS:
         raise ValueError(f"no benchmark is called {name!r}; the known ones are: {', '.join(BENCHMARKS)}")
-    folder = benchmark_folder(key, root)
+    return read_folder(benchmark_folder(key, root), key, features, signatures, folds)
+
+
+def read_folder(
+    folder: Path,
+    name: str,
+    features: str | None = None,
+    signatures: str | os.PathLike[str] | None = None,
+    folds: str | None = None,
+) -> Dataset:
+    """The dataset in any folder of that layout, such as `zskl data make --format xlsa17` writes; choices as above."""
     file = feature_files.choose(folder, features)
     splits = read_splits(folder / SPLITS)
     table = class_table(splits, signatures if signatures is not None else "att")
     found = feature_files.read(file)
     agreement.check(splits, found)
     return Dataset(
-        key,
+        name,
         found.X,
         np.array(splits.class_names)[found.labels],
         table,
