@@ -1,6 +1,6 @@
 """The command line: arguments → one call. No logic."""
 
-from zskl.cli import catalogue, run
+from zskl.cli import catalogue, data, embed, run, words
 from zskl.cli.app import app, main
 
-__all__ = ["app", "catalogue", "main", "run"]
+__all__ = ["app", "catalogue", "data", "embed", "main", "run", "words"]
