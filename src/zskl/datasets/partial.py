@@ -74,7 +74,7 @@ class Partial:
 
     def _register(self, shard: Path) -> None:
         try:
-            with np.load(shard, allow_pickle=False) as content:
+            with shard.open("rb") as file, np.load(file, allow_pickle=False) as content:
                 names, shape = content["keys"].tolist(), content["features"].shape
                 reasons = dict(zip(content["bad_keys"].tolist(), content["reasons"].tolist(), strict=True))
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
