@@ -231,7 +231,7 @@ def test_command_line(birds, tmp_path):
 @needs_lite
 @pytest.mark.skipif("ZSKL_DATA" not in os.environ, reason="ZSKL_DATA is not set: no real pictures")
 def test_real_pictures_give_the_features_of_their_originals(one_thread, tmp_path):
-    """The matrix was made from the originals; the pictures are smaller copies, compressed anew, so that 1 is out of reach.
+    """The matrix was made from the originals; the pictures are smaller copies, compressed anew: 1 is out of reach.
 
     Over all 300 (benchmarks/pictures.py) the cosine to the own row is 0.954 in the mean and 0.875 at least, to other
     rows 0.40 in the mean, and the own row is always the nearest.
