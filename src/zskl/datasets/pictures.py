@@ -1,0 +1,88 @@
+"""One image file → the array a network reads: decoding, orientation, colours; then crop, size and normalisation."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_PIXELS = 89_478_485  # Pillow's own limit: 1/4 GB of RGB; a larger picture is taken for a decompression bomb
+BACKGROUND = (255, 255, 255)  # what shows through transparent pixels
+
+
+class UnreadablePicture(Exception):
+    """The file is no picture that can be used; the text says why."""
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """A centred square of `crop` × the shorter side, resized to `size`; then (pixel − mean) / std per channel.
+
+    size           (height, width) in pixels; the cut-out has this shape
+    mean, std      of red, green and blue, on the scale of pixels from 0 to 255
+    interpolation  "bicubic" or "bilinear", both with antialiasing
+    """
+
+    size: tuple[int, int]
+    crop: float
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+    interpolation: str = "bicubic"
+
+    def __call__(self, image: Any) -> NDArray[np.float32]:
+        """(3, height, width) from an RGB image."""
+        from PIL import Image
+
+        height, width = self.size
+        scale = self.crop * min(image.width / width, image.height / height)
+        wide, high = scale * width, scale * height
+        left, top = (image.width - wide) / 2, (image.height - high) / 2
+        method = Image.Resampling[self.interpolation.upper()]
+        resized = image.resize((width, height), method, box=(left, top, left + wide, top + high))
+        pixels = np.asarray(resized, dtype=np.float32)  # (height, width, 3)
+        normalised = (pixels - np.array(self.mean, np.float32)) / np.array(self.std, np.float32)
+        return np.ascontiguousarray(normalised.transpose(2, 0, 1), dtype=np.float32)
+
+
+def read_picture(path: str | os.PathLike[str]) -> Any:
+    """The picture as it is meant to be seen, an RGB image of Pillow; its first frame if it moves."""
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
+    try:
+        with Image.open(path) as image:
+            if image.width * image.height > MAX_PIXELS:
+                raise UnreadablePicture(
+                    f"{image.width} × {image.height} pixels, more than {MAX_PIXELS:,}: a decompression bomb?"
+                )
+            image.load()
+            return _rgb(ImageOps.exif_transpose(image))
+    except UnreadablePicture:
+        raise
+    except UnidentifiedImageError:
+        empty = os.path.getsize(path) == 0
+        raise UnreadablePicture(
+            "the file is empty" if empty else "not an image, or of a kind Pillow cannot read"
+        ) from None
+    except Exception as error:  # decoders of damaged files raise anything: OSError, SyntaxError, struct.error, ...
+        raise UnreadablePicture(str(error) or type(error).__name__) from error
+
+
+def _rgb(image: Any) -> Any:
+    """Any mode → RGB: 16-bit gray is scaled down, transparency is laid over white."""
+    from PIL import Image
+
+    if image.mode.startswith("I"):  # 16 bits per pixel, also where Pillow holds them in 32
+        gray = np.asarray(image).astype(np.int64)
+        if gray.min() < 0 or gray.max() > 65535:
+            raise UnreadablePicture(f"pixels from {gray.min()} to {gray.max()}: expected at most 16 bits")
+        return Image.fromarray((gray // 256).astype(np.uint8)).convert("RGB")
+    if image.mode == "F":
+        raise UnreadablePicture("pixels are floating-point numbers: expected 8 or 16 bits per channel")
+    if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
+        layer = image.convert("RGBA")
+        base = Image.new("RGBA", layer.size, (*BACKGROUND, 255))
+        return Image.alpha_composite(base, layer).convert("RGB")
+    return image.convert("RGB")
