@@ -1,5 +1,6 @@
 """A zero-shot problem small enough to fit in milliseconds: three classes with rows, two that are only described."""
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +8,9 @@ import pandas as pd
 import pytest
 
 from zskl import ZeroShotKernelClassifier
+
+if os.environ.get("ZSKL_DATA"):  # some tests change the working folder
+    os.environ["ZSKL_DATA"] = os.path.abspath(os.environ["ZSKL_DATA"])
 
 SEEN = ["ant", "cat", "dog"]  # sorted, as `classes_` is
 UNSEEN = ["emu", "bee"]  # in the order of the table

@@ -200,6 +200,7 @@ VIOLATIONS = {
     ),
     "unnamed class": (table(index=["cat", "ant", None]), "signatures.index holds labels of type"),
     "mixed index": (table(index=["cat", "ant", 3]), "signatures.index holds labels of type int and str"),
+    "a column named class": (table(columns=["legs", "class"]), "an attribute named 'class'"),
     "twin columns": (table(columns=["legs", "legs"]), "several columns named 'legs'"),
     "words": (table(data=[[1, "a"], [1, "b"], [1, "c"]]), "not numeric in columns 'fur'"),
     "missing value": (table(data=[[1, 1], [1, np.nan], [1, 1]]), "classes 'ant' in columns 'fur'"),

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zskl.signatures import listed
+from zskl.signatures import CLASS_COLUMN, listed
 
 REQUIRED_PARTS = ("trainval", "test_seen", "test_unseen")
 BLOCK_VALUES = 1 << 22  # features looked at together in the check for finite values: 16 MB
@@ -170,6 +170,8 @@ class Dataset:
         if columns.has_duplicates:
             twice = columns[columns.duplicated()].unique()
             raise self._error(f"signatures has several columns named {listed(twice)}; rename or drop them")
+        if CLASS_COLUMN in columns:
+            raise self._error(f"signatures has an attribute named {CLASS_COLUMN!r}, which names classes; rename it")
         words = [not pd.api.types.is_numeric_dtype(kind) for kind in table.dtypes]
         if any(words):
             raise self._error(f"signatures is not numeric in columns {listed(columns[words])}; give numbers")
