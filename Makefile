@@ -3,29 +3,36 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+DEV    := $(VENV)/.ready-dev
 
-.PHONY: run test lint types unit docs-figures clean
+.PHONY: run test lint types unit clean
 
 run: $(READY)
 	$(BIN)/zskl run digits --method gaussian-ort --method gaussian --seeds 3 --json runs/digits.jsonl
 
 test: lint types unit
 
-lint: $(READY)
+lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(READY)
+types: $(DEV)
 	$(BIN)/mypy
 
-unit: $(READY)
-	$(BIN)/python -m pytest
+unit: $(DEV)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
-$(READY): pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else f"zskl needs Python 3.11 or newer; found {sys.version.split()[0]}. Try: make PYTHON=python3.12 $(MAKECMDGOALS)")'
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(0 if sys.version_info >= (3, 11) else f"zskl needs Python 3.11 or newer, found {v}: try make PYTHON=python3.12 $(MAKECMDGOALS)")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+
+$(READY): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
+
+$(DEV): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@ $(READY)
 
 clean:
 	rm -rf $(VENV) runs build .pytest_cache .mypy_cache .ruff_cache src/*.egg-info

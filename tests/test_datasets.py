@@ -200,6 +200,7 @@ VIOLATIONS = {
     ),
     "unnamed class": (table(index=["cat", "ant", None]), "signatures.index holds labels of type"),
     "mixed index": (table(index=["cat", "ant", 3]), "signatures.index holds labels of type int and str"),
+    "a column named class": (table(columns=["legs", "class"]), "an attribute named 'class'"),
     "twin columns": (table(columns=["legs", "legs"]), "several columns named 'legs'"),
     "words": (table(data=[[1, "a"], [1, "b"], [1, "c"]]), "not numeric in columns 'fur'"),
     "missing value": (table(data=[[1, 1], [1, np.nan], [1, 1]]), "classes 'ant' in columns 'fur'"),
@@ -406,7 +407,7 @@ def test_synthetic_refuses(argument, value):
 def test_load_by_name():
     assert datasets.load("Digits").fingerprint == digits.load().fingerprint
     assert datasets.load("SYNTHETIC").fingerprint == make_synthetic().fingerprint
-    assert [name for name, _ in datasets.names()] == ["digits", "synthetic"]
+    assert [name for name, _ in datasets.names()] == ["digits", "synthetic", *datasets.xlsa17.BENCHMARKS]
     assert all(description and "\n" not in description for _, description in datasets.names())
 
 
@@ -416,7 +417,7 @@ def test_unknown_names_are_refused_with_the_nearest():
 
 
 @pytest.mark.parametrize("name", ["digits", "synthetic"])
-@pytest.mark.parametrize("argument", ["root", "features"])
+@pytest.mark.parametrize("argument", ["root", "features", "signatures", "folds"])
 def test_bundled_datasets_take_no_files(name, argument):
     with pytest.raises(ValueError, match=f"{argument} is 'somewhere', but dataset '{name}' is bundled"):
         datasets.load(name, **{argument: "somewhere"})

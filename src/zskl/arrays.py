@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import Any, TypeAlias
 
 import array_api_compat
@@ -24,7 +25,10 @@ def namespace(*arrays: Array) -> Any:
 def to_numpy(array: Array) -> np.ndarray[Any, Any]:
     """The same values as a NumPy array on the host; NumPy input is not copied."""
     if is_torch(array):
-        array = array.detach().cpu().numpy()
+        array = array.detach().cpu()
+        if array.dtype is namespace(array).bfloat16:  # which NumPy does not have
+            array = array.float()
+        array = array.resolve_conj().numpy()
     return np.asarray(array)
 
 
@@ -34,7 +38,7 @@ def like(array: Array, reference: Array, dtype: str | None = None) -> Array:
     wanted = reference.dtype if dtype is None else getattr(xp, dtype)
     if is_torch(reference):
         if not is_torch(array):
-            array = xp.asarray(np.require(array, requirements="W"))
+            array = xp.asarray(np.require(array, requirements=["C", "W"]))
         return array.to(device=reference.device, dtype=wanted)
     return to_numpy(array).astype(wanted, copy=False)
 
@@ -50,7 +54,7 @@ def on_device(array: Array, device: str | None) -> Array:
     if device == "cpu" and not is_torch(array):
         return array
     torch = _torch_with(device)
-    tensor = array if is_torch(array) else torch.from_numpy(np.require(array, requirements="W"))
+    tensor = array if is_torch(array) else torch.from_numpy(np.require(array, requirements=["C", "W"]))
     return tensor.to(device)
 
 
@@ -60,7 +64,9 @@ def check_device(device: str | None) -> None:
         _torch_with(str(device))
 
 
+@cache
 def _torch_with(device: str) -> Any:
+    """PyTorch, after one look whether the device can be used."""
     try:
         import torch
     except ImportError as error:
@@ -68,17 +74,14 @@ def _torch_with(device: str) -> Any:
             f"device={device!r} needs PyTorch, which is not installed: pip install 'zskl[torch]', or use device='cpu'"
         ) from error
     try:
-        kind = torch.device(device).type
-    except RuntimeError as error:
-        raise ValueError(f"device={device!r} is not a device PyTorch knows: use 'cpu', 'cuda' or 'cuda:0'") from error
-    if kind == "cuda":
-        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        index = torch.device(device).index or 0
-        if index >= count:
-            raise ValueError(
-                f"device={device!r} was asked for, but PyTorch {torch.__version__} sees {count} CUDA GPU(s) here: "
-                "use device='cpu', or install a CUDA build of PyTorch on a machine with a GPU"
-            )
+        torch.zeros(1, device=device).cpu()
+    except (RuntimeError, NotImplementedError, AssertionError, ValueError) as error:
+        gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        reason = str(error).partition("\n")[0].rstrip(".")[:120]
+        raise ValueError(
+            f"device={device!r} cannot be used: PyTorch {torch.__version__} sees {gpus} CUDA GPU(s) here and says "
+            f"'{reason}'; use device='cpu', or a machine and a build of PyTorch that have it"
+        ) from None
     return torch
 
 

@@ -6,19 +6,19 @@ A method subclasses `ZeroShotClassifier` and writes `_scores` on scaled arrays p
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from zskl import inputs, persistence, preprocessing, signatures
+from zskl import inputs, packing, persistence, preprocessing, signatures
 from zskl.arrays import Array, check_device, like, namespace, on_device, to_numpy
 from zskl.parameters import one_of
-from zskl.preprocessing import Scaling
 from zskl.signatures import SignatureTable, label_kind, listed
 
 Labels: TypeAlias = Sequence[Any] | np.ndarray[Any, Any]
@@ -41,6 +41,9 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Ranks candidate classes, trained on or not, by the compatibility of their signatures with a sample."""
 
     kind: ClassVar[str]  # what a model file calls this estimator
+    LEARNED: ClassVar[
+        Mapping[str, tuple[str, ...] | None]
+    ]  # what it scores with: array shapes as of `packing`, or None
     feature_scaling: str
     signature_scaling: str
     signature_mean: str
@@ -51,10 +54,6 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _scores(self, X: Array, Y: Array) -> Array:
         """Scores (n, rows) of scaled samples X (n, d) for scaled signatures Y (rows, p); larger is better."""
         raise AttributeError(f"{type(self).__name__} defines no scores")
-
-    def _learned(self) -> dict[str, np.ndarray[Any, Any]]:
-        """The fitted arrays of the method, by attribute name, for the model file."""
-        raise AttributeError(f"{type(self).__name__} defines nothing to save")
 
     # Fitting ---------------------------------------------------------------------------------------------------------
 
@@ -104,8 +103,10 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = signatures.one_hot(self.classes_) if given is None else signatures.read(given, self.classes_)
         known = set(table.labels.tolist())
         missing = [label for label in self.classes_.tolist() if label not in known]
+        mine, theirs = label_kind(self.classes_, "y"), label_kind(table.labels, "signatures")
+        if mine != theirs and "boolean" in (mine, theirs):
+            raise ValueError(f"labels in y are {mine}s, in signatures {theirs}s: use the same type for both")
         if missing:
-            mine, theirs = label_kind(self.classes_, "y"), label_kind(table.labels, "signatures")
             types = f" (labels in y are {mine}s, in signatures {theirs}s)" if mine != theirs else ""
             raise ValueError(
                 f"no signature for class {listed(missing)}{types}: every label in y needs a row in signatures; "
@@ -113,7 +114,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         seen = set(self.classes_.tolist())
         further = [label for label in table.classes.tolist() if label not in seen]
-        self.candidates_ = _append(self.classes_, further)
+        more = _as_in(self.classes_, signatures.as_labels(further, "signatures")) if further else self.classes_[:0]
+        self.candidates_ = np.concatenate([self.classes_, more])
         self.signature_table_ = table.select(self.candidates_)
         self.attribute_names_ = table.names
 
@@ -157,6 +159,12 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         order = np.argsort(-values, axis=1, kind="stable")[:, :k]
         return (labels[order], np.take_along_axis(values, order, axis=1)) if return_scores else labels[order]
 
+    def score(
+        self, X: Array, y: Any, sample_weight: Any = None, signatures: Any = None, candidates: Labels | None = None
+    ) -> float:
+        """Accuracy of `predict` over rows, scikit-learn's score; `protocols` and `metrics` average over classes."""
+        return float(accuracy_score(y, self.predict(X, signatures, candidates), sample_weight=sample_weight))
+
     def decision_function(self, X: Array) -> Array:
         """Raw scores over `classes_`, in scikit-learn's shape: (n, C), or (n,) for two classes."""
         scores = self.compatibility(X, candidates=self._fitted_classes())
@@ -180,11 +188,13 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scaled = self.feature_scaling_.apply(on_device(X, self.device))
         Y = like(self.signature_scaling_.apply(table.matrix), scaled)
         scores = best_of_rows(self._scores(scaled, Y), table.padded_rows())
-        return like(scores, X), table.classes
+        return like(scores, X), _as_in(self.classes_, table.classes)
 
     def _candidates(self, given: Any, candidates: Any) -> SignatureTable:
         """The table of the candidate classes, its rows class by class."""
         if candidates is not None:
+            if isinstance(candidates, str) or not hasattr(candidates, "__iter__"):
+                raise ValueError(f"candidates={candidates!r}: expected a list of class names")
             candidates = signatures.as_labels(candidates, "candidates")
             if len(candidates) == 0:
                 raise ValueError("candidates is empty: name at least one class")
@@ -222,51 +232,20 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file (safetensors with a JSON header), whole or not at all."""
         check_is_fitted(self)
-        arrays = {f"learned.{name}": array for name, array in self._learned().items()}
-        arrays["signatures"] = self.signature_table_.matrix
-        for name in ("feature_scaling_", "signature_scaling_"):
-            if (mean := getattr(self, name).mean) is not None:
-                arrays[name] = mean
-        header = {
-            "estimator": self.kind,
-            "parameters": {name: self._stored(name, value) for name, value in self.get_params(deep=False).items()},
-            "classes": _labels_to_json(self.classes_),
-            "candidates": _labels_to_json(self.candidates_),
-            "signature_labels": _labels_to_json(self.signature_table_.labels),
-            "attribute_names": self.attribute_names_,
-            "feature_names": [str(name) for name in getattr(self, "feature_names_in_", [])],
-            "n_features": int(self.n_features_in_),
-            "calibration": float(self.calibration_),
-        }
-        persistence.write(path, header, arrays)
+        persistence.write(path, *packing.pack(self, self._stored))
 
     @classmethod
     def _restore(cls, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Self:
         """The estimator that `save` wrote."""
-        model = cls(**{name: cls._unstored(name, value) for name, value in header["parameters"].items()})
-        model.classes_ = _labels_from_json(header["classes"])
-        model.candidates_ = _labels_from_json(header["candidates"])
-        names = header["attribute_names"]
-        model.attribute_names_ = None if names is None else tuple(names)
-        model.signature_table_ = SignatureTable(
-            _labels_from_json(header["signature_labels"]), arrays["signatures"], model.attribute_names_
-        )
-        for name in ("feature_scaling", "signature_scaling"):
-            steps = preprocessing.parse(getattr(model, name), name)
-            setattr(model, f"{name}_", Scaling(steps, arrays[f"{name}_"] if "center" in steps else None))
-        model.n_features_in_ = header["n_features"]
-        if header["feature_names"]:
-            model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
-        model.calibration_ = float(header["calibration"])
-        for name, array in arrays.items():
-            if name.startswith("learned."):
-                setattr(model, name.removeprefix("learned."), array)
-        return model
+        parameters = {name: cls._unstored(name, value) for name, value in header["parameters"].items()}
+        return packing.unpack(cls(**parameters), header, arrays, cls._unstored)
 
     def _stored(self, name: str, value: Any) -> Any:
-        """A constructor parameter as JSON; a generator as random_state is not kept."""
+        """A parameter, or something learned, as JSON; a generator as random_state is not kept."""
         if name == "random_state" and not isinstance(value, int | np.integer):
             return None
+        if name == "device":
+            return None if value is None else str(value)
         return value.item() if isinstance(value, np.generic) else value
 
     @classmethod
@@ -286,15 +265,6 @@ def best_of_rows(scores: Array, rows: np.ndarray[Any, Any]) -> Array:
     return best
 
 
-def _append(classes: np.ndarray[Any, Any], further: list[Any]) -> np.ndarray[Any, Any]:
-    if not further:
-        return classes
-    return np.concatenate([classes, np.array(further, dtype=object if isinstance(further[0], str) else None)])
-
-
-def _labels_to_json(labels: np.ndarray[Any, Any]) -> dict[str, Any]:
-    return {"dtype": "object" if labels.dtype.kind == "O" else labels.dtype.str, "values": labels.tolist()}
-
-
-def _labels_from_json(stored: dict[str, Any]) -> np.ndarray[Any, Any]:
-    return np.array(stored["values"], dtype=stored["dtype"])
+def _as_in(classes: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Strings as objects or of fixed width, whichever the classes of `fit` came in."""
+    return labels.astype(np.str_) if classes.dtype.kind == "U" and isinstance(labels[0], str) else labels

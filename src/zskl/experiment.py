@@ -35,6 +35,7 @@ def run(unit: Unit, data: Dataset, callback: Callable[[Progress], object] | None
     evaluated = time.perf_counter()
     return {
         "dataset": data.name,
+        "features": data.features,
         "method": unit.method,
         "seed": unit.seed,
         "config": {name: _plain(value) for name, value in model.get_params(deep=False).items()},

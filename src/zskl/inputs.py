@@ -14,16 +14,16 @@ from zskl.signatures import as_labels, label_kind, listed
 
 def check_training(estimator: Any, X: Array, y: Any) -> tuple[Array, np.ndarray[Any, Any]]:
     """X (n, d) float32 or float64 and labels y (n,); sets `n_features_in_` and, where known, `feature_names_in_`."""
-    if is_torch(y):
-        y = to_numpy(y)
-    if isinstance(y, list | tuple) and not any(np.ndim(label) for label in y):
-        y = as_labels(y, "y")
+    if y is None and is_torch(X):
+        raise ValueError("fit requires y to be passed, but the target y is None: a class label for each row of X")
+    y = _labels(y)
     if is_torch(X):
         X = _check_tensor(estimator, X, reset=True)
         y = column_or_1d(y, warn=True)
         if len(y) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} labels: they must be as many")
     else:
+        _check_dimensions(X)
         X, y = validate_data(estimator, X, y, dtype=[np.float64, np.float32], ensure_all_finite=False)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity: every row needs a class label")
@@ -39,14 +39,40 @@ def check_features(estimator: Any, X: Array) -> Array:
     if is_torch(X):
         X = _check_tensor(estimator, X, reset=False)
     else:
+        _check_dimensions(X)
         X = validate_data(estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
     _check_finite(estimator, X)
     return X
 
 
+def _labels(y: Any) -> Any:
+    """Labels of any 1-D kind as an array that has not turned numbers into text; other shapes are left to the checks."""
+    if is_torch(y):
+        return to_numpy(y)
+    if isinstance(y, list | tuple):
+        return y if any(np.ndim(label) for label in y) else as_labels(y, "y")
+    array = np.asarray(y)
+    if array.ndim == 1 and array.dtype.kind in "OT":  # objects, or text of variable length
+        return as_labels(array.tolist(), "y")
+    return y
+
+
+def _check_dimensions(X: Any) -> None:
+    shape = getattr(X, "shape", None)
+    if shape is not None and len(shape) == 1:
+        raise ValueError(
+            f"X has shape {tuple(shape)}: expected 2-D (samples, features). Reshape your data with X.reshape(1, -1) if "
+            "it is one sample, X.reshape(-1, 1) if it is one feature"
+        )
+
+
 def _check_tensor(estimator: Any, X: Array, reset: bool) -> Array:
     xp = namespace(X)
     X = X.detach()
+    if X.layout != xp.strided:
+        raise ValueError("X is a sparse tensor: expected a dense one; use X.to_dense()")
+    if X.is_complex():
+        raise ValueError("X is a tensor of complex numbers: expected real ones")
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"X has shape {tuple(X.shape)}: expected 2-D (samples, features), neither of them 0")
     if X.dtype not in (xp.float32, xp.float64):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from zskl import persistence
+from zskl.arrays import check_device
 from zskl.estimator import ZeroShotClassifier
 from zskl.model import ZeroShotKernelClassifier
 from zskl.parameters import did_you_mean
@@ -63,12 +64,15 @@ def make(name: str, settings: Mapping[str, Any] | None = None) -> ZeroShotClassi
 
 def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotClassifier:
     """The model that `save` wrote at `path`, computing where its input lies unless a `device` is named."""
+    check_device(device)
     header, arrays = persistence.read(path)
     kind = str(header.get("estimator"))
     if kind not in ESTIMATORS:
         raise ValueError(f"{path} holds an estimator {kind!r}, this zskl knows {', '.join(ESTIMATORS)}: upgrade zskl")
     try:
         model = ESTIMATORS[kind]._restore(header, arrays)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is damaged: its header does not describe a model ({error!r}); save it anew") from None
+    except KeyError as error:
+        raise ValueError(f"{path} is damaged: its header lacks {error}; save the model anew") from None
+    except (TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{path} is damaged: {error}; save the model anew") from None
     return model.set_params(device=device)  # type: ignore[no-any-return]

@@ -47,12 +47,17 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
 
     Attributes
     ----------
-    projection_ : W (d, p) float32; classes_ : seen classes; candidates_ : seen, then further classes of the table;
-    history_ : objective per iteration and monitored accuracies; calibration_ : taken off seen classes, see `predict`;
-    diverged_ : the step at which a member of a stack diverged, else None
+    projection_ : W (d, p) float32
+    kernel_, incoherence_ : what it was trained with
+    classes_ : seen classes, sorted
+    candidates_ : the seen classes, then the further classes of the table
+    history_ : objective per iteration and monitored accuracies
+    calibration_ : taken off the scores of seen classes, see `predict`
+    diverged_ : the step, counted from 0, at which a member of a stack diverged, else None
     """
 
     kind: ClassVar[str] = "kernel"
+    LEARNED: ClassVar = {"projection_": ("d", "p"), "kernel_": None, "incoherence_": None}
 
     def __init__(
         self,
@@ -134,15 +139,13 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         return self
 
     def _scores(self, X: Array, Y: Array) -> Array:
-        return self._objective().scores(like(self.projection_, X), X, Y)
+        objective = Objective(self.kernel_, incoherence=self.incoherence_)
+        return objective.scores(like(self.projection_, X), X, Y)
 
     def _kernel(self) -> Kernel:
         if isinstance(self.kernel, Kernel):
             return self.kernel
         return kernels.make(self.kernel, {"sigma": self.sigma, "degree": self.degree, "bias": self.bias})
-
-    def _objective(self) -> Objective:
-        return Objective(self._kernel(), incoherence=bool(self.incoherence))
 
     def _check_parameters(self) -> None:
         self._kernel()
@@ -163,9 +166,6 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         flag("incoherence", self.incoherence)
         flag("warm_start", self.warm_start)
 
-    def _learned(self) -> dict[str, np.ndarray[Any, Any]]:
-        return {"projection_": self.projection_}
-
     def _stored(self, name: str, value: Any) -> Any:
         if isinstance(value, Kernel):
             if value.name not in kernels.names() or kernels.get(value.name) is not type(value):
@@ -178,6 +178,8 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
 
     @classmethod
     def _unstored(cls, name: str, value: Any) -> Any:
+        if name == "kernel_" and not isinstance(value, dict):
+            raise ValueError(f"its kernel is {value!r}")
         return kernels.make(value["name"], value["parameters"]) if isinstance(value, dict) else value
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from zskl import metrics
-from zskl.arrays import Array, like, namespace, on_device, to_numpy
+from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.estimator import ZeroShotClassifier, best_of_rows
 from zskl.inputs import check_features
 from zskl.objective import Objective
@@ -21,14 +21,12 @@ class Monitor:
     """Mean per-class accuracy of rows X with classes y, among the classes in y, every so many iterations."""
 
     def __init__(
-        self, name: str, X: Array, y: Any, estimator: ZeroShotClassifier, objective: Objective, every: int
+        self, name: str, X: Array, y: Any, estimator: ZeroShotClassifier, objective: Objective, every: int, place: Array
     ) -> None:
         self.name = name
         self.every = every
         self.objective = objective
-        features = on_device(check_features(estimator, X), estimator.device)
-        scaled = estimator.feature_scaling_.apply(features)
-        self.X = like(scaled, scaled, "float32")
+        self.X = like(estimator.feature_scaling_.apply(check_features(estimator, X)), place)
         self.y = as_labels(y, f"the labels of monitor {name!r}")
         if len(self.y) != self.X.shape[0]:
             raise ValueError(f"monitor {name!r} has {self.X.shape[0]} rows but {len(self.y)} labels")
@@ -48,11 +46,13 @@ class Monitor:
 
     def curve(self, member: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """(iterations, accuracies) of one member of the stack."""
-        return np.array(self.iterations), np.array(self.accuracies)[:, member]
+        return np.array(self.iterations), np.array([row[member] for row in self.accuracies])
 
 
-def monitors(given: Any, estimator: ZeroShotClassifier, objective: Objective, every: int) -> list[Monitor]:
-    """A monitor for (X, y), or for each of a mapping from names to such pairs."""
+def monitors(
+    given: Any, estimator: ZeroShotClassifier, objective: Objective, every: int, place: Array
+) -> list[Monitor]:
+    """A monitor for (X, y), or for each of a mapping from names to such pairs, kept where the array `place` is."""
     if given is None:
         return []
     every = count("monitor_every", every)
@@ -60,4 +60,4 @@ def monitors(given: Any, estimator: ZeroShotClassifier, objective: Objective, ev
     for name, pair in named.items():
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise ValueError(f"monitor {name!r} is a {type(pair).__name__}: expected a pair (X, y)")
-    return [Monitor(str(name), X, y, estimator, objective, every) for name, (X, y) in named.items()]
+    return [Monitor(str(name), X, y, estimator, objective, every, place) for name, (X, y) in named.items()]

@@ -142,7 +142,8 @@ def _loss(o: Objective, values: list[Array], codes: Array, sizes: Array) -> tupl
         e = xp.exp(shifted)
         total = xp.sum(e, axis=-1, keepdims=True)
         losses = xp.log(total)[..., 0] - xp.sum(xp.where(own, shifted, xp.zeros_like(shifted)), axis=-1)
-        slope = (e / total - xp.astype(own, e.dtype)) / o.temperature
+        others = xp.sum(xp.where(own, xp.zeros_like(e), e), axis=-1, keepdims=True)
+        slope = xp.where(own, -others, e) / (total * o.temperature)  # q − 1 as −Σ of the other q: no cancellation
         return xp.sum(losses, axis=-1) / n, [slope for _ in values]
     w = _weights(o, own, codes, sizes)
     if o.loss == "linear":

@@ -7,16 +7,22 @@ from collections.abc import Collection
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
+LARGEST = 1e18  # of a setting: its square and the square's inverse still are single-precision numbers
+
 
 def positive(name: str, value: Any, zero_allowed: bool = False) -> float:
     """`value` as a float; refused if it is not a finite number above (or, if allowed, at) zero."""
-    expected = "a finite number ≥ 0" if zero_allowed else "a finite number > 0"
+    expected = f"a finite number {'≥' if zero_allowed else '>'} 0"
     try:
         number = float(value)
     except (TypeError, ValueError):
         raise ValueError(f"{name}={value!r}: expected {expected}") from None
-    if isinstance(value, bool | str) or not (0 <= number < float("inf")) or (number == 0 and not zero_allowed):
+    if isinstance(value, bool | np.bool_ | str) or not (0 <= number < float("inf")) or not (number or zero_allowed):
         raise ValueError(f"{name}={value!r}: expected {expected}")
+    if number and not 1 / LARGEST <= number <= LARGEST:
+        raise ValueError(f"{name}={value!r}: expected {expected}, between {1 / LARGEST:g} and {LARGEST:g}")
     return number
 
 
@@ -29,17 +35,19 @@ def count(name: str, value: Any) -> int:
 
 def one_of(name: str, value: Any, options: Collection[str]) -> None:
     """Refuse a `value` that is not one of `options`, naming the nearest."""
-    if value not in options:
+    if not isinstance(value, str) or value not in options:
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(options)}{did_you_mean(value, options)}")
 
 
 def flag(name: str, value: Any) -> None:
     """Refuse anything but True and False."""
-    if value not in (True, False):
+    if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name}={value!r}: expected True or False")
 
 
 def did_you_mean(value: Any, options: Collection[str]) -> str:
     """ " (did you mean 'x'?)", or nothing when no option is near."""
-    near = difflib.get_close_matches(str(value).lower(), list(options), n=1, cutoff=0.5)
+    if not isinstance(value, str):
+        return ""
+    near = difflib.get_close_matches(value.lower(), list(options), n=1, cutoff=0.5)
     return f" (did you mean {near[0]!r}?)" if near else ""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -30,13 +31,20 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Replace the file at `path` by `content` in one step, through a temporary file beside it."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A temporary file beside `path`, which takes its place when the block ends well and vanishes otherwise."""
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         umask = os.umask(0)
@@ -53,20 +61,29 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nda
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"no model file at {path}: check the path, or save a model there first")
+    damaged = "it may be truncated or of another kind; copy it again, or save the model anew"
     try:
-        with safe_open(path, framework="numpy") as file:
-            text = (file.metadata() or {}).get(_KEY)
-            header = json.loads(text) if text is not None else None
+        file: Any = safe_open(path, framework="numpy")
+    except SafetensorError as error:
+        raise ValueError(f"{path} is not a readable zskl model file ({error}): {damaged}") from None
+    with file:
+        header = _header(path, (file.metadata() or {}).get(_KEY))
+        try:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-    except (SafetensorError, ValueError) as error:
-        raise ValueError(
-            f"{path} is not a readable zskl model file ({error}): it may be truncated or of another kind; "
-            "copy it again, or save the model anew"
-        ) from None
+        except (SafetensorError, TypeError, ValueError, AttributeError) as error:
+            raise ValueError(f"{path} holds an array that no zskl model has ({error}): {damaged}") from None
+    return header, arrays
+
+
+def _header(path: Path, text: str | None) -> dict[str, Any]:
+    try:
+        header = json.loads(text) if text is not None else None
+    except ValueError as error:
+        raise ValueError(f"{path} has a header that is not JSON ({error}): save the model anew") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f"{path} is a safetensors file, but not one that zskl wrote: expected a {FORMAT} header")
     if not isinstance(header.get("version"), int) or header["version"] > VERSION:
         raise ValueError(
             f"{path} has model format version {header.get('version')!r}, this zskl reads up to {VERSION}: upgrade zskl"
         )
-    return header, arrays
+    return header

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from zskl.arrays import Array, like, namespace
+from zskl.parameters import did_you_mean
 
 STEPS = ("sqrt", "l2", "center")
+BLOCK_VALUES = 1 << 20  # scaled together: 4 MB as float32
 SCALINGS = ("none", "center-l2", "sqrt-center-l2", "l2-center-l2")
 
 
@@ -24,7 +26,7 @@ def parse(scaling: str, parameter: str) -> tuple[str, ...]:
     if not isinstance(scaling, str) or any(step not in STEPS for step in steps) or steps.count("center") > 1:
         raise ValueError(
             f"{parameter}={scaling!r}: expected one of {', '.join(SCALINGS)}, or other steps out of {', '.join(STEPS)} "
-            "joined by dashes with at most one 'center'"
+            f"joined by dashes with at most one 'center'{did_you_mean(scaling, SCALINGS)}"
         )
     return steps
 
@@ -37,7 +39,19 @@ class Scaling:
     mean: np.ndarray[Any, Any] | None = None
 
     def apply(self, rows: Array) -> Array:
-        """(n, d) → (n, d), in the precision, library and device of `rows`. A row of zeros stays zero."""
+        """(n, d) → (n, d), in the precision, library and device of `rows`. A row of zeros stays zero.
+
+        Each row is scaled by itself, so many rows are taken in blocks: the steps in between need no room of that size.
+        """
+        height = max(1, BLOCK_VALUES // max(1, rows.shape[-1]))
+        if not self.steps or rows.shape[0] <= height:
+            return self._apply_steps(rows)
+        scaled = namespace(rows).empty_like(rows)
+        for start in range(0, rows.shape[0], height):
+            scaled[start : start + height] = self._apply_steps(rows[start : start + height])
+        return scaled
+
+    def _apply_steps(self, rows: Array) -> Array:
         for step in self.steps:
             rows = rows - like(self.mean, rows) if step == "center" else _apply(step, rows)
         return rows

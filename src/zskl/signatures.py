@@ -198,6 +198,8 @@ def _from_mapping(mapping: Mapping[Any, Any]) -> SignatureTable:
             by_name = {str(name): value for name, value in named.items()}
             given = [by_name[name] for name in names]
         block = np.atleast_2d(_numeric(given, f"the signature of class {label!r}"))
+        if block.ndim > 2:
+            raise ValueError(f"the signature of class {label!r} has shape {block.shape}: expected (p,) or (rows, p)")
         if blocks and block.shape[1] != blocks[0].shape[1]:
             raise ValueError(
                 f"the signature of class {label!r} has {block.shape[1]} values, that of class {labels[0]!r} "
@@ -229,7 +231,7 @@ def _numeric(values: Any, where: str) -> np.ndarray[Any, Any]:
     try:
         return to_numpy(values).astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{where} is not made of numbers: {str(values)[:60]}") from None
+        raise ValueError(f"{where} is not made of numbers in rows of equal length: {str(values)[:60]}") from None
 
 
 def _reordered(table: SignatureTable, names: tuple[str, ...]) -> SignatureTable:

@@ -28,14 +28,18 @@ LOOK_EVERY = 32  # steps between two looks at the objective: a look makes the ho
 
 
 class DivergenceError(ArithmeticError):
-    """A single run whose objective left the finite range at `step`."""
+    """A single run whose objective left the finite range at `step`, counted from 0."""
 
     def __init__(self, step: int, learning_rate: float, advice: str = "") -> None:
-        super().__init__(
+        super().__init__(step, learning_rate, advice)  # these make it anew in another process
+        self.step = step
+
+    def __str__(self) -> str:
+        step, learning_rate, advice = self.args
+        return (
             f"training diverged at step {step}: the objective is no longer a sensible finite number; "
             f"lower learning_rate (now {learning_rate:g}){advice}"
         )
-        self.step = step
 
 
 @dataclass(frozen=True)

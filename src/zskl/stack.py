@@ -63,7 +63,7 @@ def train(
         temperature=setting("temperature"),
         incoherence_weight=setting("incoherence_weight"),
     )
-    watching = monitors(monitor, first, objective, monitor_every)
+    watching = monitors(monitor, first, objective, monitor_every, training.X)
 
     def after_step(progress: Progress) -> None:
         for one in watching:
@@ -88,6 +88,7 @@ def train(
     W, V = to_numpy(solution.state.W), to_numpy(solution.state.V)
     for k, member in enumerate(members):
         member.projection_ = W[k].copy()
+        member.kernel_, member.incoherence_ = member._kernel(), bool(member.incoherence)
         member.diverged_ = int(solution.diverged[k]) if solution.diverged[k] >= 0 else None
         member.history_ = History(solution.objective[:, k], {one.name: one.curve(k) for one in watching})
         member._continuation = (V[k].copy(), solution.state.steps, solution.state.epochs) if member.warm_start else None

@@ -14,6 +14,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from zskl import arrays, datasets, experiment, methods, records
+from zskl.cli import options
 from zskl.cli.app import app, console, progress_display, say
 
 FIGURES = ("zero-shot", "unseen", "seen", "H", "area")
@@ -30,6 +31,10 @@ def run(
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds: 0, 1, ...")] = 1,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
+    root: options.Root = None,
+    features: options.Features = None,
+    signatures: options.Signatures = None,
+    folds: options.Folds = None,
     json_: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write a record per seed, a JSON line each.")
     ] = None,
@@ -45,7 +50,7 @@ def run(
         methods.make(name, settings)  # a bad name or setting is refused before any work
     units = [
         (data, experiment.Unit(name, seed, settings, device))
-        for data in [datasets.load(name) for name in dataset]
+        for data in [options.load_dataset(name, root, features, signatures, folds) for name in dataset]
         for name in names
         for seed in range(seeds)
     ]
@@ -80,12 +85,14 @@ def setting(text: str) -> tuple[str, Any]:
 
 def _run_one(progress: Progress, data: datasets.Dataset, unit: experiment.Unit) -> dict[str, Any]:
     task = progress.add_task(f"{data.name} {unit.method} seed {unit.seed}", total=None)
-    record = experiment.run(unit, data, _reporter(progress, task))
+    record = experiment.run(unit, data, reporter(progress, task))
     progress.remove_task(task)
     return record
 
 
-def _reporter(progress: Progress, task: Any) -> Callable[[Any], None]:
+def reporter(progress: Progress, task: Any) -> Callable[[Any], None]:
+    """A callback for `fit` that moves a bar in steps of a hundredth."""
+
     def report(state: Any) -> None:
         if state.step % max(1, state.steps // 100) == 0:
             progress.update(task, total=state.steps, completed=state.step)

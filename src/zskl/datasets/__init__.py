@@ -1,16 +1,20 @@
-"""Datasets by name. A new one is a file with a `load` and a line in the registry."""
+"""Datasets by name. A new one is a file with a `load` and a line in a registry."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from os import PathLike
+from os import PathLike, fspath
+from pathlib import Path
 
-from zskl.datasets import digits
+from zskl.datasets import digits, folder, xlsa17
 from zskl.datasets.dataset import Dataset
+from zskl.datasets.health import Health, check
+from zskl.datasets.making import make
+from zskl.datasets.places import SPLITS
 from zskl.datasets.synthetic import make_synthetic
 
-__all__ = ["Dataset", "load", "make_synthetic", "names"]
+__all__ = ["Dataset", "Health", "check", "load", "make", "make_synthetic", "names", "xlsa17"]
 
 BUNDLED: dict[str, tuple[Callable[[], Dataset], str]] = {
     "digits": (
@@ -21,14 +25,42 @@ BUNDLED: dict[str, tuple[Callable[[], Dataset], str]] = {
 }
 
 
-def load(name: str, root: str | PathLike[str] | None = None, features: str | None = None) -> Dataset:
-    """The dataset of this name, whatever its case; `root` and `features` are for those read from files."""
-    key = str(name).lower()
+def load(
+    name: str | PathLike[str],
+    root: str | PathLike[str] | None = None,
+    features: str | None = None,
+    signatures: str | PathLike[str] | None = None,
+    folds: str | None = None,
+) -> Dataset:
+    """The dataset of this name, whatever its case: bundled ("digits", "synthetic"), a benchmark ("CUB"), or the
+    folder of one that `make` wrote.
+
+    root, features, signatures and folds choose among the files of a benchmark: see `xlsa17.load`.
+    """
+    name = fspath(name)
+    if folder.is_dataset(name):
+        if any(choice is not None for choice in (root, features, signatures, folds)):
+            raise ValueError(
+                f"{name} is a dataset folder, with nothing to choose: leave out root, features and the like"
+            )
+        return folder.load(name)
+    if name.upper() in xlsa17.BENCHMARKS:
+        return xlsa17.load(name, root, features, signatures, folds)
+    if (Path(name) / SPLITS).is_file():
+        if root is not None:
+            raise ValueError(f"{name} is a folder itself, so it takes no root: leave it out")
+        return xlsa17.read_folder(Path(name), Path(name).resolve().name, features, signatures, folds)
+    if name != Path(name).name and Path(name).exists():
+        folder.read_manifest(Path(name))  # says what is missing there
+    key = name.lower()
     if key not in BUNDLED:
-        near = difflib.get_close_matches(key, BUNDLED, n=1, cutoff=0.0)[0]
-        known = ", ".join(BUNDLED)
-        raise ValueError(f"no dataset is called {name!r}; did you mean {near!r}? The known ones are: {known}")
-    for argument, value in (("root", root), ("features", features)):
+        known = [known for known, _ in names()]
+        near = difflib.get_close_matches(key, map(str.lower, known), n=1, cutoff=0.0)[0]
+        near = next(name for name in known if name.lower() == near)
+        raise ValueError(
+            f"no dataset is called {name!r}; did you mean {near!r}? The known ones are: {', '.join(known)}"
+        )
+    for argument, value in (("root", root), ("features", features), ("signatures", signatures), ("folds", folds)):
         if value is not None:
             raise ValueError(
                 f"{argument} is {str(value)!r}, but dataset {key!r} is bundled and takes none; leave it out"
@@ -38,4 +70,4 @@ def load(name: str, root: str | PathLike[str] | None = None, features: str | Non
 
 def names() -> list[tuple[str, str]]:
     """(name, one-line description) of every known dataset."""
-    return [(name, description) for name, (_, description) in BUNDLED.items()]
+    return [(name, description) for name, (_, description) in BUNDLED.items()] + list(xlsa17.BENCHMARKS.items())

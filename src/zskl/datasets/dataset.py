@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from functools import cached_property
 from itertools import combinations
 from types import MappingProxyType
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zskl.signatures import listed
+from zskl.signatures import CLASS_COLUMN, listed
 
 REQUIRED_PARTS = ("trainval", "test_seen", "test_unseen")
 BLOCK_VALUES = 1 << 22  # features looked at together in the check for finite values: 16 MB
@@ -31,6 +31,9 @@ class Dataset:
     parts       name → row numbers: trainval, test_seen, test_unseen, which share no row; any further part
                 is a fold or the like and lies inside trainval
     source      the file or the function the data came from; errors name it
+    features    which features X holds, where a dataset comes with several: "res101"
+    feature_names   of the d columns of X, where they have any
+    checked     X is float32 and known to be finite, as what datasets.mapped keeps: it is not read to check it
 
     A class is seen if it has trainval rows; every other class of the table is unseen. Arrays are read-only.
     """
@@ -41,10 +44,15 @@ class Dataset:
     signatures: pd.DataFrame
     parts: Mapping[str, NDArray[np.int64]]
     source: str = ""
+    features: str = ""
+    feature_names: tuple[str, ...] | None = None
+    checked: InitVar[bool] = False
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, checked: bool) -> None:
         keep = object.__setattr__
-        keep(self, "X", self._checked_features())
+        keep(self, "X", self._checked_features(checked))
+        if self.feature_names is not None and len(self.feature_names) != self.X.shape[1]:
+            raise self._error(f"X has {self.X.shape[1]} columns and feature_names {len(self.feature_names)} names")
         keep(self, "y", self._checked_labels("y", self.y))
         if len(self.y) != len(self.X):
             raise self._error(f"X has {len(self.X)} rows and y {len(self.y)} labels; give one label per row")
@@ -60,8 +68,14 @@ class Dataset:
         return f"Dataset({self.name!r}, {n} rows × {d} features, {classes}, {attributes})"
 
     def __reduce__(self) -> tuple[Any, ...]:  # a mapping proxy does not pickle
-        fields = (self.name, self.X, self.y, self.signatures, dict(self.parts), self.source)
-        return type(self), fields
+        fields = (self.name, self.X, self.y, self.signatures, dict(self.parts), self.source, self.features)
+        return type(self), (*fields, self.feature_names, True)  # X was checked when this record was made
+
+    def samples(self, part: str) -> tuple[Any, NDArray[Any]]:
+        """X and y of a part, ready for `fit`; X is a data frame where the columns have names."""
+        rows = self.parts[part]
+        X, y = self.X[rows], self.y[rows]
+        return (X, y) if self.feature_names is None else (pd.DataFrame(X, columns=self.feature_names, copy=False), y)
 
     @cached_property
     def class_names(self) -> NDArray[Any]:
@@ -107,7 +121,7 @@ class Dataset:
     def _error(self, sentence: str) -> ValueError:
         return ValueError(f"dataset {self.name!r}{f' ({self.source})' if self.source else ''}: {sentence}")
 
-    def _checked_features(self) -> NDArray[np.float32]:
+    def _checked_features(self, checked: bool) -> NDArray[np.float32]:
         X = self.X if isinstance(self.X, np.memmap) else np.asarray(self.X)
         if X.ndim != 2 or not X.size:
             raise self._error(f"X has shape {X.shape}; give a matrix of at least one row and one column")
@@ -117,6 +131,8 @@ class Dataset:
                     X = X.astype(np.float32)
             except (TypeError, ValueError):
                 raise self._error(f"X holds {X.dtype} values; give numbers") from None
+        elif checked:
+            return _frozen(X)
         height = max(1, BLOCK_VALUES // X.shape[1])
         finite = np.ones(len(X), dtype=bool)
         for start in range(0, len(X), height):
@@ -154,6 +170,8 @@ class Dataset:
         if columns.has_duplicates:
             twice = columns[columns.duplicated()].unique()
             raise self._error(f"signatures has several columns named {listed(twice)}; rename or drop them")
+        if CLASS_COLUMN in columns:
+            raise self._error(f"signatures has an attribute named {CLASS_COLUMN!r}, which names classes; rename it")
         words = [not pd.api.types.is_numeric_dtype(kind) for kind in table.dtypes]
         if any(words):
             raise self._error(f"signatures is not numeric in columns {listed(columns[words])}; give numbers")
@@ -193,6 +211,7 @@ class Dataset:
         if lacking:
             raise self._error(f"parts lacks {listed(lacking)}; give name → row numbers, an empty list for none")
         parts = {str(part): np.asarray(rows) for part, rows in given.items()}
+        within: dict[str, NDArray[np.bool_]] = {}  # part → for each row whether it is in it
         for part, rows in parts.items():
             if rows.ndim != 1 or (rows.dtype.kind not in "iu" and rows.size):
                 raise self._error(
@@ -202,19 +221,22 @@ class Dataset:
             beyond = rows[(rows < 0) | (rows >= n)]
             if beyond.size:
                 raise self._error(f"parts[{part!r}] names rows {listed(beyond)}; X has rows 0 to {n - 1}, count from 0")
-            values, times = np.unique(rows, return_counts=True)
-            if len(values) < len(rows):
-                raise self._error(f"parts[{part!r}] repeats rows {listed(values[times > 1])}; name each row once")
             parts[part] = _frozen(rows.astype(np.int64, copy=False))
+            times = np.bincount(parts[part], minlength=n)
+            if times.max() > 1:
+                raise self._error(
+                    f"parts[{part!r}] repeats rows {listed(np.flatnonzero(times > 1))}; name each row once"
+                )
+            within[part] = times > 0
         for one, other in combinations(REQUIRED_PARTS, 2):
-            shared = np.intersect1d(parts[one], parts[other])
+            shared = np.flatnonzero(within[one] & within[other])
             if shared.size:
                 raise self._error(
                     f"parts {one!r} and {other!r} share rows {listed(shared)}; move each row to one of them"
                 )
         for part, rows in parts.items():
-            outside = np.setdiff1d(rows, parts["trainval"]) if part not in REQUIRED_PARTS else rows[:0]
-            if outside.size:
+            outside = rows[~within["trainval"][rows]]
+            if outside.size and part not in REQUIRED_PARTS:
                 raise self._error(
                     f"parts[{part!r}] names rows {listed(outside)} outside trainval; keep folds inside it"
                 )

@@ -1,4 +1,4 @@
-"""Kernels by name: `make("gaussian", sigma=0.8)`, and `register` for one of your own."""
+"""Kernels by name: `make("gaussian", {"sigma": 0.8})`, and `register` for one of your own."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def register(kernel: KernelType) -> KernelType:
 
     Usable as a class decorator. A name is taken once: another class under the same name is refused.
     """
-    known = _registered.setdefault(kernel.name, kernel)
-    if known is not kernel and known.__qualname__ != kernel.__qualname__:
+    known = _registered.get(kernel.name, kernel)
+    if (known.__module__, known.__qualname__) != (kernel.__module__, kernel.__qualname__):  # not the same one run again
         raise ValueError(f"the kernel name {kernel.name!r} is taken by {known.__qualname__}: choose another name")
     _registered[kernel.name] = kernel
     return kernel
@@ -49,7 +49,7 @@ def register(kernel: KernelType) -> KernelType:
 
 def get(name: str) -> type[Kernel]:
     """The kernel class registered under `name`."""
-    if name not in _registered:
+    if not isinstance(name, str) or name not in _registered:
         raise ValueError(
             f"unknown kernel {name!r}{did_you_mean(name, _registered)}: expected one of {', '.join(_registered)}, "
             "or a Kernel object"

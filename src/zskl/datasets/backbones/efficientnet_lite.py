@@ -6,7 +6,6 @@ shorter side, resized to s × s pixels, (pixel − 127) / 128; s = 224, 240 and 
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 
 from zskl.datasets.backbones.backbone import Backbone, on_torch, require
@@ -25,7 +24,7 @@ def load(name: str, device: str | None = None) -> Backbone:
         model = network.from_name(name)
     try:
         model.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True), assign=True)
-    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+    except Exception as error:  # a damaged file brings up many kinds
         raise ValueError(f"{weights} is damaged ({error}): reinstall the package that holds it") from error
     model.eval()
     model.forward = lambda batch: model.extract_features(batch).mean(dim=(2, 3))

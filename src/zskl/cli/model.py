@@ -1,0 +1,87 @@
+"""`zskl fit` and `zskl predict`: a model file from a dataset, predictions from a model file."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zskl import arrays, methods, predictions
+from zskl.cli import options
+from zskl.cli.app import app, progress_display, say
+from zskl.cli.run import reporter, setting
+
+
+@app.command()
+def fit(
+    data: Annotated[str, typer.Argument(help="A dataset folder, or the name of a dataset.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The model file to write.")],
+    method: Annotated[str, typer.Option(help="A method; see [b]zskl methods[/b].")] = "gaussian-ort",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method, repeatable.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the training.")] = 0,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
+    root: options.Root = None,
+    features: options.Features = None,
+    signatures: options.Signatures = None,
+) -> None:
+    """Train a method on the trainval rows of a dataset and write the model to a file.
+
+    Example: [b]zskl fit birds -o birds.zskl --method gaussian-ort --set sigma=0.8[/b]
+    """
+    arrays.check_device(device)
+    settings = dict(setting(text) for text in set_ or [])
+    model = methods.make(method, {**settings, "random_state": seed, "device": device})
+    if not out.parent.is_dir():
+        raise ValueError(f"cannot write {out}: the folder {out.parent} does not exist; create it first")
+    loaded = options.load_dataset(data, root, features, signatures)
+    X, y = loaded.samples("trainval")
+    with progress_display() as progress:
+        task = progress.add_task(f"{loaded.name} {method}", total=None)
+        model.fit(X, y, loaded.signatures, callback=reporter(progress, task))
+    model.save(out)
+    say(f"wrote {out}: {method} fitted on {len(y)} rows of {len(model.classes_)} classes of {loaded.name}")
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model file.")],
+    features: Annotated[Path, typer.Argument(help="A row per sample: .csv .tsv .parquet .npy .npz .mat.")],
+    signatures: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The classes to choose from, new ones among them, a row each.")
+    ] = None,
+    with_known: Annotated[
+        bool, typer.Option("--with-known", help="Choose from the classes of the model as well.")
+    ] = False,
+    candidates: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Choose from these classes only, repeatable.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="How many classes per row, best first.")] = 5,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The CSV file to write. Default: the terminal.")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
+) -> None:
+    """Predict the class of each row of a file; a class needs a description, not training.
+
+    Example: [b]zskl predict birds.zskl new.csv --signatures new_classes.csv --top 3 -o predictions.csv[/b]
+    """
+    if with_known and signatures is None:
+        raise ValueError("--with-known was given without --signatures: the classes of the model are the default")
+    arrays.check_device(device)
+    lines = predictions.predict_file(
+        methods.load(model, device),
+        features,
+        signatures=signatures,
+        with_known=with_known,
+        candidates=candidates or None,
+        top=top,
+    )
+    if out is None:
+        csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
+    else:
+        say(f"wrote {out}: {predictions.write(out, lines)} rows")

@@ -1,0 +1,77 @@
+"""What every command that takes a dataset takes: --root, --features, --signatures and --folds."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+from rich.markup import escape
+
+from zskl import datasets
+from zskl.cli.app import problems, say
+
+Root: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(help="Where the benchmarks lie: the xlsa17 package. Default: $ZSKL_DATA, then the user cache."),
+]
+Features: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME or DATASET=NAME",
+        help="The feature file NAME.mat of a benchmark, repeatable. Default: res101, else the only one there.",
+    ),
+]
+Signatures: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="NAME or FILE", help="att (default), original_att, FILE.mat, FILE.mat:VARIABLE or FILE.csv."),
+]
+Folds: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="file", help="Validation fold from train_loc and val_loc of att_splits.mat."),
+]
+
+
+def load_dataset(
+    name: str,
+    root: Path | None,
+    features: list[str] | None,
+    signatures: str | None = None,
+    folds: str | None = None,
+) -> datasets.Dataset:
+    """The dataset, with a word on the features taken where nobody asked for them, and on what was dropped."""
+    wanted = features_of(name, features or [])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        data = datasets.load(name, root, wanted, signatures, folds)
+    for warning in caught:
+        problems.print(f"[yellow]note:[/] {escape(str(warning.message))}", highlight=False, soft_wrap=True)
+    if data.features and wanted is None and data.features != "res101":
+        say(f"{data.name}: features {data.features}, the only feature file there (no res101.mat)")
+    return data
+
+
+def features_of(name: str, features: list[str]) -> str | None:
+    """The last of the entries for this dataset, else the last of those for every dataset.
+
+    >>> features_of("cub", ["res50", "CUB=vgg19", "SUN=clip"])
+    'vgg19'
+    """
+    general, own = None, None
+    for entry in features:
+        dataset, equals, value = (part.strip() for part in entry.rpartition("="))
+        if not value or (equals and not dataset):
+            raise ValueError(f"--features {entry!r}: expected NAME or DATASET=NAME, for example CUB=res101")
+        if not equals:
+            general = value
+        elif dataset.lower() == name.lower():
+            own = value
+        elif not _is_dataset(dataset):
+            known = ", ".join(known for known, _ in datasets.names())
+            raise ValueError(f"--features {entry!r}: no dataset is called {dataset!r}; the known ones are: {known}")
+    return own or general
+
+
+def _is_dataset(name: str) -> bool:
+    return name.lower() in {known.lower() for known, _ in datasets.names()} or Path(name).exists()

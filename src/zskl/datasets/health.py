@@ -1,0 +1,150 @@
+"""A picture of a dataset, and what in it will hurt: faults to mend, and notes to know of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from zskl.datasets.dataset import REQUIRED_PARTS, Dataset
+from zskl.signatures import listed
+
+SMALL = 5  # a class with fewer rows is worth a note
+BLOCK_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class ClassCount:
+    """One class: its rows in all and in the three parts."""
+
+    label: Any
+    seen: bool
+    rows: int
+    trainval: int
+    test_seen: int
+    test_unseen: int
+
+
+@dataclass(frozen=True)
+class Health:
+    """What `check` found; a dataset without faults is healthy, whatever the notes."""
+
+    name: str
+    rows: int
+    features: int
+    attributes: int
+    parts: Mapping[str, int]
+    classes: tuple[ClassCount, ...]
+    faults: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether there is no fault."""
+        return not self.faults
+
+
+def check(data: Dataset) -> Health:
+    """Look at the class table, the class sizes and the features of a dataset."""
+    classes = _counts(data)
+    return Health(
+        name=data.name,
+        rows=len(data.X),
+        features=data.X.shape[1],
+        attributes=len(data.attribute_names),
+        parts={part: len(rows) for part, rows in data.parts.items()},
+        classes=classes,
+        faults=tuple(_faults(data)),
+        notes=(*_attribute_notes(data), *_size_notes(data, classes), *_feature_notes(data)),
+    )
+
+
+def _counts(data: Dataset) -> tuple[ClassCount, ...]:
+    number = len(data.class_names)
+    columns = [np.bincount(data.codes, minlength=number)]
+    columns += [np.bincount(data.codes[data.parts[part]], minlength=number) for part in REQUIRED_PARTS]
+    labels = data.class_names.tolist()
+    return tuple(
+        ClassCount(label, bool(column[1]), *map(int, column))
+        for label, column in zip(labels, np.stack(columns, axis=1), strict=True)
+    )
+
+
+def _faults(data: Dataset) -> Iterator[str]:
+    values, names = data.signatures.to_numpy(), np.array(data.attribute_names, dtype=object)
+    constant = (values == values[:1]).all(axis=0)
+    if constant.any():
+        yield f"attribute {listed(names[constant])} has the same value for every class: it tells none apart, drop it"
+    for group in _equal_columns(values[:, ~constant]):
+        yield f"attributes {listed(names[~constant][group])} have the same values: keep one of them"
+    for labels in _equal_classes(data.signatures):
+        yield f"classes {listed(labels)} have the same signature: they cannot be told apart, describe what differs"
+    seen = data.signatures.index.isin(data.seen_classes)
+    shared = values[:, (values[seen] != 0).any(axis=0)] != 0  # (rows, attributes that a seen class has)
+    related = set(data.signatures.index[shared.any(axis=1)].tolist())
+    orphans = [label for label in data.unseen_classes.tolist() if label not in related]
+    if orphans:
+        yield (
+            f"unseen class {listed(orphans)} is described only by attributes that no seen class has: nothing can be "
+            "learned about it, describe it by others too"
+        )
+
+
+def _equal_columns(values: NDArray[Any]) -> list[list[int]]:
+    groups: dict[bytes, list[int]] = {}
+    for k, column in enumerate((values + 0.0).T):  # + 0.0: minus zero is zero
+        groups.setdefault(column.tobytes(), []).append(k)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _equal_classes(table: pd.DataFrame) -> list[list[Any]]:
+    """Groups of classes that share a description."""
+    groups: dict[bytes, dict[Any, None]] = {}
+    for label, row in zip(table.index.tolist(), table.to_numpy() + 0.0, strict=True):
+        groups.setdefault(row.tobytes(), {})[label] = None
+    return [list(group) for group in groups.values() if len(group) > 1]
+
+
+def _attribute_notes(data: Dataset) -> Iterator[str]:
+    values, names = data.signatures.to_numpy(), np.array(data.attribute_names, dtype=object)
+    seen = values[data.signatures.index.isin(data.seen_classes)]
+    untaught = (seen == seen[:1]).all(axis=0) & ~(values == values[:1]).all(axis=0)
+    if untaught.any():
+        yield (
+            f"attribute {listed(names[untaught])} has the same value for all seen classes and another for an unseen "
+            "one: training learns nothing of it"
+        )
+
+
+def _size_notes(data: Dataset, classes: tuple[ClassCount, ...]) -> Iterator[str]:
+    empty = [one.label for one in classes if not one.rows]
+    if empty:
+        yield f"no rows of class {listed(empty)}: such a class can be predicted, not tested"
+    small = [one.label for one in classes if 0 < one.rows < SMALL]
+    if small:
+        yield f"fewer than {SMALL} rows of class {listed(small)}: its accuracy will be coarse"
+    for part in ("test_seen", "test_unseen"):
+        if not len(data.parts[part]):
+            yield f"no rows in {part}: zskl run cannot evaluate, fit and predict can be used"
+    if not any(part.endswith("_val") for part in data.parts):
+        yield f"no validation folds: {len(data.seen_classes)} seen classes are few, settings cannot be chosen by folds"
+    unused = len(data.X) - sum(len(data.parts[part]) for part in REQUIRED_PARTS)
+    if unused:
+        yield f"{unused} rows belong to no part"
+
+
+def _feature_notes(data: Dataset) -> Iterator[str]:
+    rows = data.parts["trainval"]
+    first = data.X[rows[0]]
+    constant = np.ones(data.X.shape[1], dtype=bool)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        constant &= (data.X[rows[start : start + BLOCK_ROWS]] == first).all(axis=0)
+        if not constant.any():  # as a rule after one block: the rest need not be read
+            return
+    columns = np.flatnonzero(constant)
+    names = columns if data.feature_names is None else [data.feature_names[k] for k in columns]
+    yield f"feature {listed(names)} has the same value in every training row: it can be left out"

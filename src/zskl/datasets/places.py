@@ -1,0 +1,50 @@
+"""Where data lies on this machine: the user's cache, and the folder of a benchmark under any of the roots."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+INSIDE = ("", "data", "xlsa17", "xlsa17/data")  # from the dataset folders' own folder to the package's parent
+SPLITS = "att_splits.mat"
+
+
+def cache_folder() -> Path:
+    """$ZSKL_CACHE, else zskl in the user's cache ($XDG_CACHE_HOME, else ~/.cache). It need not exist."""
+    given = os.environ.get("ZSKL_CACHE")
+    if given:
+        return Path(given).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "zskl"
+
+
+def benchmark_folder(name: str, root: str | os.PathLike[str] | None = None) -> Path:
+    """The folder of this benchmark, whatever the case of its name: the one that holds att_splits.mat.
+
+    Looked for under `root` and nowhere else where it is given, else under $ZSKL_DATA, then in the user's cache.
+    """
+    roots = [Path(root).expanduser()] if root is not None else _usual_roots()
+    for place in roots:
+        for inside in INSIDE:
+            folder = _child(place / inside, name)
+            if folder is not None and (folder / SPLITS).is_file():
+                return folder
+    looked = "; ".join(f"{place} ({'is there' if place.is_dir() else 'no such folder'})" for place in roots)
+    raise FileNotFoundError(
+        f"no {name}/{SPLITS} found. Looked in {looked}: itself, and data/, xlsa17/ and xlsa17/data/ inside. "
+        "Give root= (--root) or set ZSKL_DATA to the folder of the xlsa17 package; get it with: zskl data fetch xlsa17"
+    )
+
+
+def _usual_roots() -> list[Path]:
+    given = os.environ.get("ZSKL_DATA")
+    return ([Path(given).expanduser()] if given else []) + [cache_folder()]
+
+
+def _child(folder: Path, name: str) -> Path | None:
+    if (folder / name).is_dir():
+        return folder / name
+    try:
+        children = sorted(folder.iterdir())
+    except OSError:
+        return None
+    return next((child for child in children if child.name.lower() == name.lower() and child.is_dir()), None)

@@ -1,0 +1,104 @@
+"""A user's own files → features, labels and class descriptions; whatever is wrong in one is told by line and column.
+
+features     .csv .tsv .parquet .npy .npz .mat    a row per sample; a column called "id" names the rows
+labels       a column of the features file, or a file: .txt (a label per line) .csv .parquet .npy .npz .mat
+signatures   .csv .tsv .parquet .npz .mat         one row, or several, per class; the column "class" names it
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from zskl.datasets.tables import array_files, label_files, parquet_files, signature_files, text_files
+from zskl.datasets.tables.label_files import Labels, aligned, typed
+from zskl.datasets.tables.source import Block, Source
+
+__all__ = [
+    "Block",
+    "Labels",
+    "Source",
+    "aligned",
+    "fields",
+    "open_features",
+    "read_features",
+    "read_labels",
+    "read_signatures",
+    "typed",
+]
+
+TABLES = (*text_files.SUFFIXES, *parquet_files.SUFFIXES, *array_files.SUFFIXES)
+
+
+def open_features(
+    path: str | os.PathLike[str],
+    labels: str | None = None,
+    columns: Sequence[str] | None = None,
+    rows: int | None = None,
+    width: int | None = None,
+) -> Source:
+    """The rows of a features file, to be read block by block.
+
+    `labels` is the column (of .npz and .mat: the array) that holds the labels; `columns` are the features to take, in
+    this order, where the file names its columns. `rows` and `width` tell how a matrix in a MATLAB file lies.
+    """
+    file = _existing(path, "features", TABLES)
+    suffix = file.suffix.lower()
+    if suffix in text_files.SUFFIXES:
+        return text_files.open_source(file, labels, columns)
+    if suffix in parquet_files.SUFFIXES:
+        return parquet_files.open_source(file, labels, columns)
+    return array_files.open_source(file, labels, columns, rows, width)
+
+
+def read_features(
+    path: str | os.PathLike[str], labels: str | None = None
+) -> tuple[NDArray[np.float32], tuple[str, ...] | None, list[str] | None]:
+    """All rows at once: the matrix, the names of its columns and those of its rows, where the file has them."""
+    source = open_features(path, labels)
+    X, filled, ids = np.empty((0, source.width), dtype=np.float32), 0, []
+    for block in source.blocks():
+        if filled + len(block.X) > len(X):  # grows in place, without a second copy
+            X.resize((max(2 * len(X), filled + len(block.X)), source.width), refcheck=False)
+        X[filled : filled + len(block.X)] = block.X
+        filled += len(block.X)
+        ids += block.ids or []
+    X.resize((filled, source.width), refcheck=False)
+    return X, source.names, ids or None
+
+
+def fields(path: str | os.PathLike[str]) -> list[str]:
+    """The names of the columns, or arrays, in a features file."""
+    file = _existing(path, "features", TABLES)
+    suffix = file.suffix.lower()
+    if suffix in text_files.SUFFIXES:
+        return text_files.read_header(file)[0]
+    return parquet_files.fields(file) if suffix in parquet_files.SUFFIXES else array_files.fields(file)
+
+
+def read_labels(path: str | os.PathLike[str]) -> tuple[Labels, list[str] | None]:
+    """The labels of a file of their own, as text, and the names of the rows, if it gives them."""
+    return label_files.read(_existing(path, "labels", (".txt", *TABLES)))
+
+
+def read_signatures(path: str | os.PathLike[str], label_column: str | None = None) -> pd.DataFrame:
+    """Class descriptions: index = class, as text, columns = attributes, values float64."""
+    return signature_files.read(_existing(path, "signatures", TABLES), label_column)
+
+
+def _existing(path: str | os.PathLike[str], what: str, suffixes: Sequence[str]) -> Path:
+    file = Path(path)
+    if not file.exists():
+        raise ValueError(f"no {what} file at {file}: check the path")
+    if not file.is_file():
+        raise ValueError(f"{file} is a folder: expected a {what} file")
+    if file.suffix.lower() not in suffixes:
+        raise ValueError(f"{file} ends in {file.suffix!r}: expected {what} in one of {', '.join(suffixes)}")
+    if not file.stat().st_size:
+        raise ValueError(f"{file} is empty: expected {what}")
+    return file

@@ -1,0 +1,144 @@
+"""Arrays without a header line: .npy (memory-mapped), .npz and MATLAB files, whose arrays have names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zskl.datasets import matfile
+from zskl.datasets.tables.source import Block, Source, as_float32, check_finite, rows_per_block
+from zskl.signatures import listed
+
+SUFFIXES = (".npy", ".npz", ".mat")
+FEATURES = ("features", "x")
+IDS = ("ids", "id", "files", "paths", "image_files")
+
+
+def open_source(
+    path: Path, labels: str | None, wanted: Sequence[str] | None, rows: int | None = None, width: int | None = None
+) -> Source:
+    """The features of an array file; `labels` names another array of it.
+
+    MATLAB files come with a sample per row or per column: `rows` or `width` (d), where known, or the labels, tell.
+    """
+    arrays = read(path, FEATURES, (*IDS, *([labels] if labels else [])))
+    X = pick(path, arrays, FEATURES, dimensions=2)
+    if X.dtype.kind not in "iufb":
+        raise ValueError(f"{path} holds features of type {X.dtype}: expected a matrix of numbers")
+    texts = None if labels is None else as_texts(path, labels, arrays[labels])
+    rows = rows if texts is None else len(texts)
+    width = width if wanted is None else len(wanted)
+    if path.suffix.lower() == ".mat" and _lies_on_its_side(X, rows, width):
+        X = X.T
+    if not X.size:
+        raise ValueError(f"{path} holds features of shape {X.shape}: expected at least one row and one column")
+    if texts is not None and len(texts) != len(X):
+        raise ValueError(f"{path} has {len(X)} rows of features and {len(texts)} {labels!r}: expected as many of both")
+    if wanted is not None and len(wanted) != X.shape[1]:
+        raise ValueError(f"{path} has {X.shape[1]} features, the model takes {len(wanted)}")
+    ids = next((as_texts(path, name, arrays[name]) for name in arrays if name.lower() in IDS and name != labels), None)
+    if ids is not None and len(ids) != len(X):
+        ids = None
+    return Source(path, X.shape[1], None, lambda: _blocks(path, X, ids, texts))
+
+
+def fields(path: Path) -> list[str]:
+    """The names of the arrays in the file; a .npy file holds one without a name."""
+    kind = path.suffix.lower()
+    if kind == ".npy":
+        return []
+    return matfile.variables(path) if kind == ".mat" else list(_opened(path))
+
+
+def read(path: Path, main: Sequence[str], further: Sequence[str] = ()) -> dict[str, Any]:
+    """name → array, or list of strings: the `main` and `further` ones (in any case), or all where no main one is."""
+    kind = path.suffix.lower()
+    if kind == ".npy":
+        return {"": _opened(path)}
+    names = fields(path)
+    chosen = [name for name in names if name.lower() in main or name.lower() in further or name in further]
+    if not any(name.lower() in main for name in chosen):
+        chosen = names
+    if kind == ".mat":
+        return matfile.read(path, chosen)
+    archive = _opened(path)
+    try:
+        return {name: archive[name] for name in chosen}
+    except ValueError:
+        raise _pickled(path) from None
+    finally:
+        archive.close()
+
+
+def pick(path: Path, arrays: Mapping[str, Any], names: Sequence[str], dimensions: int) -> NDArray[Any]:
+    """The array of one of these names, else the only one of that many dimensions."""
+    matrices = {name: np.asarray(array) for name, array in arrays.items() if np.ndim(array) == dimensions}
+    named = [name for name in matrices if name.lower() in names]
+    found = named or list(matrices)
+    if len(found) != 1:
+        holds = ", ".join(f"{name!r} {np.shape(array)}" for name, array in arrays.items()) or "nothing"
+        raise ValueError(
+            f"{path} holds {holds}: expected one {dimensions}-D array, named {names[0]!r} if there are more"
+        )
+    return arrays[found[0]] if isinstance(arrays[found[0]], np.memmap) else matrices[found[0]]
+
+
+def is_vector(values: Any) -> bool:
+    """Whether there are values, and all of them along one axis."""
+    return np.ndim(values) > 0 and 0 < np.size(values) == max(np.shape(values))
+
+
+def as_texts(path: Path, name: str, values: Any) -> list[str]:
+    """A vector of strings or whole numbers as strings; MATLAB's whole numbers are doubles, in a matrix n × 1."""
+    array = np.asarray(values)
+    if array.ndim > 2 or (array.ndim == 2 and 1 not in array.shape):
+        raise ValueError(
+            f"{path}: {name or 'the array'} has shape {array.shape}, expected a vector with one value a row"
+        )
+    array = array.ravel()
+    if array.dtype.kind == "f":
+        if not (np.isfinite(array).all() and (array == np.round(array)).all()):
+            wrong = array[~np.isfinite(array) | (array != np.round(array))]
+            raise ValueError(f"{path}: {name or 'the array'} holds {listed(wrong)}, expected whole numbers or strings")
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iuUS":
+        raise ValueError(f"{path}: {name or 'the array'} holds {array.dtype} values, expected strings or whole numbers")
+    if array.dtype.kind == "S":
+        array = np.char.decode(array, "utf-8")
+    return [str(value) for value in array.tolist()]
+
+
+def _lies_on_its_side(X: NDArray[Any], rows: int | None, width: int | None) -> bool:
+    if rows is not None:
+        return len(X) != rows and X.shape[1] == rows
+    return width is not None and X.shape[1] != width and len(X) == width
+
+
+def _blocks(path: Path, X: NDArray[Any], ids: list[str] | None, labels: list[str] | None) -> Iterator[Block]:
+    height = rows_per_block(X.shape[1])
+    for start in range(0, len(X), height):
+        rows = slice(start, start + height)
+        block = as_float32(X[rows])
+        check_finite(path, block, start, None)
+        yield Block(block, None if ids is None else ids[rows], None if labels is None else labels[rows])
+
+
+def _opened(path: Path) -> Any:
+    try:
+        opened = np.load(path, mmap_mode="r" if path.suffix.lower() == ".npy" else None, allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        if "Python objects" in str(error):
+            raise _pickled(path) from None
+        raise ValueError(f"{path} is not a NumPy file that can be read ({error}): write it anew") from None
+    return opened
+
+
+def _pickled(path: Path) -> ValueError:
+    return ValueError(
+        f"{path} holds Python objects, which zskl does not load, since they can run code: save strings as "
+        "np.array(names, dtype=str)"
+    )

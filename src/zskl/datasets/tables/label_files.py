@@ -1,0 +1,145 @@
+"""The class of each row, as text: a column of the features file, or a file of its own."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zskl.datasets.tables import array_files, parquet_files, text_files
+from zskl.datasets.tables.source import is_id
+from zskl.signatures import listed
+
+NAMES = ("label", "labels", "class", "y")
+WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as Python writes it: "007" and "1.0" are names
+
+
+class Labels:
+    """Texts kept as numbers: `codes` (n,) are positions in `names`, which grows in the order of appearance."""
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self._codes = array("i")
+        self._known: dict[str, int] = {}
+        self.extend(texts)
+
+    def extend(self, texts: Iterable[str]) -> None:
+        """Append the labels of further rows."""
+        known = self._known
+        self._codes.extend([known.setdefault(text, len(known)) for text in texts])
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    @property
+    def names(self) -> list[str]:
+        """Each label once."""
+        return list(self._known)
+
+    @property
+    def codes(self) -> NDArray[np.int32]:
+        """(n,) the position of each row's label in `names`."""
+        return np.array(self._codes, dtype=np.int32)
+
+    def taken(self, rows: Sequence[int]) -> Labels:
+        """The labels of these rows, in their order."""
+        names = self.names
+        return Labels(names[self._codes[row]] for row in rows)
+
+
+def read(path: Path) -> tuple[Labels, list[str] | None]:
+    """The labels of a file, one per row, and the names of the rows if it gives them."""
+    suffix = path.suffix.lower()
+    ids: list[str] | None = None
+    if suffix == ".txt":
+        texts = _plain_lines(path)
+    elif suffix in text_files.SUFFIXES:
+        texts, ids = _text_table(path)
+    elif suffix in parquet_files.SUFFIXES:
+        columns = parquet_files.read(path)
+        label, key = _columns(path, list(columns))
+        texts, ids = [_text(value) for value in columns[label]], None if key is None else list(map(_text, columns[key]))
+    else:
+        arrays = array_files.read(path, NAMES)
+        vectors = {name: value for name, value in arrays.items() if array_files.is_vector(value)}
+        named = [name for name in vectors if name.lower() in NAMES] or list(vectors)
+        if len(named) != 1:
+            raise ValueError(f"{path} holds {listed(arrays)}: expected one vector, named 'labels' if there are more")
+        texts = array_files.as_texts(path, named[0], arrays[named[0]])
+    if not texts:
+        raise ValueError(f"{path} holds no labels: expected one per row of the features")
+    if "" in texts:
+        raise ValueError(f"{path} has no label in row {texts.index('')} (counted from 0): give each row a class")
+    return Labels(texts), ids
+
+
+def aligned(labels: Labels, label_ids: list[str], ids: list[str], path: Path, features: Path) -> Labels:
+    """The labels in the order of the features' rows, where both files name their rows."""
+    at = {name: row for row, name in enumerate(label_ids)}
+    if len(at) < len(label_ids) or len(set(ids)) < len(ids):
+        twice = path if len(at) < len(label_ids) else features
+        raise ValueError(f"{twice} uses an id twice: rows are matched by id, so each must be there once")
+    missing = [name for name in ids if name not in at]
+    if missing:
+        raise ValueError(f"{path} has no label for the rows {listed(missing)} of {features}: add them")
+    return labels.taken([at[name] for name in ids])
+
+
+def typed(names: Sequence[str], *others: Sequence[str]) -> NDArray[Any]:
+    """The names as integers if these and all others are whole numbers, as strings otherwise: "007" stays text."""
+    whole = all(WHOLE_NUMBER.fullmatch(name) for group in (names, *others) for name in group)
+    return np.array([int(name) for name in names], dtype=np.int64) if whole else np.array(names, dtype=np.str_)
+
+
+def _plain_lines(path: Path) -> list[str]:
+    try:
+        texts = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text ({error}): save it as UTF-8") from None
+    while texts and not texts[-1].strip():
+        texts.pop()
+    empty = [number for number, text in enumerate(texts, start=1) if not text.strip()]
+    if empty:
+        raise ValueError(f"{path}, line {empty[0]} is empty: expected one label per line")
+    return [text.strip() for text in texts]
+
+
+def _text_table(path: Path) -> tuple[list[str], list[str] | None]:
+    records = text_files.lines(path)
+    header = [name.strip() for name in next(records, (0, []))[1]]
+    label, key = _columns(path, header)
+    at, key_at = header.index(label), None if key is None else header.index(key)
+    texts: list[str] = []
+    ids: list[str] = []
+    for number, cells in records:
+        if len(cells) != len(header):
+            raise ValueError(f"{path}, line {number} has {len(cells)} cells, the first line has {len(header)}")
+        if not cells[at].strip():
+            raise ValueError(f"{path}, line {number} has no label: give each row a class")
+        texts.append(cells[at].strip())
+        if key_at is not None:
+            ids.append(cells[key_at].strip())
+    return texts, None if key_at is None else ids
+
+
+def _columns(path: Path, header: Sequence[str]) -> tuple[str, str | None]:
+    """The column of the labels, and the one that names the rows."""
+    key = next((name for k, name in enumerate(header) if is_id(k, name) and len(header) > 1), None)
+    others = [name for name in header if name != key]
+    named = [name for name in others if name.lower() in NAMES] or others
+    if len(named) != 1:
+        raise ValueError(
+            f"{path} has the columns {listed(header)}: expected one of labels, named 'label' if there are more, in a "
+            "CSV file under a line of column names"
+        )
+    return named[0], key
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return str(int(value)) if float(value).is_integer() else ""
+    return str(value)

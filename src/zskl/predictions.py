@@ -1,0 +1,115 @@
+"""A fitted model on a features file of any length: rows in blocks, the best classes of each row out."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from zskl import signatures as signature_tables
+from zskl.datasets import tables
+from zskl.estimator import ZeroShotClassifier
+from zskl.persistence import replacing
+from zskl.signatures import SignatureTable, label_kind
+
+PathLike = str | os.PathLike[str]
+
+
+def predict_file(
+    model: ZeroShotClassifier,
+    features: PathLike,
+    *,
+    signatures: PathLike | None = None,
+    with_known: bool = False,
+    candidates: Sequence[str] | None = None,
+    top: int = 5,
+) -> Iterator[list[Any]]:
+    """The lines of a table, its column names first: of each row of the file its id or number, then class and score of
+    the `top` best candidates.
+
+    Candidates are the classes of the model, or those of a `signatures` file, which need not have been trained on
+    (`with_known`: both), or those of them named in `candidates`.
+    """
+    if top < 1:
+        raise ValueError(f"top is {top}: expected at least 1")
+    table = _candidate_table(model, signatures, with_known)
+    wanted = None if candidates is None else _typed(model, candidates)
+    width = min(top, len(table.classes) if wanted is None else len(set(wanted.tolist())))
+    done = 0
+    for block in _open(model, features).blocks():
+        lines = _lines(model, block, table, wanted, width, done)
+        if not done:
+            further = [name for k in range(2, width + 1) for name in (f"class_{k}", f"score_{k}")]
+            yield ["row" if block.ids is None else "id", "class", "score", *further]
+        yield from lines
+        done += len(block.X)
+
+
+def write(path: PathLike, lines: Iterator[list[Any]]) -> int:
+    """Write the lines of `predict_file` as CSV, whole or not at all, and count the rows."""
+    count = -1
+    with replacing(path) as file:
+        writer = csv.writer(codecs.getwriter("utf-8")(file), lineterminator="\n")
+        for line in lines:
+            writer.writerow(line)
+            count += 1
+    return count
+
+
+def _open(model: ZeroShotClassifier, path: PathLike) -> tables.Source:
+    """Columns are matched by name where model and file have names, else by their number."""
+    names = getattr(model, "feature_names_in_", None)
+    source = tables.open_features(path, columns=None if names is None else list(names), width=int(model.n_features_in_))
+    if source.width != model.n_features_in_:
+        raise ValueError(
+            f"{path} has {source.width} feature columns, the model takes {model.n_features_in_} and does not know "
+            "their names: give just these, in the order of fit"
+        )
+    return source
+
+
+def _lines(
+    model: ZeroShotClassifier, block: tables.Block, table: SignatureTable, wanted: Any, width: int, done: int
+) -> Iterator[list[Any]]:
+    names = getattr(model, "feature_names_in_", None)
+    X = block.X if names is None else pd.DataFrame(block.X, columns=names, copy=False)
+    labels, scores = model.top_k(X, width, table, wanted, return_scores=True)
+    rows = block.ids or range(done, done + len(block.X))
+    for row, classes, values in zip(rows, labels.tolist(), scores.tolist(), strict=True):
+        yield [row, *(cell for label, value in zip(classes, values, strict=True) for cell in (label, f"{value:.6g}"))]
+
+
+def _candidate_table(model: ZeroShotClassifier, path: PathLike | None, with_known: bool) -> SignatureTable:
+    known = model.signature_table_
+    if path is None:
+        return known
+    frame = tables.read_signatures(path)
+    frame.index = pd.Index(_typed(model, frame.index.tolist()), name=frame.index.name)
+    try:
+        new = signature_tables.read(frame, names=model.attribute_names_)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    if not with_known:
+        return new
+    mine, theirs = label_kind(known.labels, "the model"), label_kind(new.labels, str(path))
+    if mine != theirs:
+        raise ValueError(f"{path} names classes by {theirs}s, the model by {mine}s: they cannot be ranked together")
+    described = set(new.classes.tolist())
+    kept = known.select([label for label in known.classes.tolist() if label not in described])
+    labels = np.concatenate([kept.labels.astype(object), new.labels.astype(object)])
+    return SignatureTable(
+        labels if mine == "string" else labels.astype(np.int64), np.vstack([kept.matrix, new.matrix]), new.names
+    )
+
+
+def _typed(model: ZeroShotClassifier, names: Sequence[str]) -> np.ndarray[Any, Any]:
+    """Names out of a file or the command line as the model's labels: integers where the model's are and all of
+    these are whole numbers."""
+    if label_kind(model.classes_, "the model") == "integer":
+        return tables.typed(names)
+    return np.array(names, dtype=object)

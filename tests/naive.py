@@ -1,0 +1,230 @@
+"""Slow, obvious twins of the numeric core, in plain loops over float64 numbers: what the fast code is compared with.
+
+Matrices come in as anything indexable, W[i][j], and go out as NumPy arrays. A new kernel needs one entry in KERNELS.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Formula(NamedTuple):
+    """A kernel's value and slope in one number, and three settings that may stand in one stack."""
+
+    value: Callable[..., float]
+    slope: Callable[..., float]
+    settings: tuple[dict[str, Any], ...]
+    radial: bool = True
+
+
+KERNELS = {
+    "gaussian": Formula(
+        lambda D, sigma: math.exp(-D / (2 * sigma**2)),
+        lambda D, sigma: -math.exp(-D / (2 * sigma**2)) / (2 * sigma**2),
+        ({"sigma": 0.7}, {"sigma": 1.1}, {"sigma": 1.9}),
+    ),
+    "cauchy": Formula(
+        lambda D, sigma: 1 / (1 + sigma * D),
+        lambda D, sigma: -sigma / (1 + sigma * D) ** 2,
+        ({"sigma": 0.4}, {"sigma": 1.0}, {"sigma": 1.6}),
+    ),
+    "polynomial": Formula(
+        lambda s, degree, bias: math.prod([s + bias] * degree),
+        lambda s, degree, bias: degree * math.prod([s + bias] * (degree - 1)),
+        ({"degree": 3, "bias": 0.5}, {"degree": 3, "bias": 1.0}, {"degree": 3, "bias": 2.0}),
+        radial=False,
+    ),
+}
+
+
+class Setting(NamedTuple):
+    """One objective: kernel by name with its parameters, and the other choices of METHOD.md."""
+
+    kernel: str
+    parameters: dict[str, Any]
+    loss: str = "squared"
+    balance: str = "mean"
+    incoherence: bool = True
+    repulsion: float = 1.0
+    temperature: float = 0.5
+    incoherence_weight: float = 1.0
+
+
+# Vectors and distances ------------------------------------------------------------------------------------------------
+
+
+def inner(a, b):
+    return sum(float(a[i]) * float(b[i]) for i in range(len(a)))
+
+
+def distance(a, b):
+    return sum((float(a[i]) - float(b[i])) ** 2 for i in range(len(a)))
+
+
+def distances(A, B):
+    return np.array([[distance(a, b) for b in B] for a in A])
+
+
+def project(W, x):
+    """Wᵀx, in signature space."""
+    return [sum(float(W[i][j]) * float(x[i]) for i in range(len(W))) for j in range(len(W[0]))]
+
+
+def image(W, y):
+    """Wy, in feature space."""
+    return [inner(row, y) for row in W]
+
+
+def outer(a, b):
+    return np.array([[float(ai) * float(bj) for bj in b] for ai in a])
+
+
+# Objective ------------------------------------------------------------------------------------------------------------
+
+
+def kernel_terms(setting, W, x, y):
+    """[(k, dk/dW)]: one for D1, one for D2 where there is incoherence, or the one of the polynomial kernel."""
+    formula, parameters = KERNELS[setting.kernel], setting.parameters
+    if not formula.radial:
+        s = inner(project(W, x), y)
+        return [(formula.value(s, **parameters), formula.slope(s, **parameters) * outer(x, y))]
+    P, Z = project(W, x), image(W, y)
+    D1, D2 = distance(P, y), distance(x, Z)
+    first = formula.value(D1, **parameters), formula.slope(D1, **parameters) * 2 * outer(x, np.subtract(P, y))
+    second = formula.value(D2, **parameters), formula.slope(D2, **parameters) * 2 * outer(np.subtract(Z, x), y)
+    return [first, second] if setting.incoherence else [first]
+
+
+def score(setting, W, x, y):
+    return sum(k for k, _ in kernel_terms(setting, W, x, y))
+
+
+def scores(setting, W, X, Y):
+    return np.array([[score(setting, W, x, y) for y in Y] for x in X])
+
+
+def weight(setting, own, code, sizes):
+    """w[i, j] of a sample of class `code` for its own class, or for one of the others."""
+    C, N = len(sizes), sum(float(size) for size in sizes)
+    if setting.balance == "mean":
+        return 1.0 if own else setting.repulsion / (C - 1)
+    if setting.balance == "paper":
+        return N / C if own else setting.repulsion
+    return float(sizes[code]) if own else setting.repulsion
+
+
+def pair(setting, W, x, y, own, code, sizes):
+    """What one sample and one class add to n · loss, and the gradient of it; squared and linear loss."""
+    w, value, gradient = weight(setting, own, code, sizes), 0.0, np.zeros((len(x), len(y)))
+    for k, dk in kernel_terms(setting, W, x, y):
+        if setting.loss == "linear":
+            sign = -1 if own else 1
+            value, gradient = value + w * sign * k, gradient + w * sign * dk
+        else:
+            target = 1 if own else 0
+            value, gradient = value + w * (k - target) ** 2, gradient + w * 2 * (k - target) * dk
+    return value, gradient
+
+
+def cross_entropy(setting, W, x, Y, code):
+    """−log q of the own class, q the softmax of scores / temperature, and the gradient of it."""
+    terms = [kernel_terms(setting, W, x, y) for y in Y]
+    exponentials = [math.exp(sum(k for k, _ in term) / setting.temperature) for term in terms]
+    q = [e / sum(exponentials) for e in exponentials]
+    gradient = np.zeros((len(x), len(Y[0])))
+    for j in range(len(Y)):
+        for _, dk in terms[j]:
+            gradient += (q[j] - (1 if j == code else 0)) / setting.temperature * dk
+    return -math.log(q[code]), gradient
+
+
+def penalty(setting, W):
+    """α‖WᵀW‖² − α tr(WᵀW) and the gradient of it, for the polynomial kernel alone."""
+    d, p = len(W), len(W[0])
+    if KERNELS[setting.kernel].radial:
+        return 0.0, np.zeros((d, p))
+    M = [[sum(float(W[i][j]) * float(W[i][k]) for i in range(d)) for k in range(p)] for j in range(p)]
+    value = sum(M[j][k] ** 2 for j in range(p) for k in range(p)) - sum(M[j][j] for j in range(p))
+    gradient = [[4 * sum(W[i][k] * M[k][j] for k in range(p)) - 2 * W[i][j] for j in range(p)] for i in range(d)]
+    return setting.incoherence_weight * value, setting.incoherence_weight * np.array(gradient)
+
+
+def objective(setting, W, X, Y, codes, sizes):
+    """(objective, gradient) by the double loop over samples and classes; Y[j] is the row that describes class j."""
+    return full_sum(setting, W, X, [[y] for y in Y], codes, sizes)
+
+
+def full_sum(setting, W, X, descriptions, codes, sizes):
+    """The same where descriptions[j] holds all rows of class j, each of them weighted by one over their number."""
+    value, gradient = 0.0, np.zeros((len(W), len(W[0])))
+    for x, code in zip(X, codes, strict=True):
+        if setting.loss == "softmax":
+            found = [cross_entropy(setting, W, x, [rows[0] for rows in descriptions], code)]
+            assert all(len(rows) == 1 for rows in descriptions), "the softmax is no sum over descriptions"
+        else:
+            found = [
+                (v / len(rows), g / len(rows))
+                for j, rows in enumerate(descriptions)
+                for v, g in (pair(setting, W, x, y, j == code, code, sizes) for y in rows)
+            ]
+        value += sum(v for v, _ in found) / len(X)
+        gradient += sum(g for _, g in found) / len(X)
+    extra, extra_gradient = penalty(setting, W)
+    return value + extra, gradient + extra_gradient
+
+
+def per_sample_squares(setting, W, X, Y, codes, sizes):
+    """Mean over the samples of the squared gradient of each alone."""
+    each = [objective(setting, W, X[i : i + 1], Y, codes[i : i + 1], sizes)[1] ** 2 for i in range(len(X))]
+    return sum(each) / len(each)
+
+
+# Solver ---------------------------------------------------------------------------------------------------------------
+
+SCHEDULES = {
+    "constant": lambda t, decay: 1.0,
+    "exponential": lambda t, decay: math.prod([math.exp(-decay)] * t),
+    "inverse-time": lambda t, decay: 1 / (1 + decay * t),
+}
+
+
+def rmsprop(step, W, batches, rate, schedule, decay, smoothing, epsilon):
+    """W after the batches, for one W: `step` gives (gradient, G₂ or None) and every entry is updated on its own."""
+    W = np.array(W, dtype=np.float64)
+    V = np.zeros_like(W)
+    for t, rows in enumerate(batches):
+        gradient, squares = step(W, rows, t)
+        beta = rate * SCHEDULES[schedule](t, decay)
+        for i in range(W.shape[0]):
+            for j in range(W.shape[1]):
+                g = float(gradient[i][j])
+                g2 = g * g if squares is None else float(squares[i][j])
+                V[i, j] = smoothing * V[i, j] + (1 - smoothing) * g2
+                W[i, j] -= beta * g / (math.sqrt(V[i, j]) + epsilon)
+    return W, V
+
+
+# Preprocessing --------------------------------------------------------------------------------------------------------
+
+
+def scale(steps, training, rows):
+    """The rows after the steps in order; the mean is that of the training rows after the steps before it."""
+    training = [[float(v) for v in row] for row in training]
+    rows = [[float(v) for v in row] for row in rows]
+    for step in steps:
+        if step == "center":
+            mean = [math.fsum(row[j] for row in training) / len(training) for j in range(len(training[0]))]
+            training = [[v - m for v, m in zip(row, mean, strict=True)] for row in training]
+            rows = [[v - m for v, m in zip(row, mean, strict=True)] for row in rows]
+        else:
+            training, rows = [_row(step, row) for row in training], [_row(step, row) for row in rows]
+    return np.array(rows)
+
+
+def _row(step, row):
+    if step == "sqrt":
+        return [math.copysign(math.sqrt(abs(v)), v) for v in row]
+    length = math.sqrt(math.fsum(v * v for v in row))
+    return [v / length for v in row] if length > 0 else row

@@ -1,0 +1,198 @@
+"""The command line as a user meets it: through its entry point."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+
+import pytest
+
+from zskl import methods, records
+from zskl.cli import main
+from zskl.cli.run import setting
+from zskl.version import __version__
+
+
+@dataclass
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def zskl(*arguments: str) -> Done:
+    """The entry point in this process: quick, and the same code up to the exit code."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["zskl", *arguments])
+        patch.setenv("COLUMNS", "120")
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+def process(*arguments: str, before: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    """The same in a process of its own, for what only that shows."""
+    return subprocess.run(
+        [sys.executable, "-c", f"{before}\nfrom zskl.cli import main\nmain()", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "120", "NO_COLOR": "1", **environment},
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def two_seeds(tmp_path_factory):
+    file = tmp_path_factory.mktemp("runs") / "new folder" / "digits.jsonl"
+    done = zskl(
+        "run", "Digits", "--method", "Gaussian-Ort", "--method", "gaussian", "--seeds", "2", "--json", str(file)
+    )
+    return done, file
+
+
+def test_run_prints_both_protocols(two_seeds):
+    done, file = two_seeds
+    assert done.returncode == 0, done.stderr
+    for words in ("digits", "gaussian-ort", "zero-shot", "unseen", "seen", "H", "area", "±", str(file)):
+        assert words in done.stdout
+
+
+def test_json_holds_one_complete_record_per_seed(two_seeds):
+    _, file = two_seeds
+    lines = records.read(file)
+    assert [(line["method"], line["seed"]) for line in lines] == [
+        (method, seed) for method in ("gaussian-ort", "gaussian") for seed in (0, 1)
+    ]
+    for line in lines:
+        assert line["dataset"] == "digits"
+        assert line["config"]["incoherence"] is (line["method"] == "gaussian-ort")
+        assert line["config"]["random_state"] == line["seed"]
+        assert 0.5 < line["zsl"]["accuracy"] <= 1
+        for key in ("unseen", "seen", "harmonic", "ausuc", "calibration"):
+            assert 0 <= line["gzsl"][key] <= 1
+        assert line["seconds"]["fit"] > 0
+        assert line["versions"]["zskl"] == __version__
+        assert len(line["fingerprint"]) == 64
+
+
+def test_same_seed_same_figures(two_seeds, tmp_path):
+    _, file = two_seeds
+    again = tmp_path / "again.jsonl"
+    assert zskl("run", "digits", "--seeds", "2", "--json", str(again)).returncode == 0
+    first = [line for line in records.read(file) if line["method"] == "gaussian-ort"]
+    for old, new in zip(first, records.read(again), strict=True):
+        assert (old["zsl"], old["gzsl"], old["fingerprint"]) == (new["zsl"], new["gzsl"], new["fingerprint"])
+
+
+def test_settings_reach_the_model(tmp_path):
+    file = tmp_path / "r.jsonl"
+    done = zskl(
+        "run", "digits", "--set", "sigma=0.8", "--set", "incoherence=false", "--set", "epochs=1", "--json", str(file)
+    )
+    assert done.returncode == 0, done.stderr
+    config = json.loads(file.read_text())["config"]
+    assert (config["sigma"], config["incoherence"], config["epochs"]) == (0.8, False, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sigma=0.8", ("sigma", 0.8)),
+        ("epochs = 3", ("epochs", 3)),
+        ("incoherence=False", ("incoherence", False)),
+        ("device_x=none", ("device_x", None)),
+        ("loss=softmax", ("loss", "softmax")),
+        ("feature_scaling=sqrt-center-l2", ("feature_scaling", "sqrt-center-l2")),
+    ],
+)
+def test_setting_values(text, expected):
+    assert setting(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("run", "digit"), ["'digit'", "digits"]),
+        (("run", "digits", "--method", "gausian-ort"), ["gausian-ort", "gaussian-ort"]),
+        (("run", "digits", "--set", "sgma=1"), ["sgma", "did you mean 'sigma'"]),
+        (("run", "digits", "--set", "sigma=-1"), ["sigma=-1", "> 0"]),
+        (("run", "digits", "--set", "sigma=wide"), ["sigma='wide'", "> 0"]),
+        (("run", "digits", "--set", "sigma"), ["NAME=VALUE"]),
+        (("run", "digits", "--set", "random_state=3"), ["--seeds"]),
+        (("run", "digits", "--seeds", "0"), ["--seeds"]),
+        (("run", "digits", "--device", "gpu"), ["'gpu'"]),
+        (("run", "digits", "--json", "/proc/none/x.jsonl"), ["/proc/none"]),
+        (
+            ("run", "digits", "--method", "polynomial-6", "--set", "learning_rate=9", "--set", "incoherence_weight=0"),
+            ["diverged at step", "learning_rate (now 9)"],
+        ),
+        (("fly",), ["fly"]),
+        (("run",), ["dataset"]),
+    ],
+)
+def test_a_mistake_gets_a_sentence_and_exit_code_2(arguments, words):
+    done = zskl(*arguments)
+    assert done.returncode == 2, done.stdout
+    assert "Traceback" not in done.stderr + done.stdout
+    for word in words:
+        assert word in done.stderr
+
+
+def test_cuda_without_a_gpu_is_refused_before_any_work():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    done = zskl("run", "digits", "--device", "cuda")
+    assert done.returncode == 2
+    assert "cuda" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+WITHOUT_TORCH = """
+import sys
+class Without:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "torch":
+            raise ImportError("no torch here")
+sys.meta_path.insert(0, Without())
+"""
+
+
+def test_device_cuda_without_pytorch_says_how_to_install_it():
+    done = process("run", "digits", "--device", "cuda", before=WITHOUT_TORCH)
+    assert done.returncode == 2
+    assert "pip install 'zskl[torch]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_whole_command_works_without_pytorch():
+    done = process("run", "digits", "--set", "epochs=1", before=WITHOUT_TORCH)
+    assert done.returncode == 0, done.stderr
+    assert "gaussian-ort" in done.stdout
+
+
+def test_debug_shows_the_traceback():
+    done = process("run", "digit", ZSKL_DEBUG="1")
+    assert done.returncode != 0
+    assert "Traceback" in done.stderr
+
+
+def test_version_methods_datasets_and_help():
+    assert zskl("--version").stdout.strip() == f"zskl {__version__}"
+    listing = zskl("methods").stdout
+    assert all(name in listing for name in methods.METHODS)
+    assert "incoherence=False" in listing
+    assert "digits" in zskl("datasets").stdout
+    for command in ("run", "methods", "datasets"):
+        text = zskl(command, "--help")
+        assert text.returncode == 0
+        assert f"Example: zskl {command}" in " ".join(text.stdout.split())

@@ -1,0 +1,133 @@
+"""Each fault planted in a healthy dataset is found, alone, and named."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from zskl import datasets
+from zskl.datasets import Dataset, make_synthetic
+
+# six seen classes a–f and two unseen ones, y and z; each attribute is had by some seen class
+TABLE = pd.DataFrame(
+    [
+        [1, 0, 0, 1],
+        [0, 1, 0, 2],
+        [0, 0, 1, 3],
+        [1, 1, 0, 4],
+        [1, 0, 1, 5],
+        [0, 1, 1, 6],
+        [1, 1, 1, 7],
+        [2, 0, 1, 8],
+    ],
+    index=list("abcdefyz"),
+    columns=["fur", "wings", "fins", "size"],
+    dtype=float,
+)
+
+
+def dataset(table=TABLE, sizes=10, X=None, parts=None):
+    """`sizes` rows of each class; of seen classes a fifth is tested."""
+    names = table.index.unique().tolist()
+    sizes = [sizes] * len(names) if isinstance(sizes, int) else sizes
+    y = np.repeat(names, sizes)
+    found = {"trainval": [], "test_seen": [], "test_unseen": [], "fold1_train": [], "fold1_val": []}
+    for name in names:
+        rows = np.flatnonzero(y == name).tolist()
+        held = len(rows) // 5
+        found["test_unseen"] += rows if name in "yz" else []
+        found["test_seen"] += [] if name in "yz" else rows[:held]
+        found["trainval"] += [] if name in "yz" else rows[held:]
+        found["fold1_val" if name in "ab" else "fold1_train"] += [] if name in "yz" else rows[held:]
+    X = np.random.default_rng(0).random((len(y), 3)) if X is None else X(len(y))
+    return Dataset("toy", X, y, table, found if parts is None else parts(found))
+
+
+def with_column(name, values):
+    return TABLE.assign(**{name: values})
+
+
+def with_row(label, values):
+    table = TABLE.copy()
+    table.loc[label] = values
+    return table
+
+
+def test_a_healthy_dataset():
+    found = datasets.check(dataset())
+    assert found.healthy
+    assert (found.faults, found.notes) == ((), ())
+    assert (found.rows, found.features, found.attributes) == (80, 3, 4)
+    assert found.parts == {"trainval": 48, "test_seen": 12, "test_unseen": 20, "fold1_train": 32, "fold1_val": 16}
+    assert [(one.label, one.seen, one.rows, one.trainval) for one in found.classes][::7] == [
+        ("a", True, 10, 8),
+        ("z", False, 10, 0),
+    ]
+    with pytest.raises(AttributeError):
+        found.rows = 3
+
+
+FAULTS = {
+    "constant column": (with_column("legs", 4.0), "attribute 'legs' has the same value for every class"),
+    "duplicate columns": (with_column("coat", TABLE["fur"]), "attributes 'fur', 'coat' have the same values"),
+    "identical signatures": (with_row("y", TABLE.loc["e"]), "classes 'e', 'y' have the same signature"),
+    "identical seen signatures": (with_row("b", TABLE.loc["c"]), "classes 'b', 'c' have the same signature"),
+}
+
+
+@pytest.mark.parametrize("case", FAULTS)
+def test_faults(case):
+    table, sentence = FAULTS[case]
+    found = datasets.check(dataset(table))
+    assert len(found.faults) == 1
+    assert found.faults[0].startswith(sentence)
+    assert not found.healthy
+
+
+def test_an_unseen_class_with_nothing_in_common():
+    table = TABLE.assign(gills=[0, 0, 0, 0, 0, 0, 0, 3.0], horns=[0, 0, 0, 0, 0, 0, 1.0, 5.0])
+    shared = datasets.check(dataset(table))
+    assert shared.healthy  # z also has fur, fins and size
+    assert [note for note in shared.notes if note.startswith("attribute 'gills', 'horns'")]
+    table.loc["z", ["fur", "wings", "fins", "size"]] = 0.0
+    found = datasets.check(dataset(table))
+    assert len(found.faults) == 1
+    assert found.faults[0].startswith("unseen class 'z' is described only by attributes that no seen class has")
+
+
+def test_one_of_several_descriptions_is_enough_to_share():
+    table = TABLE.assign(gills=0.0)
+    table.loc["z"] = [0, 0, 0, 0, 2.0]
+    assert not datasets.check(dataset(table)).healthy
+    second = pd.DataFrame([[1.0, 2, 3, 4, 5]], index=["z"], columns=table.columns)
+    assert datasets.check(dataset(pd.concat([table, second]))).healthy
+
+
+def test_minus_zero_is_zero():
+    table = with_column("coat", TABLE["fur"].replace(0.0, -0.0))
+    assert datasets.check(dataset(table)).faults == ("attributes 'fur', 'coat' have the same values: keep one of them",)
+
+
+NOTES = {
+    "no rows": ({"sizes": [10] * 7 + [0]}, "no rows of class 'z'"),
+    "small": ({"sizes": [10] * 7 + [4]}, "fewer than 5 rows of class 'z'"),
+    "no test_seen": ({"parts": lambda found: found | {"test_seen": []}}, "no rows in test_seen"),
+    "no folds": (
+        {"parts": lambda found: {part: rows for part, rows in found.items() if "fold" not in part}},
+        "no validation folds: 6 seen classes",
+    ),
+    "unused": ({"parts": lambda found: found | {"test_seen": found["test_seen"][1:]}}, "1 rows belong to no part"),
+    "constant feature": ({"X": lambda n: np.c_[np.ones(n), np.arange(n)]}, "feature 0 has the same value"),
+}
+
+
+@pytest.mark.parametrize("case", NOTES)
+def test_notes(case):
+    how, sentence = NOTES[case]
+    found = datasets.check(dataset(**how))
+    assert any(note.startswith(sentence) for note in found.notes), found.notes
+    assert found.healthy
+
+
+def test_bundled_datasets():
+    assert datasets.check(make_synthetic()).healthy
+    assert datasets.check(datasets.load("digits")).healthy

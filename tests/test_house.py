@@ -1,0 +1,191 @@
+"""The order of the house: who may import whom, what may be heavy, how long a file may be."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import zskl
+
+SOURCE = Path(zskl.__file__).parent
+PLAN = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text("utf-8")
+ORDER = re.findall(
+    r"^  (\w+)(?:\.py|/) ", PLAN.split("```")[1], re.MULTILINE
+)  # the tree that a reader sees is the rule
+HEAVY = {
+    "torch",
+    "dask",
+    "distributed",
+    "ray",
+    "onnxruntime",
+    "matplotlib",
+    "fastapi",
+    "uvicorn",
+    "optuna",
+    "h5py",
+    "pyarrow",
+    "PIL",
+    "timm",
+    "onnx",
+    "sentence_transformers",
+}
+NAMELESS = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
+LONGEST = 300
+
+
+def files():
+    return {path.relative_to(SOURCE).as_posix(): path.read_text("utf-8") for path in sorted(SOURCE.rglob("*.py"))}
+
+
+def home(file):
+    """The module or package of the house that a file belongs to; "" for the package's own `__init__`."""
+    first = file.split("/")[0].removesuffix(".py")
+    return "" if first == "__init__" else first
+
+
+def imports(file, text):
+    """(line, absolute dotted name) of all that a file imports, wherever in it."""
+    package = ["zskl", *file.removesuffix(".py").split("/")][:-1]
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            stem = [*above, *(node.module.split(".") if node.module else [])]
+            for alias in node.names:
+                yield node.lineno, ".".join([*stem, alias.name])
+
+
+def out_of_order(file, text):
+    """What a file imports that does not stand above it in the house."""
+    own = home(file)
+    if own == "":
+        return []
+    if own not in ORDER:
+        return [f"{file}: the module {own!r} has no place in the order of the house"]
+    found = []
+    for line, name in imports(file, text):
+        steps = name.split(".")
+        if steps[0] != "zskl":
+            continue
+        other = steps[1] if len(steps) > 1 else ""
+        if other not in ORDER:
+            found.append(f"{file}:{line} imports {name} from the package's own __init__: name its module")
+        elif other != own and ORDER.index(other) >= ORDER.index(own):
+            found.append(f"{file}:{line} imports {name}, which stands below {own!r}")
+    return found
+
+
+def imported_at_once(text):
+    """(line, package) of what is imported by merely importing the file: not in functions, not for types alone."""
+    waiting = list(ast.parse(text).body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            waiting += node.orelse
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name.split(".")[0]) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.lineno, node.module.split(".")[0]
+        waiting += ast.iter_child_nodes(node)
+
+
+def heavy(file, text):
+    return [f"{file}:{line} imports {name} at once" for line, name in imported_at_once(text) if name in HEAVY]
+
+
+def prints(file, text):
+    return [
+        f"{file}:{node.lineno} prints"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+
+
+def nameless(file, text):
+    steps = file.removesuffix(".py").split("/")
+    return [f"{file}: say what is in {step!r}" for step in steps if step.strip("_").lower() in NAMELESS]
+
+
+def too_long(file, text):
+    lines = len(text.splitlines())
+    return [f"{file} has {lines} lines: more than {LONGEST}, one idea too many"] if lines > LONGEST else []
+
+
+RULES = [out_of_order, heavy, prints, nameless, too_long]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_house_is_in_order(rule):
+    assert [fault for file, text in files().items() for fault in rule(file, text)] == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "file", "text"),
+    [
+        (out_of_order, "solver.py", "from zskl.estimator import Training"),
+        (out_of_order, "solver.py", "from zskl import arrays, estimator"),
+        (out_of_order, "solver.py", "import zskl.stack"),
+        (out_of_order, "solver.py", "def f():\n    from zskl.model import fit_stack"),
+        (out_of_order, "solver.py", "from zskl import ZeroShotKernelClassifier"),
+        (out_of_order, "solver.py", "import zskl"),
+        (out_of_order, "solver.py", "from . import stack"),
+        (out_of_order, "kernels/gaussian.py", "from zskl.objective import Objective"),
+        (out_of_order, "kernels/__init__.py", "from ..objective import Objective"),
+        (out_of_order, "datasets/digits.py", "from zskl.protocols import zsl"),
+        (out_of_order, "novelty.py", ""),
+        (heavy, "solver.py", "import torch"),
+        (heavy, "solver.py", "from torch.nn import functional"),
+        (heavy, "solver.py", "try:\n    import torch\nexcept ImportError:\n    torch = None"),
+        (heavy, "solver.py", "class A:\n    import optuna"),
+        (heavy, "solver.py", "if True:\n    import matplotlib.pyplot as plt"),
+        (prints, "solver.py", "def f():\n    print('done')"),
+        (nameless, "utils.py", ""),
+        (nameless, "kernels/base.py", ""),
+        (nameless, "kernels/_helpers.py", ""),
+        (nameless, "common/x.py", ""),
+        (too_long, "solver.py", "x = 1\n" * (LONGEST + 1)),
+    ],
+)
+def test_a_planted_fault_is_found(rule, file, text):
+    assert len(rule(file, text)) == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "file", "text"),
+    [
+        (out_of_order, "solver.py", "import numpy\nfrom zskl.arrays import like\nfrom zskl import arrays"),
+        (out_of_order, "kernels/gaussian.py", "from zskl.kernels.kernel import Kernel\nfrom .kernel import Kernel"),
+        (out_of_order, "__init__.py", "from zskl.cli import main"),
+        (heavy, "solver.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch"),
+        (heavy, "solver.py", "def f():\n    import torch"),
+        (prints, "cli.py", "console.print('done')"),
+        (nameless, "baselines/__init__.py", ""),
+        (too_long, "solver.py", "x = 1\n" * LONGEST),
+    ],
+)
+def test_what_is_in_order_passes(rule, file, text):
+    assert rule(file, text) == []
+
+
+def test_the_package_itself_is_names_alone():
+    body = ast.parse(files()["__init__.py"]).body
+    for node in body[1:]:
+        assert isinstance(node, ast.ImportFrom | ast.Assign), ast.unparse(node)
+    assert isinstance(body[-1], ast.Assign)
+    assert sorted(zskl.__all__) == sorted(set(zskl.__all__))
+    assert all(hasattr(zskl, name) for name in zskl.__all__)
+
+
+def test_importing_zskl_imports_nothing_heavy():
+    heavy = HEAVY - {"pyarrow"}  # which pandas imports by itself where it is installed
+    code = f"import sys, zskl; sys.stdout.write(' '.join(sorted({heavy!r} & sys.modules.keys())))"
+    run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")

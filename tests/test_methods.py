@@ -1,0 +1,103 @@
+"""Methods by name: what each stands for, and that each one trains."""
+
+import numpy as np
+import pytest
+
+import zskl
+from zskl import ZeroShotKernelClassifier, methods
+
+PAPER = {
+    "gaussian-ort": {"kernel": "gaussian", "incoherence": True, "loss": "squared"},
+    "gaussian": {"kernel": "gaussian", "incoherence": False, "loss": "squared"},
+    "cauchy-ort": {"kernel": "cauchy", "incoherence": True, "loss": "squared"},
+    "cauchy": {"kernel": "cauchy", "incoherence": False, "loss": "squared"},
+    "polynomial-2": {"kernel": "polynomial", "degree": 2, "loss": "linear"},
+    "polynomial-4": {"kernel": "polynomial", "degree": 4, "loss": "linear"},
+    "polynomial-6": {"kernel": "polynomial", "degree": 6, "loss": "linear"},
+}
+OURS = {
+    "gaussian-softmax": {"kernel": "gaussian", "incoherence": True, "loss": "softmax"},
+    "cauchy-softmax": {"kernel": "cauchy", "incoherence": True, "loss": "softmax"},
+}
+
+
+@pytest.mark.parametrize(("name", "meaning"), {**PAPER, **OURS}.items())
+def test_what_a_name_stands_for(name, meaning):
+    model = methods.make(name)
+    assert type(model) is ZeroShotKernelClassifier
+    parameters = model.get_params()
+    assert {key: parameters[key] for key in meaning} == meaning
+    defaults = ZeroShotKernelClassifier().get_params()
+    changed = {key: value for key, value in parameters.items() if value != defaults[key]}
+    assert changed.items() <= methods.find(name).overrides.items()  # `zskl methods` prints all that is changed
+
+
+def test_the_names_of_the_house_come_first_and_are_described():
+    assert list(methods.METHODS)[:9] == [*PAPER, *OURS]
+    for name, method in methods.METHODS.items():
+        assert name == name.lower()
+        assert method.description
+        assert "\n" not in method.description
+        assert method.overrides.keys() <= method.estimator().get_params().keys()
+
+
+@pytest.mark.parametrize("name", methods.METHODS)
+def test_every_method_trains_predicts_and_is_kept_in_a_file(toy, name, tmp_path):
+    settings = {"random_state": 0}
+    model = methods.make(name, settings).fit(toy.X, toy.y, toy.table)
+    assert (model.predict(toy.X, candidates=model.classes_) == toy.y).mean() > 0.5
+    assert set(model.predict(toy.X_new, toy.table.loc[["emu", "bee"]])) <= {"emu", "bee"}
+    model.save(tmp_path / "a.zskl")
+    loaded = methods.load(tmp_path / "a.zskl")
+    assert type(loaded) is methods.METHODS[name].estimator
+    np.testing.assert_array_equal(loaded.compatibility(toy.X), model.compatibility(toy.X))
+
+
+def test_names_are_found_in_any_case():
+    assert methods.find("Gaussian-ORT") is methods.find("gaussian-ort")
+    assert methods.make("CAUCHY").get_params() == methods.make("cauchy").get_params()
+
+
+def test_settings_go_over_the_overrides_and_leave_them_alone():
+    model = methods.make("polynomial-4", {"degree": 3, "bias": 0.5})
+    assert (model.degree, model.bias, model.loss) == (3, 0.5, "linear")
+    assert methods.make("polynomial-4").degree == 4
+    assert methods.find("polynomial-4").overrides["degree"] == 4
+    assert methods.make("gaussian", {}).get_params() == methods.make("gaussian", None).get_params()
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("gausian-ort", "gaussian-ort"),
+        ("gaussian_ort", "gaussian-ort"),
+        ("polynomial2", "polynomial-2"),
+        ("Cauchi", "cauchy"),
+    ],
+)
+def test_an_unknown_name_gets_the_nearest(name, nearest):
+    with pytest.raises(ValueError, match=rf"unknown method {name!r} \(did you mean {nearest!r}\?\): expected one of "):
+        methods.make(name)
+
+
+def test_a_name_that_is_near_nothing():
+    with pytest.raises(ValueError, match=r"^unknown method 'zzz': expected one of gaussian-ort, gaussian, "):
+        methods.find("zzz")
+
+
+def test_an_unknown_setting_gets_the_nearest():
+    with pytest.raises(
+        ValueError, match=r"'gaussian' has no setting 'lerning_rate' \(did you mean 'learning_rate'\?\)"
+    ):
+        methods.make("gaussian", {"lerning_rate": 1})
+
+
+def test_every_estimator_of_a_method_can_be_loaded():
+    kinds = {method.estimator.kind: method.estimator for method in methods.METHODS.values()}
+    assert kinds == dict(methods.ESTIMATORS)
+
+
+def test_a_model_is_not_loaded_for_a_device_that_is_not_there(toy, tmp_path):
+    toy.fitted().save(tmp_path / "model.zskl")
+    with pytest.raises(ValueError, match="device='cuda:99'"):
+        zskl.load(tmp_path / "model.zskl", device="cuda:99")

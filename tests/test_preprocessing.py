@@ -1,0 +1,122 @@
+"""Scalings against the loop over rows; fitted on the rows given, and on no others."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import naive
+from zskl.preprocessing import SCALINGS, Scaling, fit, parse
+
+NAMES = [*SCALINGS, "l2", "center", "sqrt", "sqrt-l2", "center-sqrt-l2", "l2-sqrt-center-l2"]
+
+
+def rows(n=12, d=5, seed=0, dtype=np.float64):
+    return (np.random.default_rng(seed).standard_normal((n, d)) * 3 + 1).astype(dtype)
+
+
+def steps_of(name):
+    return [] if name == "none" else name.split("-")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_scaling_equals_the_loop(name):
+    training, new = rows(), rows(6, seed=1)
+    scaling = fit(name, training)
+    np.testing.assert_allclose(scaling.apply(training), naive.scale(steps_of(name), training, training), rtol=1e-12)
+    np.testing.assert_allclose(scaling.apply(new), naive.scale(steps_of(name), training, new), rtol=1e-12)
+    assert (scaling.mean is None) == ("center" not in name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_precision_stays_and_the_mean_is_double(name):
+    scaling = fit(name, rows(dtype=np.float32))
+    assert scaling.apply(rows(dtype=np.float32)).dtype == np.float32
+    assert scaling.apply(rows()).dtype == np.float64
+    if scaling.mean is not None:
+        assert scaling.mean.dtype == np.float64
+
+
+def test_the_mean_is_summed_in_double_precision():
+    """In float32 the sum of 2 × 10⁵ values near 1000 would lose what tells them apart."""
+    training = (1000 + np.random.default_rng(0).random((200_000, 1))).astype(np.float32)
+    mean = fit("center", training).mean
+    np.testing.assert_allclose(mean, training.astype(np.float64).mean(axis=0), rtol=1e-14)
+    assert np.abs(training.sum(dtype=np.float32) / len(training) - mean[0]) > 1e-9
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["none", "l2", "sqrt", "sqrt-l2"])
+def test_a_row_of_zeros_stays_zero(name, dtype):
+    training = rows(dtype=dtype)
+    training[3] = 0
+    scaled = fit(name, training).apply(training)
+    np.testing.assert_array_equal(scaled[3], 0)
+    assert np.isfinite(scaled).all()
+
+
+def test_a_row_at_the_mean_becomes_zero_and_stays_so():
+    training = np.array([[1.0, 2.0], [3.0, 6.0], [2.0, 4.0]])
+    np.testing.assert_array_equal(fit("center-l2", training).apply(training)[2], 0)
+
+
+@settings(deadline=None, max_examples=50)
+@given(arrays(np.float64, (4, 3), elements=st.floats(-1e3, 1e3).map(lambda v: round(v, 3))))
+def test_rows_have_unit_length_or_none(training):
+    for name in ("l2", "center-l2", "sqrt-center-l2", "l2-center-l2"):
+        length = np.linalg.norm(fit(name, training).apply(training), axis=1)
+        assert all(abs(value - 1) < 1e-9 or value == 0 for value in length)
+
+
+def test_only_the_rows_given_are_fitted_on():
+    """The mean that is kept is that of the training rows; new rows, near or far, leave it alone."""
+    training, new = rows(), rows(50, seed=2) + 100
+    scaling = fit("center-l2", training)
+    before = scaling.mean.copy()
+    alone = scaling.apply(new[:1])
+    together = scaling.apply(new)
+    np.testing.assert_array_equal(scaling.mean, before)
+    np.testing.assert_array_equal(together[:1], alone)
+    np.testing.assert_allclose(before, training.mean(axis=0), rtol=1e-14)
+    leaked = fit("center-l2", np.concatenate([training, new]))
+    assert np.abs(leaked.apply(new)[:1] - alone).max() > 0.01, "the comparison would not notice a leak"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_input_is_left_alone(name):
+    training = rows()
+    fit(name, training).apply(training)
+    np.testing.assert_array_equal(training, rows())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "centre-l2", "center_l2", "center-l2-center", "none-l2", "l2-", "L2", "standard", None, 2, ("center", "l2")],
+)
+def test_bad_names_are_refused(name):
+    with pytest.raises(ValueError, match=r"^feature_scaling=.*expected one of none, center-l2, sqrt-center-l2"):
+        parse(name, "feature_scaling")
+    with pytest.raises(ValueError, match=r"^scaling="):
+        fit(name, rows())
+
+
+def test_names_are_their_steps():
+    assert parse("none", "scaling") == ()
+    assert parse("sqrt-center-l2", "scaling") == ("sqrt", "center", "l2")
+    assert Scaling(()).apply(rows()).shape == (12, 5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", NAMES)
+def test_torch_equals_numpy(name, dtype):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: scaling of tensors")
+    training = rows(dtype=dtype)
+    expected, found = fit(name, training), fit(name, torch.from_numpy(training))
+    rtol = {"float32": 1e-5, "float64": 1e-12}[dtype]
+    if expected.mean is not None:
+        assert isinstance(found.mean, np.ndarray)
+        np.testing.assert_allclose(found.mean, expected.mean, rtol=rtol)
+    scaled = found.apply(torch.from_numpy(training))
+    assert scaled.dtype == getattr(torch, dtype)
+    np.testing.assert_allclose(scaled.numpy(), expected.apply(training), rtol=rtol, atol=rtol)
