@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import csv
 import functools
-import importlib.util
 import os
 import tempfile
 import time
@@ -19,9 +18,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.io import loadmat
 
-from zskl import methods, metrics
+from zskl import datasets, methods, metrics
 from zskl.datasets import images
 
 FEATURES = "efficientnet_lite2"
@@ -65,17 +63,8 @@ def main() -> None:
 
 def cub(root: Path) -> tuple[np.ndarray, np.ndarray, pd.DataFrame, np.ndarray, np.ndarray]:
     """Features (n, d), labels, signatures, and the trainval and test_unseen rows."""
-    if importlib.util.find_spec("zskl.datasets.xlsa17"):
-        from zskl import datasets
-
-        data = datasets.load("CUB", root=root, features=FEATURES)
-        return data.X, data.y, data.signatures, data.parts["trainval"], data.parts["test_unseen"]
-    folder = root / "xlsa17" / "data" / "CUB"
-    matrix, splits = loadmat(folder / f"{FEATURES}.mat"), loadmat(folder / "att_splits.mat")
-    names = np.array([str(cell[0]) for cell in splits["allclasses_names"].ravel()])
-    signatures = pd.DataFrame(splits["att"].T, index=names)
-    parts = [splits[f"{part}_loc"].ravel().astype(int) - 1 for part in ("trainval", "test_unseen")]
-    return matrix["features"].T.copy(), names[matrix["labels"].ravel().astype(int) - 1], signatures, parts[0], parts[1]
+    data = datasets.load("CUB", root=root, features=FEATURES)
+    return data.X, data.y, data.signatures, data.parts["trainval"], data.parts["test_unseen"]
 
 
 def embedded(folder: Path) -> tuple[list[str], np.ndarray]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pytest
 
 from zskl import methods, records
-from zskl.cli import main
+from zskl.cli import main, options
 from zskl.cli.run import setting
 from zskl.version import __version__
 
@@ -145,6 +145,36 @@ def test_a_mistake_gets_a_sentence_and_exit_code_2(arguments, words):
     assert "Traceback" not in done.stderr + done.stdout
     for word in words:
         assert word in done.stderr
+
+
+def test_what_has_finished_is_kept_when_another_run_diverges(tmp_path):
+    file = tmp_path / "r.jsonl"
+    methods_ = ("--method", "gaussian", "--method", "polynomial-6", "--set", "incoherence_weight=0", "--set", "bias=9")
+    done = zskl("run", "digits", *methods_, "--set", "learning_rate=0.4", "--json", str(file))
+    assert done.returncode == 2
+    assert "digits polynomial-6 seed 0: training diverged" in done.stderr
+    assert "gaussian" in done.stdout
+    assert [line["method"] for line in records.read(file)] == ["gaussian"]
+
+
+def test_a_target_that_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("zskl.experiment.run", lambda *a: pytest.fail("work was done"))
+    done = zskl("run", "digits", "--json", str(tmp_path))
+    assert done.returncode == 2
+    assert "is a folder" in done.stderr
+
+
+def test_repeated_names_are_run_once():
+    done = zskl("run", "digits", "digits", "--method", "gaussian", "--method", "Gaussian", "--set", "epochs=1")
+    assert done.returncode == 0
+    assert "1 seed(s)" in done.stdout
+    assert done.stdout.count("gaussian") == 1
+
+
+def test_root_and_features_speak_of_the_benchmarks_alone(tmp_path):
+    assert options.load_dataset("digits", tmp_path, ["res101"]).name == "digits"
+    with pytest.raises(ValueError, match="takes none"):
+        options.load_dataset("digits", None, ["digits=res101"])
 
 
 def test_cuda_without_a_gpu_is_refused_before_any_work():

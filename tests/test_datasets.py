@@ -223,6 +223,10 @@ VIOLATIONS = {
         with_part(test_unseen=[3, 4]),
         "'test_seen' and 'test_unseen' share rows 3;",
     ),
+    "fold trained on": (
+        with_part(fold1_train=[0, 2], fold1_val=[2]),
+        "parts 'fold1_train' and 'fold1_val' share rows 2;",
+    ),
     "fold outside": (with_part(fold1_val=[2, 4]), r"parts\['fold1_val'\] names rows 4 outside trainval"),
     "seen class in test_unseen": (
         with_part(test_seen=[1], test_unseen=[3, 4]),
@@ -412,7 +416,7 @@ def test_load_by_name():
 
 
 def test_unknown_names_are_refused_with_the_nearest():
-    with pytest.raises(ValueError, match=r"'digts'; did you mean 'digits'\? .*digits, synthetic"):
+    with pytest.raises(ValueError, match=r"'digts' \(did you mean 'digits'\?\).*digits, synthetic"):
         datasets.load("digts")
 
 

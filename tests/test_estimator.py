@@ -483,3 +483,17 @@ def test_boolean_labels_are_not_the_integers_0_and_1(toy):
     table = toy.table.head(3).set_axis([0, 1, 2], axis=0)
     with pytest.raises(ValueError, match="booleans, in signatures integers"):
         toy.model().fit(toy.X, toy.y == "dog", table)
+
+
+def test_a_table_whose_integer_classes_were_read_as_floats(toy):
+    codes = {label: k for k, label in enumerate(toy.table.index)}
+    y = np.array([codes[label] for label in toy.y])
+    model = toy.model().fit(toy.X, y, toy.table.set_axis(np.arange(5.0), axis=0))
+    assert model.candidates_.dtype.kind == model.predict(toy.X).dtype.kind == "i"
+    with pytest.raises(ValueError, match=r"labels such as 4\.5, but labels in y are integers"):
+        toy.model().fit(toy.X, y, toy.table.set_axis([0.0, 1.0, 2.0, 3.0, 4.5], axis=0))
+
+
+def test_a_candidate_named_twice_is_refused(toy):
+    with pytest.raises(ValueError, match="names a class twice"):
+        toy.fitted().compatibility(toy.X, candidates=["cat", "dog", "cat"])

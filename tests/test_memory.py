@@ -73,5 +73,5 @@ def test_rows_scaled_in_blocks_are_rows_scaled_at_once(monkeypatch, scaling):
     at_once = fitted.apply(X)
     monkeypatch.setattr(preprocessing, "BLOCK_VALUES", 6)
     np.testing.assert_array_equal(fitted.apply(X), at_once)
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: scaling of tensors in blocks")
     np.testing.assert_allclose(fitted.apply(torch.from_numpy(X)).numpy(), at_once, rtol=1e-6, atol=1e-6)

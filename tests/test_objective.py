@@ -11,7 +11,7 @@ import pytest
 import naive
 from zskl import kernels
 from zskl.kernels import Cauchy, Gaussian, Polynomial
-from zskl.objective import BALANCES, LOSSES, Evaluation, Objective, _image_norms, _loss, _pull
+from zskl.objective import BALANCES, LOSSES, Evaluation, Objective, _image_norms, _images, _loss, _pull
 
 SHAPES = {"C<p": (3, 5), "C=p": (4, 4), "C>p": (7, 4)}  # (C, p): either algebraic form, and the border
 VARIANTS = list(itertools.product(kernels.names(), LOSSES, BALANCES, (True, False), ("C<p", "C>p")))
@@ -191,13 +191,19 @@ def test_both_forms_equal_the_dense_formula(shape):
     batch = make_batch(shape)
     C = len(batch.Y)
     b = np.random.default_rng(1).standard_normal((3, 1, C))
-    norms, pull = _image_norms(batch.W, batch.Y), _pull(batch.W, batch.Y, b)
-    assert norms.shape == (3, 1, C)
+    for Z in (None, batch.W @ batch.Y.T):
+        check_forms(batch, b, Z)
+
+
+def check_forms(batch, b, Z):
+    norms, pull = _image_norms(batch.W, batch.Y, Z), _pull(batch.W, batch.Y, Z, b)
+    assert norms.shape == (3, 1, len(batch.Y))
     for k, W in enumerate(batch.W):
         np.testing.assert_allclose(norms[k, 0], [naive.inner(z, z) for z in (W @ batch.Y.T).T], rtol=1e-12)
         np.testing.assert_allclose(pull[k], W @ batch.Y.T @ np.diag(b[k, 0]) @ batch.Y, rtol=1e-11, atol=1e-13)
-        np.testing.assert_allclose(_image_norms(W, batch.Y), norms[k], rtol=1e-12)
-        np.testing.assert_allclose(_pull(W, batch.Y, b[k]), pull[k], rtol=1e-11, atol=1e-13)
+        z = None if Z is None else Z[k]
+        np.testing.assert_allclose(_image_norms(W, batch.Y, z), norms[k], rtol=1e-12)
+        np.testing.assert_allclose(_pull(W, batch.Y, z, b[k]), pull[k], rtol=1e-11, atol=1e-13)
 
 
 def peak_of(function, *arguments):
@@ -215,8 +221,8 @@ def test_the_cheaper_form_is_taken(C, p):
     d = 400
     W, Y, b = np.ones((d, p)), np.ones((C, p)), np.ones((1, C))
     dear = d * C if p < C else p * p  # the array that only the other form makes
-    assert peak_of(_image_norms, W, Y) < 0.5 * dear
-    assert peak_of(_pull, W, Y, b) < d * p + 0.5 * dear
+    assert peak_of(lambda: _image_norms(W, Y, _images(W, Y))) < 0.5 * dear
+    assert peak_of(lambda: _pull(W, Y, _images(W, Y), b)) < d * p + 0.5 * dear
 
 
 @pytest.mark.parametrize("per_sample", [False, True])

@@ -170,7 +170,7 @@ def test_no_features(package):
 def test_unknown_benchmarks():
     with pytest.raises(ValueError, match="no benchmark is called 'FLO'; the known ones are: AWA1, AWA2, SUN, CUB, APY"):
         xlsa17.load("FLO")
-    with pytest.raises(ValueError, match=r"no dataset is called 'CBU'; did you mean 'CUB'\?"):
+    with pytest.raises(ValueError, match=r"no dataset is called 'CBU' \(did you mean 'CUB'\?\)"):
         datasets.load("CBU")
 
 

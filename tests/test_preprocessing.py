@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import naive
+from zskl import preprocessing
 from zskl.preprocessing import SCALINGS, Scaling, fit, parse
 
 NAMES = [*SCALINGS, "l2", "center", "sqrt", "sqrt-l2", "center-sqrt-l2", "l2-sqrt-center-l2"]
@@ -120,3 +121,19 @@ def test_torch_equals_numpy(name, dtype):
     scaled = found.apply(torch.from_numpy(training))
     assert scaled.dtype == getattr(torch, dtype)
     np.testing.assert_allclose(scaled.numpy(), expected.apply(training), rtol=rtol, atol=rtol)
+
+
+def test_a_row_that_is_the_mean_up_to_rounding_becomes_zero():
+    """0.1 + 0.3 over 2 is 0.2 up to rounding: unit length must not make a direction out of the difference."""
+    rows = np.array([[0.1, 0.2, 0.7], [0.3, 0.6, 0.1], [0.2, 0.4, 0.4]])
+    scaled = preprocessing.fit("center-l2", rows).apply(rows)
+    np.testing.assert_array_equal(scaled[2], 0)
+    np.testing.assert_allclose(np.linalg.norm(scaled[:2], axis=1), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e25])
+def test_no_square_leaves_the_range_of_single_precision(scale):
+    rows = np.random.default_rng(0).standard_normal((5, 4))
+    expected = preprocessing.fit("center-l2", rows).apply(rows)
+    large = (rows * scale).astype(np.float32)
+    np.testing.assert_allclose(preprocessing.fit("center-l2", large).apply(large), expected, rtol=1e-4, atol=1e-5)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from zskl import metrics, protocols
+from zskl import ZeroShotKernelClassifier, datasets, metrics, protocols
 from zskl.datasets import Dataset, make_synthetic
 
 
@@ -227,3 +227,20 @@ def test_results_go_to_json_and_pickle():
     gzsl = {"protocol", "unseen", "seen", "harmonic", "ausuc", "calibration", "per_class", "left_out"}
     assert set(found) == gzsl
     assert list(found["per_class"]) == ["0", "1", "2", "3", "4"]
+
+
+def test_a_model_fitted_with_column_names_gets_them_again():
+    """scikit-learn warns, and warnings are errors here, where names of fit are missing later."""
+    plain = datasets.load("digits")
+    named = datasets.Dataset(
+        plain.name,
+        plain.X,
+        plain.y,
+        plain.signatures,
+        plain.parts,
+        feature_names=tuple(f"pixel {k}" for k in range(64)),
+    )
+    model = ZeroShotKernelClassifier(epochs=1, random_state=0).fit(*named.samples("trainval"), named.signatures)
+    without = ZeroShotKernelClassifier(epochs=1, random_state=0).fit(*plain.samples("trainval"), plain.signatures)
+    assert protocols.zsl(model, named).accuracy == protocols.zsl(without, plain).accuracy
+    assert protocols.gzsl(model, named).harmonic == protocols.gzsl(without, plain).harmonic

@@ -103,6 +103,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = signatures.one_hot(self.classes_) if given is None else signatures.read(given, self.classes_)
         known = set(table.labels.tolist())
         missing = [label for label in self.classes_.tolist() if label not in known]
+        if self.classes_.dtype.kind in "iu" and table.labels.dtype.kind == "f":
+            table = signatures.with_whole_labels(table)
         mine, theirs = label_kind(self.classes_, "y"), label_kind(table.labels, "signatures")
         if mine != theirs and "boolean" in (mine, theirs):
             raise ValueError(f"labels in y are {mine}s, in signatures {theirs}s: use the same type for both")
@@ -205,6 +207,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             source = "signatures"
             self._check_new(table)
         wanted = table.classes if candidates is None else signatures.unique_in_order(candidates)
+        if candidates is not None and len(wanted) < len(candidates) and len(candidates) != len(table.labels):
+            raise ValueError(f"candidates names a class twice in {listed(candidates)}: name each once")
         known = set(table.labels.tolist())
         unknown = [label for label in wanted.tolist() if label not in known]
         if unknown:

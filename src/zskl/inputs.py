@@ -58,6 +58,8 @@ def _labels(y: Any) -> Any:
 
 
 def _check_dimensions(X: Any) -> None:
+    if isinstance(X, list | tuple) and X and not any(hasattr(row, "__len__") for row in X):
+        X = np.asarray(X)
     shape = getattr(X, "shape", None)
     if shape is not None and len(shape) == 1:
         raise ValueError(

@@ -10,6 +10,7 @@ from typing import Any
 from zskl import persistence
 from zskl.arrays import check_device
 from zskl.estimator import ZeroShotClassifier
+from zskl.kernels import UnknownKernelError
 from zskl.model import ZeroShotKernelClassifier
 from zskl.parameters import did_you_mean
 
@@ -71,6 +72,10 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotCla
         raise ValueError(f"{path} holds an estimator {kind!r}, this zskl knows {', '.join(ESTIMATORS)}: upgrade zskl")
     try:
         model = ESTIMATORS[kind]._restore(header, arrays)
+    except UnknownKernelError as error:
+        raise ValueError(
+            f"{path} needs a kernel of its own ({error}): call zskl.kernels.register on its class before loading"
+        ) from None
     except KeyError as error:
         raise ValueError(f"{path} is damaged: its header lacks {error}; save the model anew") from None
     except (TypeError, AttributeError, ValueError, OverflowError) as error:

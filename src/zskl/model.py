@@ -134,7 +134,8 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         with self._all_or_nothing():
             stack.train([self], X, y, signatures, callback, monitor, monitor_every)
             if self.diverged_ is not None:
-                advice = "" if self._kernel().radial else ", lower degree, or raise incoherence_weight"
+                radial = self._kernel().radial
+                advice = ", or widen the kernel" if radial else ", lower degree, or raise incoherence_weight"
                 raise DivergenceError(self.diverged_, self.learning_rate, advice)
         return self
 

@@ -47,7 +47,7 @@ class Objective:
             return self.kernel.value(S)
         scores = self.kernel.value(_signature_distances(P, S, Y))
         if self.incoherence:
-            scores = scores + self.kernel.value(_feature_distances(X, S, W, Y))
+            scores = scores + self.kernel.value(_feature_distances(X, S, W, Y, _images(W, Y)))
         return scores
 
     def evaluate(
@@ -64,26 +64,28 @@ def _signature_distances(P: Array, S: Array, Y: Array) -> Array:
     return squared_distances(xp.sum(P * P, axis=-1, keepdims=True), S, xp.sum(Y * Y, axis=-1))
 
 
-def _feature_distances(X: Array, S: Array, W: Array, Y: Array) -> Array:
+def _feature_distances(X: Array, S: Array, W: Array, Y: Array, Z: Array | None) -> Array:
     """D2[i, j] = ‖xᵢ − W yⱼ‖²."""
     xp = namespace(X)
-    return squared_distances(xp.sum(X * X, axis=-1, keepdims=True), S, _image_norms(W, Y))
+    return squared_distances(xp.sum(X * X, axis=-1, keepdims=True), S, _image_norms(W, Y, Z))
 
 
-def _image_norms(W: Array, Y: Array) -> Array:
-    """‖W yⱼ‖² (K, 1, C): through W Yᵀ at d·p·C, or through WᵀW at d·p², whichever is cheaper."""
+def _images(W: Array, Y: Array) -> Array | None:
+    """Z = W Yᵀ (K, d, C) where going through it, at d·p·C, is cheaper than through WᵀW, at d·p²; else None."""
+    return W @ Y.mT if Y.shape[0] <= Y.shape[1] else None
+
+
+def _image_norms(W: Array, Y: Array, Z: Array | None) -> Array:
+    """‖W yⱼ‖² (K, 1, C), through Z = W Yᵀ or, without it, through WᵀW."""
     xp = namespace(W)
-    if Y.shape[0] <= Y.shape[1]:
-        Z = W @ Y.mT  # (K, d, C)
+    if Z is not None:
         return xp.sum(Z * Z, axis=-2, keepdims=True)
     return xp.sum((Y @ (W.mT @ W)) * Y, axis=-1)[..., None, :]
 
 
-def _pull(W: Array, Y: Array, b: Array) -> Array:
-    """W Yᵀ diag(b) Y (K, d, p) for b (K, 1, C), by the cheaper form."""
-    if Y.shape[0] <= Y.shape[1]:
-        return ((W @ Y.mT) * b) @ Y
-    return W @ ((Y.mT * b) @ Y)
+def _pull(W: Array, Y: Array, Z: Array | None, b: Array) -> Array:
+    """W Yᵀ diag(b) Y (K, d, p) for b (K, 1, C), through Z = W Yᵀ or, without it, through Yᵀ diag(b) Y."""
+    return W @ ((Y.mT * b) @ Y) if Z is None else (Z * b) @ Y
 
 
 def _radial(o: Objective, W: Array, X: Array, Y: Array, codes: Array, sizes: Array, per_sample: bool) -> Evaluation:
@@ -95,7 +97,8 @@ def _radial(o: Objective, W: Array, X: Array, Y: Array, codes: Array, sizes: Arr
     k1 = o.kernel.value(D1)
     values = [k1]
     if o.incoherence:
-        D2 = _feature_distances(X, S, W, Y)
+        Z = _images(W, Y)
+        D2 = _feature_distances(X, S, W, Y, Z)
         values.append(o.kernel.value(D2))
     objective, slopes = _loss(o, values, codes, sizes)
     A = slopes[0] * o.kernel.slope(D1, k1)  # ∂(n·loss)/∂D1
@@ -105,12 +108,12 @@ def _radial(o: Objective, W: Array, X: Array, Y: Array, codes: Array, sizes: Arr
         return Evaluation(objective, (2 / n) * (X.mT @ U), squares)
     B = slopes[1] * o.kernel.slope(D2, values[1])  # ∂(n·loss)/∂D2
     U = xp.sum(A, axis=-1, keepdims=True) * P - (A + B) @ Y
-    gradient = (2 / n) * (X.mT @ U + _pull(W, Y, xp.sum(B, axis=-2, keepdims=True)))
+    gradient = (2 / n) * (X.mT @ U + _pull(W, Y, Z, xp.sum(B, axis=-2, keepdims=True)))
     squares = None
     if per_sample:  # row by row: all n matrices (d, p) of the batch at once would not fit for a large stack
         squares = xp.zeros_like(gradient)
         for i in range(n):
-            G = X[i][:, None] * U[..., i : i + 1, :] + _pull(W, Y, B[..., i : i + 1, :])
+            G = X[i][:, None] * U[..., i : i + 1, :] + _pull(W, Y, Z, B[..., i : i + 1, :])
             squares += (4 / n) * (G * G)
     return Evaluation(objective, gradient, squares)
 

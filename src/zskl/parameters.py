@@ -49,5 +49,6 @@ def did_you_mean(value: Any, options: Collection[str]) -> str:
     """ " (did you mean 'x'?)", or nothing when no option is near."""
     if not isinstance(value, str):
         return ""
-    near = difflib.get_close_matches(value.lower(), list(options), n=1, cutoff=0.5)
-    return f" (did you mean {near[0]!r}?)" if near else ""
+    by_lower = {option.lower(): option for option in options}
+    near = difflib.get_close_matches(value.lower(), by_lower, n=1, cutoff=0.5)
+    return f" (did you mean {by_lower[near[0]]!r}?)" if near else ""

@@ -42,7 +42,7 @@ def predict_file(
     width = min(top, len(table.classes) if wanted is None else len(set(wanted.tolist())))
     done = 0
     for block in _open(model, features).blocks():
-        lines = _lines(model, block, table, wanted, width, done)
+        lines = list(_lines(model, block, table, wanted, width, done))  # a refusal comes before the first line
         if not done:
             further = [name for k in range(2, width + 1) for name in (f"class_{k}", f"score_{k}")]
             yield ["row" if block.ids is None else "id", "class", "score", *further]

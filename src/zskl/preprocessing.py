@@ -17,6 +17,7 @@ from zskl.parameters import did_you_mean
 
 STEPS = ("sqrt", "l2", "center")
 BLOCK_VALUES = 1 << 20  # scaled together: 4 MB as float32
+ROUNDING = 4  # units in the last place
 SCALINGS = ("none", "center-l2", "sqrt-center-l2", "l2-center-l2")
 
 
@@ -53,7 +54,7 @@ class Scaling:
 
     def _apply_steps(self, rows: Array) -> Array:
         for step in self.steps:
-            rows = rows - like(self.mean, rows) if step == "center" else _apply(step, rows)
+            rows = _center(rows, like(self.mean, rows)) if step == "center" else _apply(step, rows)
         return rows
 
 
@@ -72,5 +73,16 @@ def _apply(step: str, rows: Array) -> Array:
     xp = namespace(rows)
     if step == "sqrt":
         return xp.sign(rows) * xp.sqrt(xp.abs(rows))
+    largest = xp.max(xp.abs(rows), axis=-1, keepdims=True)
+    rows = rows / xp.where(largest > 0, largest, xp.ones_like(largest))  # so that no square leaves the range of floats
     length = xp.sqrt(xp.sum(rows * rows, axis=-1, keepdims=True))
     return rows / xp.where(length > 0, length, xp.ones_like(length))
+
+
+def _center(rows: Array, mean: Array) -> Array:
+    """rows − mean; a row that is the mean up to rounding becomes exactly 0, or unit length would blow up the noise."""
+    xp = namespace(rows)
+    centred = rows - mean
+    noise = ROUNDING * xp.finfo(rows.dtype).eps
+    size = xp.max(xp.abs(rows), axis=-1, keepdims=True) + xp.max(xp.abs(mean))
+    return xp.where(xp.max(xp.abs(centred), axis=-1, keepdims=True) > noise * size, centred, xp.zeros_like(centred))

@@ -115,7 +115,7 @@ def _scores(
 ) -> NDArray[np.floating[Any]]:
     """Compatibility (n, c). The table keeps the order of its rows, and so the columns that of the classes."""
     table = data.signatures.loc[data.signatures.index.isin(candidates)]
-    scores: NDArray[np.floating[Any]] = np.asarray(model.compatibility(data.X[rows], table))
+    scores: NDArray[np.floating[Any]] = np.asarray(model.compatibility(_features(model, data, rows), table))
     if scores.shape != (len(rows), len(candidates)):
         raise ValueError(
             f"{type(model).__name__}.compatibility gave shape {scores.shape} for {len(rows)} rows and "
@@ -127,6 +127,13 @@ def _scores(
             "or infinite; expected finite scores: has the training diverged?"
         )
     return scores
+
+
+def _features(model: Ranker, data: Dataset, rows: NDArray[np.int64]) -> Any:
+    """The rows of X; under their column names where the model was fitted with names and the data have them."""
+    if data.feature_names is None or getattr(model, "feature_names_in_", None) is None:
+        return data.X[rows]
+    return pd.DataFrame(data.X[rows], columns=data.feature_names, copy=False)
 
 
 def _constant(model: Ranker, calibration: float | str | None) -> float:

@@ -40,6 +40,16 @@ def write(path: str | os.PathLike[str], records: Iterable[Mapping[str, Any]]) ->
     write_atomically(path, "".join(to_line(record) + "\n" for record in records).encode())
 
 
+def check_target(path: str | os.PathLike[str]) -> None:
+    """Refuse, before any work is done, a path that `write` could not write to; missing folders are made."""
+    path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: name a file to write the records to")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise ValueError(f"{path} cannot be written: choose another place, or change its permissions")
+
+
 def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """The records of a file; a line that is not JSON is refused by its number."""
     records = []

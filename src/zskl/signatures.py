@@ -66,6 +66,15 @@ def read(
     return table
 
 
+def with_whole_labels(table: SignatureTable) -> SignatureTable:
+    """The table with its float labels as integers; refused if one is not whole."""
+    labels = table.labels.astype(np.int64)
+    changed = table.labels[labels != table.labels]
+    if len(changed):
+        raise ValueError(f"signatures has class labels such as {listed(changed)}, but labels in y are integers")
+    return SignatureTable(labels, table.matrix, table.names)
+
+
 def one_hot(classes: np.ndarray[Any, Any]) -> SignatureTable:
     """Each class described by itself alone: an ordinary classifier's table."""
     return SignatureTable(classes, np.eye(len(classes)), None)

@@ -24,6 +24,7 @@ SCHEDULES: Mapping[str, Callable[[int, float], float]] = {
 }
 SECOND_MOMENTS = ("batch", "per_sample")
 BLOW_UP = 1e6  # an objective this many times its first size (or 1, if that is larger) has left for infinity
+OUT_OF_REACH = 1e3  # and so has a W with an entry this many times the largest of the first W (or 1)
 LOOK_EVERY = 32  # steps between two looks at the objective: a look makes the host wait for a device
 
 
@@ -115,7 +116,7 @@ def minimise(
     rate_at = SCHEDULES[schedule]
     W, V = xp.asarray(state.W, copy=True), xp.asarray(state.V, copy=True)
     total = epochs * (n_rows // min(batch_size, n_rows))
-    watch = _Watch(W.shape[0])
+    watch = _Watch(W)
     done = 0
     with np.errstate(all="ignore"):  # a diverging member overflows; the watch reports it
         for epoch in range(state.epochs, state.epochs + epochs):
@@ -126,7 +127,7 @@ def minimise(
                 V += (1 - smoothing) * (gradient * gradient if squares is None else squares)
                 W -= (learning_rate * rate_at(t, decay)) * gradient / (xp.sqrt(V) + epsilon)
                 done += 1
-                watch.see(objective)
+                watch.see(objective, W)
                 if callback is not None:
                     ends = done % (total // epochs) == 0
                     callback(Progress(done, total, epoch, ends, objective, W))
@@ -144,21 +145,22 @@ def _finish(watch: _Watch, W: Array, V: Array, state: State, done: int, epochs: 
 class _Watch:
     """Keeps the objective of every step and finds the first at which each member left the sensible range."""
 
-    def __init__(self, members: int) -> None:
+    def __init__(self, W: Array) -> None:
+        self.reach = OUT_OF_REACH * np.maximum(1, _sizes(W))
         self.seen: list[np.ndarray[Any, Any]] = []  # on the host
         self.waiting: list[Array] = []  # possibly still on a device
-        self.diverged = np.full(members, -1, dtype=np.int64)
+        self.diverged = np.full(len(self.reach), -1, dtype=np.int64)
 
     @property
     def all_gone(self) -> bool:
         return bool((self.diverged >= 0).all())
 
-    def see(self, objective: Array) -> None:
+    def see(self, objective: Array, W: Array) -> None:
         self.waiting.append(objective)
         if len(self.waiting) >= LOOK_EVERY:
-            self.look()
+            self.look(W)
 
-    def look(self) -> None:
+    def look(self, W: Array) -> None:
         if not self.waiting:
             return
         xp = namespace(self.waiting[0])
@@ -170,10 +172,15 @@ class _Watch:
         gone = ~(np.abs(block) <= limit)  # also True for NaN
         newly = gone.any(axis=0) & (self.diverged < 0)
         self.diverged[newly] = first_step + gone.argmax(axis=0)[newly]
+        far = ~(_sizes(W) <= self.reach) & (self.diverged < 0)  # a bounded loss stays finite however far W has gone
+        self.diverged[far] = len(self.seen) - 1
 
     def close(self, W: Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        self.look()
-        broken = ~np.isfinite(to_numpy(W)).all(axis=(1, 2)) & (self.diverged < 0)
-        self.diverged[broken] = len(self.seen) - 1
-        members = len(self.diverged)
-        return np.array(self.seen).reshape(-1, members), self.diverged
+        self.look(W)
+        return np.array(self.seen).reshape(-1, len(self.diverged)), self.diverged
+
+
+def _sizes(W: Array) -> np.ndarray[Any, Any]:
+    """The largest |entry| of each member (K,); NaN where one is."""
+    xp = namespace(W)
+    return to_numpy(xp.max(xp.abs(W), axis=(1, 2)))

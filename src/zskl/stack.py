@@ -18,6 +18,7 @@ from zskl.objective import Objective
 from zskl.solver import Progress, State
 
 STACKABLE = ("sigma", "bias", "repulsion", "temperature", "learning_rate", "incoherence_weight")
+LOOKED_AT = 256  # training rows scored after training
 Callback = Callable[[Progress], object]
 
 
@@ -86,6 +87,8 @@ def train(
         callback=after_step if watching or callback is not None else None,
     )
     W, V = to_numpy(solution.state.W), to_numpy(solution.state.V)
+    lost = _vanished(objective, solution.state.W, training) & (solution.diverged < 0)
+    solution.diverged[lost] = solution.state.steps - 1
     for k, member in enumerate(members):
         member.projection_ = W[k].copy()
         member.kernel_, member.incoherence_ = member._kernel(), bool(member.incoherence)
@@ -111,6 +114,12 @@ def draw(training: Training, seed: int, t: int) -> np.ndarray[Any, Any]:
     choice = generator(seed, 2, t).integers(training.counts)
     drawn: np.ndarray[Any, Any] = training.rows[np.arange(len(choice)), choice]
     return drawn
+
+
+def _vanished(objective: Objective, W: Array, training: Training) -> np.ndarray[Any, Any]:
+    """(K,) whether every value of a radial kernel has underflown to 0: no gradient leads back from there."""
+    scores = objective.scores(W, training.X[:LOOKED_AT], training.Y)
+    return np.asarray(~to_numpy(scores).any(axis=(1, 2))) & objective.kernel.radial
 
 
 def _earlier(member: Any) -> tuple[Any, Any, int, int] | None:

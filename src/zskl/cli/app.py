@@ -56,7 +56,7 @@ def main() -> None:
     """The entry point: what a user can mend is told in one sentence."""
     try:
         app()
-    except (ValueError, ArithmeticError, OSError, MemoryError) as error:
+    except (ValueError, TypeError, ArithmeticError, OSError, MemoryError, RuntimeError) as error:
         if os.environ.get("ZSKL_DEBUG"):
             raise
         fail(str(error) or type(error).__name__, 2)

@@ -42,6 +42,9 @@ def load_dataset(
 ) -> datasets.Dataset:
     """The dataset, with a word on the features taken where nobody asked for them, and on what was dropped."""
     wanted = features_of(name, features or [])
+    if not _has_files(name):  # these speak of the benchmarks among several datasets
+        root = None
+        wanted = wanted if any(entry.lower().startswith(f"{name.lower()}=") for entry in features or []) else None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         data = datasets.load(name, root, wanted, signatures, folds)
@@ -71,6 +74,11 @@ def features_of(name: str, features: list[str]) -> str | None:
             known = ", ".join(known for known, _ in datasets.names())
             raise ValueError(f"--features {entry!r}: no dataset is called {dataset!r}; the known ones are: {known}")
     return own or general
+
+
+def _has_files(name: str) -> bool:
+    """Whether --root and --features can mean anything: a benchmark, or a folder in its layout."""
+    return name.upper() in datasets.xlsa17.BENCHMARKS or (Path(name) / "att_splits.mat").is_file()
 
 
 def _is_dataset(name: str) -> bool:

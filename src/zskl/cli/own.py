@@ -96,9 +96,14 @@ def check(
 
     Example: [b]zskl data check birds[/b]
     """
-    if folder.is_dataset(path):
-        folder.check_features(Path(path))
-    found = datasets.check(options.load_dataset(path, root, features, signatures, folds))
+    try:
+        if folder.is_dataset(path):
+            folder.check_features(Path(path))
+        found = datasets.check(options.load_dataset(path, root, features, signatures, folds))
+    except ValueError as error:
+        if Path(path).exists() or path.upper() in datasets.xlsa17.BENCHMARKS:  # it is there, and this is its fault
+            fail(f"{path} has 1 fault: {error}", 1)
+        raise
     say(f"{found.name}: {found.rows} rows × {found.features} features, {found.attributes} attributes")
     parts = Table("part", "rows", box=box.SIMPLE)
     parts.columns[1].justify = "right"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,8 @@ from rich.table import Table
 
 from zskl import arrays, datasets, experiment, methods, records
 from zskl.cli import options
-from zskl.cli.app import app, console, progress_display, say
+from zskl.cli.app import app, console, fail, progress_display, say
+from zskl.solver import DivergenceError
 
 FIGURES = ("zero-shot", "unseen", "seen", "H", "area")
 
@@ -45,26 +47,31 @@ def run(
     """
     arrays.check_device(device)
     settings = dict(setting(text) for text in set_ or [])
-    names = [name.lower() for name in method or ["gaussian-ort"]]
+    names = list(dict.fromkeys(name.lower() for name in method or ["gaussian-ort"]))
     for name in names:
         methods.make(name, settings)  # a bad name or setting is refused before any work
-    units = [
-        (data, experiment.Unit(name, seed, settings, device))
-        for data in [options.load_dataset(name, root, features, signatures, folds) for name in dataset]
-        for name in names
-        for seed in range(seeds)
-    ]
-    results = []
-    with progress_display() as progress:
-        overall = progress.add_task("all", total=len(units))
-        for data, unit in units:
-            results.append(_run_one(progress, data, unit))
-            progress.advance(overall)
-    for name in dict.fromkeys(record["dataset"] for record in results):
-        _show(name, [record for record in results if record["dataset"] == name])
     if json_ is not None:
-        records.write(json_, results)
-        say(f"{len(results)} record(s) written to {json_}")
+        records.check_target(json_)
+    loaded = [options.load_dataset(name, root, features, signatures, folds) for name in dict.fromkeys(dataset)]
+    results: list[list[dict[str, Any]]] = [[] for _ in loaded]
+    failures = []
+    with progress_display() as progress:
+        overall = progress.add_task("all", total=len(loaded) * len(names) * seeds)
+        for data, done in zip(loaded, results, strict=True):
+            for unit in [experiment.Unit(name, seed, settings, device) for name in names for seed in range(seeds)]:
+                try:
+                    done.append(_run_one(progress, data, unit))
+                except DivergenceError as error:
+                    failures.append(f"{data.name} {unit.method} seed {unit.seed}: {error}")
+                progress.advance(overall)
+                if json_ is not None:
+                    records.write(json_, chain.from_iterable(results))  # what is finished stays, whatever comes
+    for done in filter(None, results):
+        _show(done)
+    if json_ is not None:
+        say(f"{sum(map(len, results))} record(s) written to {json_}")
+    if failures:
+        fail("; ".join(failures), 2)
 
 
 def setting(text: str) -> tuple[str, Any]:
@@ -100,7 +107,7 @@ def reporter(progress: Progress, task: Any) -> Callable[[Any], None]:
     return report
 
 
-def _show(dataset: str, results: list[dict[str, Any]]) -> None:
+def _show(results: list[dict[str, Any]]) -> None:
     """One row per method: per cent, mean over seeds, and ± the deviation where there are several."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for record in results:
@@ -114,8 +121,8 @@ def _show(dataset: str, results: list[dict[str, Any]]) -> None:
         figures += [[100 * record["gzsl"][key] for record in group] for key in ("unseen", "seen", "harmonic", "ausuc")]
         seconds = statistics.mean(record["seconds"]["fit"] for record in group)
         table.add_row(method, *map(_figure, figures), f"{seconds:.2f}")
-    seeds = len(results) // len(groups)
-    say(f"\n{dataset}: mean per-class top-1 accuracy in per cent, {seeds} seed(s)")
+    seeds = max(map(len, groups.values()))
+    say(f"\n{results[0]['dataset']}: mean per-class top-1 accuracy in per cent, {seeds} seed(s)")
     console.print(table)
     left_out = sorted(
         {str(name) for record in results[:1] for key in ("zsl", "gzsl") for name in record[key]["left_out"]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from os import PathLike, fspath
 from pathlib import Path
@@ -13,6 +12,7 @@ from zskl.datasets.health import Health, check
 from zskl.datasets.making import make
 from zskl.datasets.places import SPLITS
 from zskl.datasets.synthetic import make_synthetic
+from zskl.parameters import did_you_mean
 
 __all__ = ["Dataset", "Health", "check", "load", "make", "make_synthetic", "names", "xlsa17"]
 
@@ -55,10 +55,9 @@ def load(
     key = name.lower()
     if key not in BUNDLED:
         known = [known for known, _ in names()]
-        near = difflib.get_close_matches(key, map(str.lower, known), n=1, cutoff=0.0)[0]
-        near = next(name for name in known if name.lower() == near)
         raise ValueError(
-            f"no dataset is called {name!r}; did you mean {near!r}? The known ones are: {', '.join(known)}"
+            f"no dataset is called {name!r}{did_you_mean(key, known)}, and no dataset folder is there: the known "
+            f"ones are {', '.join(known)}"
         )
     for argument, value in (("root", root), ("features", features), ("signatures", signatures), ("folds", folds)):
         if value is not None:

@@ -240,6 +240,13 @@ class Dataset:
                 raise self._error(
                     f"parts[{part!r}] names rows {listed(outside)} outside trainval; keep folds inside it"
                 )
+        for part in [name for name in parts if name.endswith("_train") and f"{name[:-6]}_val" in parts]:
+            other = f"{part[:-6]}_val"
+            shared = np.intersect1d(parts[part], parts[other])
+            if shared.size:
+                raise self._error(
+                    f"parts {part!r} and {other!r} share rows {listed(shared)}; put each into one of them"
+                )
         return MappingProxyType(parts)
 
     def _check_class_split(self) -> None:

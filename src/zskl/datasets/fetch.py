@@ -16,11 +16,8 @@ from zskl.persistence import write_atomically
 from zskl.signatures import listed
 
 PACKAGES = {
-    "xlsa17": (
-        "https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip",
-        "http://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip",
-    ),
-}  # the authors' own addresses; copies elsewhere hold other versions of the splits
+    "xlsa17": ("https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip",),
+}  # the authors' own address; copies elsewhere hold other versions of the splits: --url names them
 
 
 def fetch(

@@ -17,6 +17,7 @@ __all__ = [
     "Gaussian",
     "Kernel",
     "Polynomial",
+    "UnknownKernelError",
     "get",
     "make",
     "names",
@@ -47,10 +48,14 @@ def register(kernel: KernelType) -> KernelType:
     return kernel
 
 
+class UnknownKernelError(ValueError):
+    """No kernel of that name is registered."""
+
+
 def get(name: str) -> type[Kernel]:
     """The kernel class registered under `name`."""
     if not isinstance(name, str) or name not in _registered:
-        raise ValueError(
+        raise UnknownKernelError(
             f"unknown kernel {name!r}{did_you_mean(name, _registered)}: expected one of {', '.join(_registered)}, "
             "or a Kernel object"
         )
