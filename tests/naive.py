@@ -218,6 +218,13 @@ def scale(steps, training, rows):
             mean = [math.fsum(row[j] for row in training) / len(training) for j in range(len(training[0]))]
             training = [[v - m for v, m in zip(row, mean, strict=True)] for row in training]
             rows = [[v - m for v, m in zip(row, mean, strict=True)] for row in rows]
+        elif step == "standardize":
+            columns = list(zip(*training, strict=True))
+            mean = [math.fsum(column) / len(column) for column in columns]
+            centred = [[v - m for v in column] for column, m in zip(columns, mean, strict=True)]
+            spread = [math.sqrt(math.fsum(v * v for v in column) / len(column)) or 1.0 for column in centred]
+            training = [[(v - m) / s for v, m, s in zip(row, mean, spread, strict=True)] for row in training]
+            rows = [[(v - m) / s for v, m, s in zip(row, mean, spread, strict=True)] for row in rows]
         else:
             training, rows = [_row(step, row) for row in training], [_row(step, row) for row in rows]
     return np.array(rows)

@@ -27,7 +27,8 @@ def test_a_scaling_equals_the_loop(name):
     scaling = fit(name, training)
     np.testing.assert_allclose(scaling.apply(training), naive.scale(steps_of(name), training, training), rtol=1e-12)
     np.testing.assert_allclose(scaling.apply(new), naive.scale(steps_of(name), training, new), rtol=1e-12)
-    assert (scaling.mean is None) == ("center" not in name)
+    assert (scaling.mean is None) == (not any(step in name for step in ("center", "standardize")))
+    assert (scaling.deviation is None) == ("standardize" not in name)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -137,3 +138,25 @@ def test_no_square_leaves_the_range_of_single_precision(scale):
     expected = preprocessing.fit("center-l2", rows).apply(rows)
     large = (rows * scale).astype(np.float32)
     np.testing.assert_allclose(preprocessing.fit("center-l2", large).apply(large), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_standardized_columns_do_not_depend_on_their_units():
+    rows = np.random.default_rng(0).standard_normal((40, 4))
+    units = np.array([1e-3, 1.0, 60.0, 1e6])
+    expected = preprocessing.fit("standardize-l2", rows).apply(rows)
+    np.testing.assert_allclose(
+        preprocessing.fit("standardize-l2", rows * units).apply(rows * units), expected, rtol=1e-9
+    )
+
+
+def test_a_constant_column_is_left_at_zero():
+    rows = np.random.default_rng(0).standard_normal((40, 3))
+    rows[:, 1] = 0.1
+    scaled = preprocessing.fit("standardize-l2", rows).apply(rows)
+    np.testing.assert_allclose(scaled[:, 1], 0, atol=1e-12)
+    assert np.isfinite(scaled).all()
+
+
+def test_two_fitted_steps_are_refused():
+    with pytest.raises(ValueError, match="at most one 'center' or 'standardize'"):
+        preprocessing.parse("center-standardize", "feature_scaling")

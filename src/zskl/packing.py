@@ -23,8 +23,9 @@ def pack(model: Any, stored: Callable[[str, Any], Any]) -> tuple[dict[str, Any],
     arrays = {f"learned.{name}": getattr(model, name) for name, shape in model.LEARNED.items() if shape}
     arrays["signatures"] = model.signature_table_.matrix
     for name in SCALED:
-        if (mean := getattr(model, f"{name}_").mean) is not None:
-            arrays[f"{name}_"] = mean
+        scaling = getattr(model, f"{name}_")
+        fitted = {f"{name}_": scaling.mean, f"{name}_deviation": scaling.deviation}
+        arrays |= {key: array for key, array in fitted.items() if array is not None}
     header = {
         "estimator": model.kind,
         "parameters": {name: stored(name, value) for name, value in model.get_params(deep=False).items()},
@@ -72,8 +73,9 @@ def unpack(
         raise ValueError("the classes and candidates are not those of the signature table, in its order")
     for name, letter in SCALED.items():
         steps = preprocessing.parse("-".join(header["scaling"][name]) or "none", name)
-        mean = _array(arrays, f"{name}_", (letter,), sizes) if "center" in steps else None
-        fitted[f"{name}_"] = preprocessing.Scaling(steps, mean)
+        mean = _array(arrays, f"{name}_", (letter,), sizes) if set(steps) & set(preprocessing.FITTED) else None
+        spread = _array(arrays, f"{name}_deviation", (letter,), sizes) if "standardize" in steps else None
+        fitted[f"{name}_"] = preprocessing.Scaling(steps, mean, spread)
     if header["feature_names"]:
         if len(header["feature_names"]) != sizes["d"]:
             raise ValueError(f"{len(header['feature_names'])} feature names for {sizes['d']} features")

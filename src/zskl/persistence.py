@@ -35,12 +35,25 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
         file.write(content)
 
 
+def check_target(path: str | os.PathLike[str], *inputs: str | os.PathLike[str] | None) -> None:
+    """Refuse a path that cannot be written, or that is one of the `inputs` of what is to be written there."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
+    if path.is_dir():
+        raise IsADirectoryError(f"cannot write {path}: it is a folder; name a file")
+    if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise PermissionError(f"cannot write {path}: no permission; choose another place, or change its permissions")
+    for given in inputs:
+        if given is not None and path.exists() and Path(given).exists() and path.samefile(given):
+            raise ValueError(f"cannot write {path}: it is also what is read; name another file, nothing was changed")
+
+
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A temporary file beside `path`, which takes its place when the block ends well and vanishes otherwise."""
     path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
+    check_target(path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -1,8 +1,9 @@
 """Centring and unit length, fitted on training rows only.
 
 A scaling is named by its steps in order, joined by dashes: "center-l2" subtracts the mean of the training rows and then
-gives each row unit length; "sqrt-center-l2" first takes sign(x)·√|x|; "l2-center-l2" first gives unit length; "none"
-does nothing.
+gives each row unit length; "sqrt-center-l2" first takes sign(x)·√|x|; "l2-center-l2" first gives unit length;
+"standardize-l2" also divides each column by its standard deviation, for columns in different units; "none" does
+nothing.
 """
 
 from __future__ import annotations
@@ -15,29 +16,32 @@ import numpy as np
 from zskl.arrays import Array, like, namespace
 from zskl.parameters import did_you_mean
 
-STEPS = ("sqrt", "l2", "center")
+STEPS = ("sqrt", "l2", "center", "standardize")
+FITTED = ("center", "standardize")  # the steps that learn from training rows; a scaling has at most one
 BLOCK_VALUES = 1 << 20  # scaled together: 4 MB as float32
 ROUNDING = 4  # units in the last place
-SCALINGS = ("none", "center-l2", "sqrt-center-l2", "l2-center-l2")
+SCALINGS = ("none", "center-l2", "sqrt-center-l2", "l2-center-l2", "standardize-l2")
 
 
 def parse(scaling: str, parameter: str) -> tuple[str, ...]:
-    """The steps of a scaling's name, refused if one is unknown or centring appears twice."""
+    """The steps of a scaling's name, refused if one is unknown or two of them are fitted."""
     steps = tuple(str(scaling).split("-")) if scaling != "none" else ()
-    if not isinstance(scaling, str) or any(step not in STEPS for step in steps) or steps.count("center") > 1:
+    known = isinstance(scaling, str) and all(step in STEPS for step in steps)
+    if not known or sum(step in FITTED for step in steps) > 1:
         raise ValueError(
             f"{parameter}={scaling!r}: expected one of {', '.join(SCALINGS)}, or other steps out of {', '.join(STEPS)} "
-            f"joined by dashes with at most one 'center'{did_you_mean(scaling, SCALINGS)}"
+            f"joined by dashes with at most one 'center' or 'standardize'{did_you_mean(scaling, SCALINGS)}"
         )
     return steps
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Fitted steps; `mean` (d,) in float64 where one of them is centring."""
+    """Steps, and `mean` (d,) and standard `deviation` (d,) of the training rows, in float64, where one needs them."""
 
     steps: tuple[str, ...]
     mean: np.ndarray[Any, Any] | None = None
+    deviation: np.ndarray[Any, Any] | None = None
 
     def apply(self, rows: Array) -> Array:
         """(n, d) → (n, d), in the precision, library and device of `rows`. A row of zeros stays zero.
@@ -54,19 +58,40 @@ class Scaling:
 
     def _apply_steps(self, rows: Array) -> Array:
         for step in self.steps:
-            rows = _center(rows, like(self.mean, rows)) if step == "center" else _apply(step, rows)
+            rows = _center(rows, like(self.mean, rows)) if step in FITTED else _apply(step, rows)
+            if step == "standardize":
+                rows = rows / like(self.deviation, rows)
         return rows
 
 
 def fit(scaling: str, rows: Array, parameter: str = "scaling") -> Scaling:
-    """The scaling of that name with the mean of `rows` (n, d), which must be training rows."""
+    """The scaling of that name with mean and deviation of `rows` (n, d), which must be training rows."""
     steps = parse(scaling, parameter)
-    if "center" not in steps:
+    fitted = [step for step in steps if step in FITTED]
+    if not fitted:
         return Scaling(steps)
-    for step in steps[: steps.index("center")]:
+    for step in steps[: steps.index(fitted[0])]:
         rows = _apply(step, rows)
     xp = namespace(rows)
-    return Scaling(steps, like(xp.mean(rows, axis=0, dtype=xp.float64), np.empty(0)))
+    mean = xp.mean(rows, axis=0, dtype=xp.float64)
+    return Scaling(steps, _host(mean), _host(_deviation(rows, mean)) if fitted == ["standardize"] else None)
+
+
+def _host(array: Array) -> np.ndarray[Any, Any]:
+    host: np.ndarray[Any, Any] = like(array, np.empty(0))
+    return host
+
+
+def _deviation(rows: Array, mean: Array) -> Array:
+    """The standard deviation of each column, 1 for a column that is constant up to rounding."""
+    xp = namespace(rows)
+    height = max(1, BLOCK_VALUES // max(1, rows.shape[-1]))
+    squares = xp.zeros_like(mean)
+    for start in range(0, rows.shape[0], height):
+        squares += xp.sum((rows[start : start + height] - mean) ** 2, axis=0)
+    deviation = xp.sqrt(squares / rows.shape[0])
+    noise = ROUNDING * xp.finfo(rows.dtype).eps * xp.abs(mean)
+    return xp.where(deviation > noise, deviation, xp.ones_like(deviation))
 
 
 def _apply(step: str, rows: Array) -> Array:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from zskl import persistence
 from zskl.persistence import write_atomically
 from zskl.version import __version__
 
@@ -42,12 +43,8 @@ def write(path: str | os.PathLike[str], records: Iterable[Mapping[str, Any]]) ->
 
 def check_target(path: str | os.PathLike[str]) -> None:
     """Refuse, before any work is done, a path that `write` could not write to; missing folders are made."""
-    path = Path(path)
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder: name a file to write the records to")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        raise ValueError(f"{path} cannot be written: choose another place, or change its permissions")
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    persistence.check_target(path)
 
 
 def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
 from rich import box
 from rich.table import Table
 
@@ -10,11 +13,19 @@ from zskl.cli.app import app, console
 
 
 @app.command("methods")
-def list_methods() -> None:
-    """The methods by name, and what each sets other than the defaults.
+def list_methods(
+    name: Annotated[str | None, typer.Argument(help="One method: list all its settings and their values.")] = None,
+) -> None:
+    """The methods by name, and what each sets other than the defaults; or all settings of one.
 
-    Example: [b]zskl methods[/b]
+    Example: [b]zskl methods gaussian-ort[/b]
     """
+    if name is not None:
+        settings = Table("setting", "value", box=box.SIMPLE)
+        for key, value in methods.make(name).get_params(deep=False).items():
+            settings.add_row(key, str(value))
+        console.print(settings)
+        return
     table = Table("method", "what it is", "sets", box=box.SIMPLE)
     for name, entry in methods.METHODS.items():
         table.add_row(name, entry.description, ", ".join(f"{key}={value}" for key, value in entry.overrides.items()))

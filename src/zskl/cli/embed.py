@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from zskl import persistence
 from zskl.cli.app import fail, progress_display, say
 from zskl.cli.data import data_app
 from zskl.datasets import images
@@ -28,6 +29,7 @@ def embed(
 
     Example: [b]zskl data embed photos/ -o features.npz[/b]
     """
+    persistence.check_target(out, *pictures)
     try:
         with progress_display() as bars:
             task = bars.add_task("pictures", total=None)

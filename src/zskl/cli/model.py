@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from zskl import arrays, methods, predictions
+from zskl import arrays, methods, persistence, predictions
 from zskl.cli import options
 from zskl.cli.app import app, progress_display, say
 from zskl.cli.run import reporter, setting
@@ -36,8 +36,7 @@ def fit(
     arrays.check_device(device)
     settings = dict(setting(text) for text in set_ or [])
     model = methods.make(method, {**settings, "random_state": seed, "device": device})
-    if not out.parent.is_dir():
-        raise ValueError(f"cannot write {out}: the folder {out.parent} does not exist; create it first")
+    persistence.check_target(out)
     loaded = options.load_dataset(data, root, features, signatures)
     X, y = loaded.samples("trainval")
     with progress_display() as progress:
@@ -73,6 +72,8 @@ def predict(
     if with_known and signatures is None:
         raise ValueError("--with-known was given without --signatures: the classes of the model are the default")
     arrays.check_device(device)
+    if out is not None:
+        persistence.check_target(out, model, features, signatures)
     lines = predictions.predict_file(
         methods.load(model, device),
         features,

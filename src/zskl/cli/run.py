@@ -24,12 +24,15 @@ FIGURES = ("zero-shot", "unseen", "seen", "H", "area")
 
 @app.command()
 def run(
-    dataset: Annotated[list[str], typer.Argument(help="Names of datasets; see [b]zskl datasets[/b].")],
+    dataset: Annotated[
+        list[str], typer.Argument(help="Names of datasets, see [b]zskl datasets[/b], or folders of your own.")
+    ],
     method: Annotated[
         list[str] | None, typer.Option(help="A method, repeatable; see [b]zskl methods[/b]. Default: gaussian-ort.")
     ] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method, repeatable.")
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting, repeatable; see [b]zskl methods NAME[/b]."),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds: 0, 1, ...")] = 1,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
@@ -38,7 +41,10 @@ def run(
     signatures: options.Signatures = None,
     folds: options.Folds = None,
     json_: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write a record per seed, a JSON line each.")
+        Path | None,
+        typer.Option(
+            "--json", metavar="FILE", help="Write a record per seed, a JSON line each, in place of what FILE held."
+        ),
     ] = None,
 ) -> None:
     """Train and evaluate methods on datasets, by the zero-shot and the generalised protocol.

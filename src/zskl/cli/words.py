@@ -31,6 +31,7 @@ def words(
 
     Example: [b]zskl data words classes.txt --vectors glove.6B.300d.txt -o signatures.csv[/b]
     """
+    persistence.check_target(out, names, vectors)
     given = source.read_names(names)
     if vectors is not None and encoder is None and template is None:
         table = source.word_vectors(given if isinstance(given, list) else given.index, vectors, missing)
