@@ -226,3 +226,37 @@ def test_version_methods_datasets_and_help():
         text = zskl(command, "--help")
         assert text.returncode == 0
         assert f"Example: zskl {command}" in " ".join(text.stdout.split())
+
+
+def test_the_settings_of_one_method_with_their_values():
+    listing = zskl("methods", "Gaussian").stdout
+    assert all(name in listing for name in methods.make("gaussian").get_params())
+    assert zskl("methods", "gausian").returncode == 2
+
+
+def test_python_dash_m():
+    done = subprocess.run([sys.executable, "-m", "zskl", "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, f"zskl {__version__}")
+
+
+def test_an_output_that_is_also_an_input_is_refused_and_nothing_is_lost(tmp_path):
+    model, rows, words = tmp_path / "m.zskl", tmp_path / "rows.csv", tmp_path / "words.txt"
+    assert zskl("fit", "digits", "-o", str(model), "--set", "epochs=1").returncode == 0
+    rows.write_text(",".join(f"p{k}" for k in range(64)) + "\n" + ",".join("1" for _ in range(64)) + "\n")
+    words.write_text("bear 0.1 0.2\n")
+    before = {file: file.read_bytes() for file in (model, rows, words)}
+    for arguments in (
+        ("predict", str(model), str(rows), "-o", str(rows)),
+        ("predict", str(model), str(rows), "-o", str(model)),
+        ("data", "words", str(words), "--vectors", str(words), "-o", str(words)),
+    ):
+        done = zskl(*arguments)
+        assert done.returncode == 2
+        assert "it is also what is read" in done.stderr
+    assert {file: file.read_bytes() for file in before} == before
+
+
+def test_a_folder_as_output_is_refused(tmp_path):
+    done = zskl("fit", "digits", "-o", str(tmp_path))
+    assert done.returncode == 2
+    assert "it is a folder" in done.stderr
