@@ -414,3 +414,15 @@ def test_the_command(server, root):
     server.status = 404
     done = CliRunner().invoke(app, ["data", "fetch", "xlsa17", "--url", server.url, "--root", str(root.parent / "b")])
     assert isinstance(done.exception, ConnectionError)
+
+
+def test_splits_that_changed_since_are_not_loaded(server, root):
+    """Another version of the splits under the same name is the worst mistake of all: it is looked for at each load."""
+    path = fetch(urls=[server.url], root=root) / "data" / "CUB" / "att_splits.mat"
+    datasets.load("CUB", root=root)
+    path.write_bytes(path.read_bytes() + b"\0")
+    with pytest.raises(ValueError, match=r"att_splits\.mat is not as it was fetched: its checksum differs"):
+        datasets.load("CUB", root=root)
+    (root / "xlsa17.sha256").unlink()  # changed on purpose
+    path.write_bytes(path.read_bytes()[:-1])
+    datasets.load("CUB", root=root)

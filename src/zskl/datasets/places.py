@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -33,6 +34,24 @@ def benchmark_folder(name: str, root: str | os.PathLike[str] | None = None) -> P
         f"no {name}/{SPLITS} found. Looked in {looked}: itself, and data/, xlsa17/ and xlsa17/data/ inside. "
         "Give root= (--root) or set ZSKL_DATA to the folder of the xlsa17 package; get it with: zskl data fetch xlsa17"
     )
+
+
+def check_fetched(path: Path) -> None:
+    """Refuse a file of the fetched package that is not as its recorded SHA-256 says; others are left alone."""
+    path = path.resolve()
+    for parent in path.parents:
+        sums = parent / "xlsa17.sha256"
+        if not sums.is_file():
+            continue
+        mine = path.relative_to(parent).as_posix()
+        for line in sums.read_text(encoding="utf-8").splitlines():
+            digest, _, name = line.partition("  ")
+            if name == mine and hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+                raise ValueError(
+                    f"{path} is not as it was fetched: its checksum differs from the one in {sums}; delete the folder "
+                    "and fetch it again, or delete that record if you changed the file on purpose"
+                )
+        return
 
 
 def _usual_roots() -> list[Path]:

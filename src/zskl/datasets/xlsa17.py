@@ -11,7 +11,7 @@ from zskl.datasets import agreement, validation
 from zskl.datasets import features as feature_files
 from zskl.datasets.classtable import class_table
 from zskl.datasets.dataset import Dataset
-from zskl.datasets.places import SPLITS, benchmark_folder
+from zskl.datasets.places import SPLITS, benchmark_folder, check_fetched
 from zskl.datasets.splits import Splits, read_splits
 
 __all__ = ["BENCHMARKS", "Splits", "load", "read_folder", "read_splits"]
@@ -55,6 +55,7 @@ def read_folder(
 ) -> Dataset:
     """The dataset in any folder of that layout, such as `zskl data make --format xlsa17` writes; choices as above."""
     file = feature_files.choose(folder, features)
+    check_fetched(folder / SPLITS)
     splits = read_splits(folder / SPLITS)
     table = class_table(splits, signatures if signatures is not None else "att")
     found = feature_files.read(file)
