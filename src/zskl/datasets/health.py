@@ -14,7 +14,8 @@ from zskl.datasets.dataset import REQUIRED_PARTS, Dataset
 from zskl.signatures import listed
 
 SMALL = 5  # a class with fewer rows is worth a note
-BLOCK_ROWS = 4096
+BLOCK_VALUES = 1 << 20  # features looked at together: 8 MB as float64
+UNEVEN_FEATURES, UNEVEN_ATTRIBUTES = 100.0, 30.0  # how many times the least standard deviation the largest may be
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,8 @@ def _attribute_notes(data: Dataset) -> Iterator[str]:
             f"attribute {listed(names[untaught])} has the same value for all seen classes and another for an unseen "
             "one: training learns nothing of it"
         )
+    varied = ~(values == values[:1]).all(axis=0)
+    yield from _uneven("attribute", names[varied], values[:, varied].astype(np.float64).std(axis=0), UNEVEN_ATTRIBUTES)
 
 
 def _size_notes(data: Dataset, classes: tuple[ClassCount, ...]) -> Iterator[str]:
@@ -138,13 +141,40 @@ def _size_notes(data: Dataset, classes: tuple[ClassCount, ...]) -> Iterator[str]
 
 
 def _feature_notes(data: Dataset) -> Iterator[str]:
-    rows = data.parts["trainval"]
+    """Of the training rows, read in blocks."""
+    rows, width = data.parts["trainval"], data.X.shape[1]
     first = data.X[rows[0]]
-    constant = np.ones(data.X.shape[1], dtype=bool)
-    for start in range(0, len(rows), BLOCK_ROWS):
-        constant &= (data.X[rows[start : start + BLOCK_ROWS]] == first).all(axis=0)
-        if not constant.any():  # as a rule after one block: the rest need not be read
-            return
-    columns = np.flatnonzero(constant)
-    names = columns if data.feature_names is None else [data.feature_names[k] for k in columns]
-    yield f"feature {listed(names)} has the same value in every training row: it can be left out"
+    constant, from_0, from_1 = (np.ones(width, dtype=bool) for _ in range(3))
+    mean, squares = np.zeros(width), np.zeros(width)  # of the rows so far, and the sum of squared distances from it
+    height = max(1, BLOCK_VALUES // width)
+    for start in range(0, len(rows), height):
+        numbers = rows[start : start + height]
+        block = data.X[numbers]
+        constant &= (block == first).all(axis=0)
+        from_0 &= (block == numbers[:, None].astype(np.float32)).all(axis=0)
+        from_1 &= (block == (numbers[:, None] + 1).astype(np.float32)).all(axis=0)
+        centre = block.mean(axis=0, dtype=np.float64)
+        squares += np.square(block - centre).sum(axis=0) + (centre - mean) ** 2 * start * len(block) / (
+            start + len(block)
+        )
+        mean += (centre - mean) * len(block) / (start + len(block))
+    names = np.array(range(width) if data.feature_names is None else data.feature_names, dtype=object)
+    if constant.any():
+        yield f"feature {listed(names[constant])} has the same value in every training row: it can be left out"
+    counts = from_0 | from_1
+    if counts.any() and len(rows) > 1:
+        yield f"feature {listed(names[counts])} counts the rows: leave it out, or call the column 'id' if it names them"
+    spread = np.sqrt(squares / len(rows))
+    yield from _uneven("feature", names[~constant], spread[~constant], UNEVEN_FEATURES)
+
+
+def _uneven(what: str, names: NDArray[Any], spread: NDArray[Any], limit: float) -> Iterator[str]:
+    """A note if some columns vary far more than others; `spread` are their standard deviations, above zero."""
+    if not len(spread) or spread.max() <= limit * spread.min():
+        return
+    wide, narrow = names[spread.argmax()], names[spread.argmin()]
+    setting = {"feature": "feature_scaling", "attribute": "signature_scaling"}[what]
+    yield (
+        f"the standard deviations of {what}s differ by more than {limit:g}×, from {spread.min():.3g} ({narrow!r}) to "
+        f"{spread.max():.3g} ({wide!r}): large ones drown the others; consider {setting}='standardize-l2'"
+    )

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from zskl.datasets.tables import array_files, parquet_files, text_files
+from zskl.datasets.tables.source import check_named, comma_hint, nameless_columns
 from zskl.signatures import CLASS_COLUMN, listed
 
 MATRICES = ("signatures", "att", "attributes")
@@ -35,10 +36,14 @@ def read(path: Path, label_column: str | None = None) -> pd.DataFrame:
         columns, where = _text_columns(path)
         unit = "line"
     key = _class_column(path, columns, label_column)
-    empty = [where[row] for row, text in enumerate(columns[key]) if text == ""]
+    classes = ["" if cell != cell else str(cell) for cell in columns[key]]  # NaN: no name
+    empty = [where[row] for row, text in enumerate(classes) if text == ""]
     if empty:
         raise ValueError(f"{path}, {unit} {empty[0]}, column {key!r}: the name of the class is missing")
-    attributes = [name for name in columns if name != key]
+    header = list(columns)
+    dropped = {header[k] for k in nameless_columns(header)}  # an index beside the class
+    attributes = [name for name in header if name != key and name not in dropped]
+    check_named(path, header, attributes)
     if not attributes:
         raise ValueError(f"{path} has no attribute column beside {key!r}: describe each class by numbers")
     matrix = np.empty((len(where), len(attributes)))
@@ -47,11 +52,11 @@ def read(path: Path, label_column: str | None = None) -> pd.DataFrame:
             cell = TRUTH.get(cell.lower(), cell) if isinstance(cell, str) else cell
             if not text_files.is_number(str(cell)):
                 raise ValueError(
-                    f"{path}, {unit} {where[row]}, column {name!r}: found {cell!r}, expected a finite number; if the "
-                    f"column names the classes, call it {CLASS_COLUMN!r}"
+                    f"{path}, {unit} {where[row]}, column {name!r}: found {cell!r}, expected a finite number"
+                    f"{comma_hint(cell)}; if the column names the classes, call it {CLASS_COLUMN!r}"
                 )
             matrix[row, k] = float(cell)
-    return pd.DataFrame(matrix, index=pd.Index(columns[key], name=CLASS_COLUMN), columns=attributes)
+    return pd.DataFrame(matrix, index=pd.Index(classes, name=CLASS_COLUMN), columns=attributes)
 
 
 def _text_columns(path: Path) -> tuple[dict[str, list[str]], list[int]]:
@@ -74,10 +79,13 @@ def _text_columns(path: Path) -> tuple[dict[str, list[str]], list[int]]:
 
 def _class_column(path: Path, columns: Mapping[str, Sequence[Any]], label_column: str | None) -> str:
     names = list(columns)
-    for wanted in (CLASS_COLUMN, "" if names[0] == "" else None, label_column):
+    for wanted in (CLASS_COLUMN, label_column):
         found = [name for name in names if wanted is not None and name.lower() == wanted.lower()]
         if found:
             return found[0]
+    nameless = nameless_columns(names)
+    if nameless:
+        return names[nameless[0]]
     text = [name for name in names if not any(text_files.is_number(str(cell)) for cell in columns[name])]
     if len(text) == 1 or names[0] in text:
         return names[0] if names[0] in text else text[0]
