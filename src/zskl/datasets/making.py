@@ -116,8 +116,8 @@ def _store(
     twice = tables.repeated(ids) if source.named_by is not None else []
     if twice:
         raise ValueError(
-            f"{source.path} uses {len(twice)} names in {source.named_by!r} for several rows ({listed(twice)}): expected "
-            "each once; number the rows anew, or rename the column and leave it out if it is no name"
+            f"{source.path}: in {source.named_by!r}, which names the rows, several have {listed(twice)}: expected each "
+            "name once; number the rows anew, or leave that out"
         )
     if ids and label_ids is not None:
         found = tables.aligned(found, label_ids, ids, Path(labels), source.path)

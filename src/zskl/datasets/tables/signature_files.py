@@ -22,8 +22,9 @@ TRUTH = {"true": "1", "false": "0"}
 def read(path: Path, label_column: str | None = None) -> pd.DataFrame:
     """The table in the file's order; index = class, as text, columns = attributes, values float64.
 
-    The class stands in the column named "class" (or as the label column of the features), else in a first column
-    without a name, else in the one column that holds no numbers.
+    The class stands in the column named "class" (or as the label column of the features), else in the one column of
+    words beside a first column that counts, else in a first column without a name, else in the one column that holds
+    no numbers. A nameless column that does not hold the class is dropped.
     """
     suffix = path.suffix.lower()
     if suffix in array_files.SUFFIXES:
@@ -83,10 +84,11 @@ def _class_column(path: Path, columns: Mapping[str, Sequence[Any]], label_column
         found = [name for name in names if wanted is not None and name.lower() == wanted.lower()]
         if found:
             return found[0]
-    nameless = nameless_columns(names)
-    if nameless:
-        return names[nameless[0]]
     text = [name for name in names if not any(text_files.is_number(str(cell)) for cell in columns[name])]
+    nameless = [names[k] for k in nameless_columns(names)]
+    if nameless:
+        words = [name for name in text if not all(str(cell).lower() in TRUTH for cell in columns[name])]
+        return words[0] if len(words) == 1 and nameless[0] not in text else nameless[0]
     if len(text) == 1 or names[0] in text:
         return names[0] if names[0] in text else text[0]
     raise ValueError(

@@ -126,7 +126,8 @@ def explain(path: Path, columns: Columns, width: int, named: bool) -> None:
             found = repr(cells[position]) if cells[position] else "nothing"
             raise ValueError(
                 f"{path}, line {number}, column {name!r}: found {found}, expected a finite number"
-                f"{comma_hint(cells[position])}; if the column holds the labels, name it as such, if it names the rows, call it 'id', else repair or drop it"
+                f"{comma_hint(cells[position])}; if the column holds the labels, name it as such, if it names the "
+                "rows, call it 'id', else repair or drop it"
             )
 
 
