@@ -148,8 +148,12 @@ def test_spreads_are_those_of_the_training_rows_in_any_block(monkeypatch):
     spread = dataset(X=X).samples("trainval")[0].std(axis=0, dtype=float)
     assert f"from {spread[0]:.3g} (0) to {spread[1]:.3g} (1)" in whole[0]
     assert whole[0].endswith("consider feature_scaling='standardize-l2'")
-    monkeypatch.setattr("zskl.datasets.health.BLOCK_VALUES", 7)
+    monkeypatch.setattr("zskl.datasets.health.BLOCK_VALUES", 9)
     assert datasets.check(dataset(X=X)).notes == whole
+    monkeypatch.setattr("zskl.datasets.health.BLOCKS", 4)  # of 16 blocks
+    assert datasets.check(dataset(X=X)).notes[0].startswith("the standard deviations of features")
+    late = datasets.check(dataset(X=lambda n: np.c_[np.arange(n) == 14, np.arange(n) % 5, np.ones(n)]))  # not in the 4
+    assert late.notes == ("feature 2 has the same value in every training row: it can be left out",)
     even = datasets.check(dataset(X=lambda n: np.random.default_rng(0).random((n, 3)) * [1, 50, 3]))
     assert even.notes == ()
 
