@@ -66,6 +66,14 @@ def test_without_pillow(monkeypatch, birds, tmp_path):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(ValueError, match=r"needs the package PIL, .*pip install 'zskl\[images\]'"):
         embed(birds, tmp_path / "f.npz", colours()[0])
+    for name, extra in (("timm:resnet18", "timm"), ("onnx:a.onnx", "onnx"), ("efficientnet-lite0", "images")):
+        with pytest.raises(ValueError, match=rf"{name}' needs the package PIL, .*pip install 'zskl\[{extra}\]'"):
+            embed(birds, tmp_path / "f.npz", name)
+    with pytest.raises(ValueError, match=r"'efficientnet-lit2' \(did you mean 'efficientnet-lite2'\?\): expected"):
+        embed(birds, tmp_path / "f.npz", "efficientnet-lit2")
+    (tmp_path / "birds.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"birds.csv' is no picture: expected folders"):
+        embed(tmp_path / "birds.csv", tmp_path / "f.npz", colours()[0])
 
 
 @pytest.fixture

@@ -94,6 +94,9 @@ def test_columns_are_matched_by_name(here, model):
     frame[["f3", "label", "f0", "f5", "id", "f1", "f4", "f2"]].assign(extra="text").to_csv("b_in.csv", index=False)
     invoke("predict", model, "b_in.csv", "-o", "b.csv")
     assert (here / "a.csv").read_text() == (here / "b.csv").read_text()
+    frame.to_csv("indexed.csv")  # an index without a name before the ids
+    invoke("predict", model, "indexed.csv", "-o", "indexed_out.csv")
+    assert (here / "a.csv").read_text() == (here / "indexed_out.csv").read_text()
     np.save("c.npy", frame[[f"f{k}" for k in range(6)]].to_numpy())
     code, out = invoke("predict", model, "c.npy", "--top", "1")
     assert code == 0

@@ -59,6 +59,11 @@ def test_derived_values():
     assert repr(data) == "Dataset('toy', 7 rows × 2 features, 2 seen and 1 unseen classes, 2 attributes)"
 
 
+def test_an_unknown_part_is_refused_with_the_nearest():
+    with pytest.raises(ValueError, match=r"no part 'test_unsen' \(did you mean 'test_unseen'\?\); .*'trainval'"):
+        Dataset(**fields()).samples("test_unsen")
+
+
 def test_unseen_classes_need_no_rows_and_seen_ones_no_test_rows():
     data = changed(**with_part(test_seen=[], test_unseen=[]))
     assert data.unseen_classes.tolist() == ["cat"]

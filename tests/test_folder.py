@@ -102,6 +102,37 @@ def test_labels_that_look_like_numbers(here):
     assert own.y.dtype.kind == "U"
 
 
+def test_whole_numbers_as_floats_are_the_same_labels(here):
+    own_files.write(here, ["0", "7", "8", "10"])
+    expected = make("integers", unseen=["7"])
+    text = (here / "traits.csv").read_text()
+    (here / "traits.csv").write_text("\n".join(line.replace(",", ".0,", 1) for line in text.splitlines()))
+    edit(here / "traits.csv", "class.0", "class")
+    data = make("floats", unseen=["7.0"])
+    assert data.fingerprint == expected.fingerprint
+    assert data.class_names.tolist() == [0, 7, 8, 10]
+    text = (here / "features.csv").read_text().splitlines()
+    (here / "features.csv").write_text("\n".join([text[0], *(line + ".0" for line in text[1:])]) + "\n")
+    assert make("both", unseen=[7]).fingerprint == expected.fingerprint
+    with (here / "traits.csv").open("a") as file:
+        file.write("\nzebra,1,2,3,4,5\n")
+    assert make("text", unseen=["zebra"]).class_names.tolist() == ["0.0", "7.0", "8.0", "10.0", "zebra"]
+
+
+def test_an_index_of_pandas_is_neither_feature_nor_attribute(here):
+    expected = make("plain")
+    frame, traits = pd.read_csv("features.csv"), pd.read_csv("traits.csv")
+    frame.to_csv("features.csv")
+    traits.to_csv("traits.csv")
+    data = make("indexed")
+    np.testing.assert_array_equal(data.X, expected.X)
+    assert (data.feature_names, data.fingerprint) == (expected.feature_names, expected.fingerprint)
+    assert folder.row_names(here / "indexed") == frame["id"].tolist()
+    halves = frame.drop(columns="id").set_axis([0, 1] * (len(frame) // 2))
+    halves.to_csv("features.csv")  # such an index, after pd.concat, names nothing
+    assert make("halves").feature_names == expected.feature_names
+
+
 def test_several_descriptions_of_a_class(here):
     with (here / "traits.csv").open("a") as file:
         file.write("ant,1,2,3,4,5\nant,0.1,0.2,0.3,0.4,0.5\n")
@@ -204,7 +235,7 @@ def test_the_seed_decides_and_one_draw_does_not_move_another(here):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(0, 9), min_size=3, max_size=12), st.floats(0, 0.99), st.integers(0, 5))
+@given(st.lists(st.integers(0, 9), min_size=3, max_size=12), st.floats(0.01, 0.99), st.integers(0, 5))
 def test_division_of_any_class_sizes(sizes, fraction, seed):
     codes = np.repeat(np.arange(len(sizes)), sizes)
     classes = [str(k) for k in range(len(sizes))]
@@ -235,7 +266,7 @@ def test_few_classes_have_no_folds(here):
 def test_a_class_without_rows_is_unseen(here):
     with (here / "traits.csv").open("a") as file:
         file.write("yak,1,2,3,4,5\n")
-    data = make(unseen_fraction=0)
+    data = make(unseen=[])
     assert data.unseen_classes.tolist() == ["yak"]
     assert not len(data.parts["test_unseen"])
     assert make("more").unseen_classes.tolist()[-1] == "yak"
@@ -263,11 +294,18 @@ BAD = {
     "an id twice": (
         lambda here: (here / "y.csv").write_text("id,label\nr0,ant\nr0,bee\n"),
         {"labels": "y.csv"},
-        ["y.csv uses an id twice"],
+        ["y.csv uses an id twice ('r0')"],
     ),
     "unknown unseen class": (lambda here: None, {"unseen": ["foxy"]}, ["'foxy'", "did you mean 'fox'"]),
     "all unseen": (lambda here: None, {"unseen": list(own_files.SPECIES)}, ["leaves 0 of 10 classes"]),
     "fraction": (lambda here: None, {"unseen_fraction": 1.5}, ["unseen_fraction is 1.5"]),
+    "fraction of none": (lambda here: None, {"unseen_fraction": 0}, ["unseen_fraction is 0", "both excluded"]),
+    "unseen with a comma": (lambda here: None, {"unseen": ["ant, fox"]}, ["'ant, fox'", "--unseen ant --unseen fox"]),
+    "a row's name twice": (
+        lambda here: edit(here / "features.csv", "\nr5,", "\nr4,"),
+        {},
+        ["features.csv: in 'id', which names the rows, several have 'r4'"],
+    ),
     "fraction of nearly all": (lambda here: None, {"unseen_fraction": 0.95}, ["leaves 0 of 10", "at least 2"]),
     "seed": (lambda here: None, {"seed": -1}, ["seed is -1"]),
     "zero signature": (

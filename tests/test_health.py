@@ -116,6 +116,16 @@ NOTES = {
         "no validation folds: 6 seen classes",
     ),
     "unused": ({"parts": lambda found: found | {"test_seen": found["test_seen"][1:]}}, "1 rows belong to no part"),
+    "counting from 0": ({"X": lambda n: np.c_[np.zeros(n) + 0.5, np.arange(n)]}, "feature 1 counts the rows"),
+    "counting from 1": ({"X": lambda n: np.c_[np.arange(n) + 1, np.arange(n) % 7]}, "feature 0 counts the rows"),
+    "uneven features": (
+        {"X": lambda n: np.random.default_rng(0).random((n, 3)) * [1, 200, 3]},
+        "the standard deviations of features differ by more than 100×, from 0.",
+    ),
+    "uneven attributes": (
+        {"table": TABLE.assign(size=TABLE["size"] * 30)},
+        "the standard deviations of attributes differ by more than 30×, from 0.4",
+    ),
     "constant feature": ({"X": lambda n: np.c_[np.ones(n), np.arange(n)]}, "feature 0 has the same value"),
 }
 
@@ -126,6 +136,26 @@ def test_notes(case):
     found = datasets.check(dataset(**how))
     assert any(note.startswith(sentence) for note in found.notes), found.notes
     assert found.healthy
+
+
+def test_spreads_are_those_of_the_training_rows_in_any_block(monkeypatch):
+    def X(n):
+        values = np.random.default_rng(0).normal(size=(n, 3)) * [1, 5000, 3] + [1e4, 0, 0]
+        values[-1] = 1e9  # a test row
+        return values
+
+    whole = datasets.check(dataset(X=X)).notes
+    spread = dataset(X=X).samples("trainval")[0].std(axis=0, dtype=float)
+    assert f"from {spread[0]:.3g} (0) to {spread[1]:.3g} (1)" in whole[0]
+    assert whole[0].endswith("consider feature_scaling='standardize-l2'")
+    monkeypatch.setattr("zskl.datasets.health.BLOCK_VALUES", 9)
+    assert datasets.check(dataset(X=X)).notes == whole
+    monkeypatch.setattr("zskl.datasets.health.BLOCKS", 4)  # of 16 blocks
+    assert datasets.check(dataset(X=X)).notes[0].startswith("the standard deviations of features")
+    late = datasets.check(dataset(X=lambda n: np.c_[np.arange(n) == 14, np.arange(n) % 5, np.ones(n)]))  # not in the 4
+    assert late.notes == ("feature 2 has the same value in every training row: it can be left out",)
+    even = datasets.check(dataset(X=lambda n: np.random.default_rng(0).random((n, 3)) * [1, 50, 3]))
+    assert even.notes == ()
 
 
 def test_bundled_datasets():

@@ -53,6 +53,11 @@ def all_rows(path, **how):
         ("x.tsv", FEATURES.replace(",", "\t")),
         ("x.csv", FEATURES.replace("ant", '"ant"').replace("\nr2", "\n\nr2") + "\n\n"),
         ("x.csv", FEATURES.replace("id,", ",", 1)),  # as pandas and R write an index
+        ("x.csv", FEATURES.replace("id,", "index,", 1)),
+        ("x.csv", FEATURES.replace("id,", "Unnamed: 0,", 1)),
+        ("x.csv", ",id,length,label,mass\n0,r1,1.5,ant,2\n1,r2,-0.25,bee,1e3\n2,r3,0,ant,7\n"),
+        ("x.csv", "index,length,label,mass,ID\n0,1.5,ant,2,r1\n1,-0.25,bee,1e3,r2\n2,0,ant,7,r3\n"),
+        ("x.csv", ",Unnamed: 0,length,id,label,mass\n0,0,1.5,r1,ant,2\n1,1,-0.25,r2,bee,1e3\n2,2,0,r3,ant,7\n"),
         ("x.csv", FEATURES.rstrip("\n")),
         ("x.csv", "\n \n" + FEATURES.replace(",", ";")),
     ],
@@ -66,6 +71,11 @@ def all_rows(path, **how):
         "tsv",
         "quotes and blank lines",
         "index",
+        "index by name",
+        "index read and written",
+        "index and id",
+        "index and late id",
+        "index twice and id",
         "no newline",
         "late",
     ],
@@ -86,6 +96,8 @@ def test_parquet(put, tmp_path):
     X, names, ids, labels = all_rows("x.parquet", labels="label")
     np.testing.assert_array_equal(X, MATRIX)
     assert (names, ids, labels) == (("length", "mass"), ["r1", "r2", "r3"], ["ant", "bee", "ant"])
+    frame.set_axis([4, 5, 6]).to_parquet("z.parquet")  # an index beside the names
+    assert all_rows("z.parquet", labels="label")[1:3] == (("length",), ["r1", "r2", "r3"])
     frame.set_index("id").to_parquet("y.parquet")
     assert all_rows("y.parquet", labels="label")[1:3] == (("length",), ["r1", "r2", "r3"])
 
@@ -200,7 +212,9 @@ def test_the_type_of_labels_is_decided_over_all():
     assert typed(["3", "-10", "0"]).tolist() == [3, -10, 0]
     assert typed(["007", "8"]).tolist() == ["007", "8"]
     assert typed(["7", "8"], ["9", "nine"]).tolist() == ["7", "8"]
-    for text in ("1.0", "+1", "-0", "1e3", " 1", "१", "99999999999999999999"):
+    assert typed(["3.0", "-10"], ["0.0"]).tolist() == [3, -10]
+    assert typed(["3.0", "10"], ["1.5"]).tolist() == ["3.0", "10"]
+    for text in ("1.00", "-0.0", "01.0", "+1", "-0", "1e3", " 1", "१", "99999999999999999999"):
         assert typed([text]).tolist() == [text]
 
 
@@ -215,6 +229,10 @@ def test_the_type_of_labels_is_decided_over_all():
         ",fur,legs\nant,0,6\nbee,1,6.5\nant,0,5\n",
         "name,fur,legs\nant,0,6\nbee,1,6.5\nant,0,5\n",
         "fur;legs;name\n0;6;ant\n1;6.5;bee\n0;5;ant\n",
+        ",class,fur,legs\n0,ant,0,6\n1,bee,1,6.5\n2,ant,0,5\n",
+        "index,fur,class,legs\n0,0,ant,6\n1,1,bee,6.5\n2,0,ant,5\n",
+        "Unnamed: 0,name,fur,legs\n0,ant,false,6\n1,bee,true,6.5\n2,ant,false,5\n",
+        "Unnamed: 0,fur,legs\nant,0,6\nbee,1,6.5\nant,0,5\n",
     ],
 )
 def test_signatures_of_a_text_table(put, content):
@@ -235,6 +253,10 @@ def test_signatures_of_other_files(put):
     frame = pd.DataFrame(values, columns=["fur", "legs"])
     frame.assign(**{"class": classes}).to_parquet("a.parquet")
     frame.set_axis(classes).to_parquet("b.parquet")
+    frame.assign(**{"class": classes}).set_axis([4, 5, 6]).to_parquet("c.parquet")
+    assert tables.read_signatures("c.parquet").columns.tolist() == ["fur", "legs"]
+    frame.assign(**{"class": [1.0, 2.0, 3.0]}).to_parquet("d.parquet")
+    assert tables.read_signatures("d.parquet").index.tolist() == ["1.0", "2.0", "3.0"]
     np.savez("a.npz", signatures=values, classes=np.array(classes), attribute_names=np.array(["fur", "legs"]))
     np.savez("b.npz", signatures=values, classes=np.array(classes))
     names = np.array([[name] for name in classes], dtype=object)
@@ -430,3 +452,27 @@ def test_an_empty_last_cell_that_nobody_reads_is_no_fault(put):
 def test_explain_finds_nothing_wrong_in_a_good_file(put):
     columns = source.choose(put("x.csv", FEATURES), ["id", "length", "label", "mass"], "label", None)
     text_files.explain(Path("x.csv"), columns, 4, True)
+
+
+def test_names_of_rows_in_a_features_file_and_a_label_file(put):
+    found, ids = tables.read_labels(put("y.csv", ",id,label\n0,r1,ant\n1,r2,bee\n"))
+    assert (found.names, ids) == (["ant", "bee"], ["r1", "r2"])
+    found, ids = tables.read_labels(put("z.csv", "index,kind\nr1,ant\nr2,bee\n"))
+    assert (found.names, ids) == (["ant", "bee"], ["r1", "r2"])
+
+
+def test_a_model_may_take_a_column_that_looks_like_an_index(put):
+    path = put("x.csv", "index,length\n0.5,1\n2,3\n")
+    assert all_rows(path)[1:3] == (("length",), ["0.5", "2"])
+    X, names, ids, _ = all_rows(path, columns=["length", "index"])
+    assert (X.tolist(), names, ids) == ([[1, 0.5], [3, 2]], ("length", "index"), [])
+
+
+@pytest.mark.parametrize("read", [lambda path: all_rows(path), tables.read_signatures])
+def test_empty_names_and_decimal_commas(put, read):
+    with pytest.raises(ValueError, match=r"x.csv has no name for column 3 of 4: expected a name .*; name or drop it"):
+        read(put("x.csv", "class,a,,b\n1,2,3,4\n"))
+    with pytest.raises(ValueError, match=r"found '1,0363', expected a finite number \(numbers need a decimal point"):
+        read(put("x.csv", "id;class;a\n1;1;1,0363\n"))
+    with pytest.raises(ValueError, match=r"found 'n/a', expected a finite number; if"):
+        read(put("x.csv", "id;class;a\n1;1;n/a\n"))

@@ -51,11 +51,10 @@ def word_vectors(names: Iterable[str], path: str | os.PathLike[str], missing: st
     unmet = {name: group for name, group in lacking.items() if missing == "error" or not vectors[name]}
     if unmet:
         each = "; ".join(f"{name!r} lacks {', '.join(map(repr, group))}" for name, group in unmet.items())
-        hint = ", or pass missing='skip' to average the known words" if missing == "error" else ""
-        raise ValueError(
-            f"{path} has no vector for words of {len(unmet)} of {len(classes)} classes: {each}; rename these classes, "
-            f"take a file with more words{hint}"
-        )
+        advice = "rename these classes or take a file with more words"
+        if missing == "error":
+            advice += ", or average the known words by missing='skip' (--missing skip)"
+        raise ValueError(f"{path} has no vector for words of {len(unmet)} of {len(classes)} classes: {each}; {advice}")
     return _table(classes, np.stack([np.mean(vectors[name], axis=0) for name in classes]))
 
 

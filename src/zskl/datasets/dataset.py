@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from zskl.parameters import did_you_mean
 from zskl.signatures import CLASS_COLUMN, listed
 
 REQUIRED_PARTS = ("trainval", "test_seen", "test_unseen")
@@ -73,6 +74,8 @@ class Dataset:
 
     def samples(self, part: str) -> tuple[Any, NDArray[Any]]:
         """X and y of a part, ready for `fit`; X is a data frame where the columns have names."""
+        if part not in self.parts:
+            raise self._error(f"no part {part!r}{did_you_mean(part, self.parts)}; expected one of {listed(self.parts)}")
         rows = self.parts[part]
         X, y = self.X[rows], self.y[rows]
         return (X, y) if self.feature_names is None else (pd.DataFrame(X, columns=self.feature_names, copy=False), y)

@@ -29,6 +29,10 @@ def choose_unseen(
         names = [str(name) for name in unseen]
         unknown = [name for name in names if name not in classes]
         if unknown:
+            parts = [part.strip() for part in unknown[0].split(",")]
+            if len(parts) > 1 and all(part in classes for part in parts):
+                each = " ".join(f"--unseen {part}" for part in parts)
+                raise ValueError(f"unseen names {unknown[0]!r}, which is no class: name each class itself, {each}")
             raise ValueError(
                 f"unseen names {listed(unknown)}{did_you_mean(unknown[0], classes)}, which the signatures do not "
                 f"describe: expected some of {listed(classes)}"
@@ -36,8 +40,11 @@ def choose_unseen(
         hidden |= np.isin(np.asarray(classes), names)
         asked = f"naming {len(set(names))} unseen class(es)"
     else:
-        if not 0 <= fraction < 1:
-            raise ValueError(f"unseen_fraction is {fraction}: expected a number from 0 up to, but not including, 1")
+        if not 0 < fraction < 1:
+            raise ValueError(
+                f"unseen_fraction is {fraction}: expected a number between 0 and 1, both excluded; or name the unseen "
+                "classes"
+            )
         full = np.flatnonzero(~hidden)
         number = max(round(fraction * len(full)), 0 if hidden.any() else 1)
         hidden[generator(seed, _UNSEEN).permutation(full)[:number]] = True

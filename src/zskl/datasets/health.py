@@ -14,7 +14,9 @@ from zskl.datasets.dataset import REQUIRED_PARTS, Dataset
 from zskl.signatures import listed
 
 SMALL = 5  # a class with fewer rows is worth a note
-BLOCK_ROWS = 4096
+BLOCK_VALUES = 1 << 18  # features looked at together: 2 MB as float64
+BLOCKS = 16  # so many, spread over the training rows, tell the scales: the whole of a mapped file would fill the memory
+UNEVEN_FEATURES, UNEVEN_ATTRIBUTES = 100.0, 30.0  # how many times the least standard deviation the largest may be
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,8 @@ def _attribute_notes(data: Dataset) -> Iterator[str]:
             f"attribute {listed(names[untaught])} has the same value for all seen classes and another for an unseen "
             "one: training learns nothing of it"
         )
+    varied = ~(values == values[:1]).all(axis=0)
+    yield from _uneven("attribute", names[varied], values[:, varied].astype(np.float64).std(axis=0), UNEVEN_ATTRIBUTES)
 
 
 def _size_notes(data: Dataset, classes: tuple[ClassCount, ...]) -> Iterator[str]:
@@ -138,13 +142,45 @@ def _size_notes(data: Dataset, classes: tuple[ClassCount, ...]) -> Iterator[str]
 
 
 def _feature_notes(data: Dataset) -> Iterator[str]:
-    rows = data.parts["trainval"]
+    """Of the training rows; in many of them, what a column's scale is and whether it counts is told by some blocks."""
+    rows, width = data.parts["trainval"], data.X.shape[1]
+    height = max(1, BLOCK_VALUES // width)
+    starts = np.arange(0, len(rows), height)
+    chosen = np.unique(np.linspace(0, len(starts) - 1, min(BLOCKS, len(starts))).round().astype(int))
     first = data.X[rows[0]]
-    constant = np.ones(data.X.shape[1], dtype=bool)
-    for start in range(0, len(rows), BLOCK_ROWS):
-        constant &= (data.X[rows[start : start + BLOCK_ROWS]] == first).all(axis=0)
-        if not constant.any():  # as a rule after one block: the rest need not be read
-            return
-    columns = np.flatnonzero(constant)
-    names = columns if data.feature_names is None else [data.feature_names[k] for k in columns]
-    yield f"feature {listed(names)} has the same value in every training row: it can be left out"
+    constant, from_0, from_1 = (np.ones(width, dtype=bool) for _ in range(3))
+    mean, squares, done = np.zeros(width), np.zeros(width), 0  # squares: sum of squared distances from the mean
+    for start in starts[chosen]:
+        numbers = rows[start : start + height]
+        block = data.X[numbers]
+        constant &= (block == first).all(axis=0)
+        from_0 &= (block == numbers[:, None].astype(np.float32)).all(axis=0)
+        from_1 &= (block == (numbers[:, None] + 1).astype(np.float32)).all(axis=0)
+        centre, total = block.mean(axis=0, dtype=np.float64), done + len(block)
+        squares += np.square(block - centre).sum(axis=0) + (centre - mean) ** 2 * (done * len(block) / total)
+        mean += (centre - mean) * (len(block) / total)
+        done = total
+    spread, varied = np.sqrt(squares / done), ~constant
+    for start in np.delete(starts, chosen):
+        if not constant.any():  # as a rule: the rest need not be read
+            break
+        constant &= (data.X[rows[start : start + height]] == first).all(axis=0)
+    names = np.array(range(width) if data.feature_names is None else data.feature_names, dtype=object)
+    if constant.any():
+        yield f"feature {listed(names[constant])} has the same value in every training row: it can be left out"
+    counts = from_0 | from_1
+    if counts.any() and len(rows) > 1:
+        yield f"feature {listed(names[counts])} counts the rows: leave it out, or call the column 'id' if it names them"
+    yield from _uneven("feature", names[varied], spread[varied], UNEVEN_FEATURES)
+
+
+def _uneven(what: str, names: NDArray[Any], spread: NDArray[Any], limit: float) -> Iterator[str]:
+    """A note if some columns vary far more than others; `spread` are their standard deviations, above zero."""
+    if not len(spread) or spread.max() <= limit * spread.min():
+        return
+    wide, narrow = names[spread.argmax()], names[spread.argmin()]
+    setting = {"feature": "feature_scaling", "attribute": "signature_scaling"}[what]
+    yield (
+        f"the standard deviations of {what}s differ by more than {limit:g}×, from {spread.min():.3g} ({narrow!r}) to "
+        f"{spread.max():.3g} ({wide!r}): large ones drown the others; consider {setting}='standardize-l2'"
+    )

@@ -18,9 +18,11 @@ from zskl.datasets.backbones.backbone import Backbone, require
 from zskl.datasets.folders import Picture, find_pictures
 from zskl.datasets.partial import Partial
 from zskl.datasets.pictures import UnreadablePicture, read_picture
+from zskl.datasets.tables import TABLES
 from zskl.parameters import count
 from zskl.signatures import listed
 
+NO_PICTURES = frozenset((*TABLES, ".txt", ".json", ".html", ".md", ".pdf", ".xls", ".xlsx", ".zip"))
 READERS = min(8, os.cpu_count() or 1)
 
 
@@ -68,8 +70,10 @@ def embed(
     """
     out = _checked_target(out)
     count("batch_size", batch_size)
+    name, extra = (backbone, backbones.extra_of(backbone)) if isinstance(backbone, str) else (backbone.name, "images")
     pictures = {picture.key(): picture for picture in find_pictures(sources)}
-    require("PIL", backbone if isinstance(backbone, str) else backbone.name, "images")
+    _check_pictures(pictures.values())
+    require("PIL", name, extra)
     network = backbones.load(backbone, device) if isinstance(backbone, str) else backbone
     report = progress or (lambda done, total: None)
     partial = Partial(out, network.key)
@@ -108,6 +112,13 @@ def _checked_target(out: str | os.PathLike[str]) -> Path:
         problem = "it is a folder" if path.is_dir() else f"the folder {path.parent} does not exist; create it first"
         raise ValueError(f"cannot write {path}: {problem}")
     return path
+
+
+def _check_pictures(pictures: Iterable[Picture]) -> None:
+    """A file that is named itself is tried whatever it is called, unless its name says that it is something else."""
+    other = [str(one.path) for one in pictures if one.path.suffix.lower() in NO_PICTURES]
+    if other:
+        raise ValueError(f"{listed(other)} is no picture: expected folders of pictures, or picture files")
 
 
 def _prepared(

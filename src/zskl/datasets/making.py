@@ -49,6 +49,9 @@ def make(
     table = tables.read_signatures(signatures, column)
     with new_folder(out, force) as place:
         source, found, ids = _store(place / folder.FEATURES, features, labels, column)
+        if all(map(tables.is_whole, [*found.names, *table.index])):  # 1.0 in one file is 1 in the other
+            found, table = found.plain(), table.set_axis([tables.plain(one) for one in table.index], axis=0)
+            unseen = None if unseen is None else [tables.plain(str(one)) for one in unseen]
         classes = list(dict.fromkeys(table.index))
         _check_described(found, classes, features if column else labels, signatures)
         position = pd.Index(classes).get_indexer(pd.Index(found.names))
@@ -110,6 +113,12 @@ def _store(
                 found.extend(block.labels or [])
         file.seek(0)
         _write_header(file, rows, source.width)
+    twice = tables.repeated(ids) if source.named_by is not None else []
+    if twice:
+        raise ValueError(
+            f"{source.path}: in {source.named_by!r}, which names the rows, several have {listed(twice)}: expected each "
+            "name once; number the rows anew, or leave that out"
+        )
     if ids and label_ids is not None:
         found = tables.aligned(found, label_ids, ids, Path(labels), source.path)
     if len(found) != rows:

@@ -6,18 +6,25 @@ from zskl.datasets.backbones import efficientnet_lite, onnx_file, timm_model
 from zskl.datasets.backbones.backbone import Backbone
 from zskl.parameters import did_you_mean
 
-__all__ = ["Backbone", "load"]
+__all__ = ["Backbone", "extra_of", "load"]
 
 
 def load(name: str, device: str | None = None) -> Backbone:
     """efficientnet-lite0, -lite1 or -lite2, "timm:NAME" or "onnx:FILE"."""
+    extra = extra_of(name)
+    kind, _, rest = str(name).partition(":")
+    if extra == "timm":
+        return timm_model.load(rest, device)
+    return onnx_file.load(rest, device) if extra == "onnx" else efficientnet_lite.load(kind.lower(), device)
+
+
+def extra_of(name: str) -> str:
+    """Which extra of zskl the backbone needs; a name that is none is refused, whatever is installed."""
     kind, _, rest = str(name).partition(":")
     if kind.lower() in efficientnet_lite.SIZES and not rest:
-        return efficientnet_lite.load(kind.lower(), device)
-    if kind.lower() == "timm" and rest:
-        return timm_model.load(rest, device)
-    if kind.lower() == "onnx" and rest:
-        return onnx_file.load(rest, device)
+        return "images"
+    if kind.lower() in ("timm", "onnx") and rest:
+        return kind.lower()
     known = efficientnet_lite.SIZES
     raise ValueError(
         f"backbone={name!r}{did_you_mean(name, known)}: expected {', '.join(known)}, timm:NAME or onnx:FILE"

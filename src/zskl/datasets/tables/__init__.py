@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zskl.datasets.tables import array_files, label_files, parquet_files, signature_files, text_files
-from zskl.datasets.tables.label_files import Labels, aligned, typed
+from zskl.datasets.tables.label_files import Labels, aligned, is_whole, plain, repeated, typed
 from zskl.datasets.tables.source import Block, Source
 
 __all__ = [
@@ -25,10 +25,13 @@ __all__ = [
     "Source",
     "aligned",
     "fields",
+    "is_whole",
     "open_features",
+    "plain",
     "read_features",
     "read_labels",
     "read_signatures",
+    "repeated",
     "typed",
 ]
 

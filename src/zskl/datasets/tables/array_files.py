@@ -40,10 +40,11 @@ def open_source(
         raise ValueError(f"{path} has {len(X)} rows of features and {len(texts)} {labels!r}: expected as many of both")
     if wanted is not None and len(wanted) != X.shape[1]:
         raise ValueError(f"{path} has {X.shape[1]} features, the model takes {len(wanted)}")
-    ids = next((as_texts(path, name, arrays[name]) for name in arrays if name.lower() in IDS and name != labels), None)
+    key = next((name for name in arrays if name.lower() in IDS and name != labels), None)
+    ids = None if key is None else as_texts(path, key, arrays[key])
     if ids is not None and len(ids) != len(X):
         ids = None
-    return Source(path, X.shape[1], None, lambda: _blocks(path, X, ids, texts))
+    return Source(path, X.shape[1], None, lambda: _blocks(path, X, ids, texts), key)
 
 
 def fields(path: Path) -> list[str]:

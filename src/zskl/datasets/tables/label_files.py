@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl.datasets.tables import array_files, parquet_files, text_files
-from zskl.datasets.tables.source import is_id
+from zskl.datasets.tables.source import row_names
 from zskl.signatures import listed
 
 NAMES = ("label", "labels", "class", "y")
-WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as Python writes it: "007" and "1.0" are names
+WHOLE_NUMBER = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0)?")  # as Python writes an int or a float: "007" is a name
 
 
 class Labels:
@@ -44,6 +46,11 @@ class Labels:
     def codes(self) -> NDArray[np.int32]:
         """(n,) the position of each row's label in `names`."""
         return np.array(self._codes, dtype=np.int32)
+
+    def plain(self) -> Labels:
+        """The same labels with whole numbers as integers: "1.0" and "1" become one."""
+        names = [plain(name) for name in self.names]
+        return Labels(names[code] for code in self._codes)
 
     def taken(self, rows: Sequence[int]) -> Labels:
         """The labels of these rows, in their order."""
@@ -81,8 +88,10 @@ def aligned(labels: Labels, label_ids: list[str], ids: list[str], path: Path, fe
     """The labels in the order of the features' rows, where both files name their rows."""
     at = {name: row for row, name in enumerate(label_ids)}
     if len(at) < len(label_ids) or len(set(ids)) < len(ids):
-        twice = path if len(at) < len(label_ids) else features
-        raise ValueError(f"{twice} uses an id twice: rows are matched by id, so each must be there once")
+        where, names = (path, label_ids) if len(at) < len(label_ids) else (features, ids)
+        raise ValueError(
+            f"{where} uses an id twice ({listed(repeated(names))}): rows are matched by id, so each must be there once"
+        )
     missing = [name for name in ids if name not in at]
     if missing:
         raise ValueError(f"{path} has no label for the rows {listed(missing)} of {features}: add them")
@@ -91,8 +100,23 @@ def aligned(labels: Labels, label_ids: list[str], ids: list[str], path: Path, fe
 
 def typed(names: Sequence[str], *others: Sequence[str]) -> NDArray[Any]:
     """The names as integers if these and all others are whole numbers, as strings otherwise: "007" stays text."""
-    whole = all(WHOLE_NUMBER.fullmatch(name) for group in (names, *others) for name in group)
-    return np.array([int(name) for name in names], dtype=np.int64) if whole else np.array(names, dtype=np.str_)
+    whole = all(map(is_whole, chain(names, *others)))
+    return np.array([int(plain(name)) for name in names], dtype=np.int64) if whole else np.array(names, dtype=np.str_)
+
+
+def is_whole(name: str) -> bool:
+    """Whether the text is a whole number, such as 3, or 3.0 as a column of floats is written."""
+    return WHOLE_NUMBER.fullmatch(name) is not None
+
+
+def plain(name: str) -> str:
+    """A whole number without the ".0"; other text as it is."""
+    return name.removesuffix(".0") if is_whole(name) else name
+
+
+def repeated(ids: Iterable[str]) -> list[str]:
+    """The names that more than one row has."""
+    return [name for name, times in Counter(ids).items() if times > 1]
 
 
 def _plain_lines(path: Path) -> list[str]:
@@ -128,8 +152,10 @@ def _text_table(path: Path) -> tuple[list[str], list[str] | None]:
 
 def _columns(path: Path, header: Sequence[str]) -> tuple[str, str | None]:
     """The column of the labels, and the one that names the rows."""
-    key = next((name for k, name in enumerate(header) if is_id(k, name) and len(header) > 1), None)
-    others = [name for name in header if name != key]
+    labels = {k for k, name in enumerate(header) if name.lower() in NAMES}
+    key_at, dropped = row_names(header, labels) if len(header) > 1 else (None, set[int]())
+    key = None if key_at is None else header[key_at]
+    others = [name for k, name in enumerate(header) if k != key_at and k not in dropped]
     named = [name for name in others if name.lower() in NAMES] or others
     if len(named) != 1:
         raise ValueError(

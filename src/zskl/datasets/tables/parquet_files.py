@@ -27,7 +27,7 @@ def open_source(path: Path, labels: str | None, wanted: Sequence[str] | None) ->
         )
     if not file.metadata.num_rows:
         raise ValueError(f"{path} has columns and no rows: expected a row per sample")
-    return Source(path, len(columns.names), columns.names, lambda: _blocks(path, columns))
+    return Source(path, len(columns.names), columns.names, lambda: _blocks(path, columns), columns.named_by)
 
 
 def fields(path: Path) -> list[str]:

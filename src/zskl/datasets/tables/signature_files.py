@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from zskl.datasets.tables import array_files, parquet_files, text_files
+from zskl.datasets.tables.source import check_named, comma_hint, nameless_columns
 from zskl.signatures import CLASS_COLUMN, listed
 
 MATRICES = ("signatures", "att", "attributes")
@@ -21,8 +22,9 @@ TRUTH = {"true": "1", "false": "0"}
 def read(path: Path, label_column: str | None = None) -> pd.DataFrame:
     """The table in the file's order; index = class, as text, columns = attributes, values float64.
 
-    The class stands in the column named "class" (or as the label column of the features), else in a first column
-    without a name, else in the one column that holds no numbers.
+    The class stands in the column named "class" (or as the label column of the features), else in the one column of
+    words beside a first column that counts, else in a first column without a name, else in the one column that holds
+    no numbers. A nameless column that does not hold the class is dropped.
     """
     suffix = path.suffix.lower()
     if suffix in array_files.SUFFIXES:
@@ -35,10 +37,14 @@ def read(path: Path, label_column: str | None = None) -> pd.DataFrame:
         columns, where = _text_columns(path)
         unit = "line"
     key = _class_column(path, columns, label_column)
-    empty = [where[row] for row, text in enumerate(columns[key]) if text == ""]
+    classes = ["" if cell != cell else str(cell) for cell in columns[key]]  # NaN: no name
+    empty = [where[row] for row, text in enumerate(classes) if text == ""]
     if empty:
         raise ValueError(f"{path}, {unit} {empty[0]}, column {key!r}: the name of the class is missing")
-    attributes = [name for name in columns if name != key]
+    header = list(columns)
+    dropped = {header[k] for k in nameless_columns(header)}  # an index beside the class
+    attributes = [name for name in header if name != key and name not in dropped]
+    check_named(path, header, attributes)
     if not attributes:
         raise ValueError(f"{path} has no attribute column beside {key!r}: describe each class by numbers")
     matrix = np.empty((len(where), len(attributes)))
@@ -47,11 +53,11 @@ def read(path: Path, label_column: str | None = None) -> pd.DataFrame:
             cell = TRUTH.get(cell.lower(), cell) if isinstance(cell, str) else cell
             if not text_files.is_number(str(cell)):
                 raise ValueError(
-                    f"{path}, {unit} {where[row]}, column {name!r}: found {cell!r}, expected a finite number; if the "
-                    f"column names the classes, call it {CLASS_COLUMN!r}"
+                    f"{path}, {unit} {where[row]}, column {name!r}: found {cell!r}, expected a finite number"
+                    f"{comma_hint(cell)}; if the column names the classes, call it {CLASS_COLUMN!r}"
                 )
             matrix[row, k] = float(cell)
-    return pd.DataFrame(matrix, index=pd.Index(columns[key], name=CLASS_COLUMN), columns=attributes)
+    return pd.DataFrame(matrix, index=pd.Index(classes, name=CLASS_COLUMN), columns=attributes)
 
 
 def _text_columns(path: Path) -> tuple[dict[str, list[str]], list[int]]:
@@ -74,11 +80,15 @@ def _text_columns(path: Path) -> tuple[dict[str, list[str]], list[int]]:
 
 def _class_column(path: Path, columns: Mapping[str, Sequence[Any]], label_column: str | None) -> str:
     names = list(columns)
-    for wanted in (CLASS_COLUMN, "" if names[0] == "" else None, label_column):
+    for wanted in (CLASS_COLUMN, label_column):
         found = [name for name in names if wanted is not None and name.lower() == wanted.lower()]
         if found:
             return found[0]
     text = [name for name in names if not any(text_files.is_number(str(cell)) for cell in columns[name])]
+    nameless = [names[k] for k in nameless_columns(names)]
+    if nameless:
+        words = [name for name in text if not all(str(cell).lower() in TRUTH for cell in columns[name])]
+        return words[0] if len(words) == 1 and nameless[0] not in text else nameless[0]
     if len(text) == 1 or names[0] in text:
         return names[0] if names[0] in text else text[0]
     raise ValueError(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,12 @@ from numpy.typing import NDArray
 from zskl.parameters import did_you_mean
 from zskl.signatures import listed
 
-ID_COLUMNS = ("id", "__index_level_0__")  # names a row; so does a first column without a name, as pandas and R write it
+ID_COLUMN = (
+    "id"  # names the rows, wherever it stands; else a first column without a name does, as pandas and R write it
+)
+ARROW_INDEX = "__index_level_0__"  # an index without a name in a Parquet file of pandas
+_NO_NAME = re.compile(r"|index|unnamed: \d+(\.\d+)?", re.IGNORECASE)  # what pandas makes of a column without a name
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 BLOCK_VALUES = 1 << 19  # features read together: 4 MB as float64
 
 
@@ -28,12 +34,16 @@ class Block:
 
 @dataclass(frozen=True)
 class Source:
-    """An opened features file: `names` of its d = `width` feature columns, if it has any, and its blocks in order."""
+    """An opened features file: `names` of its d = `width` feature columns, if it has any, and its blocks in order.
+
+    `named_by` is the column (or array) whose purpose it is to name the rows; an index without a name is none.
+    """
 
     path: Path
     width: int
     names: tuple[str, ...] | None
     blocks: Callable[[], Iterator[Block]]
+    named_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,7 @@ class Columns:
     names: tuple[str, ...]
     ids: int | None
     labels: int | None
+    named_by: str | None = None
 
 
 def choose(path: Path, header: Sequence[str], labels: str | None, wanted: Sequence[str] | None) -> Columns:
@@ -57,10 +68,12 @@ def choose(path: Path, header: Sequence[str], labels: str | None, wanted: Sequen
     at = {name: position for position, name in enumerate(header)}
     if labels is not None and labels not in at:
         raise ValueError(f"{path} has no column {labels!r}{did_you_mean(labels, at)}: it has {listed(header)}")
-    ids = next((k for k, name in enumerate(header) if is_id(k, name) and name != labels), None)
+    taken = {at[name] for name in (labels, *(wanted or ())) if name in at}
+    ids, dropped = row_names(header, taken)
     label_at = None if labels is None else at[labels]
     if wanted is None:
-        names = [name for k, name in enumerate(header) if k not in (ids, label_at)]
+        names = [name for k, name in enumerate(header) if k not in (ids, label_at) and k not in dropped]
+        check_named(path, header, names)
     else:
         names = list(wanted)
         missing = [name for name in names if name not in at]
@@ -71,12 +84,37 @@ def choose(path: Path, header: Sequence[str], labels: str | None, wanted: Sequen
             )
     if not names:
         raise ValueError(f"{path} has no feature column: its columns are {listed(header)}")
-    return Columns(tuple(at[name] for name in names), tuple(names), ids, label_at)
+    named_by = header[ids] if ids is not None and header[ids].lower() == ID_COLUMN else None
+    return Columns(tuple(at[name] for name in names), tuple(names), ids, label_at, named_by)
 
 
-def is_id(position: int, name: str) -> bool:
-    """Whether a column names the rows."""
-    return name.lower() in ID_COLUMNS or (position == 0 and name == "")
+def row_names(header: Sequence[str], taken: Collection[int] = ()) -> tuple[int | None, set[int]]:
+    """The column that names the rows, and those of a nameless index to be dropped beside it; none of the `taken`."""
+    nameless = [k for k in nameless_columns(header) if k not in taken]
+    called = [k for k, name in enumerate(header) if name.lower() == ID_COLUMN and k not in taken]
+    ids = next(iter([*called, *nameless]), None)
+    return ids, set(nameless) - {ids}
+
+
+def nameless_columns(header: Sequence[str]) -> list[int]:
+    """The first columns as far as they have no name, or one that pandas gives those without, and Parquet's index."""
+    first = next((k for k, name in enumerate(header) if not _NO_NAME.fullmatch(name)), len(header))
+    return [k for k, name in enumerate(header) if k < first or name == ARROW_INDEX]
+
+
+def check_named(path: Path, header: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse an empty name among those of the features, or attributes, to be read."""
+    if "" in names:
+        raise ValueError(
+            f"{path} has no name for column {list(header).index('') + 1} of {len(header)}: expected a name for each "
+            "column but a first one that counts the rows; name or drop it, or look for a separator too many"
+        )
+
+
+def comma_hint(cell: object) -> str:
+    """What to say of a number with a decimal comma, or nothing."""
+    hint = " (numbers need a decimal point, not a comma: 1.5)"
+    return hint if isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell.strip()) else ""
 
 
 def as_float32(values: NDArray[Any]) -> NDArray[np.float32]:

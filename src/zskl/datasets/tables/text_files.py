@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zskl.datasets.tables.source import Block, Columns, Source, choose, rows_per_block
+from zskl.datasets.tables.source import Block, Columns, Source, choose, comma_hint, rows_per_block
 
 SUFFIXES = (".csv", ".tsv")
 
@@ -27,7 +27,9 @@ def open_source(path: Path, labels: str | None, wanted: Sequence[str] | None) ->
         wanted = None
     columns = choose(path, header, labels, wanted)
     names = columns.names if named else None
-    return Source(path, len(columns.features), names, lambda: _blocks(path, columns, len(header), named))
+    return Source(
+        path, len(columns.features), names, lambda: _blocks(path, columns, len(header), named), columns.named_by
+    )
 
 
 def read_header(path: Path) -> tuple[list[str], bool]:
@@ -123,8 +125,9 @@ def explain(path: Path, columns: Columns, width: int, named: bool) -> None:
                     continue
             found = repr(cells[position]) if cells[position] else "nothing"
             raise ValueError(
-                f"{path}, line {number}, column {name!r}: found {found}, expected a finite number; if the column "
-                "holds the labels, name it as such, if it names the rows, call it 'id', else repair or drop it"
+                f"{path}, line {number}, column {name!r}: found {found}, expected a finite number"
+                f"{comma_hint(cells[position])}; if the column holds the labels, name it as such, if it names the "
+                "rows, call it 'id', else repair or drop it"
             )
 
 
