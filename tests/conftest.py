@@ -46,3 +46,19 @@ def toy():
     X, y = rows(SEEN, 12)
     order = rng.permutation(len(y))
     return Toy(X[order], y[order], *rows(UNSEEN, 5), table)
+
+
+@pytest.fixture
+def own_cache(monkeypatch, tmp_path):
+    """A cache of the test's own, and no real data."""
+    monkeypatch.setenv("ZSKL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("ZSKL_DATA", raising=False)
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A folder with a small CUB in it."""
+    from package_files import tiny, write_package  # needs h5py, which a machine that runs other tests may lack
+
+    write_package(tmp_path / "package" / "CUB", *tiny())
+    return tmp_path / "package"

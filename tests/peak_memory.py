@@ -1,4 +1,5 @@
-"""How far each step of the way from a CSV file to predictions raises the memory of a process; run by test_memory.py.
+"""How far each step of the way from a CSV file to predictions raises the memory of a process; run by test_memory.py,
+or by hand in an empty folder: python tests/peak_memory.py writes a CSV file of 200 000 × 64 there and measures.
 
 Each step runs in a process forked after the imports, once on a small file, so that whatever is loaded late is there,
 and then on the large one. Printed as JSON: step → growth of the peak resident set in bytes.
@@ -8,11 +9,32 @@ import json
 import os
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 
 from zskl import datasets
 from zskl.cli import app
+
+ROWS, WIDTH, CLASSES, ATTRIBUTES = 200_000, 64, 50, 20
+
+
+def write_files(place):
+    """A large file of features with string labels, the first rows of it, and a table of classes."""
+    draw = np.random.default_rng(0)
+    header = ",".join([*(f"f{k}" for k in range(WIDTH)), "label"]) + "\n"
+    values, labels = draw.standard_normal((4000, WIDTH)).tolist(), draw.integers(CLASSES, size=4000).tolist()
+    lines = "".join(
+        ",".join([*map("{:.6g}".format, row), f"class {label:03}"]) + "\n"
+        for row, label in zip(values, labels, strict=True)
+    )
+    (place / "small.csv").write_text(header + lines)
+    with (place / "large.csv").open("w") as file:
+        file.write(header)
+        file.writelines([lines] * (ROWS // 4000))
+    names = ",".join(["class", *(f"t{k}" for k in range(ATTRIBUTES))])
+    table = (f"class {k:03}," + ",".join(map(str, draw.random(ATTRIBUTES).tolist())) for k in range(CLASSES))
+    (place / "traits.csv").write_text("\n".join([names, *table]) + "\n")
 
 
 def make(size):
@@ -74,4 +96,5 @@ def growth(step):
 
 
 if __name__ == "__main__":
+    write_files(Path())
     sys.stdout.write(json.dumps({step.__name__: growth(step) for step in (make, fit, predict, planted)}))

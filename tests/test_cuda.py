@@ -36,8 +36,7 @@ X, y, TABLE, NEW, NEW_Y = make_problem()
 
 
 def estimator(kernel="gaussian", **settings):
-    """A temperature at which the softmax has something to learn: where its loss is 1e-6, its gradient is rounding."""
-    return ZeroShotKernelClassifier(kernel, **{"random_state": 0, "epochs": 4, "temperature": 0.5, **settings})
+    return ZeroShotKernelClassifier(kernel, **{"random_state": 0, "epochs": 4, **settings})
 
 
 def assert_close(found, expected, rtol=1e-3):

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import zskl
+from peak_memory import ROWS, WIDTH
 from zskl import preprocessing
 
-ROWS, WIDTH, CLASSES, ATTRIBUTES = 200_000, 64, 50, 20
 MATRIX = ROWS * WIDTH * 4  # bytes as float32
 
 
@@ -22,20 +22,6 @@ def growth(tmp_path_factory):
     if not Path("/proc/self/clear_refs").exists():
         pytest.skip("the peak is measured through Linux's /proc")
     place = tmp_path_factory.mktemp("large")
-    draw = np.random.default_rng(0)
-    header = ",".join([*(f"f{k}" for k in range(WIDTH)), "label"]) + "\n"
-    values, labels = draw.standard_normal((4000, WIDTH)).tolist(), draw.integers(CLASSES, size=4000).tolist()
-    lines = "".join(
-        ",".join([*map("{:.6g}".format, row), f"class {label:03}"]) + "\n"
-        for row, label in zip(values, labels, strict=True)
-    )
-    (place / "small.csv").write_text(header + lines)
-    with (place / "large.csv").open("w") as file:
-        file.write(header)
-        file.writelines([lines] * (ROWS // 4000))
-    names = ",".join(["class", *(f"t{k}" for k in range(ATTRIBUTES))])
-    table = (f"class {k:03}," + ",".join(map(str, draw.random(ATTRIBUTES).tolist())) for k in range(CLASSES))
-    (place / "traits.csv").write_text("\n".join([names, *table]) + "\n")
     environment = {**os.environ, "PYTHONPATH": str(Path(zskl.__file__).parents[1])}
     script = Path(__file__).with_name("peak_memory.py")
     done = subprocess.run(

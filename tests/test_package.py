@@ -14,17 +14,7 @@ from zskl.datasets import mapped, xlsa17
 n = len(CLASSES) * EACH
 
 
-@pytest.fixture(autouse=True)
-def own_cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("ZSKL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("ZSKL_DATA", raising=False)
-
-
-@pytest.fixture
-def package(tmp_path):
-    """A folder with a small CUB in it."""
-    write_package(tmp_path / "package" / "CUB", *tiny())
-    return tmp_path / "package"
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 # a package of our own

@@ -143,11 +143,12 @@ def _loss(o: Objective, values: list[Array], codes: Array, sizes: Array) -> tupl
         logits = sum(values[1:], start=values[0]) / o.temperature
         shifted = logits - xp.max(logits, axis=-1, keepdims=True)
         e = xp.exp(shifted)
-        total = xp.sum(e, axis=-1, keepdims=True)
-        losses = xp.log(total)[..., 0] - xp.sum(xp.where(own, shifted, xp.zeros_like(shifted)), axis=-1)
         others = xp.sum(xp.where(own, xp.zeros_like(e), e), axis=-1, keepdims=True)
+        mine = xp.sum(xp.where(own, shifted, xp.zeros_like(shifted)), axis=-1, keepdims=True)
+        total = others + xp.exp(mine)
+        losses = xp.where(mine == 0, xp.log1p(others), xp.log(total) - mine)  # mine is 0 where the true class leads
         slope = xp.where(own, -others, e) / (total * o.temperature)  # q − 1 as −Σ of the other q: no cancellation
-        return xp.sum(losses, axis=-1) / n, [slope for _ in values]
+        return xp.sum(losses, axis=(-2, -1)) / n, [slope for _ in values]
     w = _weights(o, own, codes, sizes)
     if o.loss == "linear":
         signed = xp.where(own, -w, w)
