@@ -1,10 +1,12 @@
 """scikit-learn's own checks, with no exemption."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from zskl import ZeroShotKernelClassifier
 
 
+@pytest.mark.filterwarnings("ignore::zskl.estimator.UncalibratedWarning")
 @parametrize_with_checks(
     [
         ZeroShotKernelClassifier(),

@@ -58,6 +58,12 @@ def on_device(array: Array, device: str | None) -> Array:
     return tensor.to(device)
 
 
+def on_gpu(array: Array, device: str | None) -> bool:
+    """Whether `on_device(array, device)` computes on an accelerator."""
+    place = array.device if device is None and is_torch(array) else device
+    return place is not None and not str(place).startswith("cpu")
+
+
 def check_device(device: str | None) -> None:
     """Refuse a device that is not here, in one sentence; costs nothing for None and "cpu"."""
     if device is not None and str(device) != "cpu":

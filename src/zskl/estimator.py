@@ -6,23 +6,31 @@ A method subclasses `ZeroShotClassifier` and writes `_scores` on scaled arrays p
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from zskl import inputs, packing, persistence, preprocessing, signatures
 from zskl.arrays import Array, check_device, like, namespace, on_device, to_numpy
+from zskl.candidates import as_in, best_of_rows, choose, softmax
 from zskl.parameters import one_of
-from zskl.signatures import SignatureTable, label_kind, listed
+from zskl.signatures import label_kind, listed
+from zskl.solver import DivergenceError
 
 Labels: TypeAlias = Sequence[Any] | np.ndarray[Any, Any]
 SIGNATURE_MEANS = ("seen", "all")
+UNKNOWN = "unknown"  # what `predict` answers for a row that it rejects
+
+
+class UncalibratedWarning(UserWarning):
+    """Probabilities of a model whose temperature nobody has fitted."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     LEARNED: ClassVar[
         Mapping[str, tuple[str, ...] | None]
     ]  # what it scores with: array shapes as of `packing`, or None
+    FREE: ClassVar[tuple[str, ...]] = ()  # settings of which one fit serves all values, such as the number of epochs
     feature_scaling: str
     signature_scaling: str
     signature_mean: str
@@ -54,6 +63,29 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _scores(self, X: Array, Y: Array) -> Array:
         """Scores (n, rows) of scaled samples X (n, d) for scaled signatures Y (rows, p); larger is better."""
         raise AttributeError(f"{type(self).__name__} defines no scores")
+
+    def _free(self, X: Array) -> tuple[str, ...]:
+        """Settings in which those handed to `_fit_together` for training rows X may differ."""
+        return self.FREE
+
+    def _fit_together(
+        self,
+        settings: Sequence[Mapping[str, Any]],
+        X: Array,
+        y: Any,
+        signatures: Any,
+        visit: Callable[[int, Self | DivergenceError], object],
+    ) -> None:
+        """Fit a clone for each setting, in any order, and hand it to `visit` with the setting's place.
+
+        The settings differ in `_free(X)` alone. A model may change after the visit; a place that is visited anew
+        with a `DivergenceError` takes back what was seen there. Methods that can share work write this anew.
+        """
+        for place, setting in enumerate(settings):
+            try:
+                visit(place, clone(self).set_params(**setting).fit(X, y, signatures))
+            except DivergenceError as error:
+                visit(place, error)
 
     # Fitting ---------------------------------------------------------------------------------------------------------
 
@@ -86,7 +118,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.signature_scaling_ = preprocessing.fit(self.signature_scaling, mean_over, "signature_scaling")
         X = on_device(X, self.device)
         self.feature_scaling_ = preprocessing.fit(self.feature_scaling, X, "feature_scaling")
-        self.calibration_ = 0.0
+        self.calibration_, self.temperatures_ = 0.0, None
         scaled = self.feature_scaling_.apply(X)
         scaled = like(scaled, scaled, "float32")
         return Training(
@@ -116,7 +148,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         seen = set(self.classes_.tolist())
         further = [label for label in table.classes.tolist() if label not in seen]
-        more = _as_in(self.classes_, signatures.as_labels(further, "signatures")) if further else self.classes_[:0]
+        more = as_in(self.classes_, signatures.as_labels(further, "signatures")) if further else self.classes_[:0]
         self.candidates_ = np.concatenate([self.classes_, more])
         self.signature_table_ = table.select(self.candidates_)
         self.attribute_names_ = table.names
@@ -137,12 +169,36 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         signatures: Any = None,
         candidates: Labels | None = None,
         calibrated: bool = True,
+        reject: float | None = None,
     ) -> np.ndarray[Any, Any]:
         """The best candidate class of each row (n,). `calibrated` takes `calibration_` off the seen classes where
-        candidates mix seen and unseen ones."""
-        scores, labels = self._calibrated(X, signatures, candidates, calibrated)
+        candidates mix seen and unseen ones. With `reject`, a row whose best probability is below it is answered
+        "unknown", and labels are objects."""
+        scores, labels, situation = self._calibrated(X, signatures, candidates, calibrated)
         best: np.ndarray[Any, Any] = labels[to_numpy(namespace(scores).argmax(scores, axis=1))]
-        return best
+        if reject is None:
+            return best
+        if isinstance(reject, bool) or not isinstance(reject, int | float | np.number) or not 0 <= reject <= 1:
+            raise ValueError(f"reject={reject!r}: expected a probability between 0 and 1")
+        answers = best.astype(object)
+        answers[to_numpy(self._probabilities(scores, situation)).max(axis=1) < reject] = UNKNOWN
+        return answers
+
+    def predict_proba(
+        self,
+        X: Array,
+        signatures: Any = None,
+        candidates: Labels | None = None,
+        calibrated: bool = True,
+    ) -> Array:
+        """Probabilities (n, c) of the candidate classes, in the order of `compatibility`.
+
+        softmax(scores / T), with `calibration_` taken off as in `predict`. T is one of `temperatures_`, fitted on
+        validation classes by `zskl.selection`: for candidates that are all "seen", all "unseen", or "mixed". Of a model
+        that was only fitted, T is 1 and a warning says so.
+        """
+        scores, _, situation = self._calibrated(X, signatures, candidates, calibrated)
+        return self._probabilities(scores, situation)
 
     def top_k(
         self,
@@ -154,7 +210,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return_scores: bool = False,
     ) -> Any:
         """The k best candidate classes of each row (n, k), best first; with `return_scores` a pair (labels, scores)."""
-        scores, labels = self._calibrated(X, signatures, candidates, calibrated)
+        scores, labels, _ = self._calibrated(X, signatures, candidates, calibrated)
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= len(labels):
             raise ValueError(f"k={k!r}: expected an integer from 1 to {len(labels)}, the number of candidates")
         values = to_numpy(scores)
@@ -176,60 +232,34 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self.classes_
 
-    def _calibrated(self, X: Array, table: Any, candidates: Any, calibrated: bool) -> tuple[Array, Any]:
+    def _calibrated(self, X: Array, table: Any, candidates: Any, calibrated: bool) -> tuple[Array, Any, str]:
+        """Scores as `predict` compares them, the candidates' labels, and whether these are seen, unseen or mixed."""
         scores, labels = self._rank(X, table, candidates)
         known = set(self.classes_.tolist())
         seen = np.array([label in known for label in labels.tolist()])
-        if calibrated and self.calibration_ and seen.any() and not seen.all():
+        situation = "seen" if seen.all() else "mixed" if seen.any() else "unseen"
+        if calibrated and self.calibration_ and situation == "mixed":
             scores = scores - like(self.calibration_ * seen, scores)
-        return scores, labels
+        return scores, labels, situation
+
+    def _probabilities(self, scores: Array, situation: str) -> Array:
+        if self.temperatures_ is None:
+            warnings.warn(
+                "the probabilities of this model are not calibrated: their order is right, their size is not; "
+                "fit it by selection.tune, or call selection.calibrate on it",
+                UncalibratedWarning,
+                stacklevel=3,
+            )
+        temperature = 1.0 if self.temperatures_ is None else self.temperatures_[situation]
+        return softmax(scores / temperature)
 
     def _rank(self, X: Array, given: Any, candidates: Any) -> tuple[Array, np.ndarray[Any, Any]]:
         X = inputs.check_features(self, X)
-        table = self._candidates(given, candidates)
+        table = choose(self, given, candidates)
         scaled = self.feature_scaling_.apply(on_device(X, self.device))
         Y = like(self.signature_scaling_.apply(table.matrix), scaled)
         scores = best_of_rows(self._scores(scaled, Y), table.padded_rows())
-        return like(scores, X), _as_in(self.classes_, table.classes)
-
-    def _candidates(self, given: Any, candidates: Any) -> SignatureTable:
-        """The table of the candidate classes, its rows class by class."""
-        if candidates is not None:
-            if isinstance(candidates, str) or not hasattr(candidates, "__iter__"):
-                raise ValueError(f"candidates={candidates!r}: expected a list of class names")
-            candidates = signatures.as_labels(candidates, "candidates")
-            if len(candidates) == 0:
-                raise ValueError("candidates is empty: name at least one class")
-        if given is None:
-            table, source = self.signature_table_, "the fitted table"
-        else:
-            table = signatures.read(given, candidates, self.attribute_names_)
-            source = "signatures"
-            self._check_new(table)
-        wanted = table.classes if candidates is None else signatures.unique_in_order(candidates)
-        if candidates is not None and len(wanted) < len(candidates) and len(candidates) != len(table.labels):
-            raise ValueError(f"candidates names a class twice in {listed(candidates)}: name each once")
-        known = set(table.labels.tolist())
-        unknown = [label for label in wanted.tolist() if label not in known]
-        if unknown:
-            raise ValueError(f"candidate {listed(unknown)} is not in {source}, which has {listed(table.classes)}")
-        return table.select(wanted)
-
-    def _check_new(self, table: SignatureTable) -> None:
-        p = self.signature_table_.matrix.shape[1]
-        if table.matrix.shape[1] != p:
-            raise ValueError(
-                f"signatures has {table.matrix.shape[1]} attributes, the model was fitted with {p}: describe classes "
-                "by the same attributes"
-            )
-        mine, theirs = label_kind(self.classes_, "y"), label_kind(table.labels, "signatures")
-        texts = {str(label) for label in self.candidates_.tolist()}
-        alike = [label for label in table.classes.tolist() if str(label) in texts]
-        if {mine, theirs} == {"integer", "string"} and alike:
-            raise ValueError(
-                f"signatures names classes by {theirs}s such as {listed(alike)}, the model knows them as {mine}s: "
-                "use the type of fit, or seen classes would count as new ones"
-            )
+        return like(scores, X), as_in(self.classes_, table.classes)
 
     # Model files -----------------------------------------------------------------------------------------------------
 
@@ -255,20 +285,3 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def _unstored(cls, name: str, value: Any) -> Any:
         return value
-
-
-def best_of_rows(scores: Array, rows: np.ndarray[Any, Any]) -> Array:
-    """(..., rows) → (..., classes): the best score among the rows of each class; `rows` as of `padded_rows`."""
-    if rows.shape[1] == 1:
-        return scores
-    xp = namespace(scores)
-    indices = [like(column, scores, "int64") for column in rows.T]
-    best = scores[..., indices[0]]
-    for index in indices[1:]:
-        best = xp.maximum(best, scores[..., index])
-    return best
-
-
-def _as_in(classes: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Strings as objects or of fixed width, whichever the classes of `fit` came in."""
-    return labels.astype(np.str_) if classes.dtype.kind == "U" and isinstance(labels[0], str) else labels

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 
 from zskl import kernels, solver, stack
-from zskl.arrays import Array, like
+from zskl.arrays import Array, like, on_gpu
 from zskl.estimator import ZeroShotClassifier
 from zskl.initialisation import INITIALISATIONS
 from zskl.kernels import Kernel
 from zskl.objective import BALANCES, LOSSES, Objective
 from zskl.parameters import count, flag, one_of, positive
-from zskl.solver import DivergenceError
+from zskl.solver import DivergenceError, Progress
 from zskl.stack import Callback
 
 
@@ -138,6 +138,43 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
                 advice = ", or widen the kernel" if radial else ", lower degree, or raise incoherence_weight"
                 raise DivergenceError(self.diverged_, self.learning_rate, advice)
         return self
+
+    def _free(self, X: Array) -> tuple[str, ...]:
+        """Epochs; on a GPU also the settings of a stack."""
+        return ("epochs", *stack.STACKABLE) if on_gpu(X, self.device) else ("epochs",)
+
+    def _fit_together(
+        self,
+        settings: Sequence[Mapping[str, Any]],
+        X: Array,
+        y: Any,
+        signatures: Any,
+        visit: Callable[[int, Self | DivergenceError], object],
+    ) -> None:
+        """One run of one stack: settings that differ in epochs alone are the same member at several times."""
+        wanted: dict[str, list[tuple[int, Self]]] = {}
+        for place, setting in enumerate(settings):
+            model = clone(self).set_params(**setting, warm_start=False)
+            numbers = {name: getattr(model, name) for name in stack.STACKABLE}
+            wanted.setdefault(repr(numbers), []).append((place, model))
+        last = max(count("epochs", model.epochs) for group in wanted.values() for _, model in group)
+        members = [clone(group[0][1]).set_params(epochs=last) for group in wanted.values()]
+
+        def look(progress: Progress) -> None:
+            for member, group, W in zip(members, wanted.values(), progress.projection, strict=True):
+                for place, model in group if progress.epoch_ends else []:
+                    if model.epochs == progress.epoch + 1:
+                        model.__dict__.update({name: value for name, value in vars(member).items() if name[-1] == "_"})
+                        model.projection_, model.diverged_ = W, None
+                        model.kernel_, model.incoherence_ = model._kernel(), bool(model.incoherence)
+                        visit(place, model)
+
+        stack.train(members, X, y, signatures, look)
+        per_epoch = len(y) // min(members[0].batch_size, len(y))
+        for member, group in zip(members, wanted.values(), strict=True):
+            for place, model in group:
+                if member.diverged_ is not None and member.diverged_ < model.epochs * per_epoch:
+                    visit(place, DivergenceError(member.diverged_, member.learning_rate))
 
     def _scores(self, X: Array, Y: Array) -> Array:
         objective = Objective(self.kernel_, incoherence=self.incoherence_)

@@ -9,7 +9,8 @@ import numpy as np
 
 from zskl import metrics
 from zskl.arrays import Array, like, namespace, to_numpy
-from zskl.estimator import ZeroShotClassifier, best_of_rows
+from zskl.candidates import best_of_rows, choose
+from zskl.estimator import ZeroShotClassifier
 from zskl.inputs import check_features
 from zskl.objective import Objective
 from zskl.parameters import count
@@ -30,7 +31,7 @@ class Monitor:
         self.y = as_labels(y, f"the labels of monitor {name!r}")
         if len(self.y) != self.X.shape[0]:
             raise ValueError(f"monitor {name!r} has {self.X.shape[0]} rows but {len(self.y)} labels")
-        table = estimator._candidates(None, np.unique(self.y))
+        table = choose(estimator, None, np.unique(self.y))
         self.classes, self.rows = table.classes, table.padded_rows()
         self.Y = like(estimator.signature_scaling_.apply(table.matrix), self.X)
         self.iterations: list[int] = []

@@ -6,6 +6,7 @@ An estimator lists in `LEARNED` what its method scores with: arrays by their sha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -38,6 +39,7 @@ def pack(model: Any, stored: Callable[[str, Any], Any]) -> tuple[dict[str, Any],
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
         "n_features": int(model.n_features_in_),
         "calibration": float(model.calibration_),
+        "temperatures": model.temperatures_,
     }
     return header, arrays
 
@@ -67,6 +69,7 @@ def unpack(
         "signature_table_": SignatureTable(labels, matrix, names),
         "n_features_in_": sizes["d"],
         "calibration_": float(header["calibration"]),
+        "temperatures_": _temperatures(header.get("temperatures")),
     }
     described, seen = fitted["signature_table_"].classes.tolist(), classes.tolist()
     if fitted["candidates_"].tolist() != described or len(seen) < 2 or seen != sorted(set(described[: len(seen)])):
@@ -85,6 +88,15 @@ def unpack(
         fitted[name] = value
     model.__dict__.update(fitted)
     return model
+
+
+def _temperatures(stored: Any) -> dict[str, float] | None:
+    if stored is None:
+        return None
+    found = {situation: float(stored[situation]) for situation in ("seen", "unseen", "mixed")}
+    if not all(0 < value < math.inf for value in found.values()):
+        raise ValueError(f"temperatures of {stored}")
+    return found
 
 
 def _array(
