@@ -25,6 +25,7 @@ SCHEDULES: Mapping[str, Callable[[int, float], float]] = {
 SECOND_MOMENTS = ("batch", "per_sample")
 BLOW_UP = 1e6  # an objective this many times its first size (or 1, if that is larger) has left for infinity
 OUT_OF_REACH = 1e3  # and so has a W with an entry this many times the largest of the first W (or 1)
+BLOCK = 32768  # entries of W updated at a time: a few such blocks stay in the processor's cache
 LOOK_EVERY = 32  # steps between two looks at the objective: a look makes the host wait for a device
 
 
@@ -123,9 +124,7 @@ def minimise(
             for rows in batches(n_rows, batch_size, seed, epoch):
                 t = state.steps + done
                 objective, gradient, squares = step(W, like(rows, W, "int64"), t)
-                V *= smoothing
-                V += (1 - smoothing) * (gradient * gradient if squares is None else squares)
-                W -= (learning_rate * rate_at(t, decay)) * gradient / (xp.sqrt(V) + epsilon)
+                update(W, V, gradient, squares, learning_rate * rate_at(t, decay), smoothing, epsilon)
                 done += 1
                 watch.see(objective, W)
                 if callback is not None:
@@ -134,6 +133,38 @@ def minimise(
                 if watch.all_gone:
                     return _finish(watch, W, V, state, done, epoch + 1)
     return _finish(watch, W, V, state, done, state.epochs + epochs)
+
+
+def update(
+    W: Array, V: Array, gradient: Array, squares: Array | None, rate: float | Array, smoothing: float, epsilon: float
+) -> None:
+    """One step of RMSprop in place: W, V, gradient and squares (K, d, p), the rate a number or (K, 1, 1).
+
+    NumPy arrays are walked in blocks that stay in the processor's cache; the gradient is used up.
+    """
+    if not isinstance(W, np.ndarray):
+        V *= smoothing
+        V += (1 - smoothing) * (gradient * gradient if squares is None else squares)
+        W -= rate * gradient / (namespace(W).sqrt(V) + epsilon)
+        return
+    rates = np.broadcast_to(np.asarray(rate, dtype=W.dtype).reshape(-1), (len(W),))
+    scratch = np.empty(min(BLOCK, W[0].size), dtype=W.dtype)
+    for k in range(len(W)):
+        w, v, g = (np.reshape(array[k], -1, copy=False) for array in (W, V, gradient))
+        g2 = None if squares is None else np.reshape(squares[k], -1)
+        for first in range(0, len(w), BLOCK):
+            here = slice(first, first + BLOCK)
+            one, moment = g[here], v[here]
+            t = scratch[: len(one)]
+            np.multiply(one, one, out=t) if g2 is None else np.copyto(t, g2[here])
+            t *= 1 - smoothing
+            moment *= smoothing
+            moment += t
+            np.sqrt(moment, out=t)
+            t += epsilon
+            one *= rates[k]
+            one /= t
+            w[here] -= one
 
 
 def _finish(watch: _Watch, W: Array, V: Array, state: State, done: int, epochs: int) -> Solution:

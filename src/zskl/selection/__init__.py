@@ -1,0 +1,7 @@
+"""Class-disjoint folds, the search over them, the calibration constant. Is never handed a test row."""
+
+from zskl.selection.folds import Fold, folds
+from zskl.selection.searching import Choice, Search, search
+from zskl.selection.tuning import Tuned, calibrate, refit, tune
+
+__all__ = ["Choice", "Fold", "Search", "Tuned", "calibrate", "folds", "refit", "search", "tune"]
