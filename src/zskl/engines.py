@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import importlib
 import logging
+import signal
 import socket
+import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
@@ -71,14 +73,16 @@ def opened(engine: Engine) -> Iterator[Engine]:
     """The engine with its cluster running, for several calls of `each`; what was started here ends with the block."""
     if engine.name == "dask" and engine.address is None:
         distributed = _package("distributed", "dask")
-        with distributed.LocalCluster(
-            n_workers=slots(engine),
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-        ) as cluster:
+        with _deaf_to_interrupts():
+            cluster = distributed.LocalCluster(
+                n_workers=slots(engine),
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )
+        with cluster:
             yield replace(engine, address=cluster.scheduler_address, workers=None)
     elif engine.name == "ray" and not _package("ray").is_initialized():
         ray = _package("ray")
@@ -183,6 +187,19 @@ def _loky(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, st
 
 
 # Dask ----------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes that are started meanwhile leave Ctrl-C to this one, which ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 @contextmanager
