@@ -126,9 +126,9 @@ def minimise(
                 objective, gradient, squares = step(W, like(rows, W, "int64"), t)
                 update(W, V, gradient, squares, learning_rate * rate_at(t, decay), smoothing, epsilon)
                 done += 1
-                watch.see(objective, W)
+                ends = done % (total // epochs) == 0
+                watch.see(objective, W, ends)
                 if callback is not None:
-                    ends = done % (total // epochs) == 0
                     callback(Progress(done, total, epoch, ends, objective, W))
                 if watch.all_gone:
                     return _finish(watch, W, V, state, done, epoch + 1)
@@ -186,9 +186,10 @@ class _Watch:
     def all_gone(self) -> bool:
         return bool((self.diverged >= 0).all())
 
-    def see(self, objective: Array, W: Array) -> None:
+    def see(self, objective: Array, W: Array, now: bool) -> None:
+        """Look every so often, and at the end of each epoch, so that a shorter run finds the same."""
         self.waiting.append(objective)
-        if len(self.waiting) >= LOOK_EVERY:
+        if now or len(self.waiting) >= LOOK_EVERY:
             self.look(W)
 
     def look(self, W: Array) -> None:
