@@ -118,7 +118,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.signature_scaling_ = preprocessing.fit(self.signature_scaling, mean_over, "signature_scaling")
         X = on_device(X, self.device)
         self.feature_scaling_ = preprocessing.fit(self.feature_scaling, X, "feature_scaling")
-        self.calibration_, self.temperatures_ = 0.0, None
+        self.calibration_ = 0.0
+        self.temperatures_: dict[str, float] | None = None
         scaled = self.feature_scaling_.apply(X)
         scaled = like(scaled, scaled, "float32")
         return Training(

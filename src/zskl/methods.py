@@ -28,16 +28,19 @@ class Method:
 
 
 SCALINGS = ("center-l2", "sqrt-center-l2")
-RATES = (3e-4, 1e-3)
-EPOCHS = (2, 4, 6, 8, 10)
-SQUARED = {"repulsion": (1.0, 4.0), "learning_rate": RATES, "feature_scaling": SCALINGS, "epochs": EPOCHS}
+SQUARED = {
+    "repulsion": (1.0, 6.0),
+    "learning_rate": (3e-4, 1e-3),
+    "feature_scaling": SCALINGS,
+    "epochs": (2, 4, 6, 8, 10),
+}
 SOFTMAX = {
     "temperature": (0.05, 0.1),
     "learning_rate": (1e-4, 3e-4),
     "feature_scaling": SCALINGS,
-    "epochs": (1, 2, 3, 4, 6, 8),
+    "epochs": (1, 2, 4, 6, 8, 10),
 }
-GAUSSIAN = {"sigma": (0.5, 0.8, 1.2), **SQUARED}
+GAUSSIAN = {"sigma": (0.7, 1.0, 1.3), **SQUARED}
 CAUCHY = {"sigma": (0.3, 0.7, 1.5), **SQUARED}
 POLYNOMIAL = {"bias": (0.5, 1.0, 2.0), **SQUARED}
 

@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing
 from zskl.arrays import Array, is_torch, to_numpy
 from zskl.candidates import Question
 from zskl.estimator import ZeroShotClassifier
-from zskl.selection.folds import Fold
+from zskl.selection.folding import Fold
 from zskl.selection.margins import Margins, margins
 from zskl.signatures import SignatureTable
 from zskl.solver import DivergenceError

@@ -16,7 +16,8 @@ from zskl.estimator import ZeroShotClassifier
 from zskl.inputs import check_training
 from zskl.parameters import one_of
 from zskl.selection.examination import Material, Task, examine
-from zskl.selection.folds import Fold, folds as make_folds
+from zskl.selection.folding import Fold
+from zskl.selection.folding import folds as make_folds
 from zskl.selection.grid import Grid, expand, group
 from zskl.selection.margins import Margins, best_constant
 
@@ -47,7 +48,8 @@ class Search:
 
     `zsl` (S, F) are accuracies of held-out classes among themselves; `gzsl` (S, F) harmonic means among all classes of
     the fold at the setting's one `constants` (S,); `raw` (S, F) the same with no constant. `diverged` maps the place
-    of a setting to the first step at which it diverged.
+    of a setting to the first step at which it diverged. `pruned` counts trials that `optimise` gave up early; their
+    settings are not listed.
     """
 
     settings: tuple[Mapping[str, Any], ...]
@@ -57,6 +59,7 @@ class Search:
     raw: NDArray[np.float64]
     constants: NDArray[np.float64]
     diverged: Mapping[int, int]
+    pruned: int = 0
 
     def scores(self, scoring: str) -> NDArray[np.float64]:
         """(S, F) by "zsl" or "gzsl"."""
@@ -70,6 +73,8 @@ class Search:
     def pick(self, scoring: str, place: int | None = None) -> Choice:
         """The best setting by "zsl" or "gzsl", or the one at a given place."""
         scores = self.scores(scoring)
+        if scoring == "gzsl" and not all(len(fold.val_seen) for fold in self.folds):
+            raise ValueError("a fold has no val_seen rows, which scoring='gzsl' needs: make folds with seen_share > 0")
         best = int(self.ranking(scoring)[0]) if place is None else place
         if not np.isfinite(scores[best]).all():
             raise ValueError(
@@ -139,12 +144,16 @@ def search(
         found.update({(place, tasks[number].fold): answer for place, answer in answers})
         if report is not None:
             report(done, len(tasks))
-    return _judge(settings, shared.folds, found)
+    return judge(settings, shared.folds, found)
 
 
-def _judge(
-    settings: Sequence[Mapping[str, Any]], folds: Sequence[Fold], found: Mapping[tuple[int, int], Margins | int]
+def judge(
+    settings: Sequence[Mapping[str, Any]],
+    folds: Sequence[Fold],
+    found: Mapping[tuple[int, int], Margins | int],
+    pruned: int = 0,
 ) -> Search:
+    """All figures, from the margins (or the step of divergence) of each place on each fold."""
     shape = (len(settings), len(folds))
     zsl, gzsl, raw = (np.full(shape, -np.inf) for _ in range(3))
     constants = np.zeros(len(settings))
@@ -159,7 +168,7 @@ def _judge(
         zsl[place] = [one.zsl for one in whole]
         raw[place] = [_harmonic(*one.at(0.0)) for one in whole]
         constants[place], gzsl[place] = best_constant(whole)
-    return Search(tuple(settings), tuple(folds), zsl, gzsl, raw, constants, diverged)
+    return Search(tuple(settings), tuple(folds), zsl, gzsl, raw, constants, diverged, pruned)
 
 
 def _harmonic(seen: float, unseen: float) -> float:
@@ -170,8 +179,8 @@ def _check(fold: Fold, labels: NDArray[Any]) -> None:
     rows = np.concatenate([fold.train, fold.val_seen, fold.val_unseen])
     if rows.min() < 0 or rows.max() >= len(labels):
         raise ValueError(
-            f"a fold names row {rows.max()}, X has rows 0 to {len(labels) - 1}: folds are positions within the training "
-            "rows handed over, as of selection.folds"
+            f"a fold names row {rows.max()}, X has rows 0 to {len(labels) - 1}: folds are positions within the "
+            "training rows handed over, as of selection.folds"
         )
     if len(np.unique(rows)) < len(rows):
         raise ValueError("a fold names a row twice: train, val_seen and val_unseen must share none")

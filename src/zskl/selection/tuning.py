@@ -17,7 +17,7 @@ from zskl.estimator import ZeroShotClassifier
 from zskl.parameters import one_of
 from zskl.selection import temperatures
 from zskl.selection.examination import Examiner, Material, take
-from zskl.selection.folds import Fold
+from zskl.selection.folding import Fold
 from zskl.selection.grid import Grid
 from zskl.selection.margins import best_constant, margins
 from zskl.selection.searching import SCORINGS, Choice, Report, Search, material, search
@@ -56,7 +56,7 @@ def tune(
     grid: Grid,
     folds: Sequence[Fold] | int | None = None,
     scoring: str = "zsl",
-    engine: Engine | None | str = "auto",
+    engine: Engine | str | None = "auto",
     report: Report | None = None,
 ) -> Tuned:
     """Choose settings on class-disjoint folds of the training rows X (n, d), y (n,), and fit the best on all of them.
@@ -71,7 +71,20 @@ def tune(
     one_of("scoring", scoring, SCORINGS)
     runner = _engine(engine, estimator, X)
     found = search(estimator, X, y, signatures, grid, folds, runner, report)
-    model, choice = refit(estimator, found, scoring, X, y, signatures, engine=runner)
+    return finish(estimator, found, scoring, X, y, signatures, runner)
+
+
+def finish(
+    estimator: ZeroShotClassifier,
+    found: Search,
+    scoring: str,
+    X: Any,
+    y: Any,
+    signatures: Any,
+    engine: Engine | None = None,
+) -> Tuned:
+    """The result of a search: its best setting, fitted on all training rows."""
+    model, choice = refit(estimator, found, scoring, X, y, signatures, engine=engine)
     return Tuned(
         scoring,
         found.settings,
@@ -106,6 +119,10 @@ def refit(
             break
         except DivergenceError:
             continue
+    else:
+        raise ValueError(
+            f"all {len(found.settings)} settings diverged on all training rows together: search lower learning rates"
+        )
     calibrate(model, X, y, signatures, found.folds, engine, choice.calibration)
     return model, choice
 
@@ -154,7 +171,7 @@ def _side(scores: NDArray[Any], own: NDArray[np.int64], seen: NDArray[np.bool_],
     return scores[np.ix_(rows, columns)], np.searchsorted(columns, own[rows])
 
 
-def _engine(engine: Engine | None | str, estimator: ZeroShotClassifier, X: Any) -> Engine | None:
+def _engine(engine: Engine | str | None, estimator: ZeroShotClassifier, X: Any) -> Engine | None:
     if isinstance(engine, str):
         if engine != "auto":
             return Engine(engine)

@@ -1,0 +1,39 @@
+"""Processes of this machine, by joblib on loky."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
+from typing import Any
+
+import joblib
+
+from zskl.engines.engine import Engine, LostError, Results, Started, Task, tell
+
+MAPPED = 10_000  # bytes above which an array is shared with the processes through a file
+
+
+def _numbered(place: int, function: Task, shared: Any, task: Any) -> tuple[int, Any]:
+    return place, function(shared, task)
+
+
+def run(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, started: Started) -> Results:
+    """joblib writes large arrays of `shared` to a file once, and each process maps it."""
+    workers = max(2, min(engine.processes, len(tasks)))  # one would be this process, which a task must not bring down
+    threads = max(1, joblib.cpu_count() // workers)
+
+    def calls() -> Iterator[Any]:
+        for place, task in tasks.items():
+            tell(started, place)
+            yield joblib.delayed(_numbered)(place, function, shared, task)
+
+    with joblib.parallel_config(backend="loky", inner_max_num_threads=threads):
+        parallel = joblib.Parallel(
+            workers, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs", max_nbytes=MAPPED
+        )
+    try:
+        with closing(parallel(calls())) as results:
+            yield from results
+    except BrokenProcessPool as error:
+        raise LostError from error
