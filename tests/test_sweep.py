@@ -55,8 +55,8 @@ def outcomes(*arguments):
 # Units ---------------------------------------------------------------------------------------------------------------
 
 
-def test_seeds_derive_from_names_alone(digits):
-    assert seed_of("digits", "gaussian", 0) == 1388366711
+def test_seeds_derive_from_names_alone():
+    assert seed_of("digits", "gaussian", 0) == 1619081162  # records of earlier runs rely on it
     assert len({seed_of(d, m, s) for d in ("a", "b") for m in methods.METHODS for s in range(5)}) == 10 * len(
         methods.METHODS
     )
@@ -181,7 +181,7 @@ def test_other_data_is_other_work(digits, tmp_path):
 
 
 def test_a_worker_with_other_data_is_refused(digits):
-    with pytest.raises(ValueError, match="differs on a worker.*give all machines the same files"):
+    with pytest.raises(ValueError, match=r"differs on a worker.*give all machines the same files"):
         sweep._work("sweep", (Source("digits"), "0" * 64, Unit("gaussian", 0, QUICK)))
 
 
@@ -304,6 +304,7 @@ def test_an_interrupt_says_how_to_go_on(tmp_path):
     assert process.returncode == 130
     assert f"interrupted: {lines(tmp_path)} of 20 done; the same command continues" in err
     assert "Traceback" not in err
+    assert "Warning" not in err
 
 
 def test_a_full_disk_is_a_sentence_and_the_same_command_continues(tmp_path):

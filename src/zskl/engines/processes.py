@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
 from typing import Any
 
 import joblib
@@ -32,8 +32,13 @@ def run(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, star
         parallel = joblib.Parallel(
             workers, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs", max_nbytes=MAPPED
         )
+    results = parallel(calls())
     try:
-        with closing(parallel(calls())) as results:
-            yield from results
+        for result in results:  # noqa: UP028 (`yield from` would close it itself)
+            yield result
     except BrokenProcessPool as error:
         raise LostError from error
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of tasks that are given up, which is what is wanted here
+            results.close()
