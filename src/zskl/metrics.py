@@ -76,6 +76,14 @@ class Curve:
         chosen = highest[np.argmin(np.abs(self.calibration[highest]))]
         return float(self.calibration[chosen]), float(harmonic[chosen])
 
+    def thinned(self, points: int) -> Curve:
+        """At most so many of its points: both ends, the one of the highest harmonic mean, others evenly between."""
+        if len(self.calibration) <= points:
+            return self
+        even = np.linspace(0, len(self.calibration) - 1, points - 1).round().astype(np.intp)
+        kept = np.union1d(even, np.searchsorted(self.calibration, self.best()[0]))
+        return Curve(self.calibration[kept], self.seen[kept], self.unseen[kept])
+
 
 def seen_unseen_curve(scores: ArrayLike, y_true: ArrayLike, candidates: ArrayLike, seen: ArrayLike) -> Curve:
     """Trace both accuracies over every constant γ subtracted from the seen columns.
