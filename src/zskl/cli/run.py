@@ -131,6 +131,7 @@ def _sweep(pieces: list[Piece], engine: Engine | None, out: Path | None, json_: 
         except KeyboardInterrupt:
             if folder is None:
                 fail(f"interrupted: {len(found)} of {len(pieces)} done; with --out DIR it could be continued", 130)
+            folder.refresh()
             done = sum(piece.key in folder.done for piece in pieces)
             fail(f"interrupted: {done} of {len(pieces)} done; the same command continues", 130)
     results = [found[place] for place in sorted(found)]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +15,7 @@ from zskl.engines.engine import Engine, LostError, Results, Started, Task, call,
 @contextmanager
 def started_here(engine: Engine) -> Iterator[Engine]:
     """A scheduler and worker processes that only this machine can reach, and their address."""
-    with _deaf_to_interrupts():
+    with kinds.deaf_to_interrupts():
         cluster = _distributed().LocalCluster(
             n_workers=engine.processes,
             threads_per_worker=1,
@@ -37,19 +35,6 @@ def slots(engine: Engine) -> int:
 
 def _distributed() -> Any:
     return kinds.package("distributed", "dask")
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Processes that are started meanwhile leave Ctrl-C to this one, which ends them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, usual)
 
 
 @contextmanager

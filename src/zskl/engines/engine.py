@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import signal
+import threading
 from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -51,6 +54,19 @@ class Engine:
 
 class LostError(Exception):
     """Workers have died, and with them tasks that the engine does not repeat by itself."""
+
+
+@contextmanager
+def deaf_to_interrupts() -> Iterator[None]:
+    """Processes that are started meanwhile leave Ctrl-C to this one, which ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def tell(started: Started, place: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import joblib
 
-from zskl.engines.engine import Engine, LostError, Results, Started, Task, tell
+from zskl.engines.engine import Engine, LostError, Results, Started, Task, deaf_to_interrupts, tell
 
 MAPPED = 10_000  # bytes above which an array is shared with the processes through a file
 
@@ -32,7 +32,8 @@ def run(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, star
         parallel = joblib.Parallel(
             workers, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs", max_nbytes=MAPPED
         )
-    results = parallel(calls())
+    with deaf_to_interrupts():
+        results = parallel(calls())
     try:
         for result in results:  # noqa: UP028 (`yield from` would close it itself)
             yield result
