@@ -20,6 +20,23 @@ LOKY = Engine(workers=2)
 PATHS = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])  # where new processes find this module
 
 
+@pytest.fixture(autouse=True)
+def bounded():
+    """No test here waits for ever, whatever an engine does."""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def give_up(*_):
+        raise TimeoutError("more than 150 seconds")
+
+    usual = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(150)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, usual)
+
+
 def work(shared, task):
     """A unit: a sum that depends on shared arrays, leaving a trace of where it ran."""
     X, table, folder, pause = shared
@@ -214,6 +231,15 @@ def test_dask_addresses_that_do_not_answer(monkeypatch):
     for address in ("tcp://127.0.0.1:1", "nonsense"):
         with pytest.raises(ConnectionError, match=f"no Dask scheduler answers at '{address}'.*dask scheduler"):
             list(each(fails, range(2), None, Engine("dask", address)))
+
+
+def test_a_dask_scheduler_without_workers_is_told(monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    monkeypatch.setattr(engines.engine, "PATIENCE", 1.0)
+    with distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster:
+        engine = Engine("dask", cluster.scheduler_address)
+        with pytest.raises(ConnectionError, match=r"has no workers: start one with: dask worker tcp://127"):
+            list(each(fails, range(2), None, engine))
 
 
 # Ray -----------------------------------------------------------------------------------------------------------------

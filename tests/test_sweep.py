@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from test_engines import bounded  # noqa: F401 (a fixture for every test)
 from zskl import datasets, engines, experiment, methods, records, sweep
 from zskl.engines import Engine
 from zskl.experiment import Unit, seed_of

@@ -10,12 +10,18 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from zskl.cli.app import problems
 
+DAY = 86400.0  # the time left is judged by all units of a sweep, however long each takes
+
 
 class Display:
-    """On standard error; vanishes when done. A row for all units, and one for each that runs."""
+    """On standard error; vanishes when done. A row for all units, and one for each that runs.
 
-    def __init__(self, names: Sequence[str]) -> None:
+    Of `names`, `before` were done before: they count as done, but not for the time left.
+    """
+
+    def __init__(self, names: Sequence[str], before: int = 0) -> None:
         self._names = names
+        self._before = before
         self._rows: dict[int, TaskID] = {}
         self._progress = Progress(
             TextColumn("{task.description}"),
@@ -25,8 +31,9 @@ class Display:
             TimeRemainingColumn(elapsed_when_finished=True),
             console=problems,
             transient=True,
+            speed_estimate_period=DAY,
         )
-        self._all = self._progress.add_task("all units", total=len(names), state=f"0 of {len(names)} done")
+        self._all = self._progress.add_task("all units", total=len(names) - before, state=f"0 of {len(names)} done")
         self._done = 0
 
     def __enter__(self) -> Self:
@@ -48,7 +55,8 @@ class Display:
 
     def finished(self, place: int) -> None:
         self._done += 1
-        self._progress.update(self._all, completed=self._done, state=f"{self._done} of {len(self._names)} done")
+        state = f"{self._done} of {len(self._names)} done"
+        self._progress.update(self._all, completed=max(0, self._done - self._before), state=state)
         row = self._rows.pop(place, None)
         if row is not None:
             self._progress.remove_task(row)

@@ -119,7 +119,7 @@ def _sweep(pieces: list[Piece], engine: Engine | None, out: Path | None, json_: 
         if before:
             say(f"{before} of {len(pieces)} units were done before")
         try:
-            with Display([piece.name for piece in pieces]) as display:
+            with Display([piece.name for piece in pieces], before) as display:
                 for place, outcome in sweep.run(pieces, engine, folder, display):
                     display.finished(place)
                     if isinstance(outcome, Failure):

@@ -21,7 +21,8 @@ def started_here(engine: Engine) -> Iterator[Engine]:
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",  # of its HTTP server, which is there also without a dashboard
+            scheduler_kwargs={"dashboard": False},
             silence_logs=logging.CRITICAL,
         )
     with cluster:
@@ -34,7 +35,11 @@ def slots(engine: Engine) -> int:
 
 
 def _distributed() -> Any:
-    return kinds.package("distributed", "dask")
+    try:
+        import distributed
+    except ImportError:
+        raise kinds.not_installed("distributed", "dask") from None
+    return distributed
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterator
@@ -80,14 +79,8 @@ def call(function: Task, shared: Any, task: Any) -> Any:
         return function(shared, task)
 
 
-def package(name: str, extra: str) -> Any:
-    """An optional package, imported where it is used."""
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise ValueError(
-            f"engine {extra!r} needs the package {name!r}, which is not here: pip install 'zskl[{extra}]'"
-        ) from None
+def not_installed(name: str, extra: str) -> ValueError:
+    return ValueError(f"engine {extra!r} needs the package {name!r}, which is not here: pip install 'zskl[{extra}]'")
 
 
 def handed_out(tasks: dict[int, Any], slots: int, started: Started) -> Iterator[None]:

@@ -33,7 +33,11 @@ def slots(engine: Engine) -> int:
 
 
 def _ray() -> Any:
-    return kinds.package("ray", "ray")
+    try:
+        import ray
+    except ImportError:
+        raise kinds.not_installed("ray", "ray") from None
+    return ray
 
 
 def _start(ray: Any, engine: Engine) -> None:
