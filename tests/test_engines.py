@@ -111,7 +111,7 @@ def test_an_exception_keeps_its_type_and_message(engine):
 
 
 def test_a_task_that_kills_every_worker_ends_in_a_sentence(monkeypatch):
-    monkeypatch.setattr(engines, "DEATHS", 1)
+    monkeypatch.setattr(engines.engine, "DEATHS", 1)
     with pytest.raises(RuntimeError, match=r"died in a row without finishing a task.*more memory"):
         list(each(dies, range(3), None, LOKY))
 
@@ -210,7 +210,7 @@ def test_dask_keeps_exceptions_and_limits_threads(dask):
 
 def test_dask_addresses_that_do_not_answer(monkeypatch):
     pytest.importorskip("distributed", reason="Dask is not installed")
-    monkeypatch.setattr(engines, "PATIENCE", 0.5)
+    monkeypatch.setattr(engines.engine, "PATIENCE", 0.5)
     for address in ("tcp://127.0.0.1:1", "nonsense"):
         with pytest.raises(ConnectionError, match=f"no Dask scheduler answers at '{address}'.*dask scheduler"):
             list(each(fails, range(2), None, Engine("dask", address)))
@@ -242,6 +242,6 @@ def test_ray_keeps_exceptions_and_limits_threads(ray):
 
 def test_a_ray_address_that_does_not_answer(monkeypatch):
     pytest.importorskip("ray", reason="Ray is not installed")
-    monkeypatch.setattr(engines, "PATIENCE", 0.5)
+    monkeypatch.setattr(engines.engine, "PATIENCE", 0.5)
     with pytest.raises(ConnectionError, match=r"no Ray cluster answers at '127.0.0.1:1'.*ray start"):
-        engines._start_ray(None, Engine("ray", "127.0.0.1:1"))
+        engines.ray_cluster._start(None, Engine("ray", "127.0.0.1:1"))
