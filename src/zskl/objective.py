@@ -89,7 +89,7 @@ def _pull(W: Array, Y: Array, Z: Array | None, b: Array) -> Array:
 
 
 def _gradient(W: Array, X: Array, Y: Array, Z: Array | None, U: Array, b: Array) -> Array:
-    """Xᵀ U + W Yᵀ diag(b) Y (K, d, p); through Z as one product, [Xᵀ, Z diag(b)] [U; Y], of one pass over the result."""
+    """Xᵀ U + W Yᵀ diag(b) Y (K, d, p); through Z in one product, [Xᵀ, Z diag(b)] [U; Y]: one pass over the result."""
     if Z is None:
         gradient = _pull(W, Y, Z, b)
         gradient += X.mT @ U
