@@ -1,6 +1,6 @@
 """Zero-shot kernel learning: recognise classes nobody has trained on, from a description of them."""
 
-from zskl import datasets, kernels, metrics, protocols
+from zskl import baselines, datasets, kernels, metrics, protocols
 from zskl.datasets import Dataset
 from zskl.estimator import ZeroShotClassifier
 from zskl.methods import load
@@ -16,6 +16,7 @@ __all__ = [
     "ZeroShotClassifier",
     "ZeroShotKernelClassifier",
     "__version__",
+    "baselines",
     "datasets",
     "kernels",
     "load",

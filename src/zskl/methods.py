@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from zskl import persistence
 from zskl.arrays import check_device
+from zskl.baselines import BASELINES
 from zskl.estimator import ZeroShotClassifier
 from zskl.kernels import UnknownKernelError
 from zskl.model import ZeroShotKernelClassifier
@@ -17,11 +18,13 @@ from zskl.parameters import did_you_mean
 
 @dataclass(frozen=True)
 class Method:
-    """A named configuration: the estimator, what it sets other than the defaults, and a sentence."""
+    """A named configuration: the estimator, a sentence, what it sets other than the defaults, and the grid that
+    selection searches by default."""
 
     estimator: type[ZeroShotClassifier]
     description: str
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
 def _kernel(description: str, **overrides: Any) -> Method:
@@ -38,8 +41,11 @@ METHODS: Mapping[str, Method] = {
     "polynomial-6": _kernel("Polynomial kernel, degree 6", kernel="polynomial", degree=6, loss="linear"),
     "gaussian-softmax": _kernel("Gaussian kernel, incoherence, softmax loss (ours)", kernel="gaussian", loss="softmax"),
     "cauchy-softmax": _kernel("Cauchy kernel, incoherence, softmax loss (ours)", kernel="cauchy", loss="softmax"),
+    **{name: Method(one.estimator, one.description, one.overrides, one.grid) for name, one in BASELINES.items()},
 }
-ESTIMATORS: Mapping[str, type[ZeroShotClassifier]] = {ZeroShotKernelClassifier.kind: ZeroShotKernelClassifier}
+ESTIMATORS: Mapping[str, type[ZeroShotClassifier]] = {
+    method.estimator.kind: method.estimator for method in METHODS.values()
+}
 
 
 def find(name: str) -> Method:
