@@ -6,9 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from zskl.baselines.conse import ConSE
+from zskl.baselines.dap import DAP
+from zskl.baselines.eszsl import ESZSL
+from zskl.baselines.iap import IAP
+from zskl.baselines.sae import SAE
+from zskl.baselines.sse import SSE
+from zskl.baselines.sync import SynC
 from zskl.estimator import ZeroShotClassifier
 
-__all__ = ["BASELINES", "Baseline"]
+__all__ = ["BASELINES", "DAP", "ESZSL", "IAP", "SAE", "SSE", "Baseline", "ConSE", "SynC"]
 
 
 @dataclass(frozen=True)
@@ -22,4 +29,54 @@ class Baseline:
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
-BASELINES: Mapping[str, Baseline] = {}
+SCALINGS = ("l2-center-l2", "sqrt-center-l2")
+BASELINES: Mapping[str, Baseline] = {
+    "dap": Baseline(
+        DAP,
+        "Direct attribute prediction: a classifier for each attribute",
+        grid={"C": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0), "feature_scaling": SCALINGS},
+    ),
+    "iap": Baseline(
+        IAP,
+        "Indirect attribute prediction: attributes recalled from seen classes",
+        grid={"C": (0.3, 1.0, 3.0, 10.0, 30.0, 100.0), "feature_scaling": SCALINGS},
+    ),
+    "conse": Baseline(
+        ConSE,
+        "Convex combination of the signatures of the most probable seen classes",
+        grid={"T": (1, 5, 10, 20, 50, 100), "C": (0.3, 1.0, 3.0, 10.0), "feature_scaling": SCALINGS},
+    ),
+    "sse": Baseline(
+        SSE,
+        "Semantic similarity embedding: classes and samples as mixtures of seen classes",
+        grid={"gamma": (0.3, 1.0, 3.0), "epochs": (3, 6), "feature_scaling": ("l2", "sqrt-l2")},
+    ),
+    "eszsl": Baseline(
+        ESZSL,
+        "Bilinear map in closed form, ridges on both sides",
+        grid={
+            "gamma": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
+            "lam": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
+            "feature_scaling": SCALINGS,
+        },
+    ),
+    "sync": Baseline(
+        SynC,
+        "Classifiers synthesised from those of phantom classes",
+        grid={
+            "lam": (1e-4, 1e-3, 3e-3, 1e-2),
+            "sigma": (1.0, 1.4, 2.0, 3.0, 4.0),
+            "loss": ("one-vs-other", "structured"),
+            "feature_scaling": SCALINGS,
+        },
+    ),
+    "sae": Baseline(
+        SAE,
+        "Semantic auto-encoder: one map there and back",
+        grid={
+            "lam": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0),
+            "direction": ("to-features", "to-signatures"),
+            "feature_scaling": SCALINGS,
+        },
+    ),
+}
