@@ -9,19 +9,33 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zskl.arrays import Array, like, namespace, to_numpy
-from zskl.baselines.bilinear import start
+from zskl.arrays import Array, generator, like, namespace, to_numpy
+from zskl.baselines.bilinear import pushed, start, violations
 from zskl.baselines.descent import DescentClassifier, Learned, class_means, coordinates
-from zskl.baselines.devise import pairwise_hinge
 from zskl.estimator import Training
 from zskl.parameters import count, positive
+
+
+def drawn_hinge(S: Array, own: Array, margin: float, luck: Array) -> tuple[Array, Array]:
+    """(1/n) Σ_i max(0, m + S_ij − S_il) of scores S (n, C), l = own[i], and its gradient (n, C).
+
+    j is the violating class with the largest of the numbers `luck` (n, C), drawn from (0, 1).
+    """
+    xp = namespace(S)
+    H = violations(S, own, margin)
+    each = xp.arange(S.shape[0], device=S.device)
+    drawn = xp.argmax(xp.where(H > 0, luck, xp.zeros_like(luck)), axis=1)
+    H = H[each, drawn]
+    G = xp.zeros_like(S)
+    G[each, drawn] = xp.astype(H > 0, S.dtype)
+    return xp.sum(H) / S.shape[0], pushed(G, own)
 
 
 class LatentProblem:
     """W (K, d, r); a map that scores the own class of few training rows is left out at every `prune_every`-th epoch."""
 
     def __init__(self, training: Training, seed: int, model: LatEm) -> None:
-        self.X, self.codes, self.margin = training.X, training.codes, model.margin
+        self.X, self.codes, self.seed, self.margin = training.X, training.codes, seed, model.margin
         self.prune_every, self.prune_below = model.prune_every, model.prune_below
         self.Z, self.basis = coordinates(class_means(training))
         xp = namespace(self.X)
@@ -29,13 +43,14 @@ class LatentProblem:
         self.weights, self.gradients = [W], [xp.zeros_like(W)]
         self.chosen = xp.zeros_like(W[:, 0, 0])  # (K,) rows whose own class each map scored, since maps were left out
 
-    def step(self, rows: Array) -> Array:
+    def step(self, rows: Array, t: int) -> Array:
         (W,), X, own = self.weights, self.X[rows], self.codes[rows]
         xp = namespace(X)
         S = (X @ W) @ self.Z.mT  # (K, n, C)
         maps = xp.arange(S.shape[0], device=S.device)[:, None, None]
         best = xp.argmax(S, axis=0) == maps
-        value, G = pairwise_hinge(xp.max(S, axis=0), own, self.margin)
+        luck = like(generator(self.seed, 3, t).random(S.shape[1:], dtype=np.float32), S)
+        value, G = drawn_hinge(xp.max(S, axis=0), own, self.margin, luck)
         xp.matmul(X.mT, (best * G) @ self.Z, out=self.gradients[0])
         each = xp.arange(S.shape[1], device=S.device)
         self.chosen += xp.sum(xp.astype(best[:, each, own], S.dtype), axis=1)
@@ -54,9 +69,9 @@ class LatentProblem:
 
 
 class LatEm(DescentClassifier):
-    """Scores max_k xᵀW_k y; the maps minimise the pairwise hinge over all wrong classes by descent with momentum.
+    """Scores max_k xᵀW_k y; the maps minimise the hinge against one wrong class drawn for each row, by descent.
 
-    Differs from the paper: the whole sum over wrong classes in place of one that is drawn for each row.
+    Differs from the paper: the class is drawn among those that violate the margin rather than among all wrong ones.
 
     Parameters
     ----------
@@ -68,7 +83,7 @@ class LatEm(DescentClassifier):
     feature_scaling, signature_scaling : see `zskl.preprocessing`; "none" inside a pipeline that scales
     signature_mean : whether signatures are centred on the mean of the "seen" classes or of "all" in the table
     device : None computes where X lies; "cuda" moves NumPy input to the GPU
-    random_state : seed of the start and of the batches
+    random_state : seed of the start, of the batches and of the drawn classes
 
     Attributes
     ----------
