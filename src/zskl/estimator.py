@@ -64,6 +64,10 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Scores (n, rows) of scaled samples X (n, d) for scaled signatures Y (rows, p); larger is better."""
         raise AttributeError(f"{type(self).__name__} defines no scores")
 
+    def _scores_knowing(self, X: Array, Y: Array, codes: np.ndarray[Any, Any]) -> Array:
+        """`_scores` of a method that treats seen classes apart: codes (rows,) index `classes_`, −1 for unseen ones."""
+        return self._scores(X, Y)
+
     def _free(self, X: Array) -> tuple[str, ...]:
         """Settings in which those handed to `_fit_together` for training rows X may differ."""
         return self.FREE
@@ -258,7 +262,9 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = choose(self, given, candidates)
         scaled = self.feature_scaling_.apply(on_device(X, self.device))
         Y = like(self.signature_scaling_.apply(table.matrix), scaled)
-        scores = best_of_rows(self._scores(scaled, Y), table.padded_rows())
+        known = {label: code for code, label in enumerate(self.classes_.tolist())}
+        codes = np.array([known.get(label, -1) for label in table.labels.tolist()])
+        scores = best_of_rows(self._scores_knowing(scaled, Y, codes), table.padded_rows())
         return like(scores, X), as_in(self.classes_, table.classes)
 
     # Model files -----------------------------------------------------------------------------------------------------

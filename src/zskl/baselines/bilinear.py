@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zskl.arrays import Array, generator, like, namespace, to_numpy
-from zskl.baselines.descent import DescentClassifier, Learned, class_means, coordinates
+from zskl.baselines.descent import DescentClassifier, Learned, coordinates
+from zskl.baselines.together import class_signatures
 from zskl.estimator import Training
 from zskl.parameters import positive
 
@@ -23,7 +24,7 @@ class BilinearProblem:
 
     def __init__(self, training: Training, seed: int, loss: Loss, margin: float) -> None:
         self.X, self.codes, self.loss, self.margin = training.X, training.codes, loss, margin
-        self.Z, self.basis = coordinates(class_means(training))
+        self.Z, self.basis = coordinates(class_signatures(training))
         self.weights = [start(self.X, self.basis, seed, 1)[0]]
         self.gradients = [namespace(self.X).zeros_like(self.weights[0])]
 

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zskl.arrays import Array, generator, like, namespace, to_numpy
-from zskl.baselines.descent import DescentClassifier, Learned, class_means, coordinates
+from zskl.baselines.descent import DescentClassifier, Learned, coordinates
+from zskl.baselines.together import class_signatures
 from zskl.estimator import Training
 from zskl.kernels.kernel import squared_distances
 from zskl.parameters import count
@@ -23,7 +24,7 @@ class NetworkProblem:
 
     def __init__(self, training: Training, seed: int, hidden: int) -> None:
         xp = namespace(training.X)
-        self.X, (Z, self.basis) = training.X, coordinates(class_means(training))
+        self.X, (Z, self.basis) = training.X, coordinates(class_signatures(training))
         self.targets = Z[training.codes]
         self.scale = hidden**-0.5  # apart from B, so that both layers learn at one rate
         d, p = self.X.shape[1], self.basis.shape[0]
@@ -50,6 +51,11 @@ class NetworkProblem:
     def learned(self) -> Learned:
         A, B = self.weights
         return {"hidden_": to_numpy(A).copy(), "output_": to_numpy((B * self.scale) @ self.basis.mT)}
+
+
+def embed(X: Array, A: Array, B: Array) -> Array:
+    """f(x) = tanh(xA)B (n, p) of scaled samples X (n, d)."""
+    return namespace(X).tanh(X @ like(A, X)) @ like(B, X)
 
 
 def distances(F: Array, Y: Array) -> Array:
@@ -113,12 +119,8 @@ class CMT(DescentClassifier):
     def _problem(self, training: Training, seed: int) -> NetworkProblem:
         return NetworkProblem(training, seed, self.hidden)
 
-    def _embed(self, X: Array) -> Array:
-        """f(x) (n, p) of scaled samples."""
-        return namespace(X).tanh(X @ like(self.hidden_, X)) @ like(self.output_, X)
-
     def _scores(self, X: Array, Y: Array) -> Array:
-        return -distances(self._embed(X), Y)
+        return -distances(embed(X, self.hidden_, self.output_), Y)
 
     hidden_: Any
     output_: Any

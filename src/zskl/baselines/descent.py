@@ -168,15 +168,6 @@ class DescentClassifier(ZeroShotClassifier):
                 yield epochs, problem.learned()
 
 
-def class_means(training: Training) -> Array:
-    """(C, p) the mean of the signatures of each class."""
-    xp = namespace(training.Y)
-    if training.rows.shape[1] == 1:
-        return training.Y[like(training.rows[:, 0], training.Y, "int64")]
-    groups = [like(rows[:n], training.Y, "int64") for rows, n in zip(training.rows, training.counts, strict=True)]
-    return xp.stack([xp.mean(training.Y[group], axis=0) for group in groups])
-
-
 def coordinates(Y: Array) -> tuple[Array, Array]:
     """Z (C, r) and orthonormal columns Q (p, r) with Y = ZQᵀ, r = min(C, p).
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from zskl.arrays import Array, generator, like, namespace, to_numpy
 from zskl.baselines.bilinear import pushed, start, violations
-from zskl.baselines.descent import DescentClassifier, Learned, class_means, coordinates
+from zskl.baselines.descent import DescentClassifier, Learned, coordinates
+from zskl.baselines.together import class_signatures
 from zskl.estimator import Training
 from zskl.parameters import count, positive
 
@@ -37,7 +38,7 @@ class LatentProblem:
     def __init__(self, training: Training, seed: int, model: LatEm) -> None:
         self.X, self.codes, self.seed, self.margin = training.X, training.codes, seed, model.margin
         self.prune_every, self.prune_below = model.prune_every, model.prune_below
-        self.Z, self.basis = coordinates(class_means(training))
+        self.Z, self.basis = coordinates(class_signatures(training))
         xp = namespace(self.X)
         W = start(self.X, self.basis, seed, model.n_maps)
         self.weights, self.gradients = [W], [xp.zeros_like(W)]
