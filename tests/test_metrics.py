@@ -331,3 +331,42 @@ def test_shapes_that_do_not_fit_are_refused():
         metrics.polarisation(np.ones((2, 3)), [0, 1])
     with pytest.raises(ValueError, match=r"W has shape \(3,\)"):
         metrics.incoherence(np.ones(3))
+
+
+# Probabilities --------------------------------------------------------------------------------------------------------
+
+
+def test_expected_calibration_error_against_a_loop():
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    right = rng.random(300) < p**2
+    total = 0.0
+    for b in range(15):
+        inside = [i for i in range(300) if b / 15 <= p[i] < (b + 1) / 15]
+        if inside:
+            total += len(inside) / 300 * abs(np.mean(right[inside]) - np.mean(p[inside]))
+    assert metrics.expected_calibration_error(p, right) == pytest.approx(total)
+    assert metrics.expected_calibration_error([1.0, 1.0], [True, True]) == 0
+    assert metrics.expected_calibration_error([1.0, 1.0], [False, False]) == 1
+
+
+def test_coverage_and_accuracy_against_a_loop():
+    rng = np.random.default_rng(1)
+    p = np.round(rng.random(100), 1)
+    right = rng.random(100) < p
+    thresholds = [0.0, 0.3, 0.7, 1.0]
+    shares, accuracies = metrics.coverage_accuracy(p, right, thresholds)
+    for t, share, accuracy in zip(thresholds, shares, accuracies, strict=True):
+        kept = p >= t
+        assert share == pytest.approx(kept.mean())
+        assert accuracy == pytest.approx(right[kept].mean())
+    assert np.isnan(metrics.coverage_accuracy([0.5], [True], [0.9])[1][0])
+
+
+def test_probabilities_that_are_none():
+    with pytest.raises(ValueError, match="expected probabilities"):
+        metrics.expected_calibration_error([1.5], [True])
+    with pytest.raises(ValueError, match="two vectors of one length"):
+        metrics.expected_calibration_error([0.5], [True, False])
+    with pytest.raises(ValueError, match="expected an integer"):
+        metrics.expected_calibration_error([0.5], [True], bins=0)

@@ -418,7 +418,7 @@ def test_a_newer_format_and_an_unknown_estimator(saved):
 
 HEADER = [
     *("estimator", "parameters", "learned", "scaling", "classes", "candidates", "signature_labels"),
-    *("attribute_names", "feature_names", "n_features", "calibration"),
+    *("attribute_names", "feature_names", "n_features", "calibration", "temperatures"),
 ]
 
 

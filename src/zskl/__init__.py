@@ -1,6 +1,6 @@
 """Zero-shot kernel learning: recognise classes nobody has trained on, from a description of them."""
 
-from zskl import baselines, datasets, kernels, metrics, protocols
+from zskl import baselines, datasets, kernels, metrics, protocols, selection
 from zskl.datasets import Dataset
 from zskl.estimator import ZeroShotClassifier
 from zskl.methods import load
@@ -22,4 +22,5 @@ __all__ = [
     "load",
     "metrics",
     "protocols",
+    "selection",
 ]

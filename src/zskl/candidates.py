@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,17 @@ import numpy as np
 from zskl import signatures
 from zskl.arrays import Array, like, namespace
 from zskl.signatures import SignatureTable, label_kind, listed
+
+
+@dataclass(frozen=True)
+class Question:
+    """Samples and candidate classes as a fitted estimator scores them."""
+
+    X: Array  # (n, d) as given
+    scaled: Array  # (n, d) where it is to be computed
+    Y: Array  # (rows, p) scaled signatures, class by class
+    rows: np.ndarray[Any, Any]  # (c, m) rows of Y for each candidate, padded with its first
+    labels: np.ndarray[Any, Any]  # (c,)
 
 
 def choose(model: Any, given: Any, candidates: Any) -> SignatureTable:

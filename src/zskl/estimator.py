@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from zskl import inputs, packing, persistence, preprocessing, signatures
 from zskl.arrays import Array, check_device, like, namespace, on_device, to_numpy
-from zskl.candidates import as_in, best_of_rows, choose, softmax
+from zskl.candidates import Question, as_in, best_of_rows, choose, softmax
 from zskl.parameters import one_of
 from zskl.signatures import label_kind, listed
 from zskl.solver import DivergenceError
@@ -63,10 +63,6 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _scores(self, X: Array, Y: Array) -> Array:
         """Scores (n, rows) of scaled samples X (n, d) for scaled signatures Y (rows, p); larger is better."""
         raise AttributeError(f"{type(self).__name__} defines no scores")
-
-    def _scores_knowing(self, X: Array, Y: Array, codes: np.ndarray[Any, Any]) -> Array:
-        """`_scores` of a method that treats seen classes apart: codes (rows,) index `classes_`, −1 for unseen ones."""
-        return self._scores(X, Y)
 
     def _free(self, X: Array) -> tuple[str, ...]:
         """Settings in which those handed to `_fit_together` for training rows X may differ."""
@@ -122,7 +118,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.signature_scaling_ = preprocessing.fit(self.signature_scaling, mean_over, "signature_scaling")
         X = on_device(X, self.device)
         self.feature_scaling_ = preprocessing.fit(self.feature_scaling, X, "feature_scaling")
-        self.calibration_, self.temperatures_ = 0.0, None
+        self.calibration_ = 0.0
+        self.temperatures_: dict[str, float] | None = None
         scaled = self.feature_scaling_.apply(X)
         scaled = like(scaled, scaled, "float32")
         return Training(
@@ -258,14 +255,19 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return softmax(scores / temperature)
 
     def _rank(self, X: Array, given: Any, candidates: Any) -> tuple[Array, np.ndarray[Any, Any]]:
+        question = self._question(X, given, candidates)
+        return like(self._answer(question), question.X), question.labels
+
+    def _question(self, X: Array, given: Any, candidates: Any) -> Question:
+        """Checked and scaled, so that several models of one scaling can be asked the same."""
         X = inputs.check_features(self, X)
         table = choose(self, given, candidates)
         scaled = self.feature_scaling_.apply(on_device(X, self.device))
         Y = like(self.signature_scaling_.apply(table.matrix), scaled)
-        known = {label: code for code, label in enumerate(self.classes_.tolist())}
-        codes = np.array([known.get(label, -1) for label in table.labels.tolist()])
-        scores = best_of_rows(self._scores_knowing(scaled, Y, codes), table.padded_rows())
-        return like(scores, X), as_in(self.classes_, table.classes)
+        return Question(X, scaled, Y, table.padded_rows(), as_in(self.classes_, table.classes))
+
+    def _answer(self, question: Question) -> Array:
+        return best_of_rows(self._scores(question.scaled, question.Y), question.rows)
 
     # Model files -----------------------------------------------------------------------------------------------------
 

@@ -27,20 +27,51 @@ class Method:
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
-def _kernel(description: str, **overrides: Any) -> Method:
-    return Method(ZeroShotKernelClassifier, description, overrides)
+SCALINGS = ("center-l2", "sqrt-center-l2")
+SQUARED = {
+    "repulsion": (1.0, 6.0),
+    "learning_rate": (3e-4, 1e-3),
+    "feature_scaling": SCALINGS,
+    "epochs": (2, 4, 6, 8, 10),
+}
+SOFTMAX = {
+    "temperature": (0.05, 0.1),
+    "learning_rate": (1e-4, 3e-4),
+    "feature_scaling": SCALINGS,
+    "epochs": (1, 2, 4, 6, 8, 10),
+}
+GAUSSIAN = {"sigma": (0.7, 1.0, 1.3), **SQUARED}
+CAUCHY = {"sigma": (0.3, 0.7, 1.5), **SQUARED}
+POLYNOMIAL = {"bias": (0.5, 1.0, 2.0), **SQUARED}
+
+
+def _kernel(description: str, grid: Mapping[str, Sequence[Any]], **overrides: Any) -> Method:
+    return Method(ZeroShotKernelClassifier, description, overrides, grid)
 
 
 METHODS: Mapping[str, Method] = {
-    "gaussian-ort": _kernel("Gaussian kernel with incoherence", kernel="gaussian"),
-    "gaussian": _kernel("Gaussian kernel, no incoherence", kernel="gaussian", incoherence=False),
-    "cauchy-ort": _kernel("Cauchy kernel with incoherence", kernel="cauchy"),
-    "cauchy": _kernel("Cauchy kernel, no incoherence", kernel="cauchy", incoherence=False),
-    "polynomial-2": _kernel("Polynomial kernel, degree 2", kernel="polynomial", degree=2, loss="linear"),
-    "polynomial-4": _kernel("Polynomial kernel, degree 4", kernel="polynomial", degree=4, loss="linear"),
-    "polynomial-6": _kernel("Polynomial kernel, degree 6", kernel="polynomial", degree=6, loss="linear"),
-    "gaussian-softmax": _kernel("Gaussian kernel, incoherence, softmax loss (ours)", kernel="gaussian", loss="softmax"),
-    "cauchy-softmax": _kernel("Cauchy kernel, incoherence, softmax loss (ours)", kernel="cauchy", loss="softmax"),
+    "gaussian-ort": _kernel("Gaussian kernel with incoherence", GAUSSIAN, kernel="gaussian"),
+    "gaussian": _kernel("Gaussian kernel, no incoherence", GAUSSIAN, kernel="gaussian", incoherence=False),
+    "cauchy-ort": _kernel("Cauchy kernel with incoherence", CAUCHY, kernel="cauchy"),
+    "cauchy": _kernel("Cauchy kernel, no incoherence", CAUCHY, kernel="cauchy", incoherence=False),
+    **{
+        f"polynomial-{r}": _kernel(
+            f"Polynomial kernel, degree {r}", POLYNOMIAL, kernel="polynomial", degree=r, loss="linear"
+        )
+        for r in (2, 4, 6)
+    },
+    "gaussian-softmax": _kernel(
+        "Gaussian kernel, incoherence, softmax loss (ours)",
+        {"sigma": (0.7, 1.0, 1.4), **SOFTMAX},
+        kernel="gaussian",
+        loss="softmax",
+    ),
+    "cauchy-softmax": _kernel(
+        "Cauchy kernel, incoherence, softmax loss (ours)",
+        {"sigma": (0.3, 0.7, 1.5), **SOFTMAX},
+        kernel="cauchy",
+        loss="softmax",
+    ),
     **{name: Method(one.estimator, one.description, one.overrides, one.grid) for name, one in BASELINES.items()},
 }
 ESTIMATORS: Mapping[str, type[ZeroShotClassifier]] = {

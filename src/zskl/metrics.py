@@ -76,6 +76,14 @@ class Curve:
         chosen = highest[np.argmin(np.abs(self.calibration[highest]))]
         return float(self.calibration[chosen]), float(harmonic[chosen])
 
+    def thinned(self, points: int) -> Curve:
+        """At most so many of its points: both ends, the one of the highest harmonic mean, others evenly between."""
+        if len(self.calibration) <= points:
+            return self
+        even = np.linspace(0, len(self.calibration) - 1, points - 1).round().astype(np.intp)
+        kept = np.union1d(even, np.searchsorted(self.calibration, self.best()[0]))
+        return Curve(self.calibration[kept], self.seen[kept], self.unseen[kept])
+
 
 def seen_unseen_curve(scores: ArrayLike, y_true: ArrayLike, candidates: ArrayLike, seen: ArrayLike) -> Curve:
     """Trace both accuracies over every constant γ subtracted from the seen columns.
@@ -110,6 +118,44 @@ def seen_unseen_curve(scores: ArrayLike, y_true: ArrayLike, candidates: ArrayLik
     middle = g[inner - 1] + (g[inner] - g[inner - 1]) / 2
     calibration = np.concatenate([[gap.min() - margin], middle, [gap.max() + margin]])
     return Curve(calibration, np.minimum(kept[passed], 1.0), np.minimum(gained[passed], 1.0))
+
+
+def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = 15) -> float:
+    """Σ_b (n_b / n) |mean correct_b − mean confidence_b| over `bins` bins of equal width in [0, 1].
+
+    confidence (n,): the probability of each answer; correct (n,): whether it was right. 0 is best.
+    """
+    p, right = _confidences(confidence, correct)
+    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
+        raise ValueError(f"bins is {bins!r}; expected an integer ≥ 1")
+    bin_of = np.minimum((p * bins).astype(np.intp), bins - 1)
+    surplus = np.bincount(bin_of, right - p, minlength=bins)
+    return float(np.abs(surplus).sum() / len(p))
+
+
+def coverage_accuracy(confidence: ArrayLike, correct: ArrayLike, thresholds: ArrayLike) -> tuple[Floats, Floats]:
+    """For each threshold t the share of rows answered, confidence ≥ t, and the accuracy (over rows) of these.
+
+    Where no row is answered the accuracy is NaN.
+    """
+    p, right = _confidences(confidence, correct)
+    t = np.asarray(thresholds, np.float64)
+    order = np.argsort(-p, kind="stable")
+    answered = np.searchsorted(-p[order], -t, side="right")
+    hits = np.concatenate([[0.0], np.cumsum(right[order])])[answered]
+    with np.errstate(invalid="ignore"):
+        return answered / len(p), hits / answered
+
+
+def _confidences(confidence: ArrayLike, correct: ArrayLike) -> tuple[Floats, Floats]:
+    p, right = np.asarray(confidence, np.float64), np.asarray(correct, np.float64)
+    if p.ndim != 1 or p.shape != right.shape or not len(p):
+        raise ValueError(
+            f"confidence has shape {p.shape} and correct {right.shape}; expected two vectors of one length, at least 1"
+        )
+    if not np.all((p >= 0) & (p <= 1 + 1e-6)):
+        raise ValueError(f"confidence runs from {p.min():g} to {p.max():g}; expected probabilities")
+    return np.minimum(p, 1.0), right
 
 
 def alignment(K: ArrayLike, L: ArrayLike) -> float:

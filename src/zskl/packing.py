@@ -69,7 +69,7 @@ def unpack(
         "signature_table_": SignatureTable(labels, matrix, names),
         "n_features_in_": sizes["d"],
         "calibration_": float(header["calibration"]),
-        "temperatures_": _temperatures(header.get("temperatures")),
+        "temperatures_": _temperatures(header["temperatures"]),
     }
     described, seen = fitted["signature_table_"].classes.tolist(), classes.tolist()
     if fitted["candidates_"].tolist() != described or len(seen) < 2 or seen != sorted(set(described[: len(seen)])):

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from zskl.datasets.dataset import Dataset
 from zskl.metrics import (
     Curve,
+    coverage_accuracy,
+    expected_calibration_error,
     harmonic_mean,
     mean_per_class_accuracy,
     per_class_accuracy,
@@ -100,6 +102,50 @@ def gzsl(model: Ranker, data: Dataset, calibration: float | str | None = None) -
         per_class=per_class,
         left_out=left_out,
         curve=curve,
+    )
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """How far probabilities can be trusted, over rows: expected calibration error, and accuracy of the rows answered.
+
+    `coverage` are (threshold, share of rows answered, accuracy of these or None) for rejection below each threshold.
+    """
+
+    protocol: str
+    ece: float
+    accuracy: float
+    mean_confidence: float
+    coverage: tuple[tuple[float, float, float | None], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {**vars(self), "coverage": [list(point) for point in self.coverage]}
+
+
+THRESHOLDS = tuple(i / 10 for i in range(10))
+
+
+def confidence(model: Any, data: Dataset, protocol: str = "zsl") -> Confidence:
+    """The probabilities of `model` on the rows and candidates of "zsl" or "gzsl" (calibrated)."""
+    if protocol not in ("zsl", "gzsl"):
+        raise ValueError(f"protocol is {protocol!r}; expected 'zsl' or 'gzsl'")
+    zero_shot = protocol == "zsl"
+    parts = ("test_unseen",) if zero_shot else ("test_seen", "test_unseen")
+    rows = np.concatenate([_rows(data, part) for part in parts])
+    candidates = data.unseen_classes if zero_shot else data.class_names
+    table = data.signatures.loc[data.signatures.index.isin(candidates)]
+    probabilities = np.asarray(model.predict_proba(_features(model, data, rows), table), np.float64)
+    correct = candidates[np.argmax(probabilities, axis=1)] == data.y[rows]
+    best = probabilities.max(axis=1)
+    shares, accuracies = coverage_accuracy(best, correct, THRESHOLDS)
+    points = zip(THRESHOLDS, shares.tolist(), accuracies.tolist(), strict=True)
+    return Confidence(
+        protocol,
+        expected_calibration_error(best, correct),
+        float(correct.mean()),
+        float(best.mean()),
+        tuple((t, share, None if math.isnan(right) else right) for t, share, right in points),
     )
 
 

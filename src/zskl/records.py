@@ -1,11 +1,19 @@
-"""One JSON line per finished unit of work: what was run, on what, and what came out."""
+"""One JSON line per finished unit of work: what was run, on what, and what came out.
+
+A run folder holds `records.jsonl`. A record is appended by one write and flushed to the disk, so that whatever ends a
+run leaves whole lines; a line that a power cut tore is cut off when the folder is opened again.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -13,9 +21,18 @@ from typing import Any
 import numpy as np
 
 from zskl import persistence
+from zskl.kernels import Kernel
 from zskl.persistence import write_atomically
 from zskl.version import __version__
 
+try:
+    import fcntl
+
+    locks: Any = fcntl
+except ImportError:  # Windows: nothing keeps a second run out of a folder
+    locks = None
+
+FILE = "records.jsonl"
 PACKAGES = ("numpy", "scikit-learn", "torch")
 
 
@@ -47,13 +64,94 @@ def check_target(path: str | os.PathLike[str]) -> None:
     persistence.check_target(path)
 
 
+def key_of(unit: Mapping[str, Any]) -> str:
+    """SHA-256 in hex of what defines a unit of work, as JSON with sorted names: the same in every process."""
+    return hashlib.sha256(json.dumps(unit, sort_keys=True, allow_nan=False, default=_plain).encode()).hexdigest()
+
+
+class Folder:
+    """The records of a run folder, held open for appending. `done` maps keys to the records that are there."""
+
+    def __init__(self, path: Path, handle: int) -> None:
+        self.path = path
+        self._handle = handle
+        _mend(path, handle)
+        self.done: dict[str, dict[str, Any]] = {str(one["key"]): one for one in read(path) if "key" in one}
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Add a line, whole or not at all."""
+        line = (to_line(record) + "\n").encode()
+        before = os.fstat(self._handle).st_size
+        try:
+            if os.write(self._handle, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(self._handle)
+        except OSError as error:
+            with contextlib.suppress(OSError):  # what stays is cut off when the folder is opened again
+                os.ftruncate(self._handle, before)
+            raise OSError(
+                f"cannot append to {self.path} ({error.strerror}): the records in it are whole; make room there, then "
+                "the same command continues"
+            ) from None
+        self.done[str(record["key"])] = dict(record)
+
+
+@contextmanager
+def opened(folder: str | os.PathLike[str]) -> Iterator[Folder]:
+    """The run folder, made where it is missing, for one process at a time."""
+    path = Path(folder) / FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    check_target(path)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        _lock(handle, path)
+        yield Folder(path, handle)
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, path: Path) -> None:
+    """Until the file is closed or the process ends, however it ends."""
+    if locks is None:
+        return
+    try:
+        locks.flock(handle, locks.LOCK_EX | locks.LOCK_NB)
+    except BlockingIOError:
+        raise OSError(
+            f"another run is writing to {path.parent}: wait for it, or give this one another folder"
+        ) from None
+    except OSError:
+        return  # a file system without locks
+
+
+def _mend(path: Path, handle: int) -> None:
+    """Cut off an unfinished last line; one that lacks nothing but its end gets that."""
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    tail = content[whole:]
+    if not tail:
+        return
+    try:
+        finished = isinstance(json.loads(tail), dict)
+    except ValueError:
+        finished = False
+    if finished:
+        os.write(handle, b"\n")
+    else:
+        os.ftruncate(handle, whole)
+    os.fsync(handle)
+
+
 def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """The records of a file; a line that is not JSON is refused by its number."""
+    """The records of a file; a line that is not JSON is refused by its number, an unfinished last one left out."""
     records = []
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
+    lines = Path(path).read_bytes().splitlines(keepends=True)
+    for number, line in enumerate(lines, start=1):
         try:
             records.append(json.loads(line))
-        except json.JSONDecodeError as error:
+        except ValueError as error:
+            if number == len(lines) and not line.endswith(b"\n"):
+                break
             raise ValueError(f"{path}, line {number} is not a record ({error}): restore or remove that line") from None
     return records
 
@@ -61,4 +159,6 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 def _plain(value: Any) -> Any:
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
+    if isinstance(value, Kernel):
+        return {"name": value.name, **value.parameters()}
     raise TypeError(f"a record cannot hold a {type(value).__name__}")

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from zskl import replay
 from zskl.arrays import Array, generator, like, namespace, to_numpy
 
 SCHEDULES: Mapping[str, Callable[[int, float], float]] = {
@@ -25,6 +26,8 @@ SCHEDULES: Mapping[str, Callable[[int, float], float]] = {
 SECOND_MOMENTS = ("batch", "per_sample")
 BLOW_UP = 1e6  # an objective this many times its first size (or 1, if that is larger) has left for infinity
 OUT_OF_REACH = 1e3  # and so has a W with an entry this many times the largest of the first W (or 1)
+BLOCK = 32768  # entries of W updated at a time: a few such blocks stay in the processor's cache
+LEAST_REPLAYED = 50  # steps below which a capture would not pay
 LOOK_EVERY = 32  # steps between two looks at the objective: a look makes the host wait for a device
 
 
@@ -107,33 +110,85 @@ def minimise(
     smoothing: float = 0.99,
     epsilon: float = 1e-6,
     callback: Callable[[Progress], object] | None = None,
+    steady: bool = False,
 ) -> Solution:
     """Run `epochs` further epochs from `state`; `learning_rate` is a number or (K, 1, 1).
+
+    `steady` says that `step` does not look at t, so that one step can be captured and replayed on a GPU.
 
     A member whose objective diverges is marked and the others go on; the run ends early when all have.
     """
     xp = namespace(state.W)
-    rate_at = SCHEDULES[schedule]
     W, V = xp.asarray(state.W, copy=True), xp.asarray(state.V, copy=True)
-    total = epochs * (n_rows // min(batch_size, n_rows))
+    per_epoch = n_rows // min(batch_size, n_rows)
+    total = epochs * per_epoch
+    rates = like(np.reshape(to_numpy(learning_rate), (-1, 1, 1)), W)  # (K, 1, 1) or (1, 1, 1)
+
+    def move(rows: Array, rate: Array, t: int = 0) -> Array:
+        objective, gradient, squares = step(W, rows, t)
+        update(W, V, gradient, squares, rate, smoothing, epsilon)
+        return objective
+
+    graph = None
+    if steady and replay.possible(W) and total >= LEAST_REPLAYED:
+        graph = replay.Replay(move, W, V, per_epoch, min(batch_size, n_rows))
     watch = _Watch(W)
     done = 0
     with np.errstate(all="ignore"):  # a diverging member overflows; the watch reports it
         for epoch in range(state.epochs, state.epochs + epochs):
-            for rows in batches(n_rows, batch_size, seed, epoch):
-                t = state.steps + done
-                objective, gradient, squares = step(W, like(rows, W, "int64"), t)
-                V *= smoothing
-                V += (1 - smoothing) * (gradient * gradient if squares is None else squares)
-                W -= (learning_rate * rate_at(t, decay)) * gradient / (xp.sqrt(V) + epsilon)
+            order = batches(n_rows, batch_size, seed, epoch)
+            factors = [SCHEDULES[schedule](state.steps + done + i, decay) for i in range(per_epoch)]
+            if graph is not None:
+                graph.begin(np.stack(list(order)), rates[None] * like(np.reshape(factors, (-1, 1, 1, 1)), W))
+            for i in range(per_epoch):
+                if graph is not None:
+                    objective = graph.step(i)
+                else:
+                    objective = move(like(next(order), W, "int64"), rates * factors[i], state.steps + done)
                 done += 1
-                watch.see(objective, W)
+                ends = i + 1 == per_epoch
+                watch.see(objective, W, ends)
                 if callback is not None:
-                    ends = done % (total // epochs) == 0
                     callback(Progress(done, total, epoch, ends, objective, W))
                 if watch.all_gone:
                     return _finish(watch, W, V, state, done, epoch + 1)
     return _finish(watch, W, V, state, done, state.epochs + epochs)
+
+
+def update(
+    W: Array, V: Array, gradient: Array, squares: Array | None, rate: float | Array, smoothing: float, epsilon: float
+) -> None:
+    """One step of RMSprop in place: W, V, gradient and squares (K, d, p), the rate a number or (K, 1, 1).
+
+    NumPy arrays are walked in blocks that stay in the processor's cache; the gradient is used up.
+    """
+    if not isinstance(W, np.ndarray):
+        V *= smoothing
+        if squares is None:
+            V.addcmul_(gradient, gradient, value=1 - smoothing)
+        else:
+            V.add_(squares, alpha=1 - smoothing)
+        gradient *= rate
+        W.addcdiv_(gradient, V.sqrt().add_(epsilon), value=-1)
+        return
+    rates = np.broadcast_to(np.asarray(rate, dtype=W.dtype).reshape(-1), (len(W),))
+    scratch = np.empty(min(BLOCK, W[0].size), dtype=W.dtype)
+    for k in range(len(W)):
+        w, v, g = (np.reshape(array[k], -1, copy=False) for array in (W, V, gradient))
+        g2 = None if squares is None else np.reshape(squares[k], -1)
+        for first in range(0, len(w), BLOCK):
+            here = slice(first, first + BLOCK)
+            one, moment = g[here], v[here]
+            t = scratch[: len(one)]
+            np.multiply(one, one, out=t) if g2 is None else np.copyto(t, g2[here])
+            t *= 1 - smoothing
+            moment *= smoothing
+            moment += t
+            np.sqrt(moment, out=t)
+            t += epsilon
+            one *= rates[k]
+            one /= t
+            w[here] -= one
 
 
 def _finish(watch: _Watch, W: Array, V: Array, state: State, done: int, epochs: int) -> Solution:
@@ -155,9 +210,10 @@ class _Watch:
     def all_gone(self) -> bool:
         return bool((self.diverged >= 0).all())
 
-    def see(self, objective: Array, W: Array) -> None:
+    def see(self, objective: Array, W: Array, now: bool) -> None:
+        """Look every so often, and at the end of each epoch, so that a shorter run finds the same."""
         self.waiting.append(objective)
-        if len(self.waiting) >= LOOK_EVERY:
+        if now or len(self.waiting) >= LOOK_EVERY:
             self.look(W)
 
     def look(self, W: Array) -> None:

@@ -85,6 +85,7 @@ def train(
         smoothing=first.smoothing,
         epsilon=first.epsilon,
         callback=after_step if watching or callback is not None else None,
+        steady=training.rows.shape[1] == 1,
     )
     W, V = to_numpy(solution.state.W), to_numpy(solution.state.V)
     lost = _vanished(objective, solution.state.W, training) & (solution.diverged < 0)

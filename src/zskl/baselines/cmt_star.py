@@ -16,6 +16,7 @@ from zskl.baselines.cmt import CMT, distances, embed
 from zskl.baselines.descent import Callback, Learned
 from zskl.baselines.novelty import Trial, best_threshold, hold_out, novelty, spreads
 from zskl.baselines.together import class_signatures
+from zskl.candidates import Question, best_of_rows
 from zskl.estimator import Training
 from zskl.parameters import positive
 from zskl.solver import DivergenceError
@@ -121,10 +122,12 @@ class CMTStar(CMT):
             learned |= {"prototypes_": to_numpy(prototypes).copy(), "spreads_": spread, "classifier_": W.copy()}
             yield epochs, learned | {"intercepts_": b.copy(), "threshold_": thresholds.get(epochs, float(usual))}
 
-    def _scores_knowing(self, X: Array, Y: Array, codes: np.ndarray[Any, Any]) -> Array:
+    def _answer(self, question: Question) -> Array:
+        X, known = question.scaled, {label: code for code, label in enumerate(self.classes_.tolist())}
         xp = namespace(X)
         F = embed(X, self.hidden_, self.output_)
-        scores = 1 / (1 + distances(F, Y))
+        scores = best_of_rows(1 / (1 + distances(F, question.Y)), question.rows)
+        codes = np.array([known.get(label, -1) for label in question.labels.tolist()])
         seen = np.flatnonzero(codes >= 0)
         if not len(seen):
             return scores

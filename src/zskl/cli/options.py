@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from zskl import datasets
 from zskl.cli.app import problems, say
+from zskl.sweep import Source
 
 Root: TypeAlias = Annotated[
     Path | None,
@@ -41,18 +42,30 @@ def load_dataset(
     folds: str | None = None,
 ) -> datasets.Dataset:
     """The dataset, with a word on the features taken where nobody asked for them, and on what was dropped."""
+    source = source_of(name, root, features, signatures, folds)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        data = source.load()
+    for warning in caught:
+        problems.print(f"[yellow]note:[/] {escape(str(warning.message))}", highlight=False, soft_wrap=True)
+    if data.features and source.features is None and data.features != "res101":
+        say(f"{data.name}: features {data.features}, the only feature file there (no res101.mat)")
+    return data
+
+
+def source_of(
+    name: str,
+    root: Path | None,
+    features: list[str] | None,
+    signatures: str | None = None,
+    folds: str | None = None,
+) -> Source:
+    """Of the options of a command, those that concern this dataset."""
     wanted = features_of(name, features or [])
     if not _has_files(name):  # these speak of the benchmarks among several datasets
         root = None
         wanted = wanted if any(entry.lower().startswith(f"{name.lower()}=") for entry in features or []) else None
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        data = datasets.load(name, root, wanted, signatures, folds)
-    for warning in caught:
-        problems.print(f"[yellow]note:[/] {escape(str(warning.message))}", highlight=False, soft_wrap=True)
-    if data.features and wanted is None and data.features != "res101":
-        say(f"{data.name}: features {data.features}, the only feature file there (no res101.mat)")
-    return data
+    return Source(name, None if root is None else str(root), wanted, signatures, folds)
 
 
 def features_of(name: str, features: list[str]) -> str | None:

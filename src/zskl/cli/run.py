@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 import json
-import statistics
 from collections.abc import Callable
-from itertools import chain
+from contextlib import nullcontext
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
 from rich.progress import Progress
-from rich.table import Table
 
-from zskl import arrays, datasets, experiment, methods, records
+from zskl import arrays, compare, methods, records, sweep
 from zskl.cli import options
-from zskl.cli.app import app, console, fail, progress_display, say
-from zskl.solver import DivergenceError
+from zskl.cli.app import app, fail, say
+from zskl.cli.compare import drawn, show
+from zskl.cli.display import Display
+from zskl.engines import Engine
+from zskl.experiment import Unit
+from zskl.sweep import Failure, Piece
 
-FIGURES = ("zero-shot", "unseen", "seen", "H", "area")
+
+class Scoring(StrEnum):
+    """What --tune chooses by."""
+
+    zsl = "zsl"
+    gzsl = "gzsl"
+    both = "both"
+
+
+class EngineName(StrEnum):
+    """Where units run."""
+
+    loky = "loky"
+    dask = "dask"
+    ray = "ray"
 
 
 @app.command()
@@ -34,48 +50,92 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A setting, repeatable; see [b]zskl methods NAME[/b]."),
     ] = None,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Choose settings on validation classes, by the method's default grid.")
+    ] = False,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Choose the constant taken off seen classes on validation classes.")
+    ] = False,
+    scoring: Annotated[
+        Scoring | None, typer.Option(help="What --tune chooses by. Default: both with --calibrate, else zsl.")
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds: 0, 1, ...")] = 1,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
     root: options.Root = None,
     features: options.Features = None,
     signatures: options.Signatures = None,
     folds: options.Folds = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Append a record per finished unit to DIR/records.jsonl; what is there is not repeated."
+        ),
+    ] = None,
     json_: Annotated[
         Path | None,
         typer.Option(
             "--json", metavar="FILE", help="Write a record per seed, a JSON line each, in place of what FILE held."
         ),
     ] = None,
+    engine: Annotated[
+        EngineName | None, typer.Option(help="Processes of this machine (loky), a Dask or a Ray cluster.")
+    ] = None,
+    address: Annotated[str | None, typer.Option(help="Of the Dask scheduler or the Ray cluster.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes. Default: one per core.")] = None,
 ) -> None:
     """Train and evaluate methods on datasets, by the zero-shot and the generalised protocol.
 
     Example: [b]zskl run digits --method gaussian-ort --method gaussian --set sigma=0.8 --seeds 3[/b]
+
+    Example: [b]zskl run CUB AWA1 --tune --calibrate --seeds 5 --out runs[/b], and again after an interruption
     """
     arrays.check_device(device)
     settings = dict(setting(text) for text in set_ or [])
     names = list(dict.fromkeys(name.lower() for name in method or ["gaussian-ort"]))
     for name in names:
         methods.make(name, settings)  # a bad name or setting is refused before any work
+    units = [
+        Unit(name, seed, settings, device, tune, calibrate, scoring and scoring.value)
+        for name in names
+        for seed in range(seeds)
+    ]
+    wanted = any(choice is not None for choice in (engine, address, workers)) or tune or calibrate
+    runner = Engine(engine.value if engine else "loky", address, workers) if wanted else None
     if json_ is not None:
         records.check_target(json_)
-    loaded = [options.load_dataset(name, root, features, signatures, folds) for name in dict.fromkeys(dataset)]
-    results: list[list[dict[str, Any]]] = [[] for _ in loaded]
+    pieces = []
+    for name in dict.fromkeys(dataset):
+        source = options.source_of(name, root, features, signatures, folds)
+        data = options.load_dataset(name, root, features, signatures, folds)
+        pieces += [Piece(source, data, unit) for unit in units]
+    _sweep(pieces, runner, out, json_)
+
+
+def _sweep(pieces: list[Piece], engine: Engine | None, out: Path | None, json_: Path | None) -> None:
+    found: dict[int, dict[str, Any]] = {}
     failures = []
-    with progress_display() as progress:
-        overall = progress.add_task("all", total=len(loaded) * len(names) * seeds)
-        for data, done in zip(loaded, results, strict=True):
-            for unit in [experiment.Unit(name, seed, settings, device) for name in names for seed in range(seeds)]:
-                try:
-                    done.append(_run_one(progress, data, unit))
-                except DivergenceError as error:
-                    failures.append(f"{data.name} {unit.method} seed {unit.seed}: {error}")
-                progress.advance(overall)
-                if json_ is not None:
-                    records.write(json_, chain.from_iterable(results))  # what is finished stays, whatever comes
-    for done in filter(None, results):
-        _show(done)
-    if json_ is not None:
-        say(f"{sum(map(len, results))} record(s) written to {json_}")
+    with records.opened(out) if out is not None else nullcontext() as folder:
+        before = sum(piece.key in folder.done for piece in pieces) if folder is not None else 0
+        if before:
+            say(f"{before} of {len(pieces)} units were done before")
+        try:
+            with Display([piece.name for piece in pieces]) as display:
+                for place, outcome in sweep.run(pieces, engine, folder, display):
+                    display.finished(place)
+                    if isinstance(outcome, Failure):
+                        failures.append(outcome.sentence)
+                        continue
+                    found[place] = outcome
+                    if json_ is not None:  # what is finished stays, whatever comes
+                        records.write(json_, (found[place] for place in sorted(found)))
+        except KeyboardInterrupt:
+            advice = "the same command continues" if out is not None else "with --out DIR it could be continued"
+            fail(f"interrupted: {len(found)} of {len(pieces)} done; {advice}", 130)
+    results = [found[place] for place in sorted(found)]
+    for name in dict.fromkeys(record["dataset"] for record in results):
+        _show([record for record in results if record["dataset"] == name])
+    for target in filter(None, (json_, folder and folder.path)):
+        say(f"{len(results)} record(s) written to {target}")
     if failures:
         fail("; ".join(failures), 2)
 
@@ -96,13 +156,6 @@ def setting(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _run_one(progress: Progress, data: datasets.Dataset, unit: experiment.Unit) -> dict[str, Any]:
-    task = progress.add_task(f"{data.name} {unit.method} seed {unit.seed}", total=None)
-    record = experiment.run(unit, data, reporter(progress, task))
-    progress.remove_task(task)
-    return record
-
-
 def reporter(progress: Progress, task: Any) -> Callable[[Any], None]:
     """A callback for `fit` that moves a bar in steps of a hundredth."""
 
@@ -114,29 +167,13 @@ def reporter(progress: Progress, task: Any) -> Callable[[Any], None]:
 
 
 def _show(results: list[dict[str, Any]]) -> None:
-    """One row per method: per cent, mean over seeds, and ± the deviation where there are several."""
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for record in results:
-        groups.setdefault(record["method"], []).append(record)
-    table = Table(box=box.SIMPLE, collapse_padding=True, pad_edge=False)
-    table.add_column("method", no_wrap=True)
-    for name in (*FIGURES, "fit s"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for method, group in groups.items():
-        figures = [[100 * record["zsl"]["accuracy"] for record in group]]
-        figures += [[100 * record["gzsl"][key] for record in group] for key in ("unseen", "seen", "harmonic", "ausuc")]
-        seconds = statistics.mean(record["seconds"]["fit"] for record in group)
-        table.add_row(method, *map(_figure, figures), f"{seconds:.2f}")
-    seeds = max(map(len, groups.values()))
+    """The figures of one dataset: per cent, mean over seeds, and ± the deviation where there are several."""
+    table = compare.compare(results)
+    seeds = max(row.seeds for row in table.rows)
     say(f"\n{results[0]['dataset']}: mean per-class top-1 accuracy in per cent, {seeds} seed(s)")
-    console.print(table)
+    show(drawn(table, without=("dataset", "seeds")))
     left_out = sorted(
         {str(name) for record in results[:1] for key in ("zsl", "gzsl") for name in record[key]["left_out"]}
     )
     if left_out:
         say(f"left out of the means, having no test rows: {', '.join(left_out)}")
-
-
-def _figure(values: list[float]) -> str:
-    spread = f"±{statistics.stdev(values):.1f}" if len(values) > 1 else ""
-    return f"{statistics.mean(values):.1f}{spread}"

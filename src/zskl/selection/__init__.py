@@ -1,0 +1,8 @@
+"""Class-disjoint folds, the search over them, the calibration constant. Is never handed a test row."""
+
+from zskl.selection.folding import Fold, folds
+from zskl.selection.optimising import Range, optimise
+from zskl.selection.searching import Choice, Search, search
+from zskl.selection.tuning import Tuned, calibrate, refit, tune
+
+__all__ = ["Choice", "Fold", "Range", "Search", "Tuned", "calibrate", "folds", "optimise", "refit", "search", "tune"]

@@ -1,0 +1,89 @@
+"""Settings trained on one fold and asked about its validation rows. What a worker does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from zskl.arrays import Array, is_torch, to_numpy
+from zskl.candidates import Question
+from zskl.estimator import ZeroShotClassifier
+from zskl.selection.folding import Fold
+from zskl.selection.margins import Margins, margins
+from zskl.signatures import SignatureTable
+from zskl.solver import DivergenceError
+
+
+@dataclass(frozen=True)
+class Material:
+    """What every examination shares: the estimator, the training rows, the signatures of their classes, the folds."""
+
+    estimator: ZeroShotClassifier
+    X: Any  # (n, d)
+    y: NDArray[Any]  # (n,)
+    table: SignatureTable
+    folds: Sequence[Fold]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Settings that one fit serves, on one fold; `places` are theirs in the search."""
+
+    fold: int
+    places: tuple[int, ...]
+    settings: tuple[dict[str, Any], ...]
+
+
+def take(X: Any, rows: NDArray[np.int64]) -> Any:
+    """Rows of an array, a tensor or a data frame."""
+    return X[rows] if is_torch(X) else _safe_indexing(X, rows)
+
+
+def examine(material: Material, task: Task) -> list[tuple[int, Margins | int]]:
+    """For each place its margins, or the step at which it diverged."""
+    examiner = Examiner(material, task.fold)
+    found: dict[int, Margins | int] = {}
+
+    def visit(index: int, model: ZeroShotClassifier | DivergenceError) -> None:
+        place = task.places[index]
+        if isinstance(model, DivergenceError):
+            found[place] = model.step
+            return
+        scores = examiner.scores(model)
+        found[place] = (
+            margins(scores, examiner.own, examiner.is_seen)
+            if np.isfinite(scores).all()
+            else (getattr(model, "diverged_", None) or 0)
+        )
+
+    rows = material.folds[task.fold].train
+    estimator = clone(material.estimator)
+    estimator._fit_together(task.settings, take(material.X, rows), material.y[rows], material.table, visit)
+    return sorted(found.items(), key=lambda item: item[0])
+
+
+class Examiner:
+    """The validation rows of a fold against all its classes; models of one scaling are asked the same question."""
+
+    def __init__(self, material: Material, fold: int) -> None:
+        part = material.folds[fold]
+        self.rows = np.concatenate([part.val_seen, part.val_unseen])
+        self.X, y = take(material.X, self.rows), material.y[self.rows]
+        classes = np.unique(material.y[np.concatenate([part.train, self.rows])])
+        self.table = material.table.select(classes)
+        self.own: NDArray[np.int64] = np.searchsorted(classes, y)  # (n,) column of each row's class
+        self.is_seen = np.isin(classes, material.y[part.train])  # (c,)
+        self._question: Question | None = None
+
+    def scores(self, model: Any) -> NDArray[Any]:
+        """(n, c) on the host."""
+        if self._question is None:
+            self._question = model._question(self.X, self.table, None)
+        answer: Array = model._answer(self._question)
+        return to_numpy(answer)

@@ -1,0 +1,60 @@
+"""Grids → settings → groups that one fit serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+
+from zskl.estimator import ZeroShotClassifier
+from zskl.parameters import did_you_mean
+
+Grid = Mapping[str, Sequence[Any]] | Iterable[Mapping[str, Any]]
+
+
+def expand(grid: Grid, estimator: ZeroShotClassifier) -> list[dict[str, Any]]:
+    """Every setting: of a mapping name → values all combinations, of a list the union of its mappings.
+
+    A value in a list of settings may stand for itself: {"sigma": 0.8} is {"sigma": [0.8]}.
+    """
+    parts = [grid] if isinstance(grid, Mapping) else list(grid)
+    known = estimator.get_params(deep=False)
+    lists = []
+    for part in parts:
+        if not isinstance(part, Mapping):
+            raise ValueError(f"the grid holds {part!r}: expected mappings from a setting's name to its values")
+        for name in part:
+            if name not in known:
+                raise ValueError(
+                    f"the grid names {name!r}, which {type(estimator).__name__} does not have"
+                    f"{did_you_mean(name, known)}: expected some of {', '.join(known)}"
+                )
+        lists.append({name: _values(name, values) for name, values in part.items()})
+    settings = [dict(setting) for setting in ParameterGrid(lists or [{}])]
+    unique = {repr(sorted(setting.items(), key=lambda item: item[0])): setting for setting in settings}
+    for setting in unique.values():
+        check = getattr(clone(estimator).set_params(**setting), "_check_parameters", None)
+        if check is not None:
+            check()  # a bad value is refused before any work
+    return list(unique.values())
+
+
+def group(settings: Sequence[Mapping[str, Any]], free: Sequence[str]) -> list[list[int]]:
+    """Places of the settings that are equal in all but the `free` names, together."""
+    groups: dict[str, list[int]] = {}
+    for place, setting in enumerate(settings):
+        fixed = sorted((name, value) for name, value in setting.items() if name not in free)
+        names = sorted(name for name in setting if name in free)
+        groups.setdefault(repr((fixed, names)), []).append(place)
+    return list(groups.values())
+
+
+def _values(name: str, values: Any) -> list[Any]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        return [values]
+    found = list(values)
+    if not found:
+        raise ValueError(f"the grid has no value for {name!r}: give at least one, or leave the name out")
+    return found

@@ -1,0 +1,172 @@
+"""Many units of work: what is left to do, where it runs, and a record appended for each that finishes."""
+
+from __future__ import annotations
+
+import os
+import uuid
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from zskl import datasets, engines, experiment
+from zskl.arrays import on_gpu
+from zskl.datasets import Dataset
+from zskl.datasets.places import benchmark_folder
+from zskl.engines import Engine
+from zskl.experiment import Unit
+from zskl.records import Folder
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a dataset comes from, so that a worker can load it: the arguments of `datasets.load`."""
+
+    name: str
+    root: str | None = None
+    features: str | None = None
+    signatures: str | None = None
+    folds: str | None = None
+
+    def load(self) -> Dataset:
+        return datasets.load(self.name, self.root, self.features, self.signatures, self.folds)
+
+    def absolute(self, data: Dataset) -> Source:
+        """The same without the working folder, the environment and defaults of this process."""
+        name, root = self.name, self.root
+        if name.upper() in datasets.xlsa17.BENCHMARKS:
+            root = str(benchmark_folder(name.upper(), root).resolve().parent)
+        elif os.path.exists(name) and name.lower() not in datasets.BUNDLED:
+            name = os.path.abspath(name)
+        signatures = self.signatures
+        if signatures and any(Path(file).is_file() for file in (signatures, signatures.rpartition(":")[0])):
+            signatures = os.path.abspath(signatures)
+        return Source(name, root, data.features or None, signatures, self.folds)
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A unit and its dataset."""
+
+    source: Source
+    data: Dataset
+    unit: Unit
+
+    @cached_property
+    def key(self) -> str:
+        return self.unit.key(self.data)
+
+    @property
+    def name(self) -> str:
+        return f"{self.data.name} {self.unit.method} seed {self.unit.seed}"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A unit whose training diverged, and how: it has no record, and others go on."""
+
+    sentence: str
+
+
+class Watch(Protocol):
+    """A display. May be called from other threads."""
+
+    def started(self, place: int) -> None: ...
+
+    def moved(self, place: int, stage: str, done: int, steps: int) -> None: ...
+
+
+Outcome: TypeAlias = dict[str, Any] | Failure
+
+
+def run(
+    pieces: Sequence[Piece], engine: Engine | None = None, folder: Folder | None = None, watch: Watch | None = None
+) -> Iterator[tuple[int, Outcome]]:
+    """(place, record or failure) of each piece as it finishes; those that `folder` holds come first and are not run.
+
+    Each new record is appended to `folder` before it is handed over. With as many units as the engine runs at once, or
+    nothing to search, units go through the engine; else each search does, and units run one after the other here. On
+    a GPU all runs in this process.
+    """
+    done = folder.done if folder is not None else {}
+    before = [place for place, piece in enumerate(pieces) if piece.key in done]
+    yield from ((place, done[pieces[place].key]) for place in before)
+    left = [place for place, piece in enumerate(pieces) if piece.key not in done]
+    for place, outcome in _outcomes(pieces, left, engine, watch):
+        if folder is not None and not isinstance(outcome, Failure):
+            folder.append(outcome)
+        yield place, outcome
+
+
+def _outcomes(
+    pieces: Sequence[Piece], left: list[int], engine: Engine | None, watch: Watch | None
+) -> Iterator[tuple[int, Outcome]]:
+    if not left or engine is None or any(on_gpu(pieces[place].data.X, pieces[place].unit.device) for place in left):
+        yield from _here(pieces, left, None, watch)
+        return
+    with engines.opened(engine) as ready:
+        inside = any(pieces[place].unit.tune or pieces[place].unit.calibrate for place in left)
+        if inside and len(left) < engines.slots(ready):
+            yield from _here(pieces, left, ready, watch)
+            return
+        sources = {id(piece.data): piece.source.absolute(piece.data) for piece in pieces}
+        tasks = [
+            (sources[id(pieces[place].data)], pieces[place].data.fingerprint, pieces[place].unit) for place in left
+        ]
+
+        def started(number: int) -> None:
+            if watch is not None:
+                watch.started(left[number])
+
+        with closing(engines.each(_work, tasks, uuid.uuid4().hex, ready, started)) as results:
+            for number, outcome in results:
+                yield left[number], outcome
+
+
+def _here(
+    pieces: Sequence[Piece], left: list[int], engine: Engine | None, watch: Watch | None
+) -> Iterator[tuple[int, Outcome]]:
+    for place in left:
+        if watch is not None:
+            watch.started(place)
+        yield place, _one(pieces[place].unit, pieces[place].data, _reporter(watch, place), engine)
+
+
+def _reporter(watch: Watch | None, place: int) -> experiment.Report | None:
+    if watch is None:
+        return None
+
+    def report(stage: str, done: int, steps: int) -> None:
+        if done % max(1, steps // 100) == 0 or done == steps:
+            watch.moved(place, stage, done, steps)
+
+    return report
+
+
+def _one(unit: Unit, data: Dataset, report: experiment.Report | None, engine: Engine | None) -> Outcome:
+    try:
+        return experiment.run(unit, data, report, engine)
+    except ArithmeticError as error:  # diverged
+        return Failure(f"{data.name} {unit.method} seed {unit.seed}: {error}")
+
+
+def _work(sweep: str, task: tuple[Source, str, Unit]) -> Outcome:
+    """On a worker, which loads a dataset once per sweep; features of a benchmark are mapped from their file."""
+    source, fingerprint, unit = task
+    data = _loaded(source, sweep)
+    if data.fingerprint != fingerprint:
+        raise ValueError(
+            f"dataset {data.name!r} differs on a worker ({data.source}): its fingerprint is {data.fingerprint[:12]}, "
+            f"that of the sweep {fingerprint[:12]}; give all machines the same files"
+        )
+    return _one(unit, data, None, None)
+
+
+@lru_cache(maxsize=2)
+def _loaded(source: Source, sweep: str) -> Dataset:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # told where the sweep began
+        return source.load()
