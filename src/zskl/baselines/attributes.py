@@ -22,14 +22,13 @@ def thresholds(Y: np.ndarray[Any, Any], rule: str) -> np.ndarray[Any, Any]:
     about = np.where(about >= Y.max(axis=0), Y.min(axis=0), about)  # the median of mostly ones
     below = np.where(about >= Y, Y, -np.inf).max(axis=0)
     above = np.where(about < Y, Y, np.inf).min(axis=0)
-    varies = np.isfinite(above) & np.isfinite(below)
-    middle: np.ndarray[Any, Any] = np.where(varies, 0.5 * (np.where(varies, below, 0) + np.where(varies, above, 0)), about)
+    middle: np.ndarray[Any, Any] = np.where(np.isfinite(above), 0.5 * (below + above), about)
     return middle
 
 
 def present(Y: Array, threshold: np.ndarray[Any, Any]) -> Array:
     """(rows, p) 1 where a class has an attribute, else 0."""
-    return namespace(Y).astype(Y > like(threshold, Y), Y.dtype)
+    return namespace(Y).astype(like(threshold, Y) < Y, Y.dtype)
 
 
 def class_scores(log_present: Array, log_absent: Array, A: Array, prior: np.ndarray[Any, Any]) -> Array:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from zskl.arrays import Array, like, namespace, to_numpy
-from zskl.baselines import logistic, together
+from zskl.baselines import logistic
+from zskl.baselines.together import SharedClassifier, class_signatures, unit
 from zskl.candidates import softmax
-from zskl.estimator import Training, ZeroShotClassifier
+from zskl.estimator import Training
 from zskl.parameters import count, positive
-from zskl.preprocessing import Scaling
-from zskl.solver import DivergenceError
-
-unit = Scaling(("l2",)).apply
 
 
-class ConSE(ZeroShotClassifier):
+class ConSE(SharedClassifier):
     """A sample's signature is the mean of those of its T most probable seen classes, weighted by their probabilities.
 
         f(x) = Σ_t p(k_t | x) y_{k_t} / Σ_t p(k_t | x),   score cos(f(x), y)
@@ -64,28 +60,12 @@ class ConSE(ZeroShotClassifier):
         self.device = device
         self.random_state = random_state
 
-    def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
-        """Learn from rows X (n, d), their classes y (n,) and the classes' signatures; no step calls `callback`."""
-        with self._all_or_nothing():
-            together.fit([self], X, y, signatures)
-        return self
-
-    def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
-    ) -> None:
-        together.fit([clone(self).set_params(**setting) for setting in settings], X, y, signatures, visit)
-
     def _check_parameters(self) -> None:
         count("T", self.T)
         positive("C", self.C)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
-        seen = to_numpy(together.class_signatures(training))
+        seen = to_numpy(class_signatures(training))
         classifier = logistic.path(training)
 
         def finish(model: Self) -> None:
@@ -97,7 +77,7 @@ class ConSE(ZeroShotClassifier):
     def _scores(self, X: Array, Y: Array) -> Array:
         xp = namespace(X)
         p = softmax(X @ like(self.weights_, X) + like(self.intercept_, X))  # (n, C)
-        if self.T_ < p.shape[1]:
+        if p.shape[1] > self.T_:
             least = xp.sort(p, axis=1)[:, -self.T_ :][:, :1]
             p = xp.where(p >= least, p, 0 * p)
         return unit(p @ like(self.seen_, X)) @ unit(Y).T

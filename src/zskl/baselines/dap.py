@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
+from typing import ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from zskl.arrays import Array, like, to_numpy
-from zskl.baselines import attributes, logistic, together
+from zskl.baselines import attributes, logistic
 from zskl.baselines.linear import rotate
-from zskl.estimator import Training, ZeroShotClassifier
+from zskl.baselines.together import SharedClassifier, class_signatures
+from zskl.estimator import Training
 from zskl.parameters import one_of, positive
-from zskl.solver import DivergenceError
 
 
-class DAP(ZeroShotClassifier):
+class DAP(SharedClassifier):
     """One probabilistic classifier for each attribute; a class scores by how well its attributes are met.
 
         Σ_m log p(a_m = a_mᶜ | x) − log p(a_mᶜ),   p(a_m = 1 | x) = sigmoid(xᵀw_m + b_m)
@@ -49,7 +48,7 @@ class DAP(ZeroShotClassifier):
         threshold: str = "mean",
         *,
         feature_scaling: str = "l2-center-l2",
-        signature_scaling: str = "none",
+        signature_scaling: str = "center-l2",
         signature_mean: str = "seen",
         device: str | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -62,28 +61,12 @@ class DAP(ZeroShotClassifier):
         self.device = device
         self.random_state = random_state
 
-    def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
-        """Learn from rows X (n, d), their classes y (n,) and the classes' signatures; no step calls `callback`."""
-        with self._all_or_nothing():
-            together.fit([self], X, y, signatures)
-        return self
-
-    def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
-    ) -> None:
-        together.fit([clone(self).set_params(**setting) for setting in settings], X, y, signatures, visit)
-
     def _check_parameters(self) -> None:
         positive("C", self.C)
         one_of("threshold", self.threshold, attributes.THRESHOLDS)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
-        Y = to_numpy(together.class_signatures(training))
+        Y = to_numpy(class_signatures(training))
         rows = rotate(training.X)
 
         def finish(model: Self) -> None:

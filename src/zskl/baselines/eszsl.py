@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
+from typing import ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from zskl.arrays import Array, like, to_numpy
-from zskl.baselines import together
 from zskl.baselines.linear import spectrum
-from zskl.estimator import Training, ZeroShotClassifier
+from zskl.baselines.together import SharedClassifier, class_signatures, class_sums
+from zskl.estimator import Training
 from zskl.parameters import positive
-from zskl.solver import DivergenceError
 
 
-class ESZSL(ZeroShotClassifier):
+class ESZSL(SharedClassifier):
     """A bilinear map W (d, p) that scores xᵀWy, by ridge regression from both sides.
 
         min ‖XWYᵀ − L‖² + γ‖WYᵀ‖² + λ‖XW‖² + γλ‖W‖²,   W = (XᵀX + γI)⁻¹ XᵀLY (YᵀY + λI)⁻¹
@@ -58,29 +56,13 @@ class ESZSL(ZeroShotClassifier):
         self.device = device
         self.random_state = random_state
 
-    def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
-        """Solve for W from rows X (n, d), their classes y (n,) and the classes' signatures; no step calls `callback`."""
-        with self._all_or_nothing():
-            together.fit([self], X, y, signatures)
-        return self
-
-    def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
-    ) -> None:
-        together.fit([clone(self).set_params(**setting) for setting in settings], X, y, signatures, visit)
-
     def _check_parameters(self) -> None:
         positive("gamma", self.gamma)
         positive("lam", self.lam)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
-        Y = to_numpy(together.class_signatures(training)).astype(np.float64)
-        sums = to_numpy(together.class_sums(training)).astype(np.float64)
+        Y = to_numpy(class_signatures(training)).astype(np.float64)
+        sums = to_numpy(class_sums(training)).astype(np.float64)
         target = (2 * sums - sums.sum(axis=0)).T @ Y  # (d, p): XᵀLY
         U, a = spectrum(training.X)
         V, b = spectrum(Y)

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
+from typing import ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from zskl.arrays import Array, like, namespace, to_numpy
-from zskl.baselines import attributes, logistic, together
-from zskl.baselines.linear import rotate
+from zskl.baselines import attributes, logistic
+from zskl.baselines.together import SharedClassifier, class_signatures
 from zskl.candidates import softmax
-from zskl.estimator import Training, ZeroShotClassifier
+from zskl.estimator import Training
 from zskl.parameters import one_of, positive
-from zskl.solver import DivergenceError
+
+FLOOR = 1e-6  # of a probability whose logarithm is taken
 
 
-class IAP(ZeroShotClassifier):
+class IAP(SharedClassifier):
     """Seen classes are recognised, their attributes recalled; a class scores by how well its attributes are met.
 
         Σ_m log p(a_m = a_mᶜ | x) − log p(a_mᶜ),   p(a_m | x) = Σ_k p(a_m | class k) p(class k | x)
 
-    over the seen classes k, of which p(a_m | class k) is 0 or 1. Posteriors are kept `floor` away from 0 and 1.
+    over the seen classes k, of which p(a_m | class k) is 0 or 1. Posteriors are kept away from 0 and 1 by 10⁻⁶.
 
     Parameters
     ----------
     C : inverse strength of the ridge of the multinomial logistic regression
     threshold : binarise at the "mean" or the "median" of the seen classes
-    floor : least probability of an attribute's presence or absence, in (0, ½)
     feature_scaling, signature_scaling, signature_mean, device : as of `ZeroShotKernelClassifier`
     random_state : not used, there is nothing to draw
 
@@ -37,7 +36,6 @@ class IAP(ZeroShotClassifier):
     weights_, intercept_ : (d, C) and (C,) of the seen classes' classifier, float32
     present_ : (C, p) which attributes the seen classes have, float32
     threshold_, prior_ : (p,) float64
-    floor_ : what it was fitted with
     """
 
     kind: ClassVar[str] = "iap"
@@ -47,55 +45,34 @@ class IAP(ZeroShotClassifier):
         "present_": ("C", "p"),
         "threshold_": ("p",),
         "prior_": ("p",),
-        "floor_": None,
     }
-    FREE: ClassVar = ("C", "threshold", "floor")
+    FREE: ClassVar = ("C", "threshold")
 
     def __init__(
         self,
         C: float = 1.0,
         threshold: str = "mean",
-        floor: float = 0.001,
         *,
         feature_scaling: str = "l2-center-l2",
-        signature_scaling: str = "none",
+        signature_scaling: str = "center-l2",
         signature_mean: str = "seen",
         device: str | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.C = C
         self.threshold = threshold
-        self.floor = floor
         self.feature_scaling = feature_scaling
         self.signature_scaling = signature_scaling
         self.signature_mean = signature_mean
         self.device = device
         self.random_state = random_state
 
-    def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
-        """Learn from rows X (n, d), their classes y (n,) and the classes' signatures; no step calls `callback`."""
-        with self._all_or_nothing():
-            together.fit([self], X, y, signatures)
-        return self
-
-    def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
-    ) -> None:
-        together.fit([clone(self).set_params(**setting) for setting in settings], X, y, signatures, visit)
-
     def _check_parameters(self) -> None:
         positive("C", self.C)
         one_of("threshold", self.threshold, attributes.THRESHOLDS)
-        if positive("floor", self.floor) >= 0.5:
-            raise ValueError(f"floor={self.floor!r}: expected a probability below 0.5")
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
-        Y = to_numpy(together.class_signatures(training))
+        Y = to_numpy(class_signatures(training))
         classifier = logistic.path(training)
 
         def finish(model: Self) -> None:
@@ -103,17 +80,12 @@ class IAP(ZeroShotClassifier):
             model.present_ = attributes.present(Y, model.threshold_)
             model.prior_ = model.present_.mean(axis=0, dtype=np.float64)
             model.weights_, model.intercept_ = classifier(model.C)
-            model.floor_ = float(model.floor)
 
         return finish
 
     def _scores(self, X: Array, Y: Array) -> Array:
         xp = namespace(X)
         classes = softmax(X @ like(self.weights_, X) + like(self.intercept_, X))  # (n, C)
-        p = xp.clip(classes @ like(self.present_, X), self.floor_, 1 - self.floor_)
+        p = xp.clip(classes @ like(self.present_, X), FLOOR, 1 - FLOOR)
         A = attributes.present(Y, self.threshold_)
         return attributes.class_scores(xp.log(p), xp.log1p(-p), A, self.prior_)
-
-    @classmethod
-    def _unstored(cls, name: str, value: Any) -> Any:
-        return positive("floor", value) if name == "floor_" else super()._unstored(name, value)

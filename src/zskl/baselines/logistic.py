@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from zskl.arrays import Array, like, namespace
+from zskl.arrays import Array, namespace
 from zskl.baselines.linear import Loss, Rows, minimise, rotate
+from zskl.baselines.together import members
 from zskl.candidates import softmax
 from zskl.estimator import Training
 
@@ -27,16 +28,16 @@ def path(training: Training) -> Callable[[float], Weights]:
 
     def at(C: float) -> Weights:
         if C not in known:
-            known[C] = multinomial(rows, training.codes, len(training.sizes), C)
+            known[C] = multinomial(rows, members(training), C)
         return known[C]
 
     return at
 
 
-def multinomial(rows: Rows, codes: Array, classes: int, C: float) -> Weights:
-    """(W (d, classes), b (classes,)) of the softmax of XW + b for rows of classes `codes` (n,)."""
-    n = rows.rotated.shape[0]
-    return minimise(rows, cross_entropy(rows.rotated, codes, classes), classes, 1 / (C * n), 1 / classes)
+def multinomial(rows: Rows, targets: Array, C: float) -> Weights:
+    """(W (d, k), b (k,)) of the softmax of XW + b for targets (n, k), one 1 in each row."""
+    n, k = targets.shape
+    return minimise(rows, cross_entropy(targets), k, 1 / (C * n), 1 / k)
 
 
 def binary(rows: Rows, targets: Array, C: float) -> Weights:
@@ -45,18 +46,14 @@ def binary(rows: Rows, targets: Array, C: float) -> Weights:
     return minimise(rows, sigmoid_loss(targets), k, 1 / (C * n), 0.25)
 
 
-def cross_entropy(X: Array, codes: Array, classes: int) -> Loss:
-    """−log softmax(F)_code and its gradient, for F (n, classes), as a mean over rows."""
-    xp = namespace(X)
-    n = X.shape[0]
-    target = like(np.arange(classes), X, "int64")[None, :] == codes[:, None]  # (n, classes)
+def cross_entropy(targets: Array) -> Loss:
+    """−Σ_k t_k log softmax(F)_k and its gradient, for F (n, k), as a mean over rows."""
+    xp = namespace(targets)
+    n = targets.shape[0]
 
     def loss(F: Array) -> tuple[float, Array]:
-        p = softmax(F)
-        top = xp.max(F, axis=1, keepdims=True)
-        log_sums = top[:, 0] + xp.log(xp.sum(xp.exp(F - top), axis=1))
-        value = xp.sum(log_sums, dtype=xp.float64) - xp.sum(xp.where(target, F, 0 * F), dtype=xp.float64)
-        return float(value) / n, (p - xp.astype(target, p.dtype)) / n
+        value = xp.sum(log_sum_exp(F), dtype=xp.float64) - xp.sum(targets * F, dtype=xp.float64)
+        return float(value) / n, (softmax(F) - targets) / n
 
     return loss
 
@@ -71,6 +68,13 @@ def sigmoid_loss(targets: Array) -> Loss:
         return float(value) / n, (sigmoid(F) - targets) / n
 
     return loss
+
+
+def log_sum_exp(F: Array) -> Array:
+    """log Σ_k e^F_k of (n, k), for numbers of any size: (n,)."""
+    xp = namespace(F)
+    top = xp.max(F, axis=1, keepdims=True)
+    return top[:, 0] + xp.log(xp.sum(xp.exp(F - top), axis=1))
 
 
 def softplus(F: Array) -> Array:

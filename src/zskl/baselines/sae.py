@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from zskl.arrays import Array, like, to_numpy
-from zskl.baselines import together
 from zskl.baselines.linear import spectrum
-from zskl.estimator import Training, ZeroShotClassifier
+from zskl.baselines.together import SharedClassifier, class_signatures, class_sums, unit
+from zskl.estimator import Training
 from zskl.parameters import one_of, positive
-from zskl.preprocessing import Scaling
-from zskl.solver import DivergenceError
 
 DIRECTIONS = ("to-signatures", "to-features")
-unit = Scaling(("l2",)).apply
 
 
-class SAE(ZeroShotClassifier):
+class SAE(SharedClassifier):
     """A map W (d, p) that encodes features as signatures, and whose transpose decodes them.
 
         min ‖X − SWᵀ‖² + λ‖XW − S‖²,   the Sylvester equation  λ XᵀX W + W SᵀS = (1 + λ) XᵀS
@@ -64,31 +60,15 @@ class SAE(ZeroShotClassifier):
         self.device = device
         self.random_state = random_state
 
-    def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
-        """Solve for W from rows X (n, d), their classes y (n,) and the classes' signatures; no step calls `callback`."""
-        with self._all_or_nothing():
-            together.fit([self], X, y, signatures)
-        return self
-
-    def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
-    ) -> None:
-        together.fit([clone(self).set_params(**setting) for setting in settings], X, y, signatures, visit)
-
     def _check_parameters(self) -> None:
         positive("lam", self.lam)
         one_of("direction", self.direction, DIRECTIONS)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
-        Y = to_numpy(together.class_signatures(training)).astype(np.float64)
+        Y = to_numpy(class_signatures(training)).astype(np.float64)
         U, a = spectrum(training.X)
         V, b = spectrum(np.sqrt(training.sizes)[:, None] * Y)  # SᵀS without its n rows
-        middle = U.T @ to_numpy(together.class_sums(training)).T @ Y @ V
+        middle = U.T @ to_numpy(class_sums(training)).T @ Y @ V
 
         def finish(model: Self) -> None:
             weights = model.lam * a[:, None] + b

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from zskl.arrays import Array, like, namespace, to_numpy
-from zskl.baselines import linear, together
-from zskl.baselines.linear import Loss
+from zskl.baselines.linear import Loss, minimise, rotate
+from zskl.baselines.logistic import log_sum_exp
+from zskl.baselines.together import SharedClassifier, class_signatures, members
 from zskl.candidates import softmax
-from zskl.estimator import Training, ZeroShotClassifier
+from zskl.estimator import Training
 from zskl.parameters import one_of, positive
-from zskl.solver import DivergenceError
 
 LOSSES = ("one-vs-other", "structured")
 SMOOTHING = 0.05  # of the structured loss's maximum
 RCOND = 1e-6
 
 
-class SynC(ZeroShotClassifier):
+class SynC(SharedClassifier):
     """Classifiers of classes are mixtures of those of phantom classes, near in signature space.
 
         w_c = Σ_r s_cr v_r,   s_cr = exp(−‖y_c − b_r‖²/σ²) / Σ_r' exp(−‖y_c − b_r'‖²/σ²),   score xᵀw_c
@@ -75,43 +74,27 @@ class SynC(ZeroShotClassifier):
         self.device = device
         self.random_state = random_state
 
-    def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
-        """Learn from rows X (n, d), their classes y (n,) and the classes' signatures; no step calls `callback`."""
-        with self._all_or_nothing():
-            together.fit([self], X, y, signatures)
-        return self
-
-    def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
-    ) -> None:
-        together.fit([clone(self).set_params(**setting) for setting in settings], X, y, signatures, visit)
-
     def _check_parameters(self) -> None:
         positive("lam", self.lam)
         positive("sigma", self.sigma)
         one_of("loss", self.loss, LOSSES)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
-        phantoms = to_numpy(together.class_signatures(training))
-        rows, known = linear.rotate(training.X), {}
-        C = len(phantoms)
+        phantoms = to_numpy(class_signatures(training))
         distances = squared_distances(phantoms.astype(np.float64), phantoms.astype(np.float64))
-
-        def solve(lam: float, loss: str) -> np.ndarray[Any, Any]:
-            if loss == "one-vs-other":
-                return linear.minimise(rows, squared_hinge(training.X, training.codes, C), C, lam, 1.0, intercept=False)[0]
-            function = structured(like(distances, training.X)[training.codes], training.codes)
-            return linear.minimise(rows, function, C, lam, 1.0 / C, intercept=False)[0]
+        own, rows = members(training), rotate(training.X)
+        C = len(phantoms)
+        losses = {
+            "one-vs-other": (squared_hinge(2 * own - 1), 1.0),
+            "structured": (structured(own, own @ like(distances, own)), 1 / C),
+        }
+        known: dict[tuple[float, str], np.ndarray[Any, Any]] = {}
 
         def finish(model: Self) -> None:
             key = float(model.lam), str(model.loss)
             if key not in known:
-                known[key] = solve(*key).T.astype(np.float64)
+                loss, curvature = losses[model.loss]
+                known[key] = minimise(rows, loss, C, model.lam, curvature, intercept=False)[0].T.astype(np.float64)
             model.phantoms_, model.sigma_ = phantoms, float(model.sigma)
             mixtures = softmax(-distances / model.sigma_**2)
             model.classifiers_ = np.linalg.pinv(mixtures, rcond=RCOND) @ known[key]
@@ -135,31 +118,26 @@ def squared_distances(A: Array, B: Array) -> Array:
     return xp.maximum(D, 0 * D)
 
 
-def squared_hinge(X: Array, codes: Array, classes: int) -> Loss:
-    """Σ_c max(0, 1 − t F)² and its gradient, for F (n, classes), as a mean over rows."""
-    xp = namespace(X)
-    n = X.shape[0]
-    own = like(np.arange(classes), X, "int64")[None, :] == codes[:, None]
-    sign = 2 * xp.astype(own, X.dtype) - 1
+def squared_hinge(signs: Array) -> Loss:
+    """Σ_c max(0, 1 − t_c F_c)² and its gradient, for F and signs t (n, C), as a mean over rows."""
+    xp = namespace(signs)
+    n = signs.shape[0]
 
     def loss(F: Array) -> tuple[float, Array]:
-        gap = xp.maximum(1 - sign * F, 0 * F)
-        return float(xp.sum(gap * gap, dtype=xp.float64)) / n, -2 / n * sign * gap
+        gap = xp.maximum(1 - signs * F, 0 * F)
+        return float(xp.sum(gap * gap, dtype=xp.float64)) / n, -2 / n * signs * gap
 
     return loss
 
 
-def structured(margins: Array, codes: Array) -> Loss:
-    """The smoothed max_c (margin_c + F_c) − F_code and its gradient, for margins and F (n, classes), as a mean."""
+def structured(own: Array, margins: Array) -> Loss:
+    """The smoothed max_c (margin_c + F_c) − F_own and its gradient, for F, own and margins (n, C), as a mean."""
     xp = namespace(margins)
-    n, classes = margins.shape
-    own = xp.astype(like(np.arange(classes), margins, "int64")[None, :] == codes[:, None], margins.dtype)
+    n = margins.shape[0]
 
     def loss(F: Array) -> tuple[float, Array]:
         raised = (F + margins) / SMOOTHING
-        top = xp.max(raised, axis=1, keepdims=True)
-        largest = SMOOTHING * (top[:, 0] + xp.log(xp.sum(xp.exp(raised - top), axis=1)))
-        value = xp.sum(largest, dtype=xp.float64) - xp.sum(own * F, dtype=xp.float64)
+        value = SMOOTHING * xp.sum(log_sum_exp(raised), dtype=xp.float64) - xp.sum(own * F, dtype=xp.float64)
         return float(value) / n, (softmax(raised) - own) / n
 
     return loss
