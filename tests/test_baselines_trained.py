@@ -244,6 +244,23 @@ def test_model_files(estimator, tmp_path):
     np.testing.assert_array_equal(again.compatibility(DATA.X[:9]), model.compatibility(DATA.X[:9]))
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("output_", np.ones((5, 6), dtype=np.float32), r"layers of shapes \(12, 128\) and \(5, 6\) do not fit"),
+        ("hidden_", np.ones((11, 128), dtype=np.float32), "learned.hidden_ has shape"),
+        ("threshold_", -1.0, "its threshold is -1.0"),
+        ("threshold_", "high", "its threshold is 'high'"),
+    ],
+)
+def test_damaged_model_files(name, value, sentence, tmp_path):
+    model = CMTStar(random_state=0, epochs=1).fit(*TRAINING)
+    setattr(model, name, value)
+    model.save(tmp_path / "model.zskl")
+    with pytest.raises(ValueError, match=f"is damaged: .*{sentence}"):
+        zskl.load(tmp_path / "model.zskl")
+
+
 @pytest.mark.parametrize("estimator", TRAINED)
 def test_tensors(estimator):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'zskl[torch]'")

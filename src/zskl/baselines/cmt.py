@@ -5,7 +5,7 @@ Socher, Ganjoo, Manning and Ng, "Zero-Shot Learning Through Cross-Modal Transfer
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -121,6 +121,13 @@ class CMT(DescentClassifier):
 
     def _scores(self, X: Array, Y: Array) -> Array:
         return -distances(embed(X, self.hidden_, self.output_), Y)
+
+    @classmethod
+    def _restore(cls, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Self:
+        model = super()._restore(header, arrays)
+        if model.hidden_.shape[1] != len(model.output_):
+            raise ValueError(f"layers of shapes {model.hidden_.shape} and {model.output_.shape} do not fit together")
+        return model
 
     hidden_: Any
     output_: Any

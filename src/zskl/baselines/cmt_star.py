@@ -140,6 +140,12 @@ class CMTStar(CMT):
         scores[:, like(seen, X, "int64")] = of_class[:, like(codes[seen], X, "int64")]
         return scores
 
+    @classmethod
+    def _unstored(cls, name: str, value: Any) -> Any:
+        if name == "threshold_" and not (isinstance(value, float) and 0 <= value < float("inf")):
+            raise ValueError(f"its threshold is {value!r}")
+        return value
+
     prototypes_: Any
     spreads_: Any
     classifier_: Any
