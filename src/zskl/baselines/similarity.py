@@ -1,0 +1,84 @@
+"""Similarities of samples to seen classes by common features, and the margins that they are trained for: SSE's core.
+
+π_s(x) = ⟨w, φ_s(x)⟩,   φ_s(x) = min(x, v_s) ("intersection") or max(0, x − v_s) ("relu")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from zskl.arrays import Array, namespace, on_gpu
+
+EMBEDDINGS = ("intersection", "relu")
+ROWS = 128  # taken at once
+ENTRIES = 1 << 17, 1 << 26  # of φ held at once: on a CPU what its cache holds, on a GPU more
+
+
+def parts(X: Array, signed: bool) -> Array:
+    """max(0, X), beside it if `signed` max(0, −X): (n, d) or (n, 2d)."""
+    xp = namespace(X)
+    zero = xp.zeros_like(X)
+    positive = xp.maximum(X, zero)
+    return xp.concat([positive, xp.maximum(-X, zero)], axis=1) if signed else positive
+
+
+def similarities(X: Array, w: Array, V: Array, embedding: str) -> Array:
+    """π (n, C) of rows X (n, d) for w (d,) and V (C, d)."""
+    xp = namespace(X)
+    parts = []
+    for start in range(0, X.shape[0], ROWS):
+        rows = X[start : start + ROWS]
+        parts.append(xp.concat([_embed(rows, V[some], embedding) @ w for some in _blocks(rows, V)], axis=0).T)
+    return xp.concat(parts, axis=0)
+
+
+def gradients(X: Array, w: Array, V: Array, embedding: str, slope: Array) -> tuple[Array, Array]:
+    """∂/∂w (d,) and ∂/∂V (C, d) of Σ slope ∘ π, for slope (n, C)."""
+    xp = namespace(X)
+    slope = slope.T  # (C, n)
+    by_w, by_V = xp.zeros_like(w), []
+    for some in _blocks(X, V):
+        by_w += xp.sum(slope[some][:, None, :] @ _embed(X, V[some], embedding), axis=(0, 1))
+        above = xp.astype(X[None, :, :] > V[some][:, None, :], X.dtype)  # where a threshold binds
+        by_V.append((slope[some][:, None, :] @ above)[:, 0, :])
+    return by_w, (w if embedding == "intersection" else -w) * xp.concat(by_V, axis=0)
+
+
+def margin_loss(F: Array, own: Array, margins: Array, alignment: float) -> tuple[Array, Array]:
+    """Objective () and gradient (n, C) of what rows and class means lack of their margins.
+
+    F (n, C) are scores, own (n, C) has a 1 for each row's class, margins (C, C) are Δ with zeros on the diagonal.
+
+        mean_{i,c} max(0, Δ(y_i, c) − F_i,y_i + F_ic)
+        + alignment · mean_{k,c} max(0, Δ(k, c) − mean_{i of class k} (F_ik − F_ic))   over the classes k of the rows
+    """
+    xp = namespace(F)
+    n, C = F.shape
+    ahead = xp.sum(own * F, axis=1, keepdims=True) - F  # (n, C) of the row's class, before the others
+    lack = own @ margins - ahead
+    short = xp.astype(lack > 0, F.dtype)  # never in the row's own class, where both sides are 0
+    value, slope = xp.sum(lack * short) / (n * C), short / (n * C)
+    if alignment:
+        sizes = xp.sum(own, axis=0)  # (C,)
+        there = xp.astype(sizes > 0, F.dtype)
+        share = own / xp.maximum(sizes, xp.ones_like(sizes))
+        lack = margins - share.T @ ahead
+        short = xp.astype(lack > 0, F.dtype) * there[:, None]
+        weight = alignment / (float(xp.sum(there)) * C)
+        value, slope = value + weight * xp.sum(lack * short), slope + weight * (share @ short)
+    return value, slope - own * xp.sum(slope, axis=1, keepdims=True)
+
+
+def _embed(X: Array, V: Array, embedding: str) -> Array:
+    """φ (k, n, d) for V (k, d)."""
+    xp = namespace(X)
+    if embedding == "intersection":
+        return xp.minimum(X[None, :, :], V[:, None, :])
+    difference = X[None, :, :] - V[:, None, :]
+    return xp.maximum(difference, 0 * difference)
+
+
+def _blocks(X: Array, V: Array) -> Iterator[slice]:
+    height = max(1, ENTRIES[on_gpu(X, None)] // (X.shape[0] * X.shape[1]))
+    for start in range(0, V.shape[0], height):
+        yield slice(start, start + height)
