@@ -11,7 +11,7 @@ from zskl.arrays import Array, namespace, on_gpu
 
 EMBEDDINGS = ("intersection", "relu")
 ROWS = 128  # taken at once
-ENTRIES = 1 << 17, 1 << 26  # of φ held at once: on a CPU what its cache holds, on a GPU more
+ENTRIES = 1 << 16, 1 << 26  # of φ held at once: on a CPU what its cache holds, on a GPU more
 
 
 def parts(X: Array, signed: bool) -> Array:

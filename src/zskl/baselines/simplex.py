@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from zskl.arrays import Array, like, namespace
 
 PASSES = 5000  # at most
@@ -26,7 +24,7 @@ def project(A: Array) -> Array:
 def mixtures(points: Array, corners: Array, gamma: float) -> Array:
     """argmin over a in the simplex of ½‖point − aᵀcorners‖² + ½ gamma ‖a‖², for each of the points (m, p): (m, k).
 
-    Accelerated projected gradient in float64, starting anew where it overshoots; strictly convex for gamma > 0.
+    Accelerated projected gradient in float64, starting anew for a point that it overshoots.
     """
     xp = namespace(points)
     points, corners = like(points, points, "float64"), like(corners, points, "float64")
@@ -35,12 +33,12 @@ def mixtures(points: Array, corners: Array, gamma: float) -> Array:
     linear = points @ corners.T
     step = 1 / float(xp.linalg.eigvalsh(H)[-1])
     A = xp.full(linear.shape, 1 / k, dtype=points.dtype, device=points.device)
-    ahead, t = A, 1.0
+    ahead, t = A, xp.ones_like(A[:, :1])
     for _ in range(PASSES):
         new = project(ahead - step * (ahead @ H - linear))
-        if float(xp.sum((ahead - new) * (new - A))) > 0:
-            t = 1.0
-        following = (1 + math.sqrt(1 + 4 * t * t)) / 2
+        overshot = xp.sum((ahead - new) * (new - A), axis=1, keepdims=True) > 0
+        t = xp.where(overshot, xp.ones_like(t), t)
+        following = (1 + xp.sqrt(1 + 4 * t * t)) / 2
         ahead = new + (t - 1) / following * (new - A)
         change = float(xp.max(xp.abs(new - A)))
         A, t = new, following
