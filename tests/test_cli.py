@@ -136,6 +136,12 @@ def test_setting_values(text, expected):
             ("run", "digits", "--method", "polynomial-6", "--set", "learning_rate=9", "--set", "incoherence_weight=0"),
             ["diverged at step", "learning_rate (now 9)"],
         ),
+        (("run", "digits", "--scoring", "gzsl"), ["'gzsl'", "without tune"]),
+        (("run", "digits", "--scoring", "acc", "--tune"), ["acc", "gzsl"]),
+        (("run", "digits", "--engine", "spark"), ["spark", "dask"]),
+        (("run", "digits", "--address", "tcp://127.0.0.1:1"), ["tcp://127.0.0.1:1", "'dask' or 'ray'"]),
+        (("run", "digits", "--workers", "0"), ["--workers"]),
+        (("run", "digits", "--out", "/proc/none"), ["/proc/none"]),
         (("fly",), ["fly"]),
         (("run",), ["dataset"]),
     ],
@@ -163,6 +169,26 @@ def test_a_target_that_cannot_be_written_is_refused_before_any_work(tmp_path, mo
     done = zskl("run", "digits", "--json", str(tmp_path))
     assert done.returncode == 2
     assert "is a folder" in done.stderr
+
+
+def test_the_same_command_continues(tmp_path):
+    arguments = ("run", "digits", "--set", "epochs=1", "--out", str(tmp_path))
+    assert "done before" not in zskl(*arguments).stdout
+    more = zskl(*arguments, "--seeds", "2", "--json", str(tmp_path / "all.jsonl"))
+    assert "1 of 2 units were done before" in more.stdout
+    assert "2 seed(s)" in more.stdout
+    assert records.read(tmp_path / "all.jsonl") == records.read(tmp_path / "records.jsonl")
+
+
+def test_choosing_shows_the_calibrated_figure(tmp_path):
+    fixed = ("sigma=1", "repulsion=1", "feature_scaling=center-l2")
+    settings = [word for text in fixed for word in ("--set", text)]
+    done = zskl("run", "digits", "--tune", "--calibrate", "--workers", "1", *settings, "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "calibrated H" in done.stdout
+    (record,) = records.read(tmp_path / "records.jsonl")
+    assert set(record["tune"]["grid"]) == {"learning_rate", "epochs"}
+    assert record["gzsl_calibrated"]["harmonic"] > record["gzsl"]["harmonic"]
 
 
 def test_repeated_names_are_run_once():

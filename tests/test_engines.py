@@ -20,6 +20,23 @@ LOKY = Engine(workers=2)
 PATHS = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])  # where new processes find this module
 
 
+@pytest.fixture(autouse=True)
+def bounded():
+    """No test here waits for ever, whatever an engine does."""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def give_up(*_):
+        raise TimeoutError("more than 150 seconds")
+
+    usual = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(150)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, usual)
+
+
 def work(shared, task):
     """A unit: a sum that depends on shared arrays, leaving a trace of where it ran."""
     X, table, folder, pause = shared
@@ -111,7 +128,7 @@ def test_an_exception_keeps_its_type_and_message(engine):
 
 
 def test_a_task_that_kills_every_worker_ends_in_a_sentence(monkeypatch):
-    monkeypatch.setattr(engines, "DEATHS", 1)
+    monkeypatch.setattr(engines.engine, "DEATHS", 1)
     with pytest.raises(RuntimeError, match=r"died in a row without finishing a task.*more memory"):
         list(each(dies, range(3), None, LOKY))
 
@@ -210,10 +227,19 @@ def test_dask_keeps_exceptions_and_limits_threads(dask):
 
 def test_dask_addresses_that_do_not_answer(monkeypatch):
     pytest.importorskip("distributed", reason="Dask is not installed")
-    monkeypatch.setattr(engines, "PATIENCE", 0.5)
+    monkeypatch.setattr(engines.engine, "PATIENCE", 0.5)
     for address in ("tcp://127.0.0.1:1", "nonsense"):
         with pytest.raises(ConnectionError, match=f"no Dask scheduler answers at '{address}'.*dask scheduler"):
             list(each(fails, range(2), None, Engine("dask", address)))
+
+
+def test_a_dask_scheduler_without_workers_is_told(monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    monkeypatch.setattr(engines.engine, "PATIENCE", 1.0)
+    with distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster:
+        engine = Engine("dask", cluster.scheduler_address)
+        with pytest.raises(ConnectionError, match=r"has no workers: start one with: dask worker tcp://127"):
+            list(each(fails, range(2), None, engine))
 
 
 # Ray -----------------------------------------------------------------------------------------------------------------
@@ -242,6 +268,6 @@ def test_ray_keeps_exceptions_and_limits_threads(ray):
 
 def test_a_ray_address_that_does_not_answer(monkeypatch):
     pytest.importorskip("ray", reason="Ray is not installed")
-    monkeypatch.setattr(engines, "PATIENCE", 0.5)
+    monkeypatch.setattr(engines.engine, "PATIENCE", 0.5)
     with pytest.raises(ConnectionError, match=r"no Ray cluster answers at '127.0.0.1:1'.*ray start"):
-        engines._start_ray(None, Engine("ray", "127.0.0.1:1"))
+        engines.ray_cluster._start(None, Engine("ray", "127.0.0.1:1"))

@@ -196,9 +196,11 @@ def _sorted(rows: list[Row], sort: str | None, labels: Sequence[str], figures: S
 
 def _notes(rows: Sequence[Row]) -> list[str]:
     notes = []
-    for dataset, prints in _by_dataset(rows, "data").items():
-        features = {row.labels["features"] for row in rows if row.labels["dataset"] == dataset}
-        if len(prints) > len(features):
+    versions: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        versions.setdefault((row.labels["dataset"], row.labels["features"]), set()).add(row.labels["data"])
+    for (dataset, _), prints in versions.items():
+        if len(prints) > 1:
             notes.append(
                 f"{dataset}: records of {len(prints)} different versions of the data (fingerprints "
                 f"{', '.join(sorted(prints))}); their figures are not comparable"

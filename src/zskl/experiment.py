@@ -94,6 +94,9 @@ def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine 
     if calibrated is not None:
         found["calibration"] = calibrated.calibration_
         found["gzsl_calibrated"] = _general(calibrated, data, "model")
+    if model.temperatures_ is not None:
+        asked = {"zsl": model, "gzsl": calibrated or model}
+        found["probabilities"] = {name: protocols.confidence(one, data, name).as_dict() for name, one in asked.items()}
     clock.lap("evaluate")
     return {
         "key": unit.key(data),

@@ -88,6 +88,18 @@ def _pull(W: Array, Y: Array, Z: Array | None, b: Array) -> Array:
     return W @ ((Y.mT * b) @ Y) if Z is None else (Z * b) @ Y
 
 
+def _gradient(W: Array, X: Array, Y: Array, Z: Array | None, U: Array, b: Array) -> Array:
+    """Xᵀ U + W Yᵀ diag(b) Y (K, d, p); through Z in one product, [Xᵀ, Z diag(b)] [U; Y]: one pass over the result."""
+    if Z is None:
+        gradient = _pull(W, Y, Z, b)
+        gradient += X.mT @ U
+        return gradient
+    xp = namespace(X)
+    left = xp.concat([xp.broadcast_to(X.mT, (*Z.shape[:-1], X.shape[0])), Z * b], axis=-1)
+    right = xp.concat([U, xp.broadcast_to(Y, (*U.shape[:-2], *Y.shape))], axis=-2)
+    return left @ right
+
+
 def _radial(o: Objective, W: Array, X: Array, Y: Array, codes: Array, sizes: Array, per_sample: bool) -> Evaluation:
     xp = namespace(X)
     n = X.shape[0]
@@ -105,10 +117,10 @@ def _radial(o: Objective, W: Array, X: Array, Y: Array, codes: Array, sizes: Arr
     if not o.incoherence:
         U = xp.sum(A, axis=-1, keepdims=True) * P - A @ Y  # (K, n, p)
         squares = (4 / n) * ((X * X).mT @ (U * U)) if per_sample else None
-        return Evaluation(objective, (2 / n) * (X.mT @ U), squares)
+        return Evaluation(objective, X.mT @ ((2 / n) * U), squares)  # the factor goes to the small matrix
     B = slopes[1] * o.kernel.slope(D2, values[1])  # ∂(n·loss)/∂D2
     U = xp.sum(A, axis=-1, keepdims=True) * P - (A + B) @ Y
-    gradient = (2 / n) * (X.mT @ U + _pull(W, Y, Z, xp.sum(B, axis=-2, keepdims=True)))
+    gradient = _gradient(W, X, Y, Z, (2 / n) * U, (2 / n) * xp.sum(B, axis=-2, keepdims=True))
     squares = None
     if per_sample:  # row by row: all n matrices (d, p) of the batch at once would not fit for a large stack
         squares = xp.zeros_like(gradient)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from zskl import signatures as signature_tables
 from zskl.datasets import tables
-from zskl.estimator import ZeroShotClassifier
+from zskl.estimator import UNKNOWN, ZeroShotClassifier
 from zskl.persistence import replacing
 from zskl.signatures import SignatureTable, label_kind
 
@@ -28,24 +28,40 @@ def predict_file(
     with_known: bool = False,
     candidates: Sequence[str] | None = None,
     top: int = 5,
+    probabilities: bool = False,
+    reject: float | None = None,
 ) -> Iterator[list[Any]]:
     """The lines of a table, its column names first: of each row of the file its id or number, then class and score of
-    the `top` best candidates.
+    the `top` best candidates, or class and probability. With `reject`, a row whose best probability is below it has
+    "unknown" as its best class.
 
     Candidates are the classes of the model, or those of a `signatures` file, which need not have been trained on
     (`with_known`: both), or those of them named in `candidates`.
     """
     if top < 1:
         raise ValueError(f"top is {top}: expected at least 1")
+    if (probabilities or reject is not None) and model.temperatures_ is None:
+        raise ValueError(
+            "the probabilities of this model are not calibrated: fit it with zskl fit --calibrate, or by selection.tune"
+        )
+    if reject is not None and not 0 <= reject <= 1:
+        raise ValueError(f"reject is {reject}: expected a probability between 0 and 1")
     table = _candidate_table(model, signatures, with_known)
     wanted = None if candidates is None else _typed(model, candidates)
     width = min(top, len(table.classes) if wanted is None else len(set(wanted.tolist())))
-    done = 0
+    done, value = 0, "probability" if probabilities else "score"
     for block in _open(model, features).blocks():
-        lines = list(_lines(model, block, table, wanted, width, done))  # a refusal comes before the first line
+        best = _best_likely if probabilities or reject is not None else _best
+        labels, scores = best(model, _rows(model, block), table, wanted, width)
+        if reject is not None:
+            labels = labels.astype(object)
+            labels[scores[:, 0] < reject, 0] = UNKNOWN
+        if reject is not None and not probabilities:
+            scores = _best(model, _rows(model, block), table, wanted, width)[1]
+        lines = _lines(block, labels, scores, done)  # a refusal comes before the first line
         if not done:
-            further = [name for k in range(2, width + 1) for name in (f"class_{k}", f"score_{k}")]
-            yield ["row" if block.ids is None else "id", "class", "score", *further]
+            further = [name for k in range(2, width + 1) for name in (f"class_{k}", f"{value}_{k}")]
+            yield ["row" if block.ids is None else "id", "class", value, *further]
         yield from lines
         done += len(block.X)
 
@@ -73,15 +89,31 @@ def _open(model: ZeroShotClassifier, path: PathLike) -> tables.Source:
     return source
 
 
-def _lines(
-    model: ZeroShotClassifier, block: tables.Block, table: SignatureTable, wanted: Any, width: int, done: int
-) -> Iterator[list[Any]]:
+def _rows(model: ZeroShotClassifier, block: tables.Block) -> Any:
     names = getattr(model, "feature_names_in_", None)
-    X = block.X if names is None else pd.DataFrame(block.X, columns=names, copy=False)
+    return block.X if names is None else pd.DataFrame(block.X, columns=names, copy=False)
+
+
+def _best(model: ZeroShotClassifier, X: Any, table: SignatureTable, wanted: Any, width: int) -> tuple[Any, Any]:
+    """Labels and scores (n, width) of the best candidates, best first."""
     labels, scores = model.top_k(X, width, table, wanted, return_scores=True)
+    return labels, scores
+
+
+def _best_likely(model: ZeroShotClassifier, X: Any, table: SignatureTable, wanted: Any, width: int) -> tuple[Any, Any]:
+    """The same with probabilities."""
+    found = np.asarray(model.predict_proba(X, table, wanted))
+    classes = table.classes if wanted is None else signature_tables.unique_in_order(wanted)
+    order = np.argsort(-found, axis=1, kind="stable")[:, :width]
+    return classes[order], np.take_along_axis(found, order, axis=1)
+
+
+def _lines(block: tables.Block, labels: Any, scores: Any, done: int) -> list[list[Any]]:
     rows = block.ids or range(done, done + len(block.X))
-    for row, classes, values in zip(rows, labels.tolist(), scores.tolist(), strict=True):
-        yield [row, *(cell for label, value in zip(classes, values, strict=True) for cell in (label, f"{value:.6g}"))]
+    return [
+        [row, *(cell for label, value in zip(classes, values, strict=True) for cell in (label, f"{value:.6g}"))]
+        for row, classes, values in zip(rows, labels.tolist(), scores.tolist(), strict=True)
+    ]
 
 
 def _candidate_table(model: ZeroShotClassifier, path: PathLike | None, with_known: bool) -> SignatureTable:

@@ -76,7 +76,12 @@ class Folder:
         self.path = path
         self._handle = handle
         _mend(path, handle)
-        self.done: dict[str, dict[str, Any]] = {str(one["key"]): one for one in read(path) if "key" in one}
+        self.done: dict[str, dict[str, Any]] = {}
+        self.refresh()
+
+    def refresh(self) -> None:
+        """`done` anew from the file: an interrupt may come between the writing of a line and the next statement."""
+        self.done = {str(one["key"]): one for one in read(self.path) if "key" in one}
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Add a line, whole or not at all."""

@@ -21,9 +21,10 @@ def list_methods(
     Example: [b]zskl methods gaussian-ort[/b]
     """
     if name is not None:
-        settings = Table("setting", "value", box=box.SIMPLE)
+        grid = methods.find(name).grid
+        settings = Table("setting", "value", "tried by --tune", box=box.SIMPLE)
         for key, value in methods.make(name).get_params(deep=False).items():
-            settings.add_row(key, str(value))
+            settings.add_row(key, str(value), ", ".join(map(str, grid.get(key, ()))))
         console.print(settings)
         return
     table = Table("method", "what it is", "sets", box=box.SIMPLE)

@@ -85,8 +85,8 @@ def show(picture: Table) -> None:
     for column in picture.columns:
         words = " ".join([str(column.header), *map(str, column.cells)]).replace("[b]", "").replace("[/b]", "").split()
         column.min_width = max(map(len, words), default=1)
-    least = sum((column.min_width or 0) + 3 for column in picture.columns)
-    Console(width=max(console.width, least)).print(picture)
+    least = sum((column.min_width or 0) + 1 for column in picture.columns)
+    Console(width=max(console.width, least)).print(picture, crop=False)
 
 
 def _plain(table: Comparison) -> str:

@@ -3,30 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from zskl.cli.app import problems
 
 
-class Display:
-    """On standard error; vanishes when done. A row for all units, and one for each that runs."""
+class TimeLeft(ProgressColumn):
+    """By the mean time of what is done: rich's own looks at the last half minute, and a unit may take longer."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def render(self, task: Task) -> Text:
+        if not task.completed or not task.total or task.elapsed is None:
+            return Text("")
+        left = task.elapsed * (task.total - task.completed) / task.completed
+        return Text(f"{timedelta(seconds=round(left))} left")
+
+
+class Display:
+    """On standard error; vanishes when done. A row for all units, and one for each that runs.
+
+    Of `names`, `before` were done before: they count as done, but not for the time left.
+    """
+
+    def __init__(self, names: Sequence[str], before: int = 0) -> None:
         self._names = names
+        self._before = before
         self._rows: dict[int, TaskID] = {}
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.fields[state]}"),
             TimeElapsedColumn(),
-            TimeRemainingColumn(elapsed_when_finished=True),
+            TimeLeft(),
             console=problems,
             transient=True,
         )
-        self._all = self._progress.add_task("all units", total=len(names), state=f"0 of {len(names)} done")
+        self._all = self._progress.add_task("all units", total=len(names) - before, state=f"0 of {len(names)} done")
         self._done = 0
 
     def __enter__(self) -> Self:
@@ -48,7 +64,8 @@ class Display:
 
     def finished(self, place: int) -> None:
         self._done += 1
-        self._progress.update(self._all, completed=self._done, state=f"{self._done} of {len(self._names)} done")
+        state = f"{self._done} of {len(self._names)} done"
+        self._progress.update(self._all, completed=max(0, self._done - self._before), state=state)
         row = self._rows.pop(place, None)
         if row is not None:
             self._progress.remove_task(row)

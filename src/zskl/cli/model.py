@@ -9,10 +9,12 @@ from typing import Annotated
 
 import typer
 
-from zskl import arrays, methods, persistence, predictions
+from zskl import arrays, methods, persistence, predictions, selection
 from zskl.cli import options
 from zskl.cli.app import app, progress_display, say
 from zskl.cli.run import reporter, setting
+from zskl.engines import Engine
+from zskl.parameters import one_of
 
 
 @app.command()
@@ -24,6 +26,16 @@ def fit(
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method, repeatable.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the training.")] = 0,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Choose settings on validation classes, from the method's default grid.")
+    ] = False,
+    scoring: Annotated[
+        str, typer.Option(help="What --tune goes by: zsl, unseen classes alone, or gzsl, seen and unseen together.")
+    ] = "zsl",
+    calibrate: Annotated[
+        bool,
+        typer.Option("--calibrate", help="Calibrate seen against unseen classes, and probabilities (--tune does too)."),
+    ] = False,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
     root: options.Root = None,
     features: options.Features = None,
@@ -31,8 +43,9 @@ def fit(
 ) -> None:
     """Train a method on the trainval rows of a dataset and write the model to a file.
 
-    Example: [b]zskl fit birds -o birds.zskl --method gaussian-ort --set sigma=0.8[/b]
+    Example: [b]zskl fit birds -o birds.zskl --method gaussian-ort --tune[/b]
     """
+    one_of("scoring", scoring, selection.SCORINGS)
     arrays.check_device(device)
     settings = dict(setting(text) for text in set_ or [])
     model = methods.make(method, {**settings, "random_state": seed, "device": device})
@@ -41,8 +54,23 @@ def fit(
     X, y = loaded.samples("trainval")
     with progress_display() as progress:
         task = progress.add_task(f"{loaded.name} {method}", total=None)
-        model.fit(X, y, loaded.signatures, callback=reporter(progress, task))
+        if tune:
+            grid = {name: values for name, values in methods.find(method).grid.items() if name not in settings}
+            folds = selection.folds(loaded)
+            found = selection.tune(
+                *(model, X, y, loaded.signatures, grid, folds, scoring),
+                report=lambda done, total: progress.update(task, completed=done, total=total),
+            )
+            model = found.model
+        else:
+            model.fit(X, y, loaded.signatures, callback=reporter(progress, task))
+            if calibrate:
+                selection.calibrate(model, X, y, loaded.signatures, selection.folds(loaded), Engine())
     model.save(out)
+    if tune:
+        chosen = ", ".join(f"{name}={value}" for name, value in found.best.items())
+        say(f"chosen of {len(found.settings)} settings by {scoring} on validation classes: {chosen}")
+        say(f"there: {100 * found.score:.1f} per cent, ± {100 * found.spread:.1f} over folds")
     say(f"wrote {out}: {method} fitted on {len(y)} rows of {len(model.classes_)} classes of {loaded.name}")
 
 
@@ -60,6 +88,13 @@ def predict(
         list[str] | None, typer.Option(metavar="NAME", help="Choose from these classes only, repeatable.")
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many classes per row, best first.")] = 5,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Write probabilities in place of scores; needs a calibrated model.")
+    ] = False,
+    reject: Annotated[
+        float | None,
+        typer.Option(metavar="P", help='Answer "unknown" where the best probability is below P; needs the same.'),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="The CSV file to write. Default: the terminal.")
     ] = None,
@@ -81,6 +116,8 @@ def predict(
         with_known=with_known,
         candidates=candidates or None,
         top=top,
+        probabilities=probabilities,
+        reject=reject,
     )
     if out is None:
         csv.writer(sys.stdout, lineterminator="\n").writerows(lines)

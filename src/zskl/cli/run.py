@@ -119,7 +119,7 @@ def _sweep(pieces: list[Piece], engine: Engine | None, out: Path | None, json_: 
         if before:
             say(f"{before} of {len(pieces)} units were done before")
         try:
-            with Display([piece.name for piece in pieces]) as display:
+            with Display([piece.name for piece in pieces], before) as display:
                 for place, outcome in sweep.run(pieces, engine, folder, display):
                     display.finished(place)
                     if isinstance(outcome, Failure):
@@ -129,8 +129,11 @@ def _sweep(pieces: list[Piece], engine: Engine | None, out: Path | None, json_: 
                     if json_ is not None:  # what is finished stays, whatever comes
                         records.write(json_, (found[place] for place in sorted(found)))
         except KeyboardInterrupt:
-            advice = "the same command continues" if out is not None else "with --out DIR it could be continued"
-            fail(f"interrupted: {len(found)} of {len(pieces)} done; {advice}", 130)
+            if folder is None:
+                fail(f"interrupted: {len(found)} of {len(pieces)} done; with --out DIR it could be continued", 130)
+            folder.refresh()
+            done = sum(piece.key in folder.done for piece in pieces)
+            fail(f"interrupted: {done} of {len(pieces)} done; the same command continues", 130)
     results = [found[place] for place in sorted(found)]
     for name in dict.fromkeys(record["dataset"] for record in results):
         _show([record for record in results if record["dataset"] == name])

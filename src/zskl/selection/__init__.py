@@ -2,7 +2,20 @@
 
 from zskl.selection.folding import Fold, folds
 from zskl.selection.optimising import Range, optimise
-from zskl.selection.searching import Choice, Search, search
+from zskl.selection.searching import SCORINGS, Choice, Search, search
 from zskl.selection.tuning import Tuned, calibrate, refit, tune
 
-__all__ = ["Choice", "Fold", "Range", "Search", "Tuned", "calibrate", "folds", "optimise", "refit", "search", "tune"]
+__all__ = [
+    "SCORINGS",
+    "Choice",
+    "Fold",
+    "Range",
+    "Search",
+    "Tuned",
+    "calibrate",
+    "folds",
+    "optimise",
+    "refit",
+    "search",
+    "tune",
+]

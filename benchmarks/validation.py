@@ -1,0 +1,130 @@
+"""Do validation scores rank settings as the test classes would? Every setting of a method's default grid, both ways.
+
+Run: python benchmarks/validation.py [--dataset CUB] [--method gaussian-ort ...] [--device cuda] [--figure FILE.svg]
+     [--json FILE]; needs the data. Test rows are looked at here and nowhere else: to report, not to choose.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from scipy.stats import pearsonr, spearmanr
+
+from zskl import DivergenceError, datasets, methods, protocols, selection
+from zskl.engines import Engine
+from zskl.selection.grid import group
+
+PANELS = (("zsl", "zero-shot accuracy"), ("gzsl", "calibrated H"))
+COLOURS = ("#0b6e4f", "#c8553d", "#3d5a98", "#8a6d3b")
+SIDE, EDGE = 300, 50
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--dataset", default="CUB")
+    parser.add_argument("--root")
+    parser.add_argument("--features")
+    parser.add_argument("--device")
+    parser.add_argument("--method", nargs="+", default=["gaussian-ort", "gaussian", "gaussian-softmax"])
+    parser.add_argument("--figure", type=Path)
+    parser.add_argument("--json", type=Path)
+    chosen = parser.parse_args()
+    data = datasets.load(chosen.dataset, chosen.root, chosen.features)
+    table = Table(title=f"{chosen.dataset} {data.features}: validation against test over the default grid")
+    for name in ("method", "figure", "settings", "Pearson", "Spearman", "test at the choice", "best on test"):
+        table.add_column(name)
+    points: dict[str, dict[str, list[list[float]]]] = {}
+    for method in chosen.method:
+        found, tested = both(data, method, chosen.device)
+        points[method] = {}
+        for scoring, title in PANELS:
+            validation = found.scores(scoring).mean(axis=1)
+            whole = np.isfinite(validation) & np.isfinite(tested[scoring])
+            x, y = validation[whole], tested[scoring][whole]
+            points[method][scoring] = [x.tolist(), y.tolist()]
+            table.add_row(
+                *(method, title, str(whole.sum()), f"{pearsonr(x, y)[0]:.2f}", f"{spearmanr(x, y)[0]:.2f}"),
+                *(f"{100 * y[np.argmax(x)]:.1f}", f"{100 * y.max():.1f}"),
+            )
+    Console(width=110).print(table)
+    if chosen.json:
+        chosen.json.write_text(json.dumps(points))
+    if chosen.figure:
+        chosen.figure.write_text(figure(points, f"{chosen.dataset}, {data.features}"), encoding="utf-8")
+
+
+def both(data: Any, method: str, device: str | None) -> tuple[selection.Search, dict[str, np.ndarray]]:
+    """The search, and for each of its settings the test figures of a model fitted on all training rows."""
+    estimator = methods.make(method, {"random_state": 0, "device": device})
+    rows = data.parts["trainval"]
+    X, y = data.X[rows], data.y[rows]
+    engine = None if device else Engine()
+    found = selection.search(estimator, X, y, data.signatures, methods.find(method).grid, selection.folds(data), engine)
+    tested = {scoring: np.full(len(found.settings), -np.inf) for scoring, _ in PANELS}
+    for places in group(found.settings, estimator._free(X)):
+
+        def visit(index: int, model: Any, places: Sequence[int] = places) -> None:
+            place = places[index]
+            if isinstance(model, DivergenceError):
+                tested["zsl"][place] = tested["gzsl"][place] = -np.inf
+                return
+            tested["zsl"][place] = protocols.zsl(model, data).accuracy
+            tested["gzsl"][place] = protocols.gzsl(model, data, found.constants[place]).harmonic
+
+        estimator._fit_together([found.settings[place] for place in places], X, y, data.signatures, visit)
+    return found, tested
+
+
+def figure(points: dict[str, dict[str, list[list[float]]]], title: str) -> str:
+    """Two panels of dots, validation across, test upwards, both in per cent."""
+    width, height = 2 * (SIDE + 2 * EDGE), SIDE + 2 * EDGE + 20 * len(points)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
+        f'font-size="12"><rect width="{width}" height="{height}" fill="white"/>'
+        f'<text x="{EDGE}" y="18" font-weight="bold">{title}: every setting of the default grids</text>'
+    ]
+    for panel, (scoring, name) in enumerate(PANELS):
+        left, top = EDGE + panel * (SIDE + 2 * EDGE), EDGE
+        values = [np.array(points[method][scoring]) * 100 for method in points]
+        every = np.concatenate(values, axis=1)
+        low = 5 * np.floor(every.min() / 5)
+        high = 5 * np.ceil(every.max() / 5)
+
+        def at(value: float, low: float = low, high: float = high) -> float:
+            return SIDE * (value - low) / (high - low)
+
+        parts.append(
+            f'<rect x="{left}" y="{top}" width="{SIDE}" height="{SIDE}" fill="none" stroke="#888"/>'
+            f'<line x1="{left}" y1="{top + SIDE}" x2="{left + SIDE}" y2="{top}" stroke="#ccc"/>'
+            f'<text x="{left + SIDE / 2}" y="{top + SIDE + 34}" text-anchor="middle">{name}, validation (%)</text>'
+            f'<text x="{left - 34}" y="{top + SIDE / 2}" text-anchor="middle" '
+            f'transform="rotate(-90 {left - 34} {top + SIDE / 2})">{name}, test (%)</text>'
+        )
+        for tick in np.linspace(low, high, 5):
+            parts.append(
+                f'<text x="{left + at(tick):.0f}" y="{top + SIDE + 16}" text-anchor="middle">{tick:g}</text>'
+                f'<text x="{left - 6}" y="{top + SIDE - at(tick) + 4:.0f}" text-anchor="end">{tick:g}</text>'
+            )
+        for colour, dots in zip(COLOURS, values, strict=False):
+            parts += [
+                f'<circle cx="{left + at(x):.1f}" cy="{top + SIDE - at(y):.1f}" r="2.5" fill="{colour}" '
+                'fill-opacity="0.6"/>'
+                for x, y in dots.T
+            ]
+    for number, (colour, method) in enumerate(zip(COLOURS, points, strict=False)):
+        y = SIDE + 2 * EDGE + 20 * number
+        parts.append(
+            f'<circle cx="{EDGE}" cy="{y}" r="4" fill="{colour}"/><text x="{EDGE + 12}" y="{y + 4}">{method}</text>'
+        )
+    return "".join(parts) + "</svg>\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""CMT, cross-modal transfer: a two-layer network into signature space, where the nearest signature wins.
+
+Socher, Ganjoo, Manning and Ng, "Zero-Shot Learning Through Cross-Modal Transfer", 2013.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from zskl.arrays import Array, generator, like, namespace, to_numpy
+from zskl.baselines.descent import DescentClassifier, Learned, coordinates
+from zskl.baselines.together import class_signatures
+from zskl.estimator import Training
+from zskl.kernels.kernel import squared_distances
+from zskl.parameters import count
+
+START = 0.3  # the size of what goes into tanh at the start: nearly linear
+
+
+class NetworkProblem:
+    """(1/n) Σ_i ‖tanh(x_i A) B / √h − y_i‖² over A (d, h) and B (h, r)."""
+
+    def __init__(self, training: Training, seed: int, hidden: int) -> None:
+        xp = namespace(training.X)
+        self.X, (Z, self.basis) = training.X, coordinates(class_signatures(training))
+        self.targets = Z[training.codes]
+        self.scale = hidden**-0.5  # apart from B, so that both layers learn at one rate
+        d, p = self.X.shape[1], self.basis.shape[0]
+        length = float(xp.sqrt(xp.mean(xp.sum(self.X * self.X, axis=1)))) or 1.0
+        draw = generator(seed, 1)
+        A = like(draw.standard_normal((d, hidden)) * (START / length), self.X)
+        B = like(draw.standard_normal((hidden, p)) * (hidden * p) ** -0.5, self.X) @ self.basis
+        self.weights, self.gradients = [A, B], [xp.zeros_like(A), xp.zeros_like(B)]
+
+    def step(self, rows: Array, t: int) -> Array:
+        (A, B), X = self.weights, self.X[rows]
+        xp = namespace(X)
+        H = xp.tanh(X @ A)
+        E = (H @ B) * self.scale - self.targets[rows]
+        value = xp.sum(E * E) / X.shape[0]
+        E *= 2 * self.scale / X.shape[0]
+        xp.matmul(H.mT, E, out=self.gradients[1])
+        xp.matmul(X.mT, (E @ B.mT) * (1 - H * H), out=self.gradients[0])
+        return value
+
+    def keep(self, epochs: int) -> None:
+        return None
+
+    def learned(self) -> Learned:
+        A, B = self.weights
+        return {"hidden_": to_numpy(A).copy(), "output_": to_numpy((B * self.scale) @ self.basis.mT)}
+
+
+def embed(X: Array, A: Array, B: Array) -> Array:
+    """f(x) = tanh(xA)B (n, p) of scaled samples X (n, d)."""
+    return namespace(X).tanh(X @ like(A, X)) @ like(B, X)
+
+
+def distances(F: Array, Y: Array) -> Array:
+    """(n, c) ‖f_i − y_j‖² of embedded rows F (n, p) and signatures Y (c, p)."""
+    xp = namespace(F)
+    return squared_distances(xp.sum(F * F, axis=1)[:, None], F @ Y.mT, xp.sum(Y * Y, axis=1)[None, :])
+
+
+class CMT(DescentClassifier):
+    """Scores −‖f(x) − y‖² with f(x) = tanh(xA)B, which minimises ‖f(x) − y‖² over the training rows.
+
+    Differs from the paper: mini-batch descent with momentum in place of L-BFGS.
+
+    Parameters
+    ----------
+    hidden : h ≥ 1, units of the hidden layer
+    batch_size, epochs, learning_rate, momentum : descent; a short last batch is left out
+    feature_scaling, signature_scaling : see `zskl.preprocessing`; "none" inside a pipeline that scales
+    signature_mean : whether signatures are centred on the mean of the "seen" classes or of "all" in the table
+    device : None computes where X lies; "cuda" moves NumPy input to the GPU
+    random_state : seed of the start and of the batches
+
+    Attributes
+    ----------
+    hidden_ : A (d, h) float32
+    output_ : B (h, p) float32
+    """
+
+    kind: ClassVar[str] = "cmt"
+    LEARNED: ClassVar = {"hidden_": ("d", "*"), "output_": ("*", "p")}
+
+    def __init__(
+        self,
+        *,
+        hidden: int = 128,
+        batch_size: int = 64,
+        epochs: int = 20,
+        learning_rate: float = 0.3,
+        momentum: float = 0.9,
+        feature_scaling: str = "center-l2",
+        signature_scaling: str = "center-l2",
+        signature_mean: str = "seen",
+        device: str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.hidden = hidden
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.feature_scaling = feature_scaling
+        self.signature_scaling = signature_scaling
+        self.signature_mean = signature_mean
+        self.device = device
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        count("hidden", self.hidden)
+
+    def _problem(self, training: Training, seed: int) -> NetworkProblem:
+        return NetworkProblem(training, seed, self.hidden)
+
+    def _scores(self, X: Array, Y: Array) -> Array:
+        return -distances(embed(X, self.hidden_, self.output_), Y)
+
+    @classmethod
+    def _restore(cls, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Self:
+        model = super()._restore(header, arrays)
+        if model.hidden_.shape[1] != len(model.output_):
+            raise ValueError(f"layers of shapes {model.hidden_.shape} and {model.output_.shape} do not fit together")
+        return model
+
+    hidden_: Any
+    output_: Any

@@ -1,0 +1,181 @@
+"""Mini-batch gradient descent with momentum, and the fits that are made of it.
+
+    V ← μV − η ∇,    W ← W + V
+
+Epoch e visits the rows in an order drawn from (seed, e) alone and the rate is constant, so a prefix of a run is a
+shorter run: one run serves every number of epochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from zskl.arrays import Array, like, namespace, to_numpy
+from zskl.estimator import Training, ZeroShotClassifier
+from zskl.parameters import count, positive
+from zskl.solver import BLOW_UP, DivergenceError, Progress, batches
+
+Callback = Callable[[Progress], object]
+Learned = dict[str, Any]
+
+
+class Problem(Protocol):
+    """What is minimised: weights, changed in place, and room for their gradients, array by array."""
+
+    weights: list[Array]
+    gradients: list[Array]
+
+    def step(self, rows: Array, t: int) -> Array:
+        """The objective () on a batch of rows (n,) at step t, counted from 0; writes `gradients`."""
+
+    def keep(self, epochs: int) -> np.ndarray[Any, Any] | None:
+        """After so many epochs: which entries of the first axis of all weights to go on with; None for all."""
+
+    def learned(self) -> Learned:
+        """What the estimator keeps, as arrays of its own."""
+
+
+def run(
+    problem: Problem,
+    *,
+    n_rows: int,
+    batch_size: int,
+    epochs: int,
+    seed: int,
+    learning_rate: float,
+    momentum: float,
+    callback: Callback | None = None,
+) -> Iterator[int]:
+    """Train in place; yields the number of epochs done after each. Raises `DivergenceError` after one that diverged."""
+    xp = namespace(problem.weights[0])
+    velocities = [xp.zeros_like(W) for W in problem.weights]
+    per_epoch = n_rows // min(batch_size, n_rows)
+    first = None
+    for epoch in range(epochs):
+        objectives: list[Array] = []
+        for rows in batches(n_rows, batch_size, seed, epoch):
+            with np.errstate(all="ignore"):  # a diverging run overflows; the end of the epoch tells
+                t = epoch * per_epoch + len(objectives)
+                objectives.append(problem.step(like(rows, problem.weights[0], "int64"), t))
+                for W, V, G in zip(problem.weights, velocities, problem.gradients, strict=True):
+                    V *= momentum
+                    G *= learning_rate
+                    V -= G
+                    W += V
+            if callback is not None:
+                now, ends = xp.reshape(objectives[-1], (1,)), len(objectives) == per_epoch
+                callback(Progress(t + 1, epochs * per_epoch, epoch, ends, now, problem.weights[0]))
+        values = to_numpy(xp.stack(objectives)).astype(np.float64)
+        first = values[0] if first is None else first
+        gone = ~(np.abs(values) <= BLOW_UP * max(1.0, abs(float(np.nan_to_num(first, posinf=0)))))  # True for NaN too
+        if gone.any() or not all(bool(xp.all(xp.isfinite(W))) for W in problem.weights):
+            step = int(gone.argmax()) if gone.any() else per_epoch - 1
+            raise DivergenceError(epoch * per_epoch + step, learning_rate)
+        kept = problem.keep(epoch + 1)
+        if kept is not None:
+            index = like(kept, problem.weights[0], "int64")
+            problem.weights = [W[index] for W in problem.weights]
+            problem.gradients = [G[index] for G in problem.gradients]
+            velocities = [V[index] for V in velocities]
+        yield epoch + 1
+
+
+class DescentClassifier(ZeroShotClassifier):
+    """A method trained by `run`: it writes `_problem` and `_scores`, and has the settings named here."""
+
+    FREE: ClassVar[tuple[str, ...]] = ("epochs",)
+    batch_size: int
+    epochs: int
+    learning_rate: float
+    momentum: float
+    random_state: int | np.random.RandomState | None
+
+    def _problem(self, training: Training, seed: int) -> Problem:
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        count("epochs", self.epochs)
+        count("batch_size", self.batch_size)
+        positive("learning_rate", self.learning_rate)
+        if positive("momentum", self.momentum, zero_allowed=True) >= 1:
+            raise ValueError(f"momentum={self.momentum!r}: expected a number in [0, 1)")
+
+    def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Callback | None = None) -> Self:
+        """Learn from rows X (n, d), their classes y (n,) and the classes' signatures.
+
+        `signatures` is a data frame, a mapping class → vector, an array with a row per class of sorted(set(y)), or None
+        for one-hot rows; classes that are not in y become further candidates. `callback` is handed a `Progress` after
+        each step, whose projection is the first of the weights in training, in coordinates of their own.
+        """
+        with self._all_or_nothing():
+            self._check_parameters()
+            training = self._prepare(X, y, signatures)
+            for _, learned in self._train(training, self._seed(), [self.epochs], callback):
+                self.__dict__.update(learned)
+        return self
+
+    def _fit_together(
+        self,
+        settings: Sequence[Mapping[str, Any]],
+        X: Array,
+        y: Any,
+        signatures: Any,
+        visit: Callable[[int, Self | DivergenceError], object],
+    ) -> None:
+        """One run, looked at after each wanted number of epochs."""
+        models = [clone(self).set_params(**setting) for setting in settings]
+        for model in models:
+            model._check_parameters()
+        last = max(models, key=lambda model: int(model.epochs))
+        training = last._prepare(X, y, signatures)
+        prepared = {name: value for name, value in vars(last).items() if name.endswith("_")}
+        waiting = dict(enumerate(models))
+        try:
+            for epochs, learned in last._train(training, last._seed(), {model.epochs for model in models}):
+                for place in [place for place, model in waiting.items() if model.epochs == epochs]:
+                    model = waiting.pop(place)
+                    model.__dict__.update(prepared | learned)
+                    visit(place, model)
+        except DivergenceError as error:
+            for place in waiting:
+                visit(place, error)
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _train(
+        self, training: Training, seed: int, wanted: Collection[int], callback: Callback | None = None
+    ) -> Iterator[tuple[int, Learned]]:
+        """(epochs, what was learned) for each wanted number of epochs, in rising order."""
+        problem = self._problem(training, seed)
+        finished = run(
+            problem,
+            n_rows=training.X.shape[0],
+            batch_size=self.batch_size,
+            epochs=max(wanted),
+            seed=seed,
+            learning_rate=self.learning_rate,
+            momentum=self.momentum,
+            callback=callback,
+        )
+        for epochs in finished:
+            if epochs in wanted:
+                yield epochs, problem.learned()
+
+
+def coordinates(Y: Array) -> tuple[Array, Array]:
+    """Z (C, r) and orthonormal columns Q (p, r) with Y = ZQᵀ, r = min(C, p).
+
+    What maps into signature space moves only within the span of the training signatures, for a gradient is a
+    combination of them; descent is the same in any orthonormal coordinates, so it can be done in the C of that span.
+    """
+    xp = namespace(Y)
+    if Y.shape[0] >= Y.shape[1]:
+        return Y, like(np.eye(Y.shape[1]), Y)
+    Q, R = xp.linalg.qr(Y.mT)
+    return R.mT, Q

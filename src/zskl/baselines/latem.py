@@ -1,0 +1,147 @@
+"""LatEm, latent embeddings: several bilinear maps, of which the best one scores.
+
+Xian, Akata, Sharma, Nguyen, Hein and Schiele, "Latent Embeddings for Zero-Shot Classification", 2016.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zskl.arrays import Array, generator, like, namespace, to_numpy
+from zskl.baselines.bilinear import pushed, start, violations
+from zskl.baselines.descent import DescentClassifier, Learned, coordinates
+from zskl.baselines.together import class_signatures
+from zskl.estimator import Training
+from zskl.parameters import count, positive
+
+
+def drawn_hinge(S: Array, own: Array, margin: float, luck: Array) -> tuple[Array, Array]:
+    """(1/n) Σ_i max(0, m + S_ij − S_il) of scores S (n, C), l = own[i], and its gradient (n, C).
+
+    j is the violating class with the largest of the numbers `luck` (n, C), drawn from (0, 1).
+    """
+    xp = namespace(S)
+    H = violations(S, own, margin)
+    each = xp.arange(S.shape[0], device=S.device)
+    drawn = xp.argmax(xp.where(H > 0, luck, xp.zeros_like(luck)), axis=1)
+    H = H[each, drawn]
+    G = xp.zeros_like(S)
+    G[each, drawn] = xp.astype(H > 0, S.dtype)
+    return xp.sum(H) / S.shape[0], pushed(G, own)
+
+
+class LatentProblem:
+    """W (K, d, r); a map that scores the own class of few training rows is left out at every `prune_every`-th epoch."""
+
+    def __init__(self, training: Training, seed: int, model: LatEm) -> None:
+        self.X, self.codes, self.seed, self.margin = training.X, training.codes, seed, model.margin
+        self.prune_every, self.prune_below = model.prune_every, model.prune_below
+        self.Z, self.basis = coordinates(class_signatures(training))
+        xp = namespace(self.X)
+        W = start(self.X, self.basis, seed, model.n_maps)
+        self.weights, self.gradients = [W], [xp.zeros_like(W)]
+        self.chosen = xp.zeros_like(W[:, 0, 0])  # (K,) rows whose own class each map scored, since maps were left out
+
+    def step(self, rows: Array, t: int) -> Array:
+        (W,), X, own = self.weights, self.X[rows], self.codes[rows]
+        xp = namespace(X)
+        S = (X @ W) @ self.Z.mT  # (K, n, C)
+        maps = xp.arange(S.shape[0], device=S.device)[:, None, None]
+        best = xp.argmax(S, axis=0) == maps
+        luck = like(generator(self.seed, 3, t).random(S.shape[1:], dtype=np.float32), S)
+        value, G = drawn_hinge(xp.max(S, axis=0), own, self.margin, luck)
+        xp.matmul(X.mT, (best * G) @ self.Z, out=self.gradients[0])
+        each = xp.arange(S.shape[1], device=S.device)
+        self.chosen += xp.sum(xp.astype(best[:, each, own], S.dtype), axis=1)
+        return value
+
+    def keep(self, epochs: int) -> np.ndarray[Any, Any] | None:
+        if epochs % self.prune_every:
+            return None
+        chosen = to_numpy(self.chosen)
+        kept = np.flatnonzero(chosen >= min(self.prune_below * chosen.sum(), chosen.max()))
+        self.chosen = namespace(self.chosen).zeros_like(self.chosen[: len(kept)])
+        return kept if len(kept) < len(chosen) else None
+
+    def learned(self) -> Learned:
+        return {"projections_": to_numpy(self.weights[0] @ self.basis.mT)}
+
+
+class LatEm(DescentClassifier):
+    """Scores max_k xᵀW_k y; the maps minimise the hinge against one wrong class drawn for each row, by descent.
+
+    Differs from the paper: the class is drawn among those that violate the margin rather than among all wrong ones.
+
+    Parameters
+    ----------
+    n_maps : K ≥ 1, maps at the start
+    prune_every, prune_below : after every so many epochs, maps that scored the own class of less than this share of the
+        training rows are left out; 0 keeps all
+    margin : m > 0; the maps scale with it, so it matters against the start and the learning rate only
+    batch_size, epochs, learning_rate, momentum : descent; a short last batch is left out
+    feature_scaling, signature_scaling : see `zskl.preprocessing`; "none" inside a pipeline that scales
+    signature_mean : whether signatures are centred on the mean of the "seen" classes or of "all" in the table
+    device : None computes where X lies; "cuda" moves NumPy input to the GPU
+    random_state : seed of the start, of the batches and of the drawn classes
+
+    Attributes
+    ----------
+    projections_ : W_k of the maps that are left (k, d, p) float32
+    """
+
+    kind: ClassVar[str] = "latem"
+    LEARNED: ClassVar = {"projections_": ("*", "d", "p")}
+
+    def __init__(
+        self,
+        *,
+        n_maps: int = 4,
+        prune_every: int = 5,
+        prune_below: float = 0.05,
+        margin: float = 1.0,
+        batch_size: int = 64,
+        epochs: int = 20,
+        learning_rate: float = 0.1,
+        momentum: float = 0.9,
+        feature_scaling: str = "center-l2",
+        signature_scaling: str = "center-l2",
+        signature_mean: str = "seen",
+        device: str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_maps = n_maps
+        self.prune_every = prune_every
+        self.prune_below = prune_below
+        self.margin = margin
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.feature_scaling = feature_scaling
+        self.signature_scaling = signature_scaling
+        self.signature_mean = signature_mean
+        self.device = device
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        count("n_maps", self.n_maps)
+        count("prune_every", self.prune_every)
+        positive("margin", self.margin)
+        if positive("prune_below", self.prune_below, zero_allowed=True) > 1:
+            raise ValueError(f"prune_below={self.prune_below!r}: expected a share between 0 and 1")
+
+    def _problem(self, training: Training, seed: int) -> LatentProblem:
+        return LatentProblem(training, seed, self)
+
+    def _scores(self, X: Array, Y: Array) -> Array:
+        xp = namespace(X)
+        first, *others = like(self.projections_, X)
+        best = (X @ first) @ Y.mT
+        for W in others:
+            best = xp.maximum(best, (X @ W) @ Y.mT)
+        return best
+
+    projections_: Any

@@ -1,0 +1,88 @@
+"""A Dask cluster: the one at an address, or one on this machine."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from zskl.engines import engine as kinds
+from zskl.engines.engine import Engine, LostError, Results, Started, Task, call, handed_out
+
+
+@contextmanager
+def started_here(engine: Engine) -> Iterator[Engine]:
+    """A scheduler and worker processes that only this machine can reach, and their address."""
+    with kinds.deaf_to_interrupts():
+        cluster = _distributed().LocalCluster(
+            n_workers=engine.processes,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",  # of its HTTP server, which is there also without a dashboard
+            scheduler_kwargs={"dashboard": False},
+            silence_logs=logging.CRITICAL,
+        )
+    with cluster:
+        yield replace(engine, address=cluster.scheduler_address, workers=None)
+
+
+def slots(engine: Engine) -> int:
+    with _client(engine) as client:
+        return sum(client.nthreads().values())
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise kinds.not_installed("distributed", "dask") from None
+    return distributed
+
+
+@contextmanager
+def _client(engine: Engine) -> Iterator[Any]:
+    distributed = _distributed()
+    try:
+        client = distributed.Client(engine.address, timeout=kinds.PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise ConnectionError(
+            f"no Dask scheduler answers at {engine.address!r} within {kinds.PATIENCE:g} s ({type(error).__name__}): "
+            "expected an address such as tcp://host:8786; start one with: dask scheduler"
+        ) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=kinds.PATIENCE)
+        except TimeoutError:
+            raise ConnectionError(
+                f"the Dask scheduler at {engine.address!r} has no workers: start one with: dask worker {engine.address}"
+            ) from None
+        yield client
+
+
+def run(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, started: Started) -> Results:
+    distributed = _distributed()
+    with _client(engine) as client:
+        data = None if shared is None else client.scatter([shared], broadcast=True, hash=False)[0]
+        futures = {client.submit(call, function, data, task, pure=False): place for place, task in tasks.items()}
+        handed = handed_out(tasks, sum(client.nthreads().values()), started)
+        try:
+            for future in distributed.as_completed(list(futures), loop=client.loop):
+                place = futures[future]
+                try:
+                    value = future.result()
+                except distributed.scheduler.KilledWorker as error:
+                    raise RuntimeError(
+                        f"task {place} was on {error.allowed_failures + 1} Dask workers when they died: give each more "
+                        "memory, or look into their logs"
+                    ) from None
+                except distributed.client.FutureCancelledError as error:  # the shared data, or the scheduler, is gone
+                    raise LostError from error
+                del futures[future]
+                future.release()
+                next(handed, None)
+                yield place, value
+        finally:
+            client.cancel(list(futures), force=True)

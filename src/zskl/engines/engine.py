@@ -1,0 +1,98 @@
+"""What an engine is, and what its kinds share."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import joblib
+from threadpoolctl import threadpool_limits
+
+from zskl.parameters import count, one_of
+
+ENGINES = ("loky", "dask", "ray")
+DEATHS = 3  # workers that may die in a row, none of them having finished a task
+PATIENCE = 5.0  # seconds for an address to answer
+
+Task: TypeAlias = Callable[[Any, Any], Any]
+Started: TypeAlias = Callable[[int], object] | None
+Results: TypeAlias = Generator[tuple[int, Any], None, None]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Where tasks run. `address` is that of a Dask scheduler or a Ray cluster, by default one is started on this
+    machine for as long as it is needed; `workers` is the number of processes on this machine, by default one for each
+    core that this process may use."""
+
+    name: str = "loky"
+    address: str | None = None
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        one_of("engine", self.name, ENGINES)
+        if self.workers is not None:
+            count("workers", self.workers)
+        if self.address is not None and self.name == "loky":
+            raise ValueError(f"address {self.address!r} was given for engine 'loky': expected engine 'dask' or 'ray'")
+        if self.address is not None and self.workers is not None:
+            raise ValueError(
+                f"workers={self.workers} and address {self.address!r} were both given: the cluster at an address has "
+                "the workers it has; leave one of them out"
+            )
+
+    @property
+    def processes(self) -> int:
+        """How many there are on this machine, where there is no address."""
+        return self.workers or int(joblib.cpu_count())
+
+
+class LostError(Exception):
+    """Workers have died, and with them tasks that the engine does not repeat by itself."""
+
+
+@contextmanager
+def deaf_to_interrupts() -> Iterator[None]:
+    """Processes that are started meanwhile leave Ctrl-C to this one, which ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+def tell(started: Started, place: int) -> None:
+    if started is not None:
+        started(place)
+
+
+def call(function: Task, shared: Any, task: Any) -> Any:
+    """On a worker of a cluster: as many tasks as cores run there, so each has one thread."""
+    with threadpool_limits(limits=1):
+        return function(shared, task)
+
+
+def not_installed(name: str, extra: str) -> ValueError:
+    return ValueError(f"engine {extra!r} needs the package {name!r}, which is not here: pip install 'zskl[{extra}]'")
+
+
+def handed_out(tasks: dict[int, Any], slots: int, started: Started) -> Iterator[None]:
+    """A cluster takes tasks in order: the first `slots` start now, one more whenever one is done and this is moved."""
+
+    def rest() -> Iterator[None]:
+        for place in places:
+            tell(started, place)
+            yield
+
+    places = iter(list(tasks))
+    moves = rest()
+    for _ in range(slots):
+        next(moves, None)
+    return moves

@@ -1,0 +1,45 @@
+"""Processes of this machine, by joblib on loky."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
+
+import joblib
+
+from zskl.engines.engine import Engine, LostError, Results, Started, Task, deaf_to_interrupts, tell
+
+MAPPED = 10_000  # bytes above which an array is shared with the processes through a file
+
+
+def _numbered(place: int, function: Task, shared: Any, task: Any) -> tuple[int, Any]:
+    return place, function(shared, task)
+
+
+def run(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, started: Started) -> Results:
+    """joblib writes large arrays of `shared` to a file once, and each process maps it."""
+    workers = max(2, min(engine.processes, len(tasks)))  # one would be this process, which a task must not bring down
+    threads = max(1, joblib.cpu_count() // workers)
+
+    def calls() -> Iterator[Any]:
+        for place, task in tasks.items():
+            tell(started, place)
+            yield joblib.delayed(_numbered)(place, function, shared, task)
+
+    with joblib.parallel_config(backend="loky", inner_max_num_threads=threads):
+        parallel = joblib.Parallel(
+            workers, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs", max_nbytes=MAPPED
+        )
+    with deaf_to_interrupts():
+        results = parallel(calls())
+    try:
+        for result in results:  # noqa: UP028 (`yield from` would close it itself)
+            yield result
+    except BrokenProcessPool as error:
+        raise LostError from error
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of tasks that are given up, which is what is wanted here
+            results.close()
