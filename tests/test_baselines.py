@@ -14,7 +14,7 @@ import zskl
 from zskl import baselines, datasets, methods, protocols
 from zskl.baselines import BASELINES
 
-QUICK = {"epochs": 3}  # where a method has them
+QUICK = {"epochs": 20}  # where a method has them; of small data an epoch is a step or two
 FEWEST = {"eszsl": 49}  # settings of a default grid; 12 for others
 PAGE = Path(__file__).parents[1] / "docs" / "baselines.md"
 

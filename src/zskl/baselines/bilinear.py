@@ -28,7 +28,7 @@ class BilinearProblem:
         self.weights = [start(self.X, self.basis, seed, 1)[0]]
         self.gradients = [namespace(self.X).zeros_like(self.weights[0])]
 
-    def step(self, rows: Array, t: int) -> Array:
+    def step(self, rows: Array) -> Array:
         X = self.X[rows]
         value, G = self.loss((X @ self.weights[0]) @ self.Z.mT, self.codes[rows], self.margin)
         namespace(X).matmul(X.mT, G @ self.Z, out=self.gradients[0])

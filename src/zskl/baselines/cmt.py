@@ -34,7 +34,7 @@ class NetworkProblem:
         B = like(draw.standard_normal((hidden, p)) * (hidden * p) ** -0.5, self.X) @ self.basis
         self.weights, self.gradients = [A, B], [xp.zeros_like(A), xp.zeros_like(B)]
 
-    def step(self, rows: Array, t: int) -> Array:
+    def step(self, rows: Array) -> Array:
         (A, B), X = self.weights, self.X[rows]
         xp = namespace(X)
         H = xp.tanh(X @ A)

@@ -30,8 +30,8 @@ class Problem(Protocol):
     weights: list[Array]
     gradients: list[Array]
 
-    def step(self, rows: Array, t: int) -> Array:
-        """The objective () on a batch of rows (n,) at step t, counted from 0; writes `gradients`."""
+    def step(self, rows: Array) -> Array:
+        """The objective () on a batch of rows (n,); writes `gradients`."""
 
     def keep(self, epochs: int) -> np.ndarray[Any, Any] | None:
         """After so many epochs: which entries of the first axis of all weights to go on with; None for all."""
@@ -60,16 +60,16 @@ def run(
         objectives: list[Array] = []
         for rows in batches(n_rows, batch_size, seed, epoch):
             with np.errstate(all="ignore"):  # a diverging run overflows; the end of the epoch tells
-                t = epoch * per_epoch + len(objectives)
-                objectives.append(problem.step(like(rows, problem.weights[0], "int64"), t))
+                objectives.append(problem.step(like(rows, problem.weights[0], "int64")))
                 for W, V, G in zip(problem.weights, velocities, problem.gradients, strict=True):
                     V *= momentum
                     G *= learning_rate
                     V -= G
                     W += V
             if callback is not None:
-                now, ends = xp.reshape(objectives[-1], (1,)), len(objectives) == per_epoch
-                callback(Progress(t + 1, epochs * per_epoch, epoch, ends, now, problem.weights[0]))
+                done, now = epoch * per_epoch + len(objectives), xp.reshape(objectives[-1], (1,))
+                ends = len(objectives) == per_epoch
+                callback(Progress(done, epochs * per_epoch, epoch, ends, now, problem.weights[0]))
         values = to_numpy(xp.stack(objectives)).astype(np.float64)
         first = values[0] if first is None else first
         gone = ~(np.abs(values) <= BLOW_UP * max(1.0, abs(float(np.nan_to_num(first, posinf=0)))))  # True for NaN too

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zskl.arrays import Array, generator, like, namespace, to_numpy
+from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.baselines.bilinear import pushed, start, violations
 from zskl.baselines.descent import DescentClassifier, Learned, coordinates
 from zskl.baselines.together import class_signatures
@@ -17,26 +17,23 @@ from zskl.estimator import Training
 from zskl.parameters import count, positive
 
 
-def drawn_hinge(S: Array, own: Array, margin: float, luck: Array) -> tuple[Array, Array]:
-    """(1/n) Σ_i max(0, m + S_ij − S_il) of scores S (n, C), l = own[i], and its gradient (n, C).
+def mean_hinge(S: Array, own: Array, margin: float) -> tuple[Array, Array]:
+    """(1/n) Σ_i (1/r) Σ_{j≠l} max(0, m + S_ij − S_il) of scores S (n, C), l = own[i], and its gradient (n, C).
 
-    j is the violating class with the largest of the numbers `luck` (n, C), drawn from (0, 1).
+    r is the number of violating classes: what drawing one of them gives on average.
     """
     xp = namespace(S)
     H = violations(S, own, margin)
-    each = xp.arange(S.shape[0], device=S.device)
-    drawn = xp.argmax(xp.where(H > 0, luck, xp.zeros_like(luck)), axis=1)
-    H = H[each, drawn]
-    G = xp.zeros_like(S)
-    G[each, drawn] = xp.astype(H > 0, S.dtype)
-    return xp.sum(H) / S.shape[0], pushed(G, own)
+    G = xp.astype(H > 0, S.dtype)
+    G /= xp.maximum(xp.sum(G, axis=1, keepdims=True), xp.ones_like(S[:, :1]))
+    return xp.sum(H * G) / S.shape[0], pushed(G, own)
 
 
 class LatentProblem:
     """W (K, d, r); a map that scores the own class of few training rows is left out at every `prune_every`-th epoch."""
 
     def __init__(self, training: Training, seed: int, model: LatEm) -> None:
-        self.X, self.codes, self.seed, self.margin = training.X, training.codes, seed, model.margin
+        self.X, self.codes, self.margin = training.X, training.codes, model.margin
         self.prune_every, self.prune_below = model.prune_every, model.prune_below
         self.Z, self.basis = coordinates(class_signatures(training))
         xp = namespace(self.X)
@@ -44,14 +41,13 @@ class LatentProblem:
         self.weights, self.gradients = [W], [xp.zeros_like(W)]
         self.chosen = xp.zeros_like(W[:, 0, 0])  # (K,) rows whose own class each map scored, since maps were left out
 
-    def step(self, rows: Array, t: int) -> Array:
+    def step(self, rows: Array) -> Array:
         (W,), X, own = self.weights, self.X[rows], self.codes[rows]
         xp = namespace(X)
         S = (X @ W) @ self.Z.mT  # (K, n, C)
         maps = xp.arange(S.shape[0], device=S.device)[:, None, None]
         best = xp.argmax(S, axis=0) == maps
-        luck = like(generator(self.seed, 3, t).random(S.shape[1:], dtype=np.float32), S)
-        value, G = drawn_hinge(xp.max(S, axis=0), own, self.margin, luck)
+        value, G = mean_hinge(xp.max(S, axis=0), own, self.margin)
         xp.matmul(X.mT, (best * G) @ self.Z, out=self.gradients[0])
         each = xp.arange(S.shape[1], device=S.device)
         self.chosen += xp.sum(xp.astype(best[:, each, own], S.dtype), axis=1)
@@ -70,9 +66,10 @@ class LatentProblem:
 
 
 class LatEm(DescentClassifier):
-    """Scores max_k xᵀW_k y; the maps minimise the hinge against one wrong class drawn for each row, by descent.
+    """Scores max_k xᵀW_k y; the maps minimise the mean hinge of violating classes by mini-batch descent with momentum.
 
-    Differs from the paper: the class is drawn among those that violate the margin rather than among all wrong ones.
+    Differs from the paper: the mean over the classes that violate the margin, in place of one class drawn for each row
+    among all wrong ones, which need not violate it.
 
     Parameters
     ----------
@@ -84,7 +81,7 @@ class LatEm(DescentClassifier):
     feature_scaling, signature_scaling : see `zskl.preprocessing`; "none" inside a pipeline that scales
     signature_mean : whether signatures are centred on the mean of the "seen" classes or of "all" in the table
     device : None computes where X lies; "cuda" moves NumPy input to the GPU
-    random_state : seed of the start, of the batches and of the drawn classes
+    random_state : seed of the start and of the batches
 
     Attributes
     ----------
@@ -97,7 +94,7 @@ class LatEm(DescentClassifier):
     def __init__(
         self,
         *,
-        n_maps: int = 4,
+        n_maps: int = 2,
         prune_every: int = 5,
         prune_below: float = 0.05,
         margin: float = 1.0,
