@@ -8,7 +8,7 @@ DEV    := $(VENV)/.ready-dev
 .PHONY: run test lint types unit clean
 
 run: $(READY)
-	$(BIN)/zskl run digits --method gaussian-ort --method gaussian --seeds 3 --json runs/digits.jsonl
+	$(BIN)/zskl run digits --method gaussian-ort --method gaussian --tune --calibrate --seeds 3 --out runs/digits
 
 test: lint types unit
 

@@ -667,13 +667,14 @@ def test_double_precision_trains_in_single():
 # The paper's claims ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", KERNEL_METHODS)
+@pytest.mark.parametrize("name", METHODS)
 def test_every_method_solves_the_noise_free_problem(name):
     data = datasets.make_synthetic()
     rows = data.parts["trainval"]
+    reached = 0.8 if name in ("dap", "iap") else 1.0  # these see attributes as yes or no, and some classes as equal
     for seed in range(3):
         model = make(name, {"random_state": seed}).fit(data.X[rows], data.y[rows], data.signatures)
-        assert protocols.zsl(model, data).accuracy == 1.0
+        assert protocols.zsl(model, data).accuracy >= reached
 
 
 def test_incoherence_helps_unseen_digits_among_all():
