@@ -152,6 +152,15 @@ def test_fingerprint_is_the_same_in_another_process():
     assert len(there) == 64
 
 
+def test_the_digest_of_features_sees_features_alone():
+    one = changed()
+    X = one.X.copy()
+    X[-1, -1] += 1
+    assert changed(X=X).features_digest != one.features_digest
+    assert changed(name="other").features_digest == one.features_digest
+    assert changed(X=one.X.astype(np.float64)).features_digest == one.features_digest
+
+
 def test_fingerprint_ignores_features_and_incidentals():
     parts = dict(reversed(fields()["parts"].items()))
     same = changed(X=np.ones((7, 2)), name="other", source="elsewhere", parts=parts)

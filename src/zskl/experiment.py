@@ -64,6 +64,7 @@ class Unit:
                 "dataset": data.name,
                 "features": data.features,
                 "fingerprint": data.fingerprint,
+                "features_digest": data.features_digest,
                 "method": self.method,
                 "seed": self.seed,
                 "settings": dict(self.settings),
@@ -112,6 +113,7 @@ def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine 
         "seconds": clock.seconds,
         "rows": {name: len(part) for name, part in data.parts.items()},
         "fingerprint": data.fingerprint,
+        "features_digest": data.features_digest,
         "versions": records.versions(),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }

@@ -113,9 +113,7 @@ def _outcomes(
             yield from _here(pieces, left, ready, watch)
             return
         sources = {id(piece.data): piece.source.absolute(piece.data) for piece in pieces}
-        tasks = [
-            (sources[id(pieces[place].data)], pieces[place].data.fingerprint, pieces[place].unit) for place in left
-        ]
+        tasks = [(sources[id(pieces[place].data)], _identity(pieces[place].data), pieces[place].unit) for place in left]
 
         def started(number: int) -> None:
             if watch is not None:
@@ -155,14 +153,18 @@ def _one(unit: Unit, data: Dataset, report: experiment.Report | None, engine: En
 
 def _work(sweep: str, task: tuple[Source, str, Unit]) -> Outcome:
     """On a worker, which loads a dataset once per sweep; features of a benchmark are mapped from their file."""
-    source, fingerprint, unit = task
+    source, expected, unit = task
     data = _loaded(source, sweep)
-    if data.fingerprint != fingerprint:
+    if _identity(data) != expected:
         raise ValueError(
-            f"dataset {data.name!r} differs on a worker ({data.source}): its fingerprint is {data.fingerprint[:12]}, "
-            f"that of the sweep {fingerprint[:12]}; give all machines the same files"
+            f"dataset {data.name!r} differs on a worker ({data.source}): its fingerprint is {_identity(data)}, "
+            f"that of the sweep {expected}; give all machines the same files"
         )
     return _one(unit, data, None, None)
+
+
+def _identity(data: Dataset) -> str:
+    return f"{data.fingerprint[:12]} with features {data.features_digest[:12]}"
 
 
 @lru_cache(maxsize=2)
