@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import zskl
-from zskl import DivergenceError, ZeroShotKernelClassifier, kernels
+from zskl import DivergenceError, ZeroShotKernelClassifier, kernels, replay, selection
+from zskl.methods import make
 from zskl.model import fit_stack
 from zskl.objective import LOSSES, Objective
 from zskl.solver import SCHEDULES, SECOND_MOMENTS
@@ -199,3 +200,44 @@ def test_a_warm_start_goes_on_on_the_device():
 def test_a_device_that_is_not_here_is_refused():
     with pytest.raises(ValueError, match=r"device='cuda:99'.*CUDA GPU"):
         estimator(device="cuda:99").fit(X, y, TABLE)
+
+
+# Replay and search ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("schedule", list(SCHEDULES))
+@pytest.mark.parametrize("second_moment", SECOND_MOMENTS)
+def test_a_replayed_step_is_the_step(monkeypatch, schedule, second_moment):
+    """The captured graph against the same steps launched one by one, across epochs and schedules."""
+    settings = [{"sigma": s, "learning_rate": b} for s in (0.7, 1.1) for b in (3e-4, 1e-3)]
+    model = estimator(device=DEVICE, schedule=schedule, second_moment=second_moment, batch_size=7, epochs=6)
+    replayed = fit_stack(model, settings, X, y, TABLE)
+    monkeypatch.setattr(replay, "possible", lambda W: False)
+    for one, other in zip(replayed, fit_stack(model, settings, X, y, TABLE), strict=True):
+        assert_close(one.projection_, other.projection_, 1e-5)
+        assert_close(one.history_.objective, other.history_.objective, 1e-5)
+
+
+@pytest.mark.parametrize("method", ["gaussian-ort", "cauchy-softmax", "polynomial-4"])
+def test_a_search_by_stacks_finds_what_processes_find(method):
+    rows, labels, table, _, _ = make_problem(n=600, seen=12, unseen=3)
+    grid = {"learning_rate": [3e-4, 1e-3], "feature_scaling": ["center-l2", "l2-center-l2"], "epochs": [1, 2, 4]}
+    folds = selection.folds(labels)
+    found = {
+        device: selection.search(make(method, {"random_state": 0, "device": device}), rows, labels, table, grid, folds)
+        for device in (None, DEVICE)
+    }
+    np.testing.assert_allclose(found[DEVICE].zsl, found[None].zsl, atol=0.02)  # a row may change sides by rounding
+    np.testing.assert_allclose(found[DEVICE].gzsl, found[None].gzsl, atol=0.02)
+    tuned = selection.tune(
+        make(method, {"random_state": 0, "device": DEVICE}), rows, labels, table, grid, folds, "gzsl"
+    )
+    assert isinstance(tuned.model.projection_, np.ndarray)
+    assert tuned.model.temperatures_ is not None
+
+
+@pytest.mark.parametrize("name", ["eszsl", "sae", "dap", "sync", "ale", "latem", "cmt-star", "sse"])
+def test_a_baseline_on_the_gpu_ranks_as_on_the_cpu(name):
+    here, there = (make(name, {"random_state": 0, "device": device}).fit(X, y, TABLE) for device in (None, DEVICE))
+    agreement = np.mean(here.predict(NEW) == there.predict(NEW))
+    assert agreement > 0.95
