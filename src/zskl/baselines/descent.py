@@ -22,6 +22,7 @@ from zskl.solver import BLOW_UP, DivergenceError, Progress, batches
 
 Callback = Callable[[Progress], object]
 Learned = dict[str, Any]
+RANK = 1e-5  # directions in which signatures reach no further, against the longest, are rounding errors
 
 
 class Problem(Protocol):
@@ -169,13 +170,15 @@ class DescentClassifier(ZeroShotClassifier):
 
 
 def coordinates(Y: Array) -> tuple[Array, Array]:
-    """Z (C, r) and orthonormal columns Q (p, r) with Y = ZQᵀ, r = min(C, p).
+    """Z (C, r) and orthonormal columns Q (p, r) with Y = ZQᵀ, r the rank of Y; for C ≥ p all coordinates, Q = I.
 
     What maps into signature space moves only within the span of the training signatures, for a gradient is a
-    combination of them; descent is the same in any orthonormal coordinates, so it can be done in the C of that span.
+    combination of them; descent is the same in any orthonormal coordinates, so it can be done in those of that span.
+    The rank matters: centred signatures of C classes span C − 1 directions, and one more would be of rounding errors.
     """
-    xp = namespace(Y)
     if Y.shape[0] >= Y.shape[1]:
         return Y, like(np.eye(Y.shape[1]), Y)
-    Q, R = xp.linalg.qr(Y.mT)
-    return R.mT, Q
+    exact = to_numpy(Y).astype(np.float64)
+    _, sizes, directions = np.linalg.svd(exact, full_matrices=False)
+    basis = directions[sizes > RANK * max(sizes[0], np.finfo(np.float64).tiny)].T
+    return like(exact @ basis, Y), like(basis, Y)
