@@ -282,6 +282,27 @@ def test_a_tuned_model_answers_with_probabilities_and_unknown(tmp_path, monkeypa
     assert [a[2] for a in rejected] == [line.split(",")[2] for line in plain[1:]]  # scores stay scores
 
 
+def test_probabilities_of_zero_keep_the_order_of_scores(tmp_path, monkeypatch):
+    """At a low temperature all but the best probability round to 0; places 2 and on are still told by the scores."""
+    monkeypatch.chdir(tmp_path)
+    data = datasets.make_synthetic(8, 3, 20, 10, 6)
+    np.save("rows.npy", data.X[:30])
+    rows = data.parts["trainval"]
+    model = methods.make("devise", {"random_state": 0}).fit(data.X[rows], data.y[rows], data.signatures)
+    model.temperatures_ = dict.fromkeys(("seen", "unseen", "mixed"), 1e-6)
+    plain = list(predictions.predict_file(model, "rows.npy", top=5))
+    rejecting = list(predictions.predict_file(model, "rows.npy", top=5, reject=0.0))
+    likely = list(predictions.predict_file(model, "rows.npy", top=5, probabilities=True))
+    assert rejecting == plain
+    assert [line[1::2] for line in likely[1:]] == [line[1::2] for line in plain[1:]]
+    assert {line[4] for line in likely[1:]} == {"0"}
+
+
+def test_scoring_is_for_tuning():
+    with pytest.raises(ValueError, match="without --tune"):
+        invoke("fit", "digits", "-o", "x.zskl", "--scoring", "gzsl")
+
+
 def test_probabilities_need_a_calibrated_model(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.save("rows.npy", datasets.load("digits").X[:5])

@@ -67,6 +67,19 @@ def test_the_quickest_is_the_best_of_seconds():
     assert [row.figures["seconds"].best for row in compare.compare([slow, record("quick")]).rows] == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"features_digest": "aa" * 32}, {"features_digest": "bb" * 32}),
+        ({"tune": {"scoring": "zsl"}}, {"tune": {"scoring": "zsl"}, "gzsl_calibrated": {"harmonic": 0.3}}),
+        ({"tune": {"scoring": "zsl", "grid": {"a": [1]}}}, {"tune": {"scoring": "zsl", "grid": {"a": [1, 2]}}}),
+    ],
+    ids=["features made anew", "calibrated or not", "another grid"],
+)
+def test_different_experiments_are_never_averaged(one, other):
+    assert [row.seeds for row in compare.compare([record(**one), record(**other)]).rows] == [1, 1]
+
+
 def test_what_differs_becomes_a_column():
     calibrated = {"gzsl_calibrated": {"harmonic": 0.3}}
     mixed = [

@@ -113,7 +113,7 @@ NOTES = {
     "no test_seen": ({"parts": lambda found: found | {"test_seen": []}}, "no rows in test_seen"),
     "no folds": (
         {"parts": lambda found: {part: rows for part, rows in found.items() if "fold" not in part}},
-        "no validation folds: 6 seen classes",
+        "no validation folds of its own: 6 seen classes",
     ),
     "unused": ({"parts": lambda found: found | {"test_seen": found["test_seen"][1:]}}, "1 rows belong to no part"),
     "counting from 0": ({"X": lambda n: np.c_[np.zeros(n) + 0.5, np.arange(n)]}, "feature 1 counts the rows"),

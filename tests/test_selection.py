@@ -6,6 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from zskl import DivergenceError, ZeroShotKernelClassifier, datasets, metrics, protocols, selection
 from zskl.engines import Engine
@@ -506,3 +509,65 @@ def test_settings_of_one_group_may_be_anything(found):
         other = selection.search(clone(estimator()), *TRAINING, grid, FOLDS)
         for place, setting in enumerate(other.settings):
             np.testing.assert_array_equal(other.zsl[place], found.zsl[found.settings.index(setting)])
+
+
+# Small and wrong input ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [4, 5])
+def test_few_classes_are_held_out_in_different_pairs(n_classes):
+    y = np.repeat(np.arange(n_classes), 6)
+    held = [tuple(np.unique(y[fold.val_unseen])) for fold in selection.folds(y)]
+    assert len(set(held)) == 3
+
+
+@pytest.mark.parametrize(
+    ("folds", "message"),
+    [
+        ([], "at least one"),
+        (0, "n_folds=0"),
+        ("3", "expected a number, a dataset"),
+        ([([0], [1])], "expected a number, a dataset"),
+    ],
+    ids=["none", "zero", "text", "pairs"],
+)
+def test_folds_that_are_none(folds, message):
+    with pytest.raises(ValueError, match=message):
+        selection.search(estimator(), *TRAINING, {}, folds)
+
+
+def test_folds_by_number_or_dataset(found):
+    for given in (np.int64(3), DATA, None):
+        np.testing.assert_array_equal(selection.search(estimator(), *TRAINING, GRID, given).zsl, found.zsl)
+
+
+def test_arguments_that_make_no_sense():
+    with pytest.raises(ValueError, match="grid is None"):
+        selection.search(estimator(), *TRAINING, None, FOLDS)
+    with pytest.raises(ValueError, match="found Pipeline"):
+        selection.search(make_pipeline(StandardScaler(), estimator()), *TRAINING, {}, FOLDS)
+    with pytest.raises(ValueError, match="expected low < high"):
+        Range("a", 3)
+    with pytest.raises(ValueError, match="folds of no rows"):
+        selection.folds([])
+    with pytest.raises(NotFittedError):
+        selection.calibrate(estimator(), *TRAINING, FOLDS)
+
+
+def test_one_row_per_class_cannot_be_calibrated():
+    """No row is left to tell how seen classes do: refused before any training, and the sentence says why."""
+    X, y = np.random.default_rng(0).normal(size=(8, 4)), np.arange(8)
+    model = estimator().fit(X, y, np.eye(8))
+    for call in (
+        lambda: selection.calibrate(model, X, y, np.eye(8)),
+        lambda: selection.tune(estimator(), X, y, np.eye(8), {}, scoring="gzsl", engine=None),
+    ):
+        with pytest.raises(ValueError, match="every class has a single training row"):
+            call()
+    assert selection.tune(estimator(), X, y, np.eye(8), {}, engine=None).model.calibration_ == 0.0
+
+
+def test_where_no_answer_is_right_the_constant_is_zero():
+    scores = np.array([[0.0, 1.0, 0.2, 0.1], [0.3, 0.1, 0.9, 0.2]])
+    constant, harmonic = best_constant([margins(scores, np.array([1, 3]), np.array([True, True, False, False]))])
+    assert (constant, harmonic.tolist()) == (0.0, [0.0])

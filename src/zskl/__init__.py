@@ -1,8 +1,8 @@
 """Zero-shot kernel learning: recognise classes nobody has trained on, from a description of them."""
 
-from zskl import baselines, datasets, kernels, metrics, protocols, selection
+from zskl import baselines, datasets, kernels, methods, metrics, protocols, selection
 from zskl.datasets import Dataset
-from zskl.estimator import ZeroShotClassifier
+from zskl.estimator import UncalibratedWarning, ZeroShotClassifier
 from zskl.methods import load
 from zskl.model import ZeroShotKernelClassifier
 from zskl.protocols import Result
@@ -13,6 +13,7 @@ __all__ = [
     "Dataset",
     "DivergenceError",
     "Result",
+    "UncalibratedWarning",
     "ZeroShotClassifier",
     "ZeroShotKernelClassifier",
     "__version__",
@@ -20,6 +21,7 @@ __all__ = [
     "datasets",
     "kernels",
     "load",
+    "methods",
     "metrics",
     "protocols",
     "selection",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,12 +23,16 @@ FIGURES: Mapping[str, tuple[str, str]] = {  # column → where it stands in a re
     "area": ("gzsl", "ausuc"),
 }
 SECONDS = "seconds"  # of search, calibration and fit
+IDENTITY = ("fingerprint", "features_digest")
 LABELS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {  # what tells rows apart; all but two only where mixed
     "dataset": lambda record: str(record["dataset"]),
     "features": lambda record: str(record.get("features") or ""),
-    "data": lambda record: str(record.get("fingerprint", ""))[:8],
+    "data": lambda record: (
+        f"{str(record.get('fingerprint', ''))[:8]} {str(record.get('features_digest', ''))[:8]}".strip()
+    ),
     "method": lambda record: str(record["method"]),
     "chosen by": lambda record: _mode(record),
+    "grid": lambda record: _grid(record),
     "settings": lambda record: ", ".join(f"{name}={value}" for name, value in record.get("settings", {}).items()),
 }
 ALWAYS = ("dataset", "method")
@@ -87,7 +93,10 @@ def compare(found: Sequence[Mapping[str, Any]], sort: str | None = None) -> Comp
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for record in found:
         groups.setdefault(tuple(label(record) for label in LABELS.values()), []).append(record)
-    rows = [Row(dict(zip(LABELS, names, strict=True)), len(group), _figures(group)) for names, group in groups.items()]
+    rows = [
+        Row(dict(zip(LABELS, names, strict=True)), len({r["seed"] for r in group}), _figures(group))
+        for names, group in groups.items()
+    ]
     mixed = [name for name in LABELS if name in ALWAYS or _varies(rows, name)]
     figures = [name for name in (*FIGURES, SECONDS) if any(name in row.figures for row in rows)]
     rows = _sorted(_marked(rows), sort, mixed, figures)
@@ -106,8 +115,15 @@ def seconds(record: Mapping[str, Any]) -> float:
 def _mode(record: Mapping[str, Any]) -> str:
     tuned = record.get("tune", {}).get("scoring")
     if tuned:
-        return f"folds, {'zsl and gzsl' if tuned == 'both' else tuned}"
+        plain = " without constant" if tuned == "zsl" and "gzsl_calibrated" not in record else ""
+        return f"folds, {'zsl and gzsl' if tuned == 'both' else tuned}{plain}"
     return "folds, constant only" if "gzsl_calibrated" in record else "defaults"
+
+
+def _grid(record: Mapping[str, Any]) -> str:
+    """A short name of the grid that was searched."""
+    grid = record.get("tune", {}).get("grid")
+    return hashlib.sha256(json.dumps(grid, sort_keys=True).encode()).hexdigest()[:6] if grid else ""
 
 
 def _figures(group: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:

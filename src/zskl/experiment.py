@@ -156,7 +156,10 @@ def _fitted(
         clock.lap("calibrate")
         return estimator, estimator, {}
 
-    search = selection.search(estimator, X, y, table, unit.grid or {}, selection.folds(data), engine, searching)
+    folds = selection.folds(data)
+    if unit.scoring != "zsl":
+        selection.check_seen(folds)  # before the search is paid for
+    search = selection.search(estimator, X, y, table, unit.grid or {}, folds, engine, searching)
     clock.lap("search")
     if len(search.diverged) == len(search.settings):
         raise ArithmeticError(f"all {len(search.settings)} settings of the grid diverged: fix a lower learning_rate")

@@ -51,14 +51,13 @@ def predict_file(
     width = min(top, len(table.classes) if wanted is None else len(set(wanted.tolist())))
     done, value = 0, "probability" if probabilities else "score"
     for block in _open(model, features).blocks():
-        best = _best_likely if probabilities or reject is not None else _best
-        labels, scores = best(model, _rows(model, block), table, wanted, width)
+        X = _rows(model, block)
+        labels, values = model.top_k(X, width, table, wanted, return_scores=True)
+        likely = _probabilities(model, X, table, wanted, labels) if probabilities or reject is not None else values
         if reject is not None:
             labels = labels.astype(object)
-            labels[scores[:, 0] < reject, 0] = UNKNOWN
-        if reject is not None and not probabilities:
-            scores = _best(model, _rows(model, block), table, wanted, width)[1]
-        lines = _lines(block, labels, scores, done)  # a refusal comes before the first line
+            labels[likely[:, 0] < reject, 0] = UNKNOWN
+        lines = _lines(block, labels, likely if probabilities else values, done)  # a refusal comes before them
         if not done:
             further = [name for k in range(2, width + 1) for name in (f"class_{k}", f"{value}_{k}")]
             yield ["row" if block.ids is None else "id", "class", value, *further]
@@ -94,18 +93,12 @@ def _rows(model: ZeroShotClassifier, block: tables.Block) -> Any:
     return block.X if names is None else pd.DataFrame(block.X, columns=names, copy=False)
 
 
-def _best(model: ZeroShotClassifier, X: Any, table: SignatureTable, wanted: Any, width: int) -> tuple[Any, Any]:
-    """Labels and scores (n, width) of the best candidates, best first."""
-    labels, scores = model.top_k(X, width, table, wanted, return_scores=True)
-    return labels, scores
-
-
-def _best_likely(model: ZeroShotClassifier, X: Any, table: SignatureTable, wanted: Any, width: int) -> tuple[Any, Any]:
-    """The same with probabilities."""
-    found = np.asarray(model.predict_proba(X, table, wanted))
+def _probabilities(model: ZeroShotClassifier, X: Any, table: SignatureTable, wanted: Any, labels: Any) -> Any:
+    """Those of the labels (n, k), which are in the order of their scores: small probabilities may all be 0."""
     classes = table.classes if wanted is None else signature_tables.unique_in_order(wanted)
-    order = np.argsort(-found, axis=1, kind="stable")[:, :width]
-    return classes[order], np.take_along_axis(found, order, axis=1)
+    column = {label: j for j, label in enumerate(classes.tolist())}
+    columns = np.array([[column[label] for label in row] for row in labels.tolist()])
+    return np.take_along_axis(np.asarray(model.predict_proba(X, table, wanted)), columns, axis=1)
 
 
 def _lines(block: tables.Block, labels: Any, scores: Any, done: int) -> list[list[Any]]:

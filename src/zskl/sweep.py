@@ -147,7 +147,7 @@ def _reporter(watch: Watch | None, place: int) -> experiment.Report | None:
 def _one(unit: Unit, data: Dataset, report: experiment.Report | None, engine: Engine | None) -> Outcome:
     try:
         return experiment.run(unit, data, report, engine)
-    except ArithmeticError as error:  # diverged
+    except (ArithmeticError, ValueError) as error:  # diverged, or data that this unit cannot work with
         return Failure(f"{data.name} {unit.method} seed {unit.seed}: {error}")
 
 

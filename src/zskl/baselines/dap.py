@@ -48,7 +48,7 @@ class DAP(SharedClassifier):
         threshold: str = "mean",
         *,
         feature_scaling: str = "l2-center-l2",
-        signature_scaling: str = "center-l2",
+        signature_scaling: str = "center",
         signature_mean: str = "seen",
         device: str | None = None,
         random_state: int | np.random.RandomState | None = None,

@@ -170,15 +170,16 @@ class DescentClassifier(ZeroShotClassifier):
 
 
 def coordinates(Y: Array) -> tuple[Array, Array]:
-    """Z (C, r) and orthonormal columns Q (p, r) with Y = ZQᵀ, r the rank of Y; for C ≥ p all coordinates, Q = I.
+    """Z (C, r) and orthonormal columns Q (p, r) with Y = ZQᵀ, r the rank of Y; for r = p all coordinates, Q = I.
 
     What maps into signature space moves only within the span of the training signatures, for a gradient is a
     combination of them; descent is the same in any orthonormal coordinates, so it can be done in those of that span.
     The rank matters: centred signatures of C classes span C − 1 directions, and one more would be of rounding errors.
     """
-    if Y.shape[0] >= Y.shape[1]:
-        return Y, like(np.eye(Y.shape[1]), Y)
     exact = to_numpy(Y).astype(np.float64)
     _, sizes, directions = np.linalg.svd(exact, full_matrices=False)
-    basis = directions[sizes > RANK * max(sizes[0], np.finfo(np.float64).tiny)].T
+    rank = max(1, int(np.sum(sizes > RANK * sizes[0])))
+    if rank == Y.shape[1]:
+        return Y, like(np.eye(rank), Y)
+    basis = directions[:rank].T
     return like(exact @ basis, Y), like(basis, Y)

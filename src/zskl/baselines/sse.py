@@ -119,11 +119,13 @@ class SSE(ZeroShotClassifier):
     ) -> None:
         """One run, looked at after each wanted number of epochs."""
         models = [clone(self).set_params(**setting) for setting in settings]
+        per_epoch = len(y) // min(count("batch_size", self.batch_size), len(y))
         try:
             self._train(models, X, y, signatures, visit)
         except DivergenceError as error:
-            for place in range(len(models)):
-                visit(place, error)
+            for place, model in enumerate(models):
+                if error.step < model.epochs * per_epoch:
+                    visit(place, error)
 
     def _check_parameters(self) -> None:
         positive("gamma", self.gamma)

@@ -30,8 +30,9 @@ def fit(
         bool, typer.Option("--tune", help="Choose settings on validation classes, from the method's default grid.")
     ] = False,
     scoring: Annotated[
-        str, typer.Option(help="What --tune goes by: zsl, unseen classes alone, or gzsl, seen and unseen together.")
-    ] = "zsl",
+        str | None,
+        typer.Option(help="What --tune goes by: zsl (default), unseen classes alone, or gzsl, seen ones among them."),
+    ] = None,
     calibrate: Annotated[
         bool,
         typer.Option("--calibrate", help="Calibrate seen against unseen classes, and probabilities (--tune does too)."),
@@ -45,6 +46,9 @@ def fit(
 
     Example: [b]zskl fit birds -o birds.zskl --method gaussian-ort --tune[/b]
     """
+    if scoring is not None and not tune:
+        raise ValueError(f"--scoring {scoring} was given without --tune, which it is for")
+    scoring = scoring or "zsl"
     one_of("scoring", scoring, selection.SCORINGS)
     arrays.check_device(device)
     settings = dict(setting(text) for text in set_ or [])

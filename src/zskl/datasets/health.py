@@ -135,7 +135,13 @@ def _size_notes(data: Dataset, classes: tuple[ClassCount, ...]) -> Iterator[str]
         if not len(data.parts[part]):
             yield f"no rows in {part}: zskl run cannot evaluate, fit and predict can be used"
     if not any(part.endswith("_val") for part in data.parts):
-        yield f"no validation folds: {len(data.seen_classes)} seen classes are few, settings cannot be chosen by folds"
+        seen = len(data.seen_classes)
+        few = (
+            "--tune makes seeded ones, coarse for so few classes"
+            if seen >= 4
+            else "too few for --tune to choose settings"
+        )
+        yield f"no validation folds of its own: {seen} seen classes; {few}"
     unused = len(data.X) - sum(len(data.parts[part]) for part in REQUIRED_PARTS)
     if unused:
         yield f"{unused} rows belong to no part"

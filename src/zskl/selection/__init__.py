@@ -2,7 +2,7 @@
 
 from zskl.selection.folding import Fold, folds
 from zskl.selection.optimising import Range, optimise
-from zskl.selection.searching import SCORINGS, Choice, Search, search
+from zskl.selection.searching import SCORINGS, Choice, Search, check_seen, search
 from zskl.selection.tuning import Tuned, calibrate, refit, tune
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Search",
     "Tuned",
     "calibrate",
+    "check_seen",
     "folds",
     "optimise",
     "refit",

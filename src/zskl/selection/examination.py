@@ -42,7 +42,7 @@ class Task:
 
 def take(X: Any, rows: NDArray[np.int64]) -> Any:
     """Rows of an array, a tensor or a data frame."""
-    return X[rows] if is_torch(X) else _safe_indexing(X, rows)
+    return X[rows.copy()] if is_torch(X) else _safe_indexing(X, rows)  # PyTorch wants indices it could write to
 
 
 def examine(material: Material, task: Task) -> list[tuple[int, Margins | int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -43,8 +44,8 @@ def folds(source: Any, n_folds: int = 3, seed: int = 0, seen_share: float = SEEN
     """The folds of a dataset, or seeded ones for the labels y (n,) of training rows.
 
     A `Dataset` that has parts fold1_train, fold1_val, ... gives these, as positions within its trainval rows. Else each
-    fold holds out a third of the classes, every class once in three folds. Of the other classes' rows, a share of
-    `seen_share` is held out too: `val_seen`. Test rows never enter.
+    fold holds out a third of the classes, every class once in three folds (of four or five classes: a different pair).
+    Of the other classes' rows, a share of `seen_share` is held out too: `val_seen`. Test rows never enter.
     """
     count("n_folds", n_folds)
     if not 0 <= seen_share < 1:
@@ -55,6 +56,8 @@ def folds(source: Any, n_folds: int = 3, seed: int = 0, seen_share: float = SEEN
         own = _own(source, trainval)
     else:
         y, own = as_labels(source, "y"), []
+        if not len(y):
+            raise ValueError("folds of no rows: expected the labels of the training rows")
     codes = np.unique(y, return_inverse=True)[1]
     pairs = own or [_without(codes, held) for held in _held_out(int(codes.max()) + 1, n_folds, seed)]
     return [_fold(codes, train, val, seen_share, seed, k) for k, (train, val) in enumerate(pairs)]
@@ -75,12 +78,14 @@ def _held_out(classes: int, n_folds: int, seed: int) -> list[NDArray[np.int64]]:
             f"the training rows are of {classes} class(es): validation holds {LEAST_HELD} of them out and trains on "
             f"{LEAST_HELD} others, so at least {2 * LEAST_HELD} are needed; set parameters by hand instead"
         )
+    if classes < THIRDS * LEAST_HELD:  # a third would be a single class: pairs, each another one
+        pairs = generator(seed, _CLASSES).permutation(list(combinations(range(classes), LEAST_HELD)))
+        return [pairs[k % len(pairs)] for k in range(n_folds)]
     held = []
     for k in range(n_folds):
         turn, third = divmod(k, THIRDS)
         order = generator(seed, _CLASSES, turn).permutation(classes)
-        part = np.array_split(order, THIRDS)[third]
-        held.append(part if len(part) >= LEAST_HELD else np.roll(order, -LEAST_HELD * third)[:LEAST_HELD])
+        held.append(np.array_split(order, THIRDS)[third])
     return held
 
 

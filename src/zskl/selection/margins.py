@@ -81,6 +81,8 @@ def best_constant(folds: Sequence[Margins]) -> tuple[float, Floats]:
     margin = max(float(np.abs(g).max()), np.finfo(np.float32).tiny)
     constants = np.concatenate([[g[0] - margin], (g[inner - 1] + g[inner]) / 2, [g[-1] + margin]])
     mean = harmonic.mean(axis=0)
+    if mean.max() == 0:  # no constant gets both sides right anywhere
+        return 0.0, np.zeros(len(folds))
     highest = np.flatnonzero(mean == mean.max())
     chosen = highest[np.argmin(np.abs(constants[highest]))]
     return float(constants[chosen]), harmonic[:, chosen]

@@ -12,7 +12,7 @@ from zskl.estimator import ZeroShotClassifier
 from zskl.parameters import count, one_of
 from zskl.selection.examination import Task, examine
 from zskl.selection.folding import Fold
-from zskl.selection.grid import expand
+from zskl.selection.grid import as_values, expand
 from zskl.selection.margins import Margins, best_constant
 from zskl.selection.searching import SCORINGS, judge, material
 from zskl.selection.tuning import Tuned, finish
@@ -30,7 +30,8 @@ class Range:
     integer: bool = False
 
     def __post_init__(self) -> None:
-        if not self.low < self.high or (self.log and self.low <= 0):
+        numbers = all(isinstance(end, int | float) for end in (self.low, self.high))
+        if not numbers or not self.low < self.high or (self.log and self.low <= 0):
             raise ValueError(f"{self}: expected low < high, and low > 0 on a logarithmic scale")
 
 
@@ -54,6 +55,7 @@ def optimise(
     one_of("scoring", scoring, SCORINGS)
     count("trials", trials)
     optuna = _optuna()
+    space = {name: values if isinstance(values, Range) else as_values(name, values) for name, values in space.items()}
     shared = material(estimator, X, y, signatures, folds)
     free = {
         name: list(values)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from zskl import engines, signatures
 from zskl.arrays import on_gpu
+from zskl.datasets.dataset import Dataset
 from zskl.engines import Engine
 from zskl.estimator import ZeroShotClassifier
 from zskl.inputs import check_training
@@ -73,8 +76,8 @@ class Search:
     def pick(self, scoring: str, place: int | None = None) -> Choice:
         """The best setting by "zsl" or "gzsl", or the one at a given place."""
         scores = self.scores(scoring)
-        if scoring == "gzsl" and not all(len(fold.val_seen) for fold in self.folds):
-            raise ValueError("a fold has no val_seen rows, which scoring='gzsl' needs: make folds with seen_share > 0")
+        if scoring == "gzsl":
+            check_seen(self.folds)
         best = int(self.ranking(scoring)[0]) if place is None else place
         if not np.isfinite(scores[best]).all():
             raise ValueError(
@@ -93,13 +96,26 @@ class Search:
         )
 
 
+def check_seen(folds: Sequence[Fold]) -> None:
+    """Refuse folds on which seen classes cannot be set against unseen ones."""
+    if not all(len(fold.val_seen) for fold in folds):
+        raise ValueError(
+            "a fold has no val_seen rows, so seen classes cannot be set against unseen ones: every class has a single "
+            "training row, or the folds were made with seen_share=0; choose by scoring='zsl' and without calibration"
+        )
+
+
 def material(
     estimator: ZeroShotClassifier, X: Any, y: Any, table: Any, given: Sequence[Fold] | int | None = None
 ) -> Material:
     """Checked training rows, the signatures of their classes alone, and folds."""
+    if not isinstance(estimator, ZeroShotClassifier):
+        raise ValueError(
+            f"selection works on zskl's estimators, found {type(estimator).__name__}: hand the estimator itself"
+        )
     if table is None:
         raise ValueError("selection holds classes out, so it needs signatures that describe classes: found None")
-    labels = check_training(type(estimator)(), X, y)[1]
+    labels = check_training(clone(estimator), X, y)[1]
     classes = np.unique(labels)
     described = signatures.read(table, classes)
     missing = [label for label in classes.tolist() if label not in set(described.labels.tolist())]
@@ -107,7 +123,10 @@ def material(
         raise ValueError(
             f"no signature for class {signatures.listed(missing)}: every label in y needs a row in signatures"
         )
-    chosen = make_folds(labels, given or 3) if given is None or isinstance(given, int) else list(given)
+    if given is None or isinstance(given, Integral):
+        chosen = make_folds(labels, 3 if given is None else int(given))
+    else:
+        chosen = make_folds(given) if isinstance(given, Dataset) else _folds(given)
     for fold in chosen:
         _check(fold, labels)
     return Material(estimator, X, labels, described.select(classes), chosen)
@@ -173,6 +192,16 @@ def judge(
 
 def _harmonic(seen: float, unseen: float) -> float:
     return 2 * seen * unseen / (seen + unseen) if seen + unseen > 0 else 0.0
+
+
+def _folds(given: Any) -> list[Fold]:
+    found = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    if not found or not all(isinstance(fold, Fold) for fold in found):
+        raise ValueError(
+            f"folds is {str(given)[:60]!r}: expected a number, a dataset, or what selection.folds gives, at least one "
+            "selection.Fold(train, val_seen, val_unseen)"
+        )
+    return found
 
 
 def _check(fold: Fold, labels: NDArray[Any]) -> None:

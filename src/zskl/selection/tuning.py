@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from zskl import engines
 from zskl.arrays import on_gpu
@@ -20,7 +21,7 @@ from zskl.selection.examination import Examiner, Material, take
 from zskl.selection.folding import Fold
 from zskl.selection.grid import Grid
 from zskl.selection.margins import best_constant, margins
-from zskl.selection.searching import SCORINGS, Choice, Report, Search, material, search
+from zskl.selection.searching import SCORINGS, Choice, Report, Search, check_seen, material, search
 from zskl.solver import DivergenceError
 
 Scores = tuple[NDArray[Any], NDArray[np.int64], NDArray[np.bool_]]
@@ -70,6 +71,8 @@ def tune(
     """
     one_of("scoring", scoring, SCORINGS)
     runner = _engine(engine, estimator, X)
+    if scoring == "gzsl":
+        check_seen(material(estimator, X, y, signatures, folds).folds)
     found = search(estimator, X, y, signatures, grid, folds, runner, report)
     return finish(estimator, found, scoring, X, y, signatures, runner)
 
@@ -133,7 +136,7 @@ def calibrate(
     y: Any,
     signatures: Any,
     folds: Sequence[Fold] | int | None = None,
-    engine: Engine | None = None,
+    engine: Engine | str | None = None,
     constant: float | None = None,
 ) -> Any:
     """Set `calibration_` and `temperatures_` of a fitted model from clones of it fitted on the folds.
@@ -142,9 +145,13 @@ def calibrate(
     to the folds' validation rows: the held-out classes among themselves ("unseen"), the trained ones among
     themselves ("seen"), and all among all, the constant taken off ("mixed").
     """
+    check_is_fitted(model)
     shared = material(clone(model), X, y, signatures, folds)
+    if constant is None:
+        check_seen(shared.folds)
+    runner = _engine(engine, model, X)
     tasks = range(len(shared.folds))
-    scored = [scores for _, scores in sorted(engines.each(_score, tasks, shared, engine), key=lambda one: one[0])]
+    scored = [scores for _, scores in sorted(engines.each(_score, tasks, shared, runner), key=lambda one: one[0])]
     if constant is None:
         constant = best_constant([margins(scores, own, seen) for scores, own, seen in scored])[0]
     model.calibration_ = float(constant)
