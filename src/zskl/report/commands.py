@@ -10,7 +10,7 @@ from typing import Any
 from zskl.report.cases import Record
 
 
-def run_commands(found: Sequence[Record]) -> list[str]:
+def run_commands(found: Sequence[Record], out: str | None = None) -> list[str]:
     """One `zskl run` per dataset and way of choosing, with all its methods; seeds count from 0."""
     groups: dict[tuple[str, ...], list[Record]] = {}
     for record in found:
@@ -24,7 +24,7 @@ def run_commands(found: Sequence[Record]) -> list[str]:
         words = ["zskl", "run", dataset, *(word for name in methods for word in ("--method", name)), *options]
         words += ["--seeds", str(seeds)] if seeds > 1 else []
         words += ["--features", features] if features else []
-        lines.append(shlex.join([*words, "--out", "runs"]))
+        lines.append(shlex.join([*words, *(["--out", out] if out else [])]))
     return lines
 
 

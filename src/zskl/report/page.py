@@ -65,7 +65,8 @@ def _summary(sentences: Sequence[str], runs: Sequence[str]) -> str:
 
 
 def _again(found: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> list[str]:
-    return [*run_commands(found), compare_command(runs), report_command(runs)]
+    out = runs[0] if runs and not runs[0].endswith(".jsonl") else "runs"
+    return [*run_commands(found, out), compare_command(runs), report_command(runs)]
 
 
 def _document(title: str, body: str) -> str:

@@ -41,7 +41,7 @@ def _problem(problem: Problem) -> str:
     words += _calibration(problem)
     if len(problem.cases) > 1:
         words.append(
-            "The best was picked from these test figures, for display: no setting was chosen on test rows."
+            "The best was picked from these test figures, for display; settings were chosen before, without test rows."
             if any(case.first.get("tune") for case in problem.cases)
             else "The best was picked from these test figures, for display."
         )
@@ -73,15 +73,20 @@ def _calibration(problem: Problem) -> list[str]:
     both = [case for case in problem.cases if {"H", "calibrated H"} <= set(case.row.figures)]
     if not both:
         return []
-    gains = [case.mean("calibrated H") - case.mean("H") for case in both]
+    gains = sorted(((case.mean("calibrated H") - case.mean("H"), case.name) for case in both), key=lambda pair: pair[0])
     top = max(both, key=lambda case: case.mean("calibrated H"))
-    before, after = top.mean("H"), top.mean("calibrated H")
-    verb = "raised" if round(after - before, 1) > 0 else "lowered" if round(after - before, 1) < 0 else "left"
-    said = f"Calibration {verb} H of {top.name} from {before:.1f} to {after:.1f} %"
+    said = f"Calibration takes H of {top.name} from {top.mean('H'):.1f} to {top.mean('calibrated H'):.1f} %"
     if len(both) > 1:
-        mean = statistics.mean(gains)
-        said += f", over {len(both)} methods by {mean:+.1f} points on average".replace("-", "−")
+        (least, loser), (most, winner) = gains[0], gains[-1]
+        said += (
+            f"; over {len(both)} methods its effect goes from {_points(least)} ({loser}) to {_points(most)} ({winner}),"
+        )
+        said += f" {_points(statistics.mean(gain for gain, _ in gains))} points on average"
     return [said + "."]
+
+
+def _points(value: float) -> str:
+    return f"{value:+.1f}".replace("-", "−")
 
 
 def _comparable(problem: Problem) -> str:
