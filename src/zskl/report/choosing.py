@@ -21,13 +21,13 @@ def choices(problem: Problem) -> list[Table]:
         for record in case.records:
             for scoring, choice in record.get("tune", {}).get("choices", {}).items():
                 folds = [100 * score for score in choice.get("fold_scores", ())]
-                constant = choice.get("calibration")
+                mean, constant = choice.get("score"), choice.get("calibration")
                 rows.append(
                     [
                         Cell(case.name),
                         Cell(str(record["seed"]), record["seed"]),
                         Cell(SCORINGS.get(scoring, str(scoring))),
-                        Cell(f"{100 * choice['score']:.1f}", 100 * choice["score"]),
+                        Cell("") if mean is None else Cell(f"{100 * mean:.1f}", 100 * mean),
                         Cell(" · ".join(f"{score:.1f}" for score in folds)),
                         Cell("") if constant is None else Cell(f"{constant:.4g}", constant),
                         Cell(spoken(choice.get("setting", {}))),
@@ -45,7 +45,7 @@ def grids(problem: Problem) -> list[Figure]:
     for case in problem.ranked("zero-shot"):
         tune = case.first.get("tune", {})
         table = tune.get("table")
-        if table and table.get("rows"):
+        if table and table.get("rows") and table.get("names"):
             made = []
             for place, (scoring, word) in enumerate(SCORINGS.items()):
                 face = _face(table, place, tune.get("choices", {}).get(scoring, {}).get("setting"))

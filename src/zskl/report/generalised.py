@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from zskl.report.cases import LINES, Case, Problem, Record
 from zskl.report.commands import run_commands
@@ -29,11 +30,7 @@ def curves(problem: Problem) -> list[Figure]:
     )
     if len(problem.cases) > LINES:
         note += f" The {len(cases)} methods of highest H are drawn."
-    rows = [
-        [case.name, case.first["seed"], *values]
-        for case in cases
-        for values in zip(*(case.first["gzsl"]["curve"][key] for key in ("calibration", "seen", "unseen")), strict=True)
-    ]
+    rows = [[case.name, case.first["seed"], *row] for case in cases for row in _numbers(case.first)]
     title = f"Seen–unseen curves on {problem.name}"
     svg = line_chart(
         title,
@@ -42,7 +39,7 @@ def curves(problem: Problem) -> list[Figure]:
         Axis("accuracy of unseen classes (%)", 0),
         Axis("accuracy of seen classes (%)", 0),
     )
-    columns = ["method", "seed", "constant", "seen", "unseen"]
+    columns = ["method", "seed", "what", "constant", "seen", "unseen"]
     command = "\n".join(run_commands([case.first for case in cases]))
     return [Figure(f"curves-{problem.address}", title, svg, note + _of_seed(cases), columns, rows, command)]
 
@@ -101,10 +98,22 @@ def errors(problem: Problem) -> list[Table]:
 
 
 def _curve(record: Record) -> list[Point]:
-    curve = record["gzsl"].get("curve") or {}
-    return [
-        (100 * unseen, 100 * seen) for unseen, seen in zip(curve.get("unseen", ()), curve.get("seen", ()), strict=True)
-    ]
+    curve = record["gzsl"].get("curve", {})
+    if not {"calibration", "seen", "unseen"} <= set(curve):
+        return []
+    return [(100 * unseen, 100 * seen) for unseen, seen in zip(curve["unseen"], curve["seen"], strict=True)]
+
+
+def _numbers(record: Record) -> list[list[object]]:
+    """All that is drawn of a record: curve and point, plain and calibrated."""
+    rows: list[list[object]] = []
+    for word, part in (("plain", record["gzsl"]), ("calibrated", record.get("gzsl_calibrated", {}))):
+        if _curve({"gzsl": part}):
+            columns = (part["curve"][key] for key in ("calibration", "seen", "unseen"))
+            rows += [[f"{word} curve", *values] for values in zip(*columns, strict=True)]
+        if _placed(part):
+            rows.append([f"{word} point", part.get("calibration"), part["seen"], part["unseen"]])
+    return rows
 
 
 def _other(record: Record) -> list[Point]:
@@ -116,7 +125,11 @@ def _other(record: Record) -> list[Point]:
 
 def _marks(record: Record) -> list[tuple[str, Point]]:
     parts = {"hollow": record["gzsl"], "full": record.get("gzsl_calibrated")}
-    return [(kind, (100 * part["unseen"], 100 * part["seen"])) for kind, part in parts.items() if part]
+    return [(kind, (100 * part["unseen"], 100 * part["seen"])) for kind, part in parts.items() if _placed(part)]
+
+
+def _placed(part: Any) -> bool:
+    return bool(part) and {"seen", "unseen"} <= set(part)
 
 
 def _coverage(record: Record, protocol: str) -> list[tuple[float, float, float]]:
@@ -128,12 +141,9 @@ def _coverage(record: Record, protocol: str) -> list[tuple[float, float, float]]
 def _spoken(cases: list[Case]) -> str:
     words = []
     for case in cases:
-        plain = case.first["gzsl"]
-        said = f"{case.name}: plain unseen {100 * plain['unseen']:.1f} %, seen {100 * plain['seen']:.1f} %"
-        after = case.first.get("gzsl_calibrated")
-        if after:
-            said += f"; calibrated {100 * after['unseen']:.1f} and {100 * after['seen']:.1f} %"
-        words.append(said)
+        points = {"hollow": "plain", "full": "calibrated"}
+        places = [f"{points[kind]} {unseen:.1f} and {seen:.1f} %" for kind, (unseen, seen) in _marks(case.first)]
+        words.append(f"{case.name}, unseen and seen accuracy: {', '.join(places)}")
     return ". ".join(words)
 
 

@@ -21,6 +21,7 @@ def page(found: Sequence[Mapping[str, Any]], title: str = "Zero-shot report", ru
     """One HTML page from records. `runs` are where they were read from, for the commands that the page tells."""
     if not found:
         raise ValueError("no record to report on: run zskl run ... --out DIR first")
+    found = [_without_nulls(record) for record in found]
     table = compare.compare(found)
     here = problems(found, table)
     sections = [
@@ -40,6 +41,17 @@ def page(found: Sequence[Mapping[str, Any]], title: str = "Zero-shot report", ru
         ),
     ]
     return _document(title, element("main", *body))
+
+
+def _without_nulls(value: Any) -> Any:
+    """A null says no more than a missing field, except of a setting."""
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        key: one if key in ("setting", "settings", "config") and one is not None else _without_nulls(one)
+        for key, one in value.items()
+        if one is not None
+    }
 
 
 def _of(problem: Problem) -> Section:

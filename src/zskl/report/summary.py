@@ -31,8 +31,10 @@ def _overview(found: Sequence[Problem]) -> str:
 
 
 def _problem(problem: Problem) -> str:
+    words = [f"{problem.name}:"]
     best = problem.ranked("zero-shot")[0]
-    words = [f"{problem.name}: {_best(problem, best, 'zero-shot', 'zero-shot accuracy')}."]
+    if "zero-shot" in best.row.figures:
+        words.append(f"{_best(problem, best, 'zero-shot', 'zero-shot accuracy')}.")
     final = "calibrated H" if any("calibrated H" in case.row.figures for case in problem.cases) else "H"
     winner = problem.ranked(final)[0]
     if final in winner.row.figures:

@@ -13,7 +13,7 @@ GRAMS = 2  # drawn of a problem, so that two methods can be compared
 
 def convergence(problem: Problem) -> list[Figure]:
     """Each method's objective is its own: only the course of a line means something, not its height."""
-    cases = problem.with_field(lambda record: record.get("convergence", {}).get("step"), "zero-shot")
+    cases = problem.with_field(lambda record: {"step", "objective"} <= set(record.get("convergence", {})), "zero-shot")
     if not cases:
         return []
     courses = [(case, case.first["convergence"]) for case in cases]
