@@ -9,6 +9,7 @@ DEV    := $(VENV)/.ready-dev
 
 run: $(READY)
 	$(BIN)/zskl run digits --method gaussian-ort --method gaussian --tune --calibrate --seeds 3 --out runs/digits
+	$(BIN)/zskl report runs/digits -o runs/digits/report.html
 
 test: lint types unit
 

@@ -130,9 +130,10 @@ def _figures(group: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
     values = {
         name: [100 * record[part][key] for record in group]
         for name, (part, key) in FIGURES.items()
-        if all(part in record for record in group)
+        if all(key in record.get(part, {}) for record in group)
     }
-    values[SECONDS] = [seconds(record) for record in group]
+    if all("seconds" in record for record in group):
+        values[SECONDS] = [seconds(record) for record in group]
     return {
         name: Figure(statistics.mean(seen), statistics.stdev(seen) if len(seen) > 1 else None)
         for name, seen in values.items()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from zskl import methods, protocols, records, selection
+from zskl import evidence, methods, protocols, records, selection
 from zskl.datasets import Dataset
 from zskl.engines import Engine
 from zskl.estimator import ZeroShotClassifier
@@ -91,13 +91,14 @@ def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine 
     estimator = methods.make(unit.method, {**unit.settings, "random_state": state, "device": unit.device})
     clock = _Clock()
     model, calibrated, chosen = _fitted(unit, estimator, data, report, engine, clock)
-    found: dict[str, Any] = {"zsl": protocols.zsl(model, data).as_dict(), "gzsl": _general(model, data, None)}
+    found: dict[str, Any] = {"zsl": _zero_shot(model, data), "gzsl": _general(model, data, None)}
     if calibrated is not None:
         found["calibration"] = calibrated.calibration_
         found["gzsl_calibrated"] = _general(calibrated, data, "model")
     if model.temperatures_ is not None:
         asked = {"zsl": model, "gzsl": calibrated or model}
         found["probabilities"] = {name: protocols.confidence(one, data, name).as_dict() for name, one in asked.items()}
+    found.update(evidence.of_model(model, data))
     clock.lap("evaluate")
     return {
         "key": unit.key(data),
@@ -184,6 +185,7 @@ def _choosing(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> dict
         "grid": unit.grid,
         "folds": len(search.folds),
         "settings": len(search.settings),
+        "table": evidence.tried(search),
         "diverged": [{"setting": search.settings[place], "step": step} for place, step in search.diverged.items()],
         "choices": {
             scoring: {
@@ -196,6 +198,12 @@ def _choosing(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> dict
             for scoring, choice in choices.items()
         },
     }
+
+
+def _zero_shot(model: Any, data: Dataset) -> dict[str, Any]:
+    """The zero-shot result with its mistakes."""
+    result = protocols.zsl(model, data)
+    return {**result.as_dict(), "mistaken": evidence.mistakes(result)}
 
 
 def _general(model: Any, data: Dataset, calibration: str | None) -> dict[str, Any]:

@@ -183,6 +183,18 @@ def polarisation(
     return alignment(K, np.where(rows[:, None] == columns[None, :], 1.0, -float(repulsion)))
 
 
+def wrong_answers(true: ArrayLike, predicted: ArrayLike, most: int = 3) -> dict[Any, tuple[tuple[Any, float], ...]]:
+    """Each class of `true` → up to `most` classes that its rows were mistaken for, with their share, largest first."""
+    t, p = np.asarray(true), np.asarray(predicted)
+    found = {}
+    for label in np.unique(t):
+        answers, counts = np.unique(p[(t == label) & (p != label)], return_counts=True)
+        order = np.argsort(-counts, kind="stable")[:most]
+        rows = int(np.sum(t == label))
+        found[_plain(label)] = tuple((_plain(answers[k]), float(counts[k] / rows)) for k in order)
+    return found
+
+
 def incoherence(W: ArrayLike) -> float:
     """‖ŴᵀŴ − I‖²_F, Ŵ being W (d, p) with columns of unit length: 0 for orthogonal columns.
 

@@ -24,6 +24,7 @@ from zskl.metrics import (
     mean_per_class_accuracy,
     per_class_accuracy,
     seen_unseen_curve,
+    wrong_answers,
 )
 
 
@@ -40,7 +41,8 @@ class Result:
 
     accuracy belongs to zsl; unseen, seen, harmonic, ausuc (area under the seen–unseen curve), calibration
     (the constant in use) and curve to gzsl; fields of the other protocol are None. left_out are candidates
-    without a test row: they can be answered, but have no accuracy and are no part of a mean.
+    without a test row: they can be answered, but have no accuracy and are no part of a mean. mistaken are, for each
+    class of zsl, its most frequent wrong answers and their shares.
     """
 
     protocol: str
@@ -53,9 +55,10 @@ class Result:
     per_class: dict[Any, float] = field(default_factory=dict)
     left_out: tuple[Any, ...] = ()
     curve: Curve | None = field(default=None, repr=False, compare=False)
+    mistaken: dict[Any, tuple[tuple[Any, float], ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """Ready for JSON: the fields of this protocol without the curve, classes as strings."""
+        """Ready for JSON: the fields of this protocol without the curve and mistakes, classes as strings."""
         numbers = ("accuracy", "unseen", "seen", "harmonic", "ausuc", "calibration")
         found = {name: getattr(self, name) for name in numbers if getattr(self, name) is not None}
         per_class = {str(label): value for label, value in self.per_class.items()}
@@ -70,7 +73,8 @@ def zsl(model: Ranker, data: Dataset) -> Result:
     true, predicted = data.y[rows], candidates[np.argmax(scores, axis=1)]
     per_class, left_out = _by_class(true, predicted, candidates)
     accuracy = mean_per_class_accuracy(true, predicted)
-    return Result("zsl", accuracy=accuracy, per_class=per_class, left_out=left_out)
+    mistaken = wrong_answers(true, predicted)
+    return Result("zsl", accuracy=accuracy, per_class=per_class, left_out=left_out, mistaken=mistaken)
 
 
 def gzsl(model: Ranker, data: Dataset, calibration: float | str | None = None) -> Result:

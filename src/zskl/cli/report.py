@@ -1,0 +1,30 @@
+"""`zskl report`: one page from records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zskl import compare, persistence
+from zskl import report as source
+from zskl.cli.app import app, say
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders (zskl run --out) or .jsonl files (--json).")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The HTML page to write.")] = Path(
+        "report.html"
+    ),
+    title: Annotated[str, typer.Option(help="The title of the page.")] = "Zero-shot report",
+) -> None:
+    """Write what was run as one page that needs nothing else: tables, figures, their data and commands.
+
+    Example: [b]zskl report runs -o report.html[/b]
+    """
+    persistence.check_target(out, *(file for path in runs for file in (path, *path.glob("*.jsonl"))))
+    found = compare.collect(runs)
+    persistence.write_atomically(out, source.page(found, title, [str(path) for path in runs]).encode())
+    say(f"wrote {out}: {len(found)} record(s)")

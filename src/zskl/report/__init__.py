@@ -1,0 +1,5 @@
+"""Records → one self-contained HTML page. Never trains."""
+
+from zskl.report.page import page
+
+__all__ = ["page"]

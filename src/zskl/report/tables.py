@@ -1,0 +1,91 @@
+"""The tables of both protocols, times, and where figures come from."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from zskl import formats
+from zskl.compare import Comparison, Row
+from zskl.report.cases import Problem, Record
+from zskl.report.pieces import Cell, Table
+
+PROTOCOLS = {
+    "zero-shot": ("Zero-shot: unseen classes alone", ("zero-shot",)),
+    "generalised": ("Generalised: seen and unseen classes", ("unseen", "seen", "H", "calibrated H", "area")),
+}
+STAGES = ("search", "calibrate", "fit", "evaluate")
+
+
+def protocols(table: Comparison) -> list[Table]:
+    """Per cent, mean ± standard deviation over seeds; the best of each dataset bold."""
+    made = []
+    for name, (title, wanted) in PROTOCOLS.items():
+        figures = [figure for figure in wanted if figure in table.figures]
+        rows = [[*_labels(table, row), *(_figure(row, figure) for figure in figures)] for row in table.rows]
+        part = Comparison(table.labels, tuple(figures), table.rows)
+        columns = [*table.labels, "seeds", *(f"{figure} (%)" for figure in figures)]
+        note = "Mean per-class top-1 accuracy, ± standard deviation over seeds; bold: the best of its dataset."
+        if name == "generalised":
+            note += " H: harmonic mean of seen and unseen; area: under the seen–unseen curve."
+        made.append(Table(name, title, columns, rows, note, formats.comma_separated(part)))
+    return made
+
+
+def times(problems: Sequence[Problem]) -> Table:
+    """Seconds of each stage, mean over seeds."""
+    rows = []
+    for problem in problems:
+        for case in problem.cases:
+            spent = [_mean([record.get("seconds", {}).get(stage) for record in case.records]) for stage in (*STAGES,)]
+            total = sum(value for value in spent if value is not None)
+            device = {str(record.get("config", {}).get("device") or "cpu") for record in case.records}
+            numbers = [Cell("") if value is None else Cell(f"{value:.1f}", value) for value in (*spent, total)]
+            rows.append([Cell(problem.name), Cell(case.name), Cell(", ".join(sorted(device))), *numbers])
+    columns = ["dataset", "method", "device", *(f"{stage} (s)" for stage in STAGES), "in all (s)"]
+    return Table("times", "Seconds, mean over seeds", columns, rows, "Of whatever machines the records were made on.")
+
+
+def sources(problems: Sequence[Problem]) -> Table:
+    """What data, how many rows, which seeds and versions."""
+    rows = []
+    for problem in problems:
+        mine = [record for case in problem.cases for record in case.records]
+        counts = mine[0].get("rows", {})
+        parts = [f"{counts[name]} {name}" for name in ("trainval", "test_seen", "test_unseen") if name in counts]
+        finished = sorted(str(record["finished"]) for record in mine if record.get("finished"))
+        rows.append(
+            [
+                Cell(problem.name),
+                Cell(str(mine[0].get("fingerprint", ""))),
+                Cell(", ".join(parts)),
+                Cell(", ".join(map(str, sorted({record["seed"] for record in mine})))),
+                Cell(_versions(mine)),
+                Cell(" to ".join(dict.fromkeys([finished[0], finished[-1]])) if finished else ""),
+            ]
+        )
+    columns = ["dataset", "fingerprint of the data", "rows", "seeds", "versions", "finished"]
+    return Table("sources", "Data, seeds, versions", columns, rows)
+
+
+def _labels(table: Comparison, row: Row) -> list[Cell]:
+    return [*(Cell(row.labels[name]) for name in table.labels), Cell(str(row.seeds), row.seeds)]
+
+
+def _figure(row: Row, name: str) -> Cell:
+    figure = row.figures.get(name)
+    return Cell("") if figure is None else Cell(formats.cell(figure, " ± "), figure.mean, figure.best)
+
+
+def _versions(mine: Sequence[Record]) -> str:
+    """Each package with all versions that were met."""
+    found: dict[str, set[str]] = {}
+    for record in mine:
+        for name, version in record.get("versions", {}).items():
+            found.setdefault(str(name), set()).add(str(version))
+    return ", ".join(f"{name} {' and '.join(sorted(versions))}" for name, versions in found.items())
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.mean(known) if known else None
