@@ -35,7 +35,8 @@ zskl run CUB AWA1 --tune --calibrate --out runs --method NAME …      # every m
 Default grids, settings and calibration constants chosen on three class-disjoint validation folds; mean per-class top-1
 accuracy in per cent. Zero-shot, unseen, seen, H and area are of the setting with the best zero-shot accuracy on
 validation classes, calibrated H is of the one with the best calibrated H there. Seconds are for search, fits and
-calibration; the tables of times say where. See [selection](selection.md) and [the methods](baselines.md).
+calibration: on `cuda`, one H200, or on one core of two, the other one busy with another method. See
+[selection](selection.md) and [the methods](baselines.md).
 """
 CHOSEN = ("method", "seed", "setting by zero-shot accuracy", "there", "setting by calibrated H", "there")
 TIMES = (
@@ -43,7 +44,7 @@ TIMES = (
     "seeds",
     "settings",
     "search (s)",
-    "one fit on all training rows, calibrated on the folds (s)",
+    "fits of what was chosen, and of it on the folds for calibration (s)",
     "device",
 )
 
@@ -124,8 +125,8 @@ def _chosen(record: dict[str, Any]) -> str:
 def _times(method: str, found: list[dict[str, Any]]) -> str:
     mine = [record for record in found if record["method"] == method]
     search, fit = (sum(record["seconds"][stage] for record in mine) / len(mine) for stage in ("search", "fit"))
-    device = mine[0]["config"].get("device") or "two cores"
-    return f"| {method} | {len(mine)} | {mine[0]['tune']['settings']} | {search:.1f} | {fit / 2:.1f} | {device} |"
+    device = mine[0]["config"].get("device") or "one core"
+    return f"| {method} | {len(mine)} | {mine[0]['tune']['settings']} | {search:.1f} | {fit:.1f} | {device} |"
 
 
 if __name__ == "__main__":

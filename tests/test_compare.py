@@ -80,6 +80,13 @@ def test_different_experiments_are_never_averaged(one, other):
     assert [row.seeds for row in compare.compare([record(**one), record(**other)]).rows] == [1, 1]
 
 
+def test_every_method_has_a_grid_of_its_own():
+    """So a grid is a column only where one method was searched over several."""
+    mine, yours = ({"scoring": "zsl", "grid": {name: [1, 2]}} for name in ("sigma", "gamma"))
+    assert "grid" not in compare.compare([record("one", tune=mine), record("other", tune=yours)]).labels
+    assert "grid" in compare.compare([record("one", tune=mine), record("one", tune=yours)]).labels
+
+
 def test_what_differs_becomes_a_column():
     calibrated = {"gzsl_calibrated": {"harmonic": 0.3}}
     mixed = [

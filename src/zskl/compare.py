@@ -141,16 +141,19 @@ def _figures(group: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
 
 
 def _varies(rows: Sequence[Row], label: str) -> bool:
-    """Features and data belong to a dataset, so they tell rows apart only where one dataset has several."""
-    if label not in ("features", "data"):
-        return len({row.labels[label] for row in rows}) > 1
-    return any(len(values) > 1 for values in _by_dataset(rows, label).values())
+    """Features and data belong to a dataset, a grid to a method: they tell rows apart only where one has several."""
+    if label == "grid":
+        return any(len(values) > 1 for values in _by(rows, ("dataset", "method"), label).values())
+    if label in ("features", "data"):
+        return any(len(values) > 1 for values in _by(rows, ("dataset",), label).values())
+    return len({row.labels[label] for row in rows}) > 1
 
 
-def _by_dataset(rows: Sequence[Row], label: str) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+def _by(rows: Sequence[Row], names: Sequence[str], label: str) -> dict[tuple[str, ...], set[str]]:
+    """The values of a label for each combination of others."""
+    found: dict[tuple[str, ...], set[str]] = {}
     for row in rows:
-        found.setdefault(row.labels["dataset"], set()).add(row.labels[label])
+        found.setdefault(tuple(row.labels[name] for name in names), set()).add(row.labels[label])
     return found
 
 
