@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -35,6 +37,15 @@ def bounded():
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, usual)
+
+
+@contextlib.contextmanager
+def alone(name):
+    """One test process at a time: local Ray clusters that run at once may take each other's ports."""
+    fcntl = pytest.importorskip("fcntl", reason="no file locks here")
+    with (Path(tempfile.gettempdir()) / f"zskl-tests-{name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def work(shared, task):
@@ -245,10 +256,10 @@ def test_a_dask_scheduler_without_workers_is_told(monkeypatch):
 # Ray -----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def ray():
     pytest.importorskip("ray", reason="Ray is not installed")
-    with pytest.MonkeyPatch.context() as patch:
+    with alone("ray"), pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", PATHS)
         with engines.opened(Engine("ray", workers=2)) as engine:
             yield engine

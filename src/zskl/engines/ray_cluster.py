@@ -92,4 +92,4 @@ def run(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, star
                 yield place, value
     finally:
         for ready in waiting:
-            ray.cancel(ready, force=True)
+            ray.cancel(ready)  # force would take workers down, and a driver with them at times
