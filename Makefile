@@ -5,6 +5,9 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DEV    := $(VENV)/.ready-dev
 
+# These start clusters and kill their workers: in a process of their own, one after the other.
+CLUSTERS := tests/test_engines.py tests/test_sweep.py
+
 .PHONY: run test lint types unit clean
 
 run: $(READY)
@@ -21,7 +24,8 @@ types: $(DEV)
 	$(BIN)/mypy
 
 unit: $(DEV)
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(CLUSTERS:%=--ignore=%)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(CLUSTERS)
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(0 if sys.version_info >= (3, 11) else f"zskl needs Python 3.11 or newer, found {v}: try make PYTHON=python3.12 $(MAKECMDGOALS)")'

@@ -39,6 +39,9 @@ def bounded():
     signal.signal(signal.SIGALRM, usual)
 
 
+THEIRS = pytest.mark.flaky(reruns=2, reruns_delay=2)  # a cluster of theirs that does not start or answer in time
+
+
 @contextlib.contextmanager
 def alone(name):
     """One test process at a time: local Ray clusters that run at once may take each other's ports."""
@@ -223,6 +226,7 @@ def dask():
         yield engine
 
 
+@THEIRS
 def test_dask_survives_a_killed_worker(dask, tmp_path):
     assert engines.slots(dask) == 2
     found, told, killed = run_and_kill(dask, tmp_path)
@@ -230,12 +234,14 @@ def test_dask_survives_a_killed_worker(dask, tmp_path):
     check_once(found, told, tmp_path)
 
 
+@THEIRS
 def test_dask_keeps_exceptions_and_limits_threads(dask):
     with pytest.raises(ArithmeticError, match=r"^unit 3 has no answer$"):
         list(each(fails, range(6), None, dask))
     assert {found for _, found in each(threads, range(2), None, dask)} == {1}
 
 
+@THEIRS
 def test_dask_addresses_that_do_not_answer(monkeypatch):
     pytest.importorskip("distributed", reason="Dask is not installed")
     monkeypatch.setattr(engines.engine, "PATIENCE", 0.5)
@@ -244,6 +250,7 @@ def test_dask_addresses_that_do_not_answer(monkeypatch):
             list(each(fails, range(2), None, Engine("dask", address)))
 
 
+@THEIRS
 def test_a_dask_scheduler_without_workers_is_told(monkeypatch):
     distributed = pytest.importorskip("distributed", reason="Dask is not installed")
     monkeypatch.setattr(engines.engine, "PATIENCE", 1.0)
@@ -265,18 +272,21 @@ def ray():
             yield engine
 
 
+@THEIRS
 def test_ray_survives_a_killed_worker(ray, tmp_path):
     found, told, killed = run_and_kill(ray, tmp_path)
     assert killed
     check_once(found, told, tmp_path)
 
 
+@THEIRS
 def test_ray_keeps_exceptions_and_limits_threads(ray):
     with pytest.raises(ArithmeticError, match=r"^unit 3 has no answer$"):
         list(each(fails, range(6), None, ray))
     assert {found for _, found in each(threads, range(2), None, ray)} == {1}
 
 
+@THEIRS
 def test_a_ray_address_that_does_not_answer(monkeypatch):
     pytest.importorskip("ray", reason="Ray is not installed")
     monkeypatch.setattr(engines.engine, "PATIENCE", 0.5)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from test_engines import alone, bounded  # noqa: F401 (bounded is a fixture for every test)
+from test_engines import THEIRS, alone, bounded  # noqa: F401 (bounded is a fixture for every test)
 from zskl import datasets, engines, experiment, methods, records, sweep
 from zskl.engines import Engine
 from zskl.experiment import Unit, seed_of
@@ -201,7 +201,7 @@ def test_sources_travel_without_this_working_folder(digits, package, tmp_path, m
 # Where units run -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["loky", "dask", "ray"])
+@pytest.fixture(params=["loky", pytest.param("dask", marks=THEIRS), pytest.param("ray", marks=THEIRS)])
 def engine(request):
     if request.param == "loky":
         yield Engine(workers=2)
@@ -225,7 +225,7 @@ def test_records_are_equal_on_every_engine(digits, engine, tmp_path):
     assert len(records.read(tmp_path / "records.jsonl")) == 3
 
 
-WORKERS = {"loky": "popen_loky", "dask": "spawn_main", "ray": "ray::call"}  # in the command lines of their processes
+WORKERS = {"loky": "popen_loky", "dask": "spawn_main", "ray": "ray::"}  # in the command lines of their processes
 
 
 def test_a_killed_worker_costs_no_unit_and_doubles_none(digits, engine, tmp_path):
