@@ -180,6 +180,17 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         objective = Objective(self.kernel_, incoherence=self.incoherence_)
         return objective.scores(like(self.projection_, X), X, Y)
 
+    def _objective(self) -> Objective:
+        return Objective(
+            self._kernel(),
+            loss=self.loss,
+            balance=self.balance,
+            incoherence=bool(self.incoherence),
+            repulsion=float(self.repulsion),
+            temperature=float(self.temperature),
+            incoherence_weight=float(self.incoherence_weight),
+        )
+
     def _kernel(self) -> Kernel:
         if isinstance(self.kernel, Kernel):
             return self.kernel

@@ -17,6 +17,7 @@ import numpy as np
 
 from zskl import replay
 from zskl.arrays import Array, generator, like, namespace, to_numpy
+from zskl.rmsprop import update
 
 SCHEDULES: Mapping[str, Callable[[int, float], float]] = {
     "constant": lambda t, decay: 1.0,
@@ -26,7 +27,6 @@ SCHEDULES: Mapping[str, Callable[[int, float], float]] = {
 SECOND_MOMENTS = ("batch", "per_sample")
 BLOW_UP = 1e6  # an objective this many times its first size (or 1, if that is larger) has left for infinity
 OUT_OF_REACH = 1e3  # and so has a W with an entry this many times the largest of the first W (or 1)
-BLOCK = 32768  # entries of W updated at a time: a few such blocks stay in the processor's cache
 LEAST_REPLAYED = 50  # steps below which a capture would not pay
 LOOK_EVERY = 32  # steps between two looks at the objective: a look makes the host wait for a device
 
@@ -155,42 +155,6 @@ def minimise(
     return _finish(watch, W, V, state, done, state.epochs + epochs)
 
 
-def update(
-    W: Array, V: Array, gradient: Array, squares: Array | None, rate: float | Array, smoothing: float, epsilon: float
-) -> None:
-    """One step of RMSprop in place: W, V, gradient and squares (K, d, p), the rate a number or (K, 1, 1).
-
-    NumPy arrays are walked in blocks that stay in the processor's cache; the gradient is used up.
-    """
-    if not isinstance(W, np.ndarray):
-        V *= smoothing
-        if squares is None:
-            V.addcmul_(gradient, gradient, value=1 - smoothing)
-        else:
-            V.add_(squares, alpha=1 - smoothing)
-        gradient *= rate
-        W.addcdiv_(gradient, V.sqrt().add_(epsilon), value=-1)
-        return
-    rates = np.broadcast_to(np.asarray(rate, dtype=W.dtype).reshape(-1), (len(W),))
-    scratch = np.empty(min(BLOCK, W[0].size), dtype=W.dtype)
-    for k in range(len(W)):
-        w, v, g = (np.reshape(array[k], -1, copy=False) for array in (W, V, gradient))
-        g2 = None if squares is None else np.reshape(squares[k], -1)
-        for first in range(0, len(w), BLOCK):
-            here = slice(first, first + BLOCK)
-            one, moment = g[here], v[here]
-            t = scratch[: len(one)]
-            np.multiply(one, one, out=t) if g2 is None else np.copyto(t, g2[here])
-            t *= 1 - smoothing
-            moment *= smoothing
-            moment += t
-            np.sqrt(moment, out=t)
-            t += epsilon
-            one *= rates[k]
-            one /= t
-            w[here] -= one
-
-
 def _finish(watch: _Watch, W: Array, V: Array, state: State, done: int, epochs: int) -> Solution:
     objective, diverged = watch.close(W)
     diverged = np.where(diverged >= 0, diverged + state.steps, -1)
@@ -239,4 +203,4 @@ class _Watch:
 def _sizes(W: Array) -> np.ndarray[Any, Any]:
     """The largest |entry| of each member (K,); NaN where one is."""
     xp = namespace(W)
-    return to_numpy(xp.max(xp.abs(W), axis=(1, 2)))
+    return to_numpy(xp.maximum(xp.max(W, axis=(1, 2)), -xp.min(W, axis=(1, 2))))  # |W| would be another array

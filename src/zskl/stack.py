@@ -10,9 +10,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from zskl import kernels, solver
-from zskl.arrays import Array, generator, like, namespace, to_numpy
+from zskl.arrays import Array, generator, is_torch, like, namespace, to_numpy
 from zskl.estimator import Training
 from zskl.initialisation import INITIALISATIONS
+from zskl.inplace import InPlace
 from zskl.monitor import monitors
 from zskl.objective import Objective
 from zskl.solver import Progress, State
@@ -72,8 +73,10 @@ def train(
         if callback is not None:
             callback(progress)
 
+    per_sample = first.second_moment == "per_sample"
+    alone = len(members) == 1 and not is_torch(training.X) and not per_sample
     solution = solver.minimise(
-        step_function(objective, training, seed, first.second_moment == "per_sample"),
+        quick_step(first, training, seed) if alone else step_function(objective, training, seed, per_sample),
         _starting_state(earlier, first.init, training, seed),
         n_rows=training.X.shape[0],
         batch_size=first.batch_size,
@@ -106,6 +109,20 @@ def step_function(objective: Objective, training: Training, seed: int, per_sampl
     def step(W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
         Y = training.Y if single else training.Y[like(draw(training, seed, t), training.X, "int64")]
         return objective.evaluate(W, training.X[rows], Y, training.codes[rows], sizes, per_sample)
+
+    return step
+
+
+def quick_step(member: Any, training: Training, seed: int) -> solver.Step:
+    """`step_function` of one classifier on NumPy arrays, in buffers made once."""
+    n = min(member.batch_size, training.X.shape[0])
+    shape, sizes = (training.X.shape[1], training.Y.shape[1]), like(training.sizes, training.X)
+    evaluate = InPlace(member._objective(), n, shape, len(training.rows), sizes, training.X.dtype)
+    single = training.rows.shape[1] == 1
+
+    def step(W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
+        Y = training.Y if single else training.Y[draw(training, seed, t)]
+        return evaluate(W, training.X, rows, Y, training.codes[rows])
 
     return step
 
