@@ -1,4 +1,4 @@
-"""The same training as a PyTorch user would write it: automatic differentiation and `torch.optim`. What we are measured by.
+"""The same training as a PyTorch user would write it, with automatic differentiation: what we are measured by.
 
 Gaussian-Ort with the squared loss, float32: kernels of `cdist`, class images Y Wᵀ by a product, `torch.optim.RMSprop`.
 Kept straightforward and never slowed: nothing here waits, copies to the host or checks. Not part of the library.

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from shapes import BATCH, Problem
 
+from shapes import BATCH, Problem
 from zskl import ZeroShotKernelClassifier, rmsprop, solver
 from zskl.estimator import Training
 from zskl.stack import quick_step, step_function
@@ -45,6 +45,7 @@ def ours(data: Problem, plain: bool = False, **settings: Any) -> Way:
 
 def autograd(data: Problem) -> Way:
     import torch
+
     from autograd import Autograd
 
     rng = np.random.default_rng(0)
@@ -75,7 +76,7 @@ def floor(data: Problem, compiled: bool = True) -> Way:
             np.matmul(X, W, out=P)
             np.matmul(P, Y.T, out=S)
             np.matmul(A, Y, out=U)
-            if C <= p:
+            if p >= C:
                 np.matmul(W, Y.T, out=Z)
                 np.matmul(left, right, out=G)
             else:

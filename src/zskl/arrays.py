@@ -67,6 +67,15 @@ def on_gpu(array: Array, device: str | None) -> bool:
     return place is not None and not str(place).startswith("cpu")
 
 
+def free_memory(array: Array) -> int | None:
+    """Bytes that can still be taken on the CUDA device of `array`; None elsewhere, where nobody can tell."""
+    if not is_torch(array) or array.device.type != "cuda":
+        return None
+    cuda = sys.modules["torch"].cuda
+    kept = cuda.memory_reserved(array.device) - cuda.memory_allocated(array.device)  # freed, not given back
+    return int(cuda.mem_get_info(array.device)[0] + kept)
+
+
 def check_device(device: str | None) -> None:
     """Refuse a device that is not here, in one sentence; costs nothing for None and "cpu"."""
     if device is not None and str(device) != "cpu":

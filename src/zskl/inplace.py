@@ -32,7 +32,7 @@ class InPlace:
         self.gradient = np.empty((1, d, p), dtype)
         self.rows = np.arange(n)
         radial = objective.kernel.radial
-        self.through_images = radial and objective.incoherence and C <= p
+        self.through_images = radial and objective.incoherence and p >= C
         if self.through_images:  # Z = W Yᵀ at d·p·C
             self.left, self.right = np.empty((d, n + C), dtype), np.empty((n + C, p), dtype)
             self.weighted, self.U = self.right[n:], self.right[:n]
@@ -84,15 +84,17 @@ class InPlace:
 
     def _image_norms(self, w: Matrix, Y: Matrix) -> Matrix:
         """‖W yⱼ‖² (C,); leaves [Xᵀ, Z] in `left` where it goes through Z = W Yᵀ."""
+        norms: Matrix
         if self.through_images:
             n = len(self.X)
             np.matmul(w, Y.T, out=self.left[:, n:])
             self.left[:, :n] = self.X.T
-            norms: Matrix = np.einsum("ij,ij->j", self.left[:, n:], self.left[:, n:])
+            norms = np.einsum("ij,ij->j", self.left[:, n:], self.left[:, n:])
             return norms
         np.matmul(w.T, w, out=self.M)
         np.matmul(Y, self.M, out=self.YM)
-        return np.vecdot(self.YM, Y)
+        norms = np.vecdot(self.YM, Y)
+        return norms
 
     def _polynomial(self, w: Matrix, Y: Matrix, codes: Matrix) -> Any:
         o, X, S, M, N, G = self.objective, self.X, self.S, self.M, self.N, self.gradient[0]
@@ -126,7 +128,7 @@ def _kernel(o: Objective, t: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def loss_in_place(o: Objective, k: Matrix, codes: Matrix, rows: Matrix, sizes: Matrix) -> tuple[Any, Matrix]:
-    """The loss of the kernel values k (terms, n, C), and ∂(n·loss)/∂k of that shape, or one for all terms; uses up k."""
+    """The loss of kernel values k (terms, n, C) and ∂(n·loss)/∂k of that shape, or one for all terms; k is used up."""
     n, C = k.shape[1:]
     if o.loss == "softmax":
         return _softmax(o, k, codes, rows)

@@ -79,11 +79,10 @@ def compiled() -> Any:
                 v[i] = v[i] * smoothing + g2[i] * rest
                 w[i] -= g[i] * rate / (np.sqrt(v[i]) + epsilon)
 
-    options = {"nogil": True, "error_model": "numpy"}  # no fastmath: the operations stay those of `in_blocks`
-    try:
-        return numba.njit(cache=True, **options)(one_pass)
+    try:  # no fastmath: the operations stay those of `in_blocks`
+        return numba.njit(nogil=True, error_model="numpy", cache=True)(one_pass)
     except RuntimeError:  # no folder to keep it in
-        return numba.njit(**options)(one_pass)
+        return numba.njit(nogil=True, error_model="numpy")(one_pass)
 
 
 def _with_torch(

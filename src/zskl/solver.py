@@ -8,10 +8,11 @@ so a prefix of a run is a shorter run, and a run continued from its `State` is t
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from zskl import replay
 from zskl.arrays import Array, generator, like, namespace, to_numpy
 from zskl.rmsprop import update
 
+logger = logging.getLogger(__name__)
 SCHEDULES: Mapping[str, Callable[[int, float], float]] = {
     "constant": lambda t, decay: 1.0,
     "exponential": lambda t, decay: math.exp(-decay * t),
@@ -28,6 +30,7 @@ SECOND_MOMENTS = ("batch", "per_sample")
 BLOW_UP = 1e6  # an objective this many times its first size (or 1, if that is larger) has left for infinity
 OUT_OF_REACH = 1e3  # and so has a W with an entry this many times the largest of the first W (or 1)
 LEAST_REPLAYED = 50  # steps below which a capture would not pay
+LEAST_FUSED = 500  # and steps below which compiling kernels would not
 LOOK_EVERY = 32  # steps between two looks at the objective: a look makes the host wait for a device
 
 
@@ -66,6 +69,7 @@ class Progress:
     epoch_ends: bool
     objective: Array
     projection: Array
+    first: int = 0  # place of these K members in a stack that was too large to train at once
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,9 @@ class Step(Protocol):
     """objective (K,), gradient (K, d, p), G₂ (K, d, p) or None for the squared gradient, at rows (n,) and step t."""
 
     def __call__(self, W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]: ...
+
+
+Fuse: TypeAlias = Callable[[Array, Array, replay.Tape], Callable[[float, float], None] | None]
 
 
 def start(W: Array) -> State:
@@ -111,10 +118,12 @@ def minimise(
     epsilon: float = 1e-6,
     callback: Callable[[Progress], object] | None = None,
     steady: bool = False,
+    fuse: Fuse | None = None,
 ) -> Solution:
     """Run `epochs` further epochs from `state`; `learning_rate` is a number or (K, 1, 1).
 
-    `steady` says that `step` does not look at t, so that one step can be captured and replayed on a GPU.
+    `steady` says that `step` does not look at t, so that one step can be captured and replayed on a GPU; `fuse` makes
+    the function that then does step and update at once, or None where it cannot.
 
     A member whose objective diverges is marked and the others go on; the run ends early when all have.
     """
@@ -131,7 +140,9 @@ def minimise(
 
     graph = None
     if steady and replay.possible(W) and total >= LEAST_REPLAYED:
-        graph = replay.Replay(move, W, V, per_epoch, min(batch_size, n_rows))
+        tape = replay.tape(W, per_epoch, min(batch_size, n_rows))
+        whole = fuse(W, V, tape) if fuse is not None and total >= LEAST_FUSED else None
+        graph = _captured(whole, replay.one_by_one(move), tape, W, V, smoothing, epsilon)
     watch = _Watch(W)
     done = 0
     with np.errstate(all="ignore"):  # a diverging member overflows; the watch reports it
@@ -153,6 +164,27 @@ def minimise(
                 if watch.all_gone:
                     return _finish(watch, W, V, state, done, epoch + 1)
     return _finish(watch, W, V, state, done, state.epochs + epochs)
+
+
+def _captured(
+    whole: Callable[[float, float], None] | None,
+    plain: Callable[[replay.Tape], None],
+    tape: replay.Tape,
+    W: Array,
+    V: Array,
+    smoothing: float,
+    epsilon: float,
+) -> replay.Replay:
+    """The step as a graph: by fused kernels, or by plain ones where these cannot be compiled for the device."""
+    if whole is not None:
+        try:
+            return replay.Replay(lambda _: whole(smoothing, epsilon), tape, W, V)
+        except Exception as error:  # compilers and drivers have errors of their own
+            reason = str(error).partition("\n")[0][:200]
+            logger.warning(
+                "fused kernels cannot be used here (%s: %s): taking plain ones", type(error).__name__, reason
+            )
+    return replay.Replay(plain, tape, W, V)
 
 
 def _finish(watch: _Watch, W: Array, V: Array, state: State, done: int, epochs: int) -> Solution:
