@@ -33,9 +33,9 @@ def ours(data: Problem, plain: bool = False, **settings: Any) -> Way:
         state = solver.start(data.W[None])
         return solver.minimise(
             *(step, state),
-            n_rows=steps * member.batch_size,
+            n_rows=len(data.X),
             batch_size=member.batch_size,
-            epochs=1,
+            epochs=max(1, steps * member.batch_size // len(data.X)),
             seed=0,
             learning_rate=3e-4,
         )
@@ -52,23 +52,26 @@ def autograd(data: Problem) -> Way:
     its = Autograd(*(torch.from_numpy(array) for array in (data.W, data.X, data.Y, data.codes)))
 
     def run(steps: int) -> None:
-        order = torch.from_numpy(rng.permutation(len(data.X))[: steps * BATCH]).reshape(steps, BATCH)
-        for rows in order:
-            its.step(rows)
+        order = torch.from_numpy(rng.permutation(len(data.X))).reshape(-1, BATCH)
+        for step in range(steps):
+            its.step(order[step % len(order)])
 
     return run
 
 
-def floor(data: Problem, compiled: bool = True) -> Way:
-    """Products into buffers and one pass; where numba is missing the pass is the one in blocks, and larger."""
+def floor(data: Problem) -> Way:
+    """Products into buffers that are there, and one pass for the update."""
     (d, p), C, n = data.W.shape, len(data.Y), BATCH
     Y, X, W, V = data.Y, data.X[:n].copy(), data.W.copy(), np.zeros_like(data.W)
-    make = np.random.default_rng(0).standard_normal
-    P, S, A, U, G = (make(shape).astype(np.float32) for shape in ((n, p), (n, C), (n, C), (n, p), (d, p)))
-    left, right, Z = (make(shape).astype(np.float32) for shape in ((d, n + C), (n + C, p), (d, C)))
-    M, N, YM = (make(shape).astype(np.float32) for shape in ((p, p), (p, p), (C, p)))
-    rank_n = np.empty_like(G)
-    walk = (rmsprop.compiled() if compiled else None) or rmsprop.in_blocks
+    rng = np.random.default_rng(0)
+
+    def buffer(*shape: int) -> Any:
+        return rng.standard_normal(shape, dtype=np.float32)
+
+    P, S, A, U, G = buffer(n, p), buffer(n, C), buffer(n, C), buffer(n, p), buffer(d, p)
+    left, right, Z = buffer(d, n + C), buffer(n + C, p), buffer(d, C)
+    M, N, YM, rank_n = buffer(p, p), buffer(p, p), buffer(C, p), buffer(d, p)
+    walk = rmsprop.compiled() or rmsprop.in_blocks
     constants = [np.float32(number) for number in (1e-9, 0.99, 0.01, 1e-6)]
 
     def run(steps: int) -> None:
