@@ -23,20 +23,23 @@ class Series:
     rank: int = 0  # what its colour is taken by, so that a method keeps it from figure to figure
     marks: Sequence[tuple[str, Point]] = field(default_factory=tuple)
     thin: Sequence[Point] = field(default_factory=tuple)  # a second line of the same colour
+    band: Sequence[tuple[float, float, float]] = field(default_factory=tuple)  # x, from, to: a shade behind the line
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Its name with the unit, and its ends; None is taken from the points."""
+    """Its name with the unit, and its ends; None is taken from the points. `ticks` are places with words for them."""
 
     name: str
     low: float | None = None
     high: float | None = None
+    ticks: Sequence[tuple[float, str]] | None = None
 
 
 def line_chart(title: str, description: str, series: Sequence[Series], x: Axis, y: Axis) -> str:
     points = [point for one in series for point in (*one.points, *one.thin, *(mark for _, mark in one.marks))]
-    across, up = _scale(x, [p[0] for p in points]), _scale(y, [p[1] for p in points])
+    edges = [edge for one in series for _, *pair in one.band for edge in pair]
+    across, up = _scale(x, [p[0] for p in points]), _scale(y, [*(p[1] for p in points), *edges])
     wide = WIDTH - LEFT - RIGHT
 
     def place(point: Point) -> Point:
@@ -49,11 +52,11 @@ def line_chart(title: str, description: str, series: Sequence[Series], x: Axis, 
             element("path", d=f"M{LEFT} {height:.1f}H{WIDTH - RIGHT}", class_="rule"),
             label(_number(value), LEFT - 6, height + 4, "end"),
         ]
-    for value in across.ticks:
+    for value, words in x.ticks or [(value, _number(value)) for value in across.ticks]:
         left = place((value, up.low))[0]
         parts += [
             element("path", d=f"M{left:.1f} {TOP}V{TOP + TALL}", class_="rule"),
-            label(_number(value), left, TOP + TALL + 16, "middle"),
+            label(words, left, TOP + TALL + 16, "middle"),
         ]
     middle = TOP + TALL / 2
     parts.append(label(x.name, LEFT + wide / 2, TOP + TALL + 34, "middle", "axis"))
@@ -64,6 +67,9 @@ def line_chart(title: str, description: str, series: Sequence[Series], x: Axis, 
         )
     )  # fmt: skip
     colours = _colours([one.rank for one in series])
+    for number, one in zip(colours, series, strict=True):
+        there, back = [(x, high) for x, _, high in one.band], [(x, low) for x, low, _ in reversed(one.band)]
+        parts.append(_line(number, [place(point) for point in (*there, *back)], "band "))
     for number, one in zip(colours, series, strict=True):
         parts.append(_line(number, [place(point) for point in one.points]))
         parts.append(_line(number, [place(point) for point in one.thin], "thin "))
@@ -118,7 +124,7 @@ def _colours(ranks: Sequence[int]) -> list[int]:
 
 def _line(number: int, points: Sequence[Point], kind: str = "") -> str:
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) if points else ""
-    return element("path", d=path, class_=f"{kind}line c{number}") if path else ""
+    return element("path", d=path, class_=f"{kind}{'' if kind == 'band ' else 'line '}c{number}") if path else ""
 
 
 def _mark(number: int, kind: str, point: Point) -> str:
