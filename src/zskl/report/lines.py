@@ -39,7 +39,7 @@ class Axis:
 def line_chart(title: str, description: str, series: Sequence[Series], x: Axis, y: Axis) -> str:
     points = [point for one in series for point in (*one.points, *one.thin, *(mark for _, mark in one.marks))]
     edges = [edge for one in series for _, *pair in one.band for edge in pair]
-    across, up = _scale(x, [p[0] for p in points]), _scale(y, [*(p[1] for p in points), *edges])
+    across, up = scale(x, [p[0] for p in points]), scale(y, [*(p[1] for p in points), *edges])
     wide = WIDTH - LEFT - RIGHT
 
     def place(point: Point) -> Point:
@@ -50,9 +50,9 @@ def line_chart(title: str, description: str, series: Sequence[Series], x: Axis, 
         height = place((across.low, value))[1]
         parts += [
             element("path", d=f"M{LEFT} {height:.1f}H{WIDTH - RIGHT}", class_="rule"),
-            label(_number(value), LEFT - 6, height + 4, "end"),
+            label(number(value), LEFT - 6, height + 4, "end"),
         ]
-    for value, words in x.ticks or [(value, _number(value)) for value in across.ticks]:
+    for value, words in x.ticks or [(value, number(value)) for value in across.ticks]:
         left = place((value, up.low))[0]
         parts += [
             element("path", d=f"M{left:.1f} {TOP}V{TOP + TALL}", class_="rule"),
@@ -67,21 +67,23 @@ def line_chart(title: str, description: str, series: Sequence[Series], x: Axis, 
         )
     )  # fmt: skip
     colours = _colours([one.rank for one in series])
-    for number, one in zip(colours, series, strict=True):
+    for colour, one in zip(colours, series, strict=True):
         there, back = [(x, high) for x, _, high in one.band], [(x, low) for x, low, _ in reversed(one.band)]
-        parts.append(_line(number, [place(point) for point in (*there, *back)], "band "))
-    for number, one in zip(colours, series, strict=True):
-        parts.append(_line(number, [place(point) for point in one.points]))
-        parts.append(_line(number, [place(point) for point in one.thin], "thin "))
-    for number, one in zip(colours, series, strict=True):
-        parts += [_mark(number, kind, place(point)) for kind, point in one.marks]
+        parts.append(_line(colour, [place(point) for point in (*there, *back)], "band "))
+    for colour, one in zip(colours, series, strict=True):
+        parts.append(_line(colour, [place(point) for point in one.points]))
+        parts.append(_line(colour, [place(point) for point in one.thin], "thin "))
+    for colour, one in zip(colours, series, strict=True):
+        parts += [_mark(colour, kind, place(point)) for kind, point in one.marks]
     below = TOP + TALL + BOTTOM
     legend, height = _legend([one.name for one in series], colours, below) if len(series) > 1 else ([], 0)
     return drawing(below + height, title, description, *parts, *legend)
 
 
 @dataclass(frozen=True)
-class _Scale:
+class Scale:
+    """The ends of an axis, and where it has ticks."""
+
     low: float
     high: float
     ticks: tuple[float, ...]
@@ -90,7 +92,8 @@ class _Scale:
         return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
 
 
-def _scale(axis: Axis, values: Sequence[float]) -> _Scale:
+def scale(axis: Axis, values: Sequence[float]) -> Scale:
+    """Round ends around the values, unless the axis names its own."""
     low = min(values, default=0.0) if axis.low is None else axis.low
     high = max(values, default=1.0) if axis.high is None else axis.high
     if not high > low:
@@ -100,7 +103,7 @@ def _scale(axis: Axis, values: Sequence[float]) -> _Scale:
     if axis.low is not None:
         first = math.ceil(low / step - 1e-9)
     ticks = tuple(k * step for k in range(first, last + 1))
-    return _Scale(low if axis.low is not None else ticks[0], high if axis.high is not None else ticks[-1], ticks)
+    return Scale(low if axis.low is not None else ticks[0], high if axis.high is not None else ticks[-1], ticks)
 
 
 def _step(rough: float) -> float:
@@ -109,7 +112,8 @@ def _step(rough: float) -> float:
     return next(times * power for times in (1, 2, 5, 10) if times * power >= rough * (1 - 1e-9))
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """A tick in words."""
     return f"{value:.6g}".replace("-", "−")
 
 
@@ -134,8 +138,8 @@ def _mark(number: int, kind: str, point: Point) -> str:
 def _legend(names: Sequence[str], colours: Sequence[int], top: float) -> tuple[list[str], float]:
     """In two columns of names."""
     parts = []
-    for number, name in enumerate(names):
-        left, height = LEFT + (number % 2) * (WIDTH - LEFT) / 2, top + 8 + 18 * (number // 2)
-        parts.append(element("path", d=f"M{left:.1f} {height:.1f}h22", class_=f"line c{colours[number]}"))
+    for place, name in enumerate(names):
+        left, height = LEFT + (place % 2) * (WIDTH - LEFT) / 2, top + 8 + 18 * (place // 2)
+        parts.append(element("path", d=f"M{left:.1f} {height:.1f}h22", class_=f"line c{colours[place]}"))
         parts.append(label(name, left + 28, height + 4, limit=24))
     return parts, 18 * math.ceil(len(names) / 2) + 4
