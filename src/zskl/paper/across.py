@@ -57,7 +57,7 @@ def _columns(
 def notes(results: Results) -> list[str]:
     """What a reader must know before comparing."""
     found = []
-    strange = [problem.name for problem in results.measured if not problem.comparable]
+    strange = [problem.name for problem in results.measured if not problem.comparable and problem.dataset in DATASETS]
     known = [problem for problem in results.problems if problem.dataset in DATASETS]
     if known:
         found.append(f"Published figures were measured on {FEATURES} features.")

@@ -76,4 +76,4 @@ def mark(one: Dots, x: float, y: float) -> str:
     if one.shape == "square":
         corners = [(-reach, -reach), (reach, -reach), (reach, reach), (-reach, reach)]
     path = "M" + "L".join(f"{x + dx:.1f} {y + dy:.1f}" for dx, dy in corners) + "Z"
-    return element("path", d=path, class_=f"full c{one.colour}")
+    return element("path", d=path, class_=f"shape s{one.colour}")

@@ -9,6 +9,7 @@ from typing import Any
 
 from zskl import persistence, records
 from zskl.paper.results import Problem, Record, Results
+from zskl.paper.rows import PARTS
 from zskl.records import Folder
 
 CURVES = "curves"  # the folder of what is no evaluation, so that `zskl compare` and `zskl report` read the rest
@@ -107,7 +108,13 @@ def select(
     evaluations = [record for record in runs if _default(record)]
     others = list(curves)
     by_part = {
-        part: _sorted([record for record in others if record["part"] == part], problems, methods, seeds, "setting")
+        part: _sorted(
+            [record for record in others if record["part"] == part],
+            problems,
+            [method for method in PARTS[part] if method in methods],
+            seeds,
+            "setting",
+        )
         for part in ("sensitivity", "convergence")
     }
     chosen = _sorted(evaluations, problems, methods, seeds, "grid")
@@ -132,7 +139,8 @@ def _sorted(
             for other in [s for s, one in group.items() if _trait(one, alike) != _trait(record, alike)]:
                 del group[other]
             group[seed] = record
-    return {place: [group[seed] for seed in sorted(group)] for place, group in groups.items()}
+    order = [(problem, method) for problem in problems for method in methods]
+    return {place: [groups[place][seed] for seed in sorted(groups[place])] for place in order if place in groups}
 
 
 def _trait(record: Record, alike: str) -> Any:

@@ -65,7 +65,7 @@ def outputs(results: Results) -> list[Output]:
         table = Comparison(("setting", "value"), ("validation", "test"), tuple(rows), tuple(notes))
         name = f"sensitivity-{method}-{problem.stem}"
         made.append(Output("sensitivity", name, title, table, {name: panels(title, drawn)}))
-    return sorted(made, key=lambda output: output.title.rpartition(" on ")[2])
+    return made
 
 
 def _drawn(problem: Problem, method: str, found: Sequence[Record], setting: str, curve: Sequence[Point]) -> str:
