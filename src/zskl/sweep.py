@@ -87,7 +87,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Failure:
-    """A unit whose training diverged, and how: it has no record, and others go on."""
+    """A unit that could not be finished, and why: it has no record, and others go on."""
 
     sentence: str
 
@@ -168,8 +168,11 @@ def _reporter(watch: Watch | None, place: int) -> Report | None:
 def _one(unit: Work, data: Dataset, report: Report | None, engine: Engine | None) -> Outcome:
     try:
         return unit.run(data, report, engine)
-    except (ArithmeticError, ValueError) as error:  # diverged, or data that this unit cannot work with
-        return Failure(f"{data.name} {unit.name}: {error}")
+    except (ArithmeticError, ValueError, MemoryError, RuntimeError) as error:
+        # diverged, data that this unit cannot work with, or too large for the memory, of a GPU too
+        if isinstance(error, RuntimeError) and type(error).__name__ != "OutOfMemoryError":
+            raise
+        return Failure(f"{data.name} {unit.name}: {error or type(error).__name__}")
 
 
 def _work(sweep: str, task: tuple[Source, str, Work]) -> Outcome:

@@ -79,7 +79,7 @@ def conduct(order: Order, load: Callable[[str], tuple[Source, Dataset]], show: S
                 if part in order.parts:
                     conductor.stage(part, _around(part, make, order, loaded, runs, conductor.found, tell), curves)
         finally:
-            if conductor.timed or merged:
+            if times and (conductor.timed or merged):
                 gathering.write_times(order.out, times)
         course.results = conductor.found(problems, runs, curves)
         return course
