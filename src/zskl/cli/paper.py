@@ -83,7 +83,7 @@ def paper(
     """
     arrays.check_device(device)
     names = {name.lower(): name.upper() if name.upper() in BENCHMARKS else name for name in dataset or rows.DATASETS}
-    wanted = tuple((name, options.features_of(name, features or [])) for name in names.values())
+    wanted = tuple((name, options.source_of(name, root, features).features) for name in names.values())
     methods = rows.chosen(method)
     parts = rows.parts(part.value)
     if not rows.needed(parts, methods):

@@ -97,22 +97,22 @@ class _Conductor:
             return
         if before:
             self.tell(f"{name}: {before} of {len(pieces)} units were done before")
-        start, ran = time.perf_counter(), 0
+        start, ran = time.perf_counter(), -before
         try:
             with self.show([piece.name for piece in pieces], before) as display:
                 for place, outcome in sweep.run(pieces, self.order.engine, folder, display):
                     display.finished(place)
+                    ran += 1
                     if isinstance(outcome, Failure):
                         self.course.failures.append(outcome.sentence)
-                ran = len(pieces) - before
         finally:
-            self.course.ran += ran
+            self.course.ran += max(0, ran)
             self.timed = True
             self.times.append(
                 {
                     "stage": name,
                     "datasets": sorted({piece.data.name for piece in pieces}),
-                    "units": ran,
+                    "units": max(0, ran),
                     "seconds": round(time.perf_counter() - start, 1),
                     "device": pieces[0].unit.device or "cpu",
                     "processes": self._processes(pieces),

@@ -80,8 +80,10 @@ def recorded(found: Iterable[Record], dataset: str, features: str | None = None)
     """The problems of a dataset that there are records of, by features where these are named."""
     problems: dict[Problem, None] = {}
     for record in found:
-        if str(record["dataset"]).lower() == dataset.lower() and features in (None, record.get("features")):
-            problems[problem_of(record)] = None
+        problem = problem_of(record)
+        wanted = features is None or problem.features.lower() == features.lower().removesuffix(".mat")
+        if problem.dataset.lower() == dataset.lower() and wanted:
+            problems[problem] = None
     return list(problems)
 
 
