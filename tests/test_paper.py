@@ -521,6 +521,14 @@ def test_claims_that_nothing_tests_say_so():
     assert text.count("| **not by these data** |") == len(claims.CLAIMS)
 
 
+def test_a_small_difference_is_called_so():
+    (unseen,) = [one for one in claims.judge(made_up(True)) if one.claim == claims.UNSEEN]
+    assert (unseen.answer, unseen.figure) == (claims.YES, "30.0 ± 0.0 without, 34.0 ± 8.5 with; within the deviations")
+    (single,) = [one for one in claims.judge(made_up(False)) if one.claim == claims.UNSEEN]
+    assert single.figure.startswith("30.0 without, ")  # one seed has no deviation to be within
+    assert "deviations" not in single.figure
+
+
 def test_a_draw_is_no_victory():
     results = made_up(True)
     even = {**results.runs, (HERE, "gaussian-ort"): results.runs[HERE, "gaussian"]}

@@ -69,7 +69,7 @@ def _pairs(
             if before is not None and after is not None:
                 true = after.mean < before.mean if lower else after.mean > before.mean
                 told = f"{cell(before, ' ± ')} without, {cell(after, ' ± ')} with"
-                yield Verdict(claim, f"{problem.name}, {without}", _answer(true), told)
+                yield Verdict(claim, f"{problem.name}, {without}", _answer(true), told + _close(before, after))
 
 
 def _ends(results: Results) -> Iterator[Verdict]:
@@ -86,6 +86,7 @@ def _ends(results: Results) -> Iterator[Verdict]:
             if end is middle or end.test is None:
                 continue
             told = f"{cell(end.test, ' ± ')} at λ = {end.value:g}, {cell(middle.test, ' ± ')} at the chosen {chosen:g}"
+            told += _close(end.test, middle.test)
             yield Verdict(claim, f"{problem.name}, {method}", _answer(end.test.mean < middle.test.mean), told)
 
 
@@ -122,7 +123,7 @@ def _beaten(results: Results, claim: str, methods: Sequence[str]) -> Iterator[Ve
                 above = sum(figure.mean > other.mean for _, figure in mine)
                 told = (
                     f"{name} {cell(best, ' ± ')} against {rival} {cell(other, ' ± ')}; {above} of {len(mine)} above "
-                    f"the best of {len(rivals)} baselines"
+                    f"the best of {len(rivals)} baselines{_close(best, other)}"
                 )
                 yield Verdict(claim, f"{problem.name}, {column}", _answer(best.mean > other.mean), told)
 
@@ -130,6 +131,13 @@ def _beaten(results: Results, claim: str, methods: Sequence[str]) -> Iterator[Ve
 def _ranked(results: Results, problem: Problem, column: str, methods: Sequence[str]) -> list[tuple[str, Figure]]:
     found = [(name, figure) for name in methods if (figure := results.figure(problem, name, column)) is not None]
     return sorted(found, key=lambda pair: -pair[1].mean)
+
+
+def _close(one: Figure, other: Figure) -> str:
+    """Words for a difference that is no larger than the deviations together; none where these are unknown."""
+    if one.deviation is None or other.deviation is None:
+        return ""
+    return "; within the deviations" if abs(one.mean - other.mean) <= one.deviation + other.deviation else ""
 
 
 def _answer(true: bool) -> str:

@@ -67,7 +67,7 @@ def _claims(verdicts: Sequence[Verdict]) -> list[str]:
     """First how often, then each case."""
     rows = [(claim, f"{true} of {cases}" if cases else UNTESTED) for claim, true, cases in counted(verdicts)]
     said = (
-        "Judged on means over seeds alone, whatever the deviations. λ: test accuracy at the end of the curve against "
+        "Judged on means over seeds alone. λ: test accuracy at the end of the curve against "
         "that at the λ which validation chose. σ: the best inner value by validation against both ends. Baselines: the "
         "best kernel method against the best of them.\n"
     )
