@@ -66,6 +66,12 @@ def notes(results: Results) -> list[str]:
     missing = [problem.dataset for problem in results.problems if problem.missing]
     if missing:
         found.append(f"Not measured, for want of data or features: {', '.join(missing)}.")
+    counts: dict[str, set[int]] = {}
+    for (problem, method), mine in results.runs.items():
+        if problem in results.problems:
+            counts.setdefault(method, set()).add(len(mine))
+    if any(len(seen) > 1 for seen in counts.values()):
+        found.append("Datasets have different numbers of seeds; the column shows the smallest.")
     return found
 
 

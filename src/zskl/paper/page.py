@@ -82,7 +82,7 @@ def _claims(verdicts: Sequence[Verdict]) -> list[str]:
 def _section(output: Output) -> str:
     lines = [f"### {output.title}\n"]
     lines += [f"{' '.join(output.table.notes)}\n"] if output.table.notes else []
-    lines += [f"![{output.title}](figures/{name}.svg)\n" for name in output.figures]
+    lines += [f"![{output.title}, {name}](figures/{name}.svg)\n" for name in output.figures]
     if output.part in SHOWN:
         lines.append(formats.markdown(output.table))
     return "\n".join(lines)
