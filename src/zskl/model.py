@@ -176,9 +176,8 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
                 if member.diverged_ is not None and member.diverged_ < model.epochs * per_epoch:
                     visit(place, DivergenceError(member.diverged_, member.learning_rate))
 
-    def _scores(self, X: Array, Y: Array) -> Array:
-        objective = Objective(self.kernel_, incoherence=self.incoherence_)
-        return objective.scores(like(self.projection_, X), X, Y)
+    def _scorer(self, Y: Array) -> Callable[[Array], Array]:
+        return Objective(self.kernel_, incoherence=self.incoherence_).scorer(like(self.projection_, Y), Y)
 
     def _kernel(self) -> Kernel:
         if isinstance(self.kernel, Kernel):

@@ -11,10 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from zskl import inputs
 from zskl import signatures as signature_tables
+from zskl.arrays import to_numpy
+from zskl.candidates import softmax
 from zskl.datasets import tables
-from zskl.estimator import UNKNOWN, ZeroShotClassifier
+from zskl.estimator import ZeroShotClassifier
 from zskl.persistence import replacing
+from zskl.ranking import UNKNOWN, Panel, best_first
 from zskl.signatures import SignatureTable, label_kind
 
 PathLike = str | os.PathLike[str]
@@ -40,7 +44,8 @@ def predict_file(
     """
     if top < 1:
         raise ValueError(f"top is {top}: expected at least 1")
-    if (probabilities or reject is not None) and model.temperatures_ is None:
+    temperatures = model.temperatures_
+    if (probabilities or reject is not None) and temperatures is None:
         raise ValueError(
             "the probabilities of this model are not calibrated: fit it with zskl fit --calibrate, or by selection.tune"
         )
@@ -50,14 +55,18 @@ def predict_file(
     wanted = None if candidates is None else _typed(model, candidates)
     width = min(top, len(table.classes) if wanted is None else len(set(wanted.tolist())))
     done, value = 0, "probability" if probabilities else "score"
+    panel = Panel(model, table, wanted, calibrated=True)
     for block in _open(model, features).blocks():
-        X = _rows(model, block)
-        labels, values = model.top_k(X, width, table, wanted, return_scores=True)
-        likely = _probabilities(model, X, table, wanted, labels) if probabilities or reject is not None else values
-        if reject is not None:
-            labels = labels.astype(object)
-            labels[likely[:, 0] < reject, 0] = UNKNOWN
-        lines = _lines(block, labels, likely if probabilities else values, done)  # a refusal comes before them
+        scores = to_numpy(panel.scores(inputs.check_features(model, _rows(model, block))))
+        order, values = best_first(scores, width)
+        labels = panel.labels[order]
+        if temperatures is not None and (probabilities or reject is not None):  # small ones may all be 0
+            likely = np.take_along_axis(softmax(scores / temperatures[panel.situation]), order, axis=1)
+            values = likely if probabilities else values
+            if reject is not None:
+                labels = labels.astype(object)
+                labels[likely[:, 0] < reject, 0] = UNKNOWN
+        lines = _lines(block, labels, values, done)  # a refusal comes before them
         if not done:
             further = [name for k in range(2, width + 1) for name in (f"class_{k}", f"{value}_{k}")]
             yield ["row" if block.ids is None else "id", "class", value, *further]
@@ -91,14 +100,6 @@ def _open(model: ZeroShotClassifier, path: PathLike) -> tables.Source:
 def _rows(model: ZeroShotClassifier, block: tables.Block) -> Any:
     names = getattr(model, "feature_names_in_", None)
     return block.X if names is None else pd.DataFrame(block.X, columns=names, copy=False)
-
-
-def _probabilities(model: ZeroShotClassifier, X: Any, table: SignatureTable, wanted: Any, labels: Any) -> Any:
-    """Those of the labels (n, k), which are in the order of their scores: small probabilities may all be 0."""
-    classes = table.classes if wanted is None else signature_tables.unique_in_order(wanted)
-    column = {label: j for j, label in enumerate(classes.tolist())}
-    columns = np.array([[column[label] for label in row] for row in labels.tolist()])
-    return np.take_along_axis(np.asarray(model.predict_proba(X, table, wanted)), columns, axis=1)
 
 
 def _lines(block: tables.Block, labels: Any, scores: Any, done: int) -> list[list[Any]]:
