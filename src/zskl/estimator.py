@@ -22,6 +22,7 @@ from zskl.parameters import one_of
 from zskl.ranking import UNKNOWN, Labels, Ranking, UncalibratedWarning
 from zskl.signatures import SignatureTable, label_kind, listed
 from zskl.solver import DivergenceError
+from zskl.streaming import StreamedRows
 
 __all__ = ["SIGNATURE_MEANS", "UNKNOWN", "Labels", "Training", "UncalibratedWarning", "ZeroShotClassifier"]
 
@@ -32,7 +33,7 @@ SIGNATURE_MEANS = ("seen", "all")
 class Training:
     """What a method trains on, scaled, float32, where it is to be computed."""
 
-    X: Array  # (n, d)
+    X: Any  # (n, d) an array, or `StreamedRows`
     codes: Array  # (n,) index of each row's class in `classes_`
     Y: Array  # (rows, p) signatures of the seen classes, class by class
     rows: np.ndarray[Any, Any]  # (C, m) rows of Y for each class, padded with its first
@@ -99,13 +100,14 @@ class ZeroShotClassifier(Ranking, ClassifierMixin, BaseEstimator):  # type: igno
             self.__dict__.update(before)
             raise
 
-    def _prepare(self, X: Array, y: Any, table: Any) -> Training:
-        """Check the input, set what every fitted estimator has, and return the scaled training set."""
+    def _prepare(self, X: Array, y: Any, table: Any, streamed: bool = False) -> Training:
+        """Check the input, set what every fitted estimator has, and return the scaled training set, whose X is a
+        `StreamedRows` if asked for."""
         one_of("signature_mean", self.signature_mean, SIGNATURE_MEANS)
         check_device(self.device)
         for name in ("feature_scaling", "signature_scaling"):
             preprocessing.parse(getattr(self, name), name)
-        X, y = inputs.check_training(self, X, y)
+        X, y = inputs.check_training(self, X, y, whole=not streamed)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -115,16 +117,21 @@ class ZeroShotClassifier(Ranking, ClassifierMixin, BaseEstimator):  # type: igno
         seen = self.signature_table_.select(self.classes_)
         mean_over = seen.matrix if self.signature_mean == "seen" else self.signature_table_.matrix
         self.signature_scaling_ = preprocessing.fit(self.signature_scaling, mean_over, "signature_scaling")
-        X = on_device(X, self.device)
-        self.feature_scaling_ = preprocessing.fit(self.feature_scaling, X, "feature_scaling")
         self.calibration_ = 0.0
         self.temperatures_: dict[str, float] | None = None
-        scaled = self.feature_scaling_.apply(X)
-        scaled = like(scaled, scaled, "float32")
+        if streamed:
+            scaled = StreamedRows(X, self.device)
+            self.feature_scaling_ = scaled.fit_scaling(self.feature_scaling)
+            place = scaled[:1]
+        else:
+            X = on_device(X, self.device)
+            self.feature_scaling_ = preprocessing.fit(self.feature_scaling, X, "feature_scaling")
+            scaled = self.feature_scaling_.apply(X)
+            scaled = place = like(scaled, scaled, "float32")
         return Training(
             X=scaled,
-            codes=like(codes, scaled, "int64"),
-            Y=like(self.signature_scaling_.apply(seen.matrix), scaled),
+            codes=like(codes, place, "int64"),
+            Y=like(self.signature_scaling_.apply(seen.matrix), place),
             rows=seen.padded_rows(),
             counts=np.array([len(group) for group in signatures.rows_of(seen.labels).values()]),
             sizes=np.bincount(codes, minlength=len(self.classes_)),

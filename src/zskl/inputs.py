@@ -14,8 +14,11 @@ from zskl.signatures import as_labels, label_kind, listed
 LOOKED_AT = 1 << 21  # values checked together
 
 
-def check_training(estimator: Any, X: Array, y: Any) -> tuple[Array, np.ndarray[Any, Any]]:
-    """X (n, d) float32 or float64 and labels y (n,); sets `n_features_in_` and, where known, `feature_names_in_`."""
+def check_training(estimator: Any, X: Array, y: Any, whole: bool = True) -> tuple[Array, np.ndarray[Any, Any]]:
+    """X (n, d) float32 or float64 and labels y (n,); sets `n_features_in_` and, where known, `feature_names_in_`.
+
+    Unless X is needed `whole`, an array of other numbers is left as it is.
+    """
     if y is None and is_torch(X):
         raise ValueError("fit requires y to be passed, but the target y is None: a class label for each row of X")
     y = _labels(y)
@@ -26,7 +29,10 @@ def check_training(estimator: Any, X: Array, y: Any) -> tuple[Array, np.ndarray[
             raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} labels: they must be as many")
     else:
         _check_dimensions(X)
+        as_it_is = X if not whole and _is_plain(X) and X.dtype != float_type(X) else None
+        X = X if as_it_is is None else np.broadcast_to(np.float32(0), X.shape)  # of that shape, and no size
         X, y = validate_data(estimator, X, y, dtype=[np.float64, np.float32], ensure_all_finite=False)
+        X = X if as_it_is is None else np.asarray(as_it_is)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity: every row needs a class label")
     check_finite(estimator, X)
@@ -48,7 +54,7 @@ def sliceable(estimator: Any, X: Array) -> Array:
     if is_torch(X):
         return _check_tensor(estimator, X, reset=False)
     _check_dimensions(X)
-    plain = isinstance(X, np.ndarray) and X.ndim == 2 and X.size > 0 and X.dtype.kind in "fiub"
+    plain = _is_plain(X)
     checked = validate_data(
         estimator, X[:1] if plain else X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False
     )
@@ -61,6 +67,10 @@ def taken(estimator: Any, X: Array, rows: slice) -> Array:
     if not _finite(block):
         _refuse_values(estimator, X, rows.start)
     return block
+
+
+def _is_plain(X: Any) -> bool:
+    return isinstance(X, np.ndarray) and X.ndim == 2 and X.size > 0 and X.dtype.kind in "fiub"
 
 
 def float_type(X: Array) -> Any:

@@ -111,8 +111,11 @@ def minimise(
     epsilon: float = 1e-6,
     callback: Callable[[Progress], object] | None = None,
     steady: bool = False,
+    order_of: Callable[[int, int, int], Iterator[np.ndarray[Any, Any]]] | None = None,
 ) -> Solution:
     """Run `epochs` further epochs from `state`; `learning_rate` is a number or (K, 1, 1).
+
+    `order_of(batch_size, seed, epoch)` are the rows of an epoch's batches where they are not those of `batches`.
 
     `steady` says that `step` does not look at t, so that one step can be captured and replayed on a GPU.
 
@@ -123,6 +126,9 @@ def minimise(
     per_epoch = n_rows // min(batch_size, n_rows)
     total = epochs * per_epoch
     rates = like(np.reshape(to_numpy(learning_rate), (-1, 1, 1)), W)  # (K, 1, 1) or (1, 1, 1)
+
+    def shuffled(size: int, seed: int, epoch: int) -> Iterator[np.ndarray[Any, Any]]:
+        return batches(n_rows, size, seed, epoch)
 
     def move(rows: Array, rate: Array, t: int = 0) -> Array:
         objective, gradient, squares = step(W, rows, t)
@@ -136,7 +142,7 @@ def minimise(
     done = 0
     with np.errstate(all="ignore"):  # a diverging member overflows; the watch reports it
         for epoch in range(state.epochs, state.epochs + epochs):
-            order = batches(n_rows, batch_size, seed, epoch)
+            order = (order_of or shuffled)(batch_size, seed, epoch)
             factors = [SCHEDULES[schedule](state.steps + done + i, decay) for i in range(per_epoch)]
             if graph is not None:
                 graph.begin(np.stack(list(order)), rates[None] * like(np.reshape(factors, (-1, 1, 1, 1)), W))

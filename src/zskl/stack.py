@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from zskl import kernels, solver
+from zskl import kernels, solver, streaming
 from zskl.arrays import Array, generator, like, namespace, to_numpy
 from zskl.estimator import Training
 from zskl.initialisation import INITIALISATIONS
 from zskl.monitor import monitors
 from zskl.objective import Objective
 from zskl.solver import Progress, State
+from zskl.streaming import StreamedRows
 
 STACKABLE = ("sigma", "bias", "repulsion", "temperature", "learning_rate", "incoherence_weight")
 LOOKED_AT = 256  # training rows scored after training
@@ -44,13 +45,14 @@ def train(
         member._check_parameters()
     first = members[0]
     earlier = [_earlier(member) for member in members]
-    training = first._prepare(X, y, signatures)
+    training = first._prepare(X, y, signatures, streaming.wanted(first.streaming, X))
+    streamed = training.X if isinstance(training.X, StreamedRows) else None
     for member in members[1:]:
         member.__dict__.update({name: value for name, value in vars(first).items() if name.endswith("_")})
     seed = int(check_random_state(first.random_state).randint(2**31 - 1))
 
     def column(values: list[float]) -> Array:
-        return like(np.array(values, dtype=np.float64).reshape(-1, 1, 1), training.X)
+        return like(np.array(values, dtype=np.float64).reshape(-1, 1, 1), training.Y)
 
     def setting(name: str) -> Array:
         return column([getattr(member, name) for member in members])
@@ -64,7 +66,7 @@ def train(
         temperature=setting("temperature"),
         incoherence_weight=setting("incoherence_weight"),
     )
-    watching = monitors(monitor, first, objective, monitor_every, training.X)
+    watching = monitors(monitor, first, objective, monitor_every, training.Y)
 
     def after_step(progress: Progress) -> None:
         for one in watching:
@@ -85,7 +87,8 @@ def train(
         smoothing=first.smoothing,
         epsilon=first.epsilon,
         callback=after_step if watching or callback is not None else None,
-        steady=training.rows.shape[1] == 1,
+        steady=training.rows.shape[1] == 1 and streamed is None,
+        order_of=None if streamed is None else streamed.batches,
     )
     W, V = to_numpy(solution.state.W), to_numpy(solution.state.V)
     lost = _vanished(objective, solution.state.W, training) & (solution.diverged < 0)
@@ -100,11 +103,11 @@ def train(
 
 def step_function(objective: Objective, training: Training, seed: int, per_sample: bool) -> solver.Step:
     """The objective on the rows of one batch, against one signature per class drawn anew for each step."""
-    sizes = like(training.sizes, training.X)
+    sizes = like(training.sizes, training.Y)
     single = training.rows.shape[1] == 1
 
     def step(W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
-        Y = training.Y if single else training.Y[like(draw(training, seed, t), training.X, "int64")]
+        Y = training.Y if single else training.Y[like(draw(training, seed, t), training.Y, "int64")]
         return objective.evaluate(W, training.X[rows], Y, training.codes[rows], sizes, per_sample)
 
     return step
@@ -135,9 +138,12 @@ def _starting_state(
 ) -> State:
     X, Y = training.X, training.Y
     if earlier[0] is None:
-        xp = namespace(X)
-        means = xp.stack([xp.mean(Y[like(np.unique(rows), X, "int64")], axis=0) for rows in training.rows])
-        W = INITIALISATIONS[init](X, means[training.codes], seed)
+        xp = namespace(Y)
+        means = xp.stack([xp.mean(Y[like(np.unique(rows), Y, "int64")], axis=0) for rows in training.rows])
+        if isinstance(X, StreamedRows):
+            W = streaming.projection(init, X, lambda codes: means[codes], training.codes, seed)
+        else:
+            W = INITIALISATIONS[init](X, means[training.codes], seed)
         return solver.start(xp.stack([W] * len(earlier)))
     past = [one for one in earlier if one is not None]
     found, expected = past[0][0].shape, (X.shape[1], Y.shape[1])
@@ -146,7 +152,7 @@ def _starting_state(
             f"warm start from a projection of shape {found}, but the data need {expected} (features, attributes): "
             "keep both, or set warm_start=False"
         )
-    W = like(np.stack([one[0] for one in past]), X)
+    W = like(np.stack([one[0] for one in past]), Y)
     if past[0][1] is None:  # a loaded model: only its projection is known
         return solver.start(W)
-    return State(W, like(np.stack([one[1] for one in past]), X), past[0][2], past[0][3])
+    return State(W, like(np.stack([one[1] for one in past]), Y), past[0][2], past[0][3])
