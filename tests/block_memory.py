@@ -11,7 +11,7 @@ import tracemalloc
 
 import numpy as np
 
-from zskl import ZeroShotKernelClassifier
+from zskl import ZeroShotKernelClassifier, predictions
 
 ROWS, WIDTH, CLASSES, ATTRIBUTES = 200_000, 128, 500, 32
 TRAINING, SEEN = 600_000, 20  # rows, 300 MB of them, and their classes
@@ -42,6 +42,13 @@ def filling(model, X):
 
 def iterating(model, X):
     assert sum(len(scores) for _, scores in model.iter_compatibility(X)) == len(X)
+    return []
+
+
+def file(model, X):
+    """From one .npy file to another of text."""
+    if len(X) == ROWS:
+        assert predictions.write("predictions.csv", predictions.predict_file(model, "X.npy", top=1)) == ROWS
     return []
 
 
@@ -88,7 +95,7 @@ if __name__ == "__main__":
     X = write("X.npy", ROWS, 0)
     found = {
         call.__name__: beyond(call, model, X)
-        for call in (predict, top_k, filling, iterating, whole_scores, whole_input)
+        for call in (predict, top_k, filling, iterating, file, whole_scores, whole_input)
     }
     X = write("training.npy", TRAINING, 2)
     found |= {call.__name__: beyond(call, model, X) for call in (streamed_fit, whole_fit)}

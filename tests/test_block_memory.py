@@ -28,7 +28,7 @@ def beyond(tmp_path_factory):
     return json.loads(done.stdout), place
 
 
-@pytest.mark.parametrize("call", ["predict", "top_k", "filling", "iterating"])
+@pytest.mark.parametrize("call", ["predict", "top_k", "filling", "iterating", "file"])
 def test_ranking_allocates_an_eighth_of_the_scores(beyond, call):
     assert beyond[0][call] < SCORES / 8
 

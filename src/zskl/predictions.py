@@ -24,6 +24,70 @@ from zskl.signatures import SignatureTable, label_kind
 PathLike = str | os.PathLike[str]
 
 
+class Predictor:
+    """A fitted model and what it is asked of features files: class and score of the `top` best candidates of each row,
+    or class and probability. With `reject`, a row whose best probability is below it has "unknown" as its best class.
+
+    Candidates are the classes of the model, or those of a `signatures` file, which need not have been trained on
+    (`with_known`: both), or those of them named in `candidates`.
+    """
+
+    def __init__(
+        self,
+        model: ZeroShotClassifier,
+        *,
+        signatures: PathLike | None = None,
+        with_known: bool = False,
+        candidates: Sequence[str] | None = None,
+        top: int = 5,
+        probabilities: bool = False,
+        reject: float | None = None,
+    ) -> None:
+        if top < 1:
+            raise ValueError(f"top is {top}: expected at least 1")
+        likely = probabilities or reject is not None
+        if likely and model.temperatures_ is None:
+            raise ValueError(
+                "the probabilities of this model are not calibrated: fit it with zskl fit --calibrate, or by "
+                "selection.tune"
+            )
+        if reject is not None and not 0 <= reject <= 1:
+            raise ValueError(f"reject is {reject}: expected a probability between 0 and 1")
+        table = _candidate_table(model, signatures, with_known)
+        self.model, self.probabilities, self.reject = model, probabilities, reject
+        self.panel = Panel(model, table, None if candidates is None else _typed(model, candidates), calibrated=True)
+        self.width = min(top, len(self.panel.labels))
+        self.temperature = model.temperatures_[self.panel.situation] if likely and model.temperatures_ else None
+
+    def lines(self, features: PathLike) -> Iterator[list[Any]]:
+        """The lines of a table, its column names first: of each row of the file its id or number, then the answer."""
+        done, value = 0, "probability" if self.probabilities else "score"
+        for block in _open(self.model, features).blocks():
+            labels, values = self._best(_rows(self.model, block))
+            lines = _lines(block, labels, values, done)  # a refusal comes before them
+            if not done:
+                further = [name for k in range(2, self.width + 1) for name in (f"class_{k}", f"{value}_{k}")]
+                yield ["row" if block.ids is None else "id", "class", value, *further]
+            yield from lines
+            done += len(block.X)
+
+    def _best(self, X: Any) -> tuple[Any, Any]:
+        """Labels and values (n, width) of rows from a file, scored in blocks, for there may be many classes."""
+        found = [self._best_of(to_numpy(scores)) for _, scores in self.panel.blocks(inputs.sliceable(self.model, X))]
+        return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))  # type: ignore[return-value]
+
+    def _best_of(self, scores: np.ndarray[Any, Any]) -> tuple[Any, Any]:
+        order, values = best_first(scores, self.width)
+        labels = self.panel.labels[order]
+        if self.temperature is not None:
+            likely = np.take_along_axis(softmax(scores / self.temperature), order, axis=1)
+            values = likely if self.probabilities else values
+            if self.reject is not None:
+                labels = labels.astype(object)
+                labels[likely[:, 0] < self.reject, 0] = UNKNOWN
+        return labels, values
+
+
 def predict_file(
     model: ZeroShotClassifier,
     features: PathLike,
@@ -35,47 +99,20 @@ def predict_file(
     probabilities: bool = False,
     reject: float | None = None,
 ) -> Iterator[list[Any]]:
-    """The lines of a table, its column names first: of each row of the file its id or number, then class and score of
-    the `top` best candidates, or class and probability. With `reject`, a row whose best probability is below it has
-    "unknown" as its best class.
-
-    Candidates are the classes of the model, or those of a `signatures` file, which need not have been trained on
-    (`with_known`: both), or those of them named in `candidates`.
-    """
-    if top < 1:
-        raise ValueError(f"top is {top}: expected at least 1")
-    temperatures = model.temperatures_
-    if (probabilities or reject is not None) and temperatures is None:
-        raise ValueError(
-            "the probabilities of this model are not calibrated: fit it with zskl fit --calibrate, or by selection.tune"
-        )
-    if reject is not None and not 0 <= reject <= 1:
-        raise ValueError(f"reject is {reject}: expected a probability between 0 and 1")
-    table = _candidate_table(model, signatures, with_known)
-    wanted = None if candidates is None else _typed(model, candidates)
-    width = min(top, len(table.classes) if wanted is None else len(set(wanted.tolist())))
-    done, value = 0, "probability" if probabilities else "score"
-    panel = Panel(model, table, wanted, calibrated=True)
-    for block in _open(model, features).blocks():
-        scores = to_numpy(panel.scores(inputs.check_features(model, _rows(model, block))))
-        order, values = best_first(scores, width)
-        labels = panel.labels[order]
-        if temperatures is not None and (probabilities or reject is not None):  # small ones may all be 0
-            likely = np.take_along_axis(softmax(scores / temperatures[panel.situation]), order, axis=1)
-            values = likely if probabilities else values
-            if reject is not None:
-                labels = labels.astype(object)
-                labels[likely[:, 0] < reject, 0] = UNKNOWN
-        lines = _lines(block, labels, values, done)  # a refusal comes before them
-        if not done:
-            further = [name for k in range(2, width + 1) for name in (f"class_{k}", f"{value}_{k}")]
-            yield ["row" if block.ids is None else "id", "class", value, *further]
-        yield from lines
-        done += len(block.X)
+    """The lines of a `Predictor` for one file."""
+    return Predictor(
+        model,
+        signatures=signatures,
+        with_known=with_known,
+        candidates=candidates,
+        top=top,
+        probabilities=probabilities,
+        reject=reject,
+    ).lines(features)
 
 
 def write(path: PathLike, lines: Iterator[list[Any]]) -> int:
-    """Write the lines of `predict_file` as CSV, whole or not at all, and count the rows."""
+    """Write the lines of a `Predictor` as CSV, whole or not at all, and count the rows."""
     count = -1
     with replacing(path) as file:
         writer = csv.writer(codecs.getwriter("utf-8")(file), lineterminator="\n")
