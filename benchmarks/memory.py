@@ -1,5 +1,5 @@
-"""What prediction needs beside its input and its output: 1 000 000 rows × 512 features from a memory-mapped file,
-1 000 classes, 64 attributes.
+"""What ranking and training need beside their input and output: 1 000 000 rows × 512 features from a memory-mapped
+file, 1 000 classes, 64 attributes.
 
 Run: python benchmarks/memory.py [--rows N] [--features D] [--classes C] [--folder DIR]; it writes the features (2 GB)
 and, for `compatibility(out=)`, the scores (4 GB) to a temporary folder and removes them. Each call runs in a process
@@ -30,6 +30,8 @@ import zskl
 from zskl import ZeroShotKernelClassifier
 
 ATTRIBUTES, SMALL = 64, 50
+BATCH = 1000
+TRAINING = f"fit, 1 epoch, batch {BATCH}"
 RESULTS = Path(__file__).parent / "results" / "memory.json"
 
 
@@ -86,6 +88,12 @@ def use(model: ZeroShotKernelClassifier, call: str, X: Any, folder: Path) -> int
         for _, scores in model.iter_compatibility(X):
             total += float(scores[0, 0])
         return 0
+    if call == TRAINING:
+        classes = len(model.candidates_)
+        y = np.arange(len(X)) * classes // len(X)  # sorted by class, as files often are
+        streamed = ZeroShotKernelClassifier(streaming=True, epochs=1, batch_size=BATCH, random_state=0)
+        streamed.fit(X, y, np.asarray(model.signature_table_.matrix))
+        return 0
     if call == "top_k(5)":
         labels, scores = model.top_k(X, 5, return_scores=True)
         return int(labels.nbytes + scores.nbytes)
@@ -98,7 +106,7 @@ def measure(call: str, model: ZeroShotKernelClassifier, features: Path, folder: 
     child = os.fork()
     if not child:
         X = np.load(features, mmap_mode="r")
-        use(model, call, X[:SMALL], folder)
+        use(model, call, X[: SMALL if call != TRAINING else 2 * len(model.candidates_)], folder)
         began = time.perf_counter()
         with Watch() as watch:
             returned = use(model, call, X, folder)
@@ -124,7 +132,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args()
     model = fitted(chosen.features, chosen.classes)
-    calls = ("predict", "top_k(5)", "compatibility(out=)", "iter_compatibility")
+    calls = ("predict", "top_k(5)", "compatibility(out=)", "iter_compatibility", TRAINING)
     with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
         features = Path(folder) / "X.npy"
         write_features(features, chosen.rows, chosen.features)
