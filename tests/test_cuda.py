@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import zskl
-from zskl import DivergenceError, ZeroShotKernelClassifier, kernels, replay, selection
+from zskl import DivergenceError, ZeroShotKernelClassifier, fused, kernels, replay, selection, solver, stack
 from zskl.methods import make
 from zskl.model import fit_stack
 from zskl.objective import LOSSES, Objective
@@ -241,3 +241,75 @@ def test_a_baseline_on_the_gpu_ranks_as_on_the_cpu(name):
     here, there = (make(name, {"random_state": 0, "device": device}).fit(X, y, TABLE) for device in (None, DEVICE))
     agreement = np.mean(here.predict(NEW) == there.predict(NEW))
     assert agreement > 0.95
+
+
+@pytest.fixture
+def spied(monkeypatch):
+    """How often a fused step was taken (in a capture, not in a replay), with no fit too short for it."""
+    calls = []
+    whole = fused.Fused.__call__
+
+    def call(self, *settings):
+        calls.append(1)
+        whole(self, *settings)
+
+    monkeypatch.setattr(fused.Fused, "__call__", call)
+    monkeypatch.setattr(solver, "LEAST_FUSED", 0)
+    monkeypatch.setattr(solver, "LEAST_REPLAYED", 0)
+    return calls
+
+
+@pytest.mark.parametrize("incoherence", [True, False])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kernel", ["gaussian", "cauchy"])
+def test_fused_kernels_train_what_the_cpu_trains(spied, kernel, loss, incoherence):
+    pytest.importorskip("triton", reason="Triton is not installed: fused kernels")
+    settings = [{"sigma": 0.6 + 0.2 * k, "repulsion": 1.0 + k, "temperature": 0.1 + 0.1 * k} for k in range(3)]
+    one = estimator(kernel, loss=loss, incoherence=incoherence)
+    found = fit_stack(one.set_params(device=DEVICE), settings, X, y, TABLE)
+    assert spied, "the fused step was not used"
+    expected = fit_stack(one.set_params(device=None), settings, X, y, TABLE)
+    for mine, theirs in zip(found, expected, strict=True):
+        assert_close(mine.projection_, theirs.projection_)
+        assert_close(mine.history_.objective, theirs.history_.objective)
+
+
+@pytest.mark.parametrize("case", [{"kernel": "polynomial"}, {"second_moment": "per_sample"}])
+def test_what_no_fused_kernel_covers_is_trained_by_plain_ones(spied, case):
+    found = estimator(**case, device=DEVICE).fit(X, y, TABLE)
+    assert not spied
+    assert_close(found.projection_, estimator(**case).fit(X, y, TABLE).projection_)
+
+
+def test_a_fused_step_that_cannot_be_compiled_is_replaced(spied, monkeypatch, caplog):
+    pytest.importorskip("triton", reason="Triton is not installed: fused kernels")
+
+    def fail(self, *settings):
+        raise RuntimeError("out of resource: shared memory")
+
+    monkeypatch.setattr(fused.Fused, "__call__", fail)
+    found = estimator(device=DEVICE).fit(X, y, TABLE)
+    assert "no fused kernels here (RuntimeError: out of resource: shared memory): taking plain ones" in caplog.text
+    assert_close(found.projection_, estimator().fit(X, y, TABLE).projection_)
+
+
+def test_free_memory_is_known_and_bounds_a_stack(monkeypatch):
+    free = stack.free_memory(on_gpu(X))
+    assert 2**28 < free <= torch.cuda.get_device_properties(0).total_memory
+    assert stack.free_memory(X) is None
+
+
+@pytest.mark.parametrize(("C", "p"), [(40, 85), (150, 312)])
+def test_a_stack_stays_within_the_memory_it_plans_for(C, p):
+    """The peak of a stack of benchmark size, against what `together` counts for each member."""
+    K, d = 16, 1024
+    rng = np.random.default_rng(0)
+    labels = np.arange(600) % C
+    table = dict(enumerate(rng.standard_normal((C, p))))
+    rows = rng.standard_normal((600, d)).astype(np.float32)
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    fit_stack(estimator(device=DEVICE, epochs=1), [{"sigma": 0.5 + 0.1 * k} for k in range(K)], rows, labels, table)
+    peak = torch.cuda.max_memory_allocated() - before
+    assert peak < K * 4 * (stack.MATRICES * d * p + stack.IMAGES * d * C) + 64 * 2**20, peak / 2**20

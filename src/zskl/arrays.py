@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 import array_api_compat
+import array_api_compat.numpy
 import numpy as np
 
 Array: TypeAlias = Any  # a NumPy array or a PyTorch tensor
@@ -19,6 +20,8 @@ def is_torch(array: object) -> bool:
 
 def namespace(*arrays: Array) -> Any:
     """The array-API namespace (NumPy or PyTorch) that the arrays share."""
+    if len(arrays) == 1 and type(arrays[0]) is np.ndarray:  # asked for in every step: no long look
+        return array_api_compat.numpy
     return array_api_compat.array_namespace(*arrays)
 
 
@@ -62,6 +65,15 @@ def on_gpu(array: Array, device: str | None) -> bool:
     """Whether `on_device(array, device)` computes on an accelerator."""
     place = array.device if device is None and is_torch(array) else device
     return place is not None and not str(place).startswith("cpu")
+
+
+def free_memory(array: Array) -> int | None:
+    """Bytes that can still be taken on the CUDA device of `array`; None elsewhere, where nobody can tell."""
+    if not is_torch(array) or array.device.type != "cuda":
+        return None
+    cuda = sys.modules["torch"].cuda
+    kept = cuda.memory_reserved(array.device) - cuda.memory_allocated(array.device)  # freed, not given back
+    return int(cuda.mem_get_info(array.device)[0] + kept)
 
 
 def check_device(device: str | None) -> None:

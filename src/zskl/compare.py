@@ -40,11 +40,16 @@ ALWAYS = ("dataset", "method")
 
 @dataclass(frozen=True)
 class Figure:
-    """Mean and standard deviation over seeds (None of one seed), and whether it is the best of its dataset."""
+    """Mean and standard deviation over seeds (None of one seed), and whether it is the best of its dataset.
+
+    Shown with that many `digits` behind the point; a `mark` points to a note.
+    """
 
     mean: float
     deviation: float | None = None
     best: bool = False
+    mark: str = ""
+    digits: int = 1
 
 
 @dataclass(frozen=True)

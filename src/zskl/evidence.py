@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from zskl import metrics
 from zskl.arrays import to_numpy
 from zskl.datasets import Dataset
 from zskl.protocols import Result
@@ -24,10 +25,11 @@ def mistakes(result: Result) -> dict[str, list[list[Any]]]:
 
 
 def of_model(model: Any, data: Dataset) -> dict[str, Any]:
-    """`gram`, `attributes` and `convergence`, as far as the model has what they show."""
+    """`incoherence`, `gram`, `attributes` and `convergence`, as far as the model has what they show."""
     found: dict[str, Any] = {}
     projection = getattr(model, "projection_", None)
     if projection is not None:
+        found["incoherence"] = metrics.incoherence(projection)
         found["gram"] = gram(projection)
         if projection.shape[1] == len(data.attribute_names):
             found["attributes"] = attributes(model, data)

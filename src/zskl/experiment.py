@@ -61,10 +61,7 @@ class Unit:
         """What a finished unit is known by: all that decides its figures, but not where they are computed."""
         return records.key_of(
             {
-                "dataset": data.name,
-                "features": data.features,
-                "fingerprint": data.fingerprint,
-                "features_digest": data.features_digest,
+                **identity(data),
                 "method": self.method,
                 "seed": self.seed,
                 "settings": dict(self.settings),
@@ -74,6 +71,34 @@ class Unit:
                 "grid": self.grid,
             }
         )
+
+    @property
+    def name(self) -> str:
+        return f"{self.method} seed {self.seed}"
+
+    @property
+    def divisible(self) -> bool:
+        """Whether there are fits inside that an engine could share out."""
+        return self.tune or self.calibrate
+
+    def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> dict[str, Any]:
+        """See the function `run`."""
+        return run(self, data, report, engine)
+
+
+def identity(data: Dataset) -> dict[str, str]:
+    """What tells data apart, for keys and records."""
+    return {
+        "dataset": data.name,
+        "features": data.features,
+        "fingerprint": data.fingerprint,
+        "features_digest": data.features_digest,
+    }
+
+
+def stamp() -> dict[str, Any]:
+    """With what, and when a record was made."""
+    return {"versions": records.versions(), "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
 
 
 def seed_of(dataset: str, method: str, seed: int) -> int:
@@ -89,7 +114,7 @@ def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine 
     """
     state = seed_of(data.name, unit.method, unit.seed)
     estimator = methods.make(unit.method, {**unit.settings, "random_state": state, "device": unit.device})
-    clock = _Clock()
+    clock = Clock()
     model, calibrated, chosen = _fitted(unit, estimator, data, report, engine, clock)
     found: dict[str, Any] = {"zsl": _zero_shot(model, data), "gzsl": _general(model, data, None)}
     if calibrated is not None:
@@ -102,8 +127,7 @@ def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine 
     clock.lap("evaluate")
     return {
         "key": unit.key(data),
-        "dataset": data.name,
-        "features": data.features,
+        **identity(data),
         "method": unit.method,
         "seed": unit.seed,
         "random_state": state,
@@ -113,14 +137,11 @@ def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine 
         **found,
         "seconds": clock.seconds,
         "rows": {name: len(part) for name, part in data.parts.items()},
-        "fingerprint": data.fingerprint,
-        "features_digest": data.features_digest,
-        "versions": records.versions(),
-        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        **stamp(),
     }
 
 
-class _Clock:
+class Clock:
     """Seconds between laps, by name."""
 
     def __init__(self) -> None:
@@ -134,7 +155,7 @@ class _Clock:
 
 
 def _fitted(
-    unit: Unit, estimator: Any, data: Dataset, report: Report | None, engine: Engine | None, clock: _Clock
+    unit: Unit, estimator: Any, data: Dataset, report: Report | None, engine: Engine | None, clock: Clock
 ) -> tuple[ZeroShotClassifier, ZeroShotClassifier | None, dict[str, Any]]:
     """The model of the plain figures, the one of the calibrated ones where asked for, and how they were chosen."""
     rows = data.parts["trainval"]

@@ -14,15 +14,25 @@ _LATEX = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
+    "†": r"$\dagger$",
+    "‖": r"$\|$",
+    "ᵀ": r"$^\top$",
+    "−": "$-$",
+    "²": "$^2$",
+    "σ": r"$\sigma$",
+    "λ": r"$\lambda$",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
+
+_SPECIAL = re.compile("[" + re.escape("".join(_LATEX)) + "]")
 
 
 def cell(figure: Figure | None, between: str = "±") -> str:
     """ "59.6±0.3", without the deviation of a single seed; nothing where there is no figure."""
     if figure is None:
         return ""
-    return f"{figure.mean:.1f}" + (f"{between}{figure.deviation:.1f}" if figure.deviation is not None else "")
+    spread = "" if figure.deviation is None else f"{between}{figure.deviation:.{figure.digits}f}"
+    return f"{figure.mean:.{figure.digits}f}{spread}{figure.mark}"
 
 
 def markdown(table: Comparison) -> str:
@@ -60,10 +70,10 @@ def latex(table: Comparison) -> str:
     """A tabular that needs no package."""
 
     def escape(text: str) -> str:
-        return re.sub(r"[\\~^±&%$#_{}]", lambda found: _LATEX[found[0]], text)
+        return re.sub(_SPECIAL, lambda found: _LATEX[found[0]], text)
 
     def figure(one: Figure | None) -> str:
-        text = cell(one, r" $\pm$ ")
+        text = cell(one, r" $\pm$ ").replace("†", _LATEX["†"])
         return f"\\textbf{{{text}}}" if one is not None and one.best else text
 
     def line(cells: list[str]) -> str:

@@ -164,9 +164,12 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         last = max(count("epochs", model.epochs) for group in wanted.values() for _, model in group)
         members = [clone(group[0][1]).set_params(epochs=last) for group in wanted.values()]
 
+        groups = list(wanted.values())
+
         def look(progress: Progress) -> None:
-            for member, group, W in zip(members, wanted.values(), progress.projection, strict=True):
-                for place, model in group if progress.epoch_ends else []:
+            for k, W in enumerate(progress.projection if progress.epoch_ends else [], start=progress.first):
+                member = members[k]
+                for place, model in groups[k]:
                     if model.epochs == progress.epoch + 1:
                         model.__dict__.update({name: value for name, value in vars(member).items() if name[-1] == "_"})
                         model.projection_, model.diverged_ = W, None
@@ -175,13 +178,24 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
 
         stack.train(members, X, y, signatures, look)
         per_epoch = len(y) // min(members[0].batch_size, len(y))
-        for member, group in zip(members, wanted.values(), strict=True):
+        for member, group in zip(members, groups, strict=True):
             for place, model in group:
                 if member.diverged_ is not None and member.diverged_ < model.epochs * per_epoch:
                     visit(place, DivergenceError(member.diverged_, member.learning_rate))
 
     def _scorer(self, Y: Array) -> Callable[[Array], Array]:
         return Objective(self.kernel_, incoherence=self.incoherence_).scorer(like(self.projection_, Y), Y)
+
+    def _objective(self) -> Objective:
+        return Objective(
+            self._kernel(),
+            loss=self.loss,
+            balance=self.balance,
+            incoherence=bool(self.incoherence),
+            repulsion=float(self.repulsion),
+            temperature=float(self.temperature),
+            incoherence_weight=float(self.incoherence_weight),
+        )
 
     def _kernel(self) -> Kernel:
         if isinstance(self.kernel, Kernel):

@@ -100,14 +100,14 @@ def _pull(W: Array, Y: Array, Z: Array | None, b: Array) -> Array:
 
 
 def _gradient(W: Array, X: Array, Y: Array, Z: Array | None, U: Array, b: Array) -> Array:
-    """Xᵀ U + W Yᵀ diag(b) Y (K, d, p); through Z in one product, [Xᵀ, Z diag(b)] [U; Y]: one pass over the result."""
+    """Xᵀ U + W Yᵀ diag(b) Y (K, d, p); through Z in one product, [Xᵀ, Z] [U; diag(b) Y]: one pass over the result."""
     if Z is None:
         gradient = _pull(W, Y, Z, b)
         gradient += X.mT @ U
         return gradient
     xp = namespace(X)
-    left = xp.concat([xp.broadcast_to(X.mT, (*Z.shape[:-1], X.shape[0])), Z * b], axis=-1)
-    right = xp.concat([U, xp.broadcast_to(Y, (*U.shape[:-2], *Y.shape))], axis=-2)
+    left = xp.concat([xp.broadcast_to(X.mT, (*Z.shape[:-1], X.shape[0])), Z], axis=-1)
+    right = xp.concat([U, b.mT * Y], axis=-2)
     return left @ right
 
 

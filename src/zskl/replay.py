@@ -6,6 +6,7 @@ The order of the rows, the rates and the place in both lie on the device; the gr
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,44 +21,68 @@ def possible(W: Array) -> bool:
     return is_torch(W) and str(W.device).startswith("cuda")
 
 
-class Replay:
-    """`body(rows, rate) → objective (K,)` moves W and V in place by one step; rows (batch,), rate (K, 1, 1)."""
+@dataclass(frozen=True)
+class Tape:
+    """What the steps of an epoch read and write, on the device; `place` (1,) is the number of the next one."""
 
-    def __init__(self, body: Callable[[Array, Array], Array], W: Array, V: Array, steps: int, batch: int) -> None:
+    order: Array  # (steps, batch) rows
+    rates: Array  # (steps, K, 1, 1)
+    objectives: Array  # (steps, K)
+    place: Array
+
+
+class Replay:
+    """`step(tape)` moves W and V in place by the step at the tape's place and writes its objective there."""
+
+    def __init__(self, step: Callable[[Tape], object], tape: Tape, W: Array, V: Array) -> None:
         import torch
 
-        K = W.shape[0]
-        self.order = torch.zeros((steps, batch), dtype=torch.int64, device=W.device)
-        self.rates = torch.zeros((steps, K, 1, 1), dtype=W.dtype, device=W.device)
-        self.objectives = torch.zeros((steps, K), dtype=W.dtype, device=W.device)
-        self.place = torch.zeros(1, dtype=torch.int64, device=W.device)
+        self.tape = tape
 
         def go() -> None:
-            objective = body(self.order[self.place][0], self.rates[self.place][0])
-            self.objectives.index_copy_(0, self.place, objective[None].to(W.dtype))
-            self.place += 1
+            step(tape)
+            tape.place.add_(1)
 
         before = W.clone(), V.clone()
-        aside = torch.cuda.Stream(W.device)
-        aside.wait_stream(torch.cuda.current_stream(W.device))
-        with torch.cuda.stream(aside):
-            for _ in range(WARM_UP):
-                self.place.zero_()
+        try:
+            aside = torch.cuda.Stream(W.device)
+            aside.wait_stream(torch.cuda.current_stream(W.device))
+            with torch.cuda.stream(aside):
+                for _ in range(WARM_UP):
+                    tape.place.zero_()
+                    go()
+            torch.cuda.current_stream(W.device).wait_stream(aside)
+            self.graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self.graph):
                 go()
-        torch.cuda.current_stream(W.device).wait_stream(aside)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            go()
-        W.copy_(before[0])
-        V.copy_(before[1])
+        finally:
+            W.copy_(before[0])
+            V.copy_(before[1])
 
     def begin(self, order: np.ndarray[Any, Any], rates: Array) -> None:
         """The rows (steps, batch) and rates (steps, K, 1, 1) of the epoch that comes."""
-        self.order.copy_(self.order.new_tensor(order))
-        self.rates.copy_(rates)
-        self.place.zero_()
+        self.tape.order.copy_(self.tape.order.new_tensor(order))
+        self.tape.rates.copy_(rates)
+        self.tape.place.zero_()
 
     def step(self, number: int) -> Array:
         """Replay the step; its objective (K,) is read from the place it will be written to."""
         self.graph.replay()
-        return self.objectives[number]
+        return self.tape.objectives[number]
+
+
+def tape(W: Array, steps: int, batch: int) -> Tape:
+    """An empty one, where W (K, d, p) is."""
+    K = W.shape[0]
+    order = W.new_zeros((steps, batch)).long()
+    return Tape(order, W.new_zeros((steps, K, 1, 1)), W.new_zeros((steps, K)), order.new_zeros(1))
+
+
+def one_by_one(move: Callable[[Array, Array], Array]) -> Callable[[Tape], None]:
+    """A step of the tape from `move(rows, rate) → objective (K,)`."""
+
+    def step(tape: Tape) -> None:
+        objective = move(tape.order[tape.place][0], tape.rates[tape.place][0])
+        tape.objectives.index_copy_(0, tape.place, objective[None].to(tape.objectives.dtype))
+
+    return step

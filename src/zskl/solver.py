@@ -8,16 +8,19 @@ so a prefix of a run is a shorter run, and a run continued from its `State` is t
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from zskl import replay
 from zskl.arrays import Array, generator, like, namespace, to_numpy
+from zskl.rmsprop import update
 
+logger = logging.getLogger(__name__)
 SCHEDULES: Mapping[str, Callable[[int, float], float]] = {
     "constant": lambda t, decay: 1.0,
     "exponential": lambda t, decay: math.exp(-decay * t),
@@ -26,8 +29,8 @@ SCHEDULES: Mapping[str, Callable[[int, float], float]] = {
 SECOND_MOMENTS = ("batch", "per_sample")
 BLOW_UP = 1e6  # an objective this many times its first size (or 1, if that is larger) has left for infinity
 OUT_OF_REACH = 1e3  # and so has a W with an entry this many times the largest of the first W (or 1)
-BLOCK = 32768  # entries of W updated at a time: a few such blocks stay in the processor's cache
 LEAST_REPLAYED = 50  # steps below which a capture would not pay
+LEAST_FUSED = 500  # and steps below which compiling kernels would not
 LOOK_EVERY = 32  # steps between two looks at the objective: a look makes the host wait for a device
 
 
@@ -66,6 +69,7 @@ class Progress:
     epoch_ends: bool
     objective: Array
     projection: Array
+    first: int = 0  # place of these K members in a stack that was too large to train at once
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,9 @@ class Step(Protocol):
     """objective (K,), gradient (K, d, p), G₂ (K, d, p) or None for the squared gradient, at rows (n,) and step t."""
 
     def __call__(self, W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]: ...
+
+
+Fuse: TypeAlias = Callable[[Array, Array, replay.Tape], Callable[[float, float], None] | None]
 
 
 def start(W: Array) -> State:
@@ -111,13 +118,14 @@ def minimise(
     epsilon: float = 1e-6,
     callback: Callable[[Progress], object] | None = None,
     steady: bool = False,
+    fuse: Fuse | None = None,
     order_of: Callable[[int, int, int], Iterator[np.ndarray[Any, Any]]] | None = None,
 ) -> Solution:
     """Run `epochs` further epochs from `state`; `learning_rate` is a number or (K, 1, 1).
 
-    `order_of(batch_size, seed, epoch)` are the rows of an epoch's batches where they are not those of `batches`.
-
-    `steady` says that `step` does not look at t, so that one step can be captured and replayed on a GPU.
+    `steady` says that `step` does not look at t, so that one step can be captured and replayed on a GPU; `fuse` makes
+    the function that then does step and update at once, or None where it cannot. `order_of(batch_size, seed, epoch)`
+    are the rows of an epoch's batches where they are not those of `batches`.
 
     A member whose objective diverges is marked and the others go on; the run ends early when all have.
     """
@@ -137,7 +145,9 @@ def minimise(
 
     graph = None
     if steady and replay.possible(W) and total >= LEAST_REPLAYED:
-        graph = replay.Replay(move, W, V, per_epoch, min(batch_size, n_rows))
+        tape = replay.tape(W, per_epoch, min(batch_size, n_rows))
+        whole = fuse(W, V, tape) if fuse is not None and total >= LEAST_FUSED else None
+        graph = _captured(whole, replay.one_by_one(move), tape, W, V, smoothing, epsilon)
     watch = _Watch(W)
     done = 0
     with np.errstate(all="ignore"):  # a diverging member overflows; the watch reports it
@@ -161,40 +171,25 @@ def minimise(
     return _finish(watch, W, V, state, done, state.epochs + epochs)
 
 
-def update(
-    W: Array, V: Array, gradient: Array, squares: Array | None, rate: float | Array, smoothing: float, epsilon: float
-) -> None:
-    """One step of RMSprop in place: W, V, gradient and squares (K, d, p), the rate a number or (K, 1, 1).
-
-    NumPy arrays are walked in blocks that stay in the processor's cache; the gradient is used up.
-    """
-    if not isinstance(W, np.ndarray):
-        V *= smoothing
-        if squares is None:
-            V.addcmul_(gradient, gradient, value=1 - smoothing)
-        else:
-            V.add_(squares, alpha=1 - smoothing)
-        gradient *= rate
-        W.addcdiv_(gradient, V.sqrt().add_(epsilon), value=-1)
-        return
-    rates = np.broadcast_to(np.asarray(rate, dtype=W.dtype).reshape(-1), (len(W),))
-    scratch = np.empty(min(BLOCK, W[0].size), dtype=W.dtype)
-    for k in range(len(W)):
-        w, v, g = (np.reshape(array[k], -1, copy=False) for array in (W, V, gradient))
-        g2 = None if squares is None else np.reshape(squares[k], -1)
-        for first in range(0, len(w), BLOCK):
-            here = slice(first, first + BLOCK)
-            one, moment = g[here], v[here]
-            t = scratch[: len(one)]
-            np.multiply(one, one, out=t) if g2 is None else np.copyto(t, g2[here])
-            t *= 1 - smoothing
-            moment *= smoothing
-            moment += t
-            np.sqrt(moment, out=t)
-            t += epsilon
-            one *= rates[k]
-            one /= t
-            w[here] -= one
+def _captured(
+    whole: Callable[[float, float], None] | None,
+    plain: Callable[[replay.Tape], None],
+    tape: replay.Tape,
+    W: Array,
+    V: Array,
+    smoothing: float,
+    epsilon: float,
+) -> replay.Replay:
+    """The step as a graph: by fused kernels, or by plain ones where these cannot be compiled for the device."""
+    if whole is not None:
+        try:
+            return replay.Replay(lambda _: whole(smoothing, epsilon), tape, W, V)
+        except Exception as error:  # compilers and drivers have errors of their own
+            reason = str(error).partition("\n")[0][:200]
+            logger.warning(
+                "fused kernels cannot be used here (%s: %s): taking plain ones", type(error).__name__, reason
+            )
+    return replay.Replay(plain, tape, W, V)
 
 
 def _finish(watch: _Watch, W: Array, V: Array, state: State, done: int, epochs: int) -> Solution:
@@ -245,4 +240,4 @@ class _Watch:
 def _sizes(W: Array) -> np.ndarray[Any, Any]:
     """The largest |entry| of each member (K,); NaN where one is."""
     xp = namespace(W)
-    return to_numpy(xp.max(xp.abs(W), axis=(1, 2)))
+    return to_numpy(xp.maximum(xp.max(W, axis=(1, 2)), -xp.min(W, axis=(1, 2))))  # |W| would be another array

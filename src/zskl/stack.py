@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from zskl import kernels, solver, streaming
-from zskl.arrays import Array, generator, like, namespace, to_numpy
+from zskl import fused, kernels, solver, streaming
+from zskl.arrays import Array, free_memory, generator, is_torch, like, namespace, to_numpy
 from zskl.estimator import Training
 from zskl.initialisation import INITIALISATIONS
+from zskl.inplace import InPlace
 from zskl.monitor import monitors
 from zskl.objective import Objective
+from zskl.replay import Tape
 from zskl.solver import Progress, State
 from zskl.streaming import StreamedRows
 
+logger = logging.getLogger(__name__)
 STACKABLE = ("sigma", "bias", "repulsion", "temperature", "learning_rate", "incoherence_weight")
+WEIGHTS = ("repulsion", "temperature", "incoherence_weight")
+SHARE = 0.8  # of the free memory of a GPU that a stack may take
+MATRICES, IMAGES = (
+    12,
+    4,
+)  # arrays (d, p) and (d, C) that a member needs while it trains, with what a step holds for a while
 LOOKED_AT = 256  # training rows scored after training
 Callback = Callable[[Progress], object]
 
@@ -46,48 +56,71 @@ def train(
     first = members[0]
     earlier = [_earlier(member) for member in members]
     training = first._prepare(X, y, signatures, streaming.wanted(first.streaming, X))
-    streamed = training.X if isinstance(training.X, StreamedRows) else None
     for member in members[1:]:
         member.__dict__.update({name: value for name, value in vars(first).items() if name.endswith("_")})
     seed = int(check_random_state(first.random_state).randint(2**31 - 1))
+    size = together(len(members), training)
+    for place in range(0, len(members), size):
+        part = members[place : place + size]
+        start = _starting_state(earlier[place : place + size], first.init, training, seed)
+        _train(part, place, training, seed, start, callback, monitor, monitor_every)
 
-    def column(values: list[float]) -> Array:
-        return like(np.array(values, dtype=np.float64).reshape(-1, 1, 1), training.Y)
 
-    def setting(name: str) -> Array:
-        return column([getattr(member, name) for member in members])
+def together(count: int, training: Training) -> int:
+    """How many of `count` members train at once: all, or on a GPU as many as its free memory holds."""
+    free = free_memory(training.Y)
+    if free is None:
+        return count
+    (n, d), (C, p) = training.X.shape, training.Y.shape
+    size = max(1, min(count, int(free * SHARE / (4 * (MATRICES * d * p + IMAGES * d * C)))))
+    if size < count:
+        logger.warning(
+            "%d projections of %d × %d, on %d rows, do not fit into the %.1f GiB of GPU memory that are free: "
+            "training %d at a time",
+            *(count, d, p, n, free / 2**30, size),
+        )
+    return size
 
-    objective = Objective(
-        kernels.stack([member._kernel() for member in members], column),
-        loss=first.loss,
-        balance=first.balance,
-        incoherence=bool(first.incoherence),
-        repulsion=setting("repulsion"),
-        temperature=setting("temperature"),
-        incoherence_weight=setting("incoherence_weight"),
-    )
+
+def _train(
+    members: Sequence[Any],
+    place: int,
+    training: Training,
+    seed: int,
+    start: State,
+    callback: Callback | None,
+    monitor: Any,
+    monitor_every: int,
+) -> None:
+    """Train the members that stand from `place` on in their stack, and set what each has learned."""
+    first = members[0]
+    objective = stacked_objective(members, training.Y)
     watching = monitors(monitor, first, objective, monitor_every, training.Y)
 
     def after_step(progress: Progress) -> None:
         for one in watching:
             one.look(progress)
         if callback is not None:
-            callback(progress)
+            callback(replace(progress, first=place))
 
+    streamed = training.X if isinstance(training.X, StreamedRows) else None
+    per_sample = first.second_moment == "per_sample"
+    alone = len(members) == 1 and not is_torch(training.Y) and not per_sample
     solution = solver.minimise(
-        step_function(objective, training, seed, first.second_moment == "per_sample"),
-        _starting_state(earlier, first.init, training, seed),
+        quick_step(first, training, seed) if alone else step_function(objective, training, seed, per_sample),
+        start,
         n_rows=training.X.shape[0],
         batch_size=first.batch_size,
         epochs=first.epochs,
         seed=seed,
-        learning_rate=setting("learning_rate"),
+        learning_rate=column([member.learning_rate for member in members], training.Y),
         schedule=first.schedule,
         decay=first.decay,
         smoothing=first.smoothing,
         epsilon=first.epsilon,
         callback=after_step if watching or callback is not None else None,
         steady=training.rows.shape[1] == 1 and streamed is None,
+        fuse=None if per_sample else fusing(objective, training),
         order_of=None if streamed is None else streamed.batches,
     )
     W, V = to_numpy(solution.state.W), to_numpy(solution.state.V)
@@ -101,6 +134,35 @@ def train(
         member._continuation = (V[k].copy(), solution.state.steps, solution.state.epochs) if member.warm_start else None
 
 
+def column(values: Sequence[float], place: Array) -> Array:
+    """(K, 1, 1) where `place` is."""
+    return like(np.array(values, dtype=np.float64).reshape(-1, 1, 1), place)
+
+
+def stacked_objective(members: Sequence[Any], place: Array) -> Objective:
+    """The objective of members that differ in `STACKABLE` parameters alone."""
+    first = members[0]
+    return Objective(
+        kernels.stack([member._kernel() for member in members], lambda values: column(values, place)),
+        loss=first.loss,
+        balance=first.balance,
+        incoherence=bool(first.incoherence),
+        **{name: column([getattr(member, name) for member in members], place) for name in WEIGHTS},
+    )
+
+
+def fusing(objective: Objective, training: Training) -> solver.Fuse:
+    """What makes one function of a whole step, on a GPU and where the kernels for it are."""
+
+    def fuse(W: Array, V: Array, tape: Tape) -> Any:
+        if not fused.possible(objective, W, tape.order.shape[1], len(training.rows)):
+            return None
+        sizes = like(training.sizes, training.Y)
+        return fused.Fused(objective, training.X, training.Y, training.codes, sizes, W, V, tape)
+
+    return fuse
+
+
 def step_function(objective: Objective, training: Training, seed: int, per_sample: bool) -> solver.Step:
     """The objective on the rows of one batch, against one signature per class drawn anew for each step."""
     sizes = like(training.sizes, training.Y)
@@ -109,6 +171,20 @@ def step_function(objective: Objective, training: Training, seed: int, per_sampl
     def step(W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
         Y = training.Y if single else training.Y[like(draw(training, seed, t), training.Y, "int64")]
         return objective.evaluate(W, training.X[rows], Y, training.codes[rows], sizes, per_sample)
+
+    return step
+
+
+def quick_step(member: Any, training: Training, seed: int) -> solver.Step:
+    """`step_function` of one classifier on NumPy arrays, in buffers made once."""
+    n = min(member.batch_size, training.X.shape[0])
+    shape, sizes = (training.X.shape[1], training.Y.shape[1]), like(training.sizes, training.Y)
+    evaluate = InPlace(member._objective(), n, shape, len(training.rows), sizes, training.Y.dtype)
+    single = training.rows.shape[1] == 1
+
+    def step(W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
+        Y = training.Y if single else training.Y[draw(training, seed, t)]
+        return evaluate(W, training.X, rows, Y, training.codes[rows])
 
     return step
 

@@ -101,6 +101,10 @@ class StreamedRows:
                 return self._buffer[like(places, self._buffer, "int64")]
         return self._read(numbers)
 
+    def take(self, rows: Any, axis: int, out: np.ndarray[Any, Any], mode: str) -> None:
+        """Rows by their numbers into `out` (k, d), as NumPy's arrays do it; `mode` has no part."""
+        out[:] = self[rows]
+
     def batches(self, batch_size: int, seed: int, epoch: int) -> Iterator[np.ndarray[Any, Any]]:
         """Numbers of the rows of each batch of an epoch, whose rows are in the buffer when it is handed out.
 

@@ -12,12 +12,12 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from zskl import datasets, engines, experiment
+from zskl import datasets, engines
 from zskl.arrays import on_gpu
 from zskl.datasets import Dataset
 from zskl.datasets.places import benchmark_folder
 from zskl.engines import Engine
-from zskl.experiment import Unit
+from zskl.experiment import Report
 from zskl.records import Folder
 
 
@@ -47,13 +47,34 @@ class Source:
         return Source(name, root, data.features or None, signatures, self.folds)
 
 
+class Work(Protocol):
+    """What a sweep runs, such as `experiment.Unit`: made of plain values, so that it can travel to a worker.
+
+    `key` is what the finished unit is known by; `divisible` says that `run` has fits inside that go through the engine
+    it is handed. The record that `run` returns holds the key.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def device(self) -> str | None: ...
+
+    @property
+    def divisible(self) -> bool: ...
+
+    def key(self, data: Dataset) -> str: ...
+
+    def run(self, data: Dataset, report: Report | None, engine: Engine | None) -> dict[str, Any]: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Piece:
     """A unit and its dataset."""
 
     source: Source
     data: Dataset
-    unit: Unit
+    unit: Work
 
     @cached_property
     def key(self) -> str:
@@ -61,12 +82,12 @@ class Piece:
 
     @property
     def name(self) -> str:
-        return f"{self.data.name} {self.unit.method} seed {self.unit.seed}"
+        return f"{self.data.name} {self.unit.name}"
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A unit whose training diverged, and how: it has no record, and others go on."""
+    """A unit that could not be finished, and why: it has no record, and others go on."""
 
     sentence: str
 
@@ -108,7 +129,7 @@ def _outcomes(
         yield from _here(pieces, left, None, watch)
         return
     with engines.opened(engine) as ready:
-        inside = any(pieces[place].unit.tune or pieces[place].unit.calibrate for place in left)
+        inside = any(pieces[place].unit.divisible for place in left)
         if inside and len(left) < engines.slots(ready):
             yield from _here(pieces, left, ready, watch)
             return
@@ -133,7 +154,7 @@ def _here(
         yield place, _one(pieces[place].unit, pieces[place].data, _reporter(watch, place), engine)
 
 
-def _reporter(watch: Watch | None, place: int) -> experiment.Report | None:
+def _reporter(watch: Watch | None, place: int) -> Report | None:
     if watch is None:
         return None
 
@@ -144,14 +165,17 @@ def _reporter(watch: Watch | None, place: int) -> experiment.Report | None:
     return report
 
 
-def _one(unit: Unit, data: Dataset, report: experiment.Report | None, engine: Engine | None) -> Outcome:
+def _one(unit: Work, data: Dataset, report: Report | None, engine: Engine | None) -> Outcome:
     try:
-        return experiment.run(unit, data, report, engine)
-    except (ArithmeticError, ValueError) as error:  # diverged, or data that this unit cannot work with
-        return Failure(f"{data.name} {unit.method} seed {unit.seed}: {error}")
+        return unit.run(data, report, engine)
+    except (ArithmeticError, ValueError, MemoryError, RuntimeError) as error:
+        # diverged, data that this unit cannot work with, or too large for the memory, of a GPU too
+        if isinstance(error, RuntimeError) and type(error).__name__ != "OutOfMemoryError":
+            raise
+        return Failure(f"{data.name} {unit.name}: {error or type(error).__name__}")
 
 
-def _work(sweep: str, task: tuple[Source, str, Unit]) -> Outcome:
+def _work(sweep: str, task: tuple[Source, str, Work]) -> Outcome:
     """On a worker, which loads a dataset once per sweep; features of a benchmark are mapped from their file."""
     source, expected, unit = task
     data = _loaded(source, sweep)

@@ -23,20 +23,23 @@ class Series:
     rank: int = 0  # what its colour is taken by, so that a method keeps it from figure to figure
     marks: Sequence[tuple[str, Point]] = field(default_factory=tuple)
     thin: Sequence[Point] = field(default_factory=tuple)  # a second line of the same colour
+    band: Sequence[tuple[float, float, float]] = field(default_factory=tuple)  # x, from, to: a shade behind the line
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Its name with the unit, and its ends; None is taken from the points."""
+    """Its name with the unit, and its ends; None is taken from the points. `ticks` are places with words for them."""
 
     name: str
     low: float | None = None
     high: float | None = None
+    ticks: Sequence[tuple[float, str]] | None = None
 
 
 def line_chart(title: str, description: str, series: Sequence[Series], x: Axis, y: Axis) -> str:
     points = [point for one in series for point in (*one.points, *one.thin, *(mark for _, mark in one.marks))]
-    across, up = _scale(x, [p[0] for p in points]), _scale(y, [p[1] for p in points])
+    edges = [edge for one in series for _, *pair in one.band for edge in pair]
+    across, up = scale(x, [p[0] for p in points]), scale(y, [*(p[1] for p in points), *edges])
     wide = WIDTH - LEFT - RIGHT
 
     def place(point: Point) -> Point:
@@ -47,13 +50,13 @@ def line_chart(title: str, description: str, series: Sequence[Series], x: Axis, 
         height = place((across.low, value))[1]
         parts += [
             element("path", d=f"M{LEFT} {height:.1f}H{WIDTH - RIGHT}", class_="rule"),
-            label(_number(value), LEFT - 6, height + 4, "end"),
+            label(number(value), LEFT - 6, height + 4, "end"),
         ]
-    for value in across.ticks:
+    for value, words in x.ticks or [(value, number(value)) for value in across.ticks]:
         left = place((value, up.low))[0]
         parts += [
             element("path", d=f"M{left:.1f} {TOP}V{TOP + TALL}", class_="rule"),
-            label(_number(value), left, TOP + TALL + 16, "middle"),
+            label(words, left, TOP + TALL + 16, "middle"),
         ]
     middle = TOP + TALL / 2
     parts.append(label(x.name, LEFT + wide / 2, TOP + TALL + 34, "middle", "axis"))
@@ -64,18 +67,23 @@ def line_chart(title: str, description: str, series: Sequence[Series], x: Axis, 
         )
     )  # fmt: skip
     colours = _colours([one.rank for one in series])
-    for number, one in zip(colours, series, strict=True):
-        parts.append(_line(number, [place(point) for point in one.points]))
-        parts.append(_line(number, [place(point) for point in one.thin], "thin "))
-    for number, one in zip(colours, series, strict=True):
-        parts += [_mark(number, kind, place(point)) for kind, point in one.marks]
+    for colour, one in zip(colours, series, strict=True):
+        there, back = [(x, high) for x, _, high in one.band], [(x, low) for x, low, _ in reversed(one.band)]
+        parts.append(_line(colour, [place(point) for point in (*there, *back)], "band "))
+    for colour, one in zip(colours, series, strict=True):
+        parts.append(_line(colour, [place(point) for point in one.points]))
+        parts.append(_line(colour, [place(point) for point in one.thin], "thin "))
+    for colour, one in zip(colours, series, strict=True):
+        parts += [_mark(colour, kind, place(point)) for kind, point in one.marks]
     below = TOP + TALL + BOTTOM
     legend, height = _legend([one.name for one in series], colours, below) if len(series) > 1 else ([], 0)
     return drawing(below + height, title, description, *parts, *legend)
 
 
 @dataclass(frozen=True)
-class _Scale:
+class Scale:
+    """The ends of an axis, and where it has ticks."""
+
     low: float
     high: float
     ticks: tuple[float, ...]
@@ -84,7 +92,8 @@ class _Scale:
         return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
 
 
-def _scale(axis: Axis, values: Sequence[float]) -> _Scale:
+def scale(axis: Axis, values: Sequence[float]) -> Scale:
+    """Round ends around the values, unless the axis names its own."""
     low = min(values, default=0.0) if axis.low is None else axis.low
     high = max(values, default=1.0) if axis.high is None else axis.high
     if not high > low:
@@ -94,7 +103,7 @@ def _scale(axis: Axis, values: Sequence[float]) -> _Scale:
     if axis.low is not None:
         first = math.ceil(low / step - 1e-9)
     ticks = tuple(k * step for k in range(first, last + 1))
-    return _Scale(low if axis.low is not None else ticks[0], high if axis.high is not None else ticks[-1], ticks)
+    return Scale(low if axis.low is not None else ticks[0], high if axis.high is not None else ticks[-1], ticks)
 
 
 def _step(rough: float) -> float:
@@ -103,7 +112,8 @@ def _step(rough: float) -> float:
     return next(times * power for times in (1, 2, 5, 10) if times * power >= rough * (1 - 1e-9))
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """A tick in words."""
     return f"{value:.6g}".replace("-", "−")
 
 
@@ -118,7 +128,7 @@ def _colours(ranks: Sequence[int]) -> list[int]:
 
 def _line(number: int, points: Sequence[Point], kind: str = "") -> str:
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) if points else ""
-    return element("path", d=path, class_=f"{kind}line c{number}") if path else ""
+    return element("path", d=path, class_=f"{kind}{'' if kind == 'band ' else 'line '}c{number}") if path else ""
 
 
 def _mark(number: int, kind: str, point: Point) -> str:
@@ -128,8 +138,8 @@ def _mark(number: int, kind: str, point: Point) -> str:
 def _legend(names: Sequence[str], colours: Sequence[int], top: float) -> tuple[list[str], float]:
     """In two columns of names."""
     parts = []
-    for number, name in enumerate(names):
-        left, height = LEFT + (number % 2) * (WIDTH - LEFT) / 2, top + 8 + 18 * (number // 2)
-        parts.append(element("path", d=f"M{left:.1f} {height:.1f}h22", class_=f"line c{colours[number]}"))
+    for place, name in enumerate(names):
+        left, height = LEFT + (place % 2) * (WIDTH - LEFT) / 2, top + 8 + 18 * (place // 2)
+        parts.append(element("path", d=f"M{left:.1f} {height:.1f}h22", class_=f"line c{colours[place]}"))
         parts.append(label(name, left + 28, height + 4, limit=24))
     return parts, 18 * math.ceil(len(names) / 2) + 4

@@ -1,0 +1,93 @@
+"""A training step on the CPU: ours, the floor, and PyTorch's automatic differentiation, in one process.
+
+The floor is what no version can leave out: the matrix products of the cheaper algebraic form, written into buffers
+that are there, and one compiled pass over W for the update. Everything else (distances, kernels, losses, gathering
+rows, the loop of the solver, the watch for divergence) counts against us.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from shapes import BATCH, Problem
+from zskl import ZeroShotKernelClassifier, rmsprop, solver
+from zskl.estimator import Training
+from zskl.stack import quick_step, step_function
+
+KERNEL = {"kernel": "gaussian", "sigma": 1.0, "repulsion": 1.0, "batch_size": BATCH}
+Way = Callable[[int], object]
+
+
+def ours(data: Problem, plain: bool = False, **settings: Any) -> Way:
+    """The solver's own loop with the step that `fit` uses; `plain` with the readable one of `zskl.objective`."""
+    member = ZeroShotKernelClassifier(**{**KERNEL, **settings})
+    C = len(data.Y)
+    rows = np.arange(C)[:, None]
+    training = Training(data.X, data.codes, data.Y, rows, np.ones(C, int), np.bincount(data.codes, minlength=C))
+    step = step_function(member._objective(), training, 0, False) if plain else quick_step(member, training, 0)
+
+    def run(steps: int) -> object:
+        state = solver.start(data.W[None])
+        return solver.minimise(
+            *(step, state),
+            n_rows=len(data.X),
+            batch_size=member.batch_size,
+            epochs=max(1, steps * member.batch_size // len(data.X)),
+            seed=0,
+            learning_rate=3e-4,
+        )
+
+    return run
+
+
+def autograd(data: Problem) -> Way:
+    import torch
+
+    from autograd import Autograd
+
+    rng = np.random.default_rng(0)
+    its = Autograd(*(torch.from_numpy(array) for array in (data.W, data.X, data.Y, data.codes)))
+
+    def run(steps: int) -> None:
+        order = torch.from_numpy(rng.permutation(len(data.X))).reshape(-1, BATCH)
+        for step in range(steps):
+            its.step(order[step % len(order)])
+
+    return run
+
+
+def floor(data: Problem) -> Way:
+    """Products into buffers that are there, and one pass for the update."""
+    (d, p), C, n = data.W.shape, len(data.Y), BATCH
+    Y, X, W, V = data.Y, data.X[:n].copy(), data.W.copy(), np.zeros_like(data.W)
+    rng = np.random.default_rng(0)
+
+    def buffer(*shape: int) -> Any:
+        return rng.standard_normal(shape, dtype=np.float32)
+
+    P, S, A, U, G = buffer(n, p), buffer(n, C), buffer(n, C), buffer(n, p), buffer(d, p)
+    left, right, Z = buffer(d, n + C), buffer(n + C, p), buffer(d, C)
+    M, N, YM, rank_n = buffer(p, p), buffer(p, p), buffer(C, p), buffer(d, p)
+    walk = rmsprop.compiled() or rmsprop.in_blocks
+    constants = [np.float32(number) for number in (1e-9, 0.99, 0.01, 1e-6)]
+
+    def run(steps: int) -> None:
+        for _ in range(steps):
+            np.matmul(X, W, out=P)
+            np.matmul(P, Y.T, out=S)
+            np.matmul(A, Y, out=U)
+            if p >= C:
+                np.matmul(W, Y.T, out=Z)
+                np.matmul(left, right, out=G)
+            else:
+                np.matmul(W.T, W, out=M)
+                np.matmul(Y, M, out=YM)
+                np.matmul(Y.T, YM, out=N)
+                np.matmul(W, N, out=G)
+                np.matmul(X.T, U, out=rank_n)
+            walk(W.reshape(-1), V.reshape(-1), G.reshape(-1), G.reshape(-1), True, *constants)
+
+    return run

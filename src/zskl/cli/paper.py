@@ -1,0 +1,128 @@
+"""`zskl paper`: the paper's tables and figures."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from zskl import arrays
+from zskl.cli import options
+from zskl.cli.app import app, fail, problems, say
+from zskl.cli.display import Display
+from zskl.datasets import Dataset
+from zskl.datasets.xlsa17 import BENCHMARKS
+from zskl.engines import Engine
+from zskl.paper import rows
+from zskl.paper.claims import UNTESTED, counted
+from zskl.paper.conducting import Order, conduct
+from zskl.paper.pictures import WITHOUT
+from zskl.paper.writing import Written, write
+from zskl.sweep import Source
+
+
+class Part(StrEnum):
+    """What of the evaluation."""
+
+    zsl = "zsl"
+    gzsl = "gzsl"
+    incoherence = "incoherence"
+    gram = "gram"
+    sensitivity = "sensitivity"
+    convergence = "convergence"
+    all = "all"
+
+
+@app.command()
+def paper(
+    part: Annotated[Part, typer.Argument(help="Which tables and figures.")],
+    root: options.Root = None,
+    features: options.Features = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="A dataset, repeatable. Default: the five benchmarks.")
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help="A method, or [b]kernels[/b] or [b]baselines[/b]; repeatable. Default: all."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds: 0, 1, ...")] = 5,
+    device: Annotated[
+        str | None, typer.Option(help="cpu or cuda, for the kernel methods; published ones run on the CPU.")
+    ] = None,
+    engine: options.EngineOption = None,
+    address: options.Address = None,
+    workers: options.Workers = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Records, tables, figures and results.md; continued where it stands.")
+    ] = Path("paper"),
+    merge: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR or FILE", help="Copy these records into --out first, repeatable; they count as done."
+        ),
+    ] = None,
+    compact: Annotated[
+        bool, typer.Option("--compact", help="Merge only what tables and figures here need of a record.")
+    ] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="From records alone: load no data, run nothing.")] = False,
+    docs: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Copy results.md and the figures there as well.")
+    ] = None,
+) -> None:
+    """Measure the paper's tables and figures, and write them beside the published figures.
+
+    Example: [b]zskl paper all --root xlsa17 --dataset CUB --seeds 3 --device cuda --out paper[/b]
+
+    Example: [b]zskl paper all --offline --out paper[/b], the same from the records alone
+    """
+    arrays.check_device(device)
+    names = {name.lower(): name.upper() if name.upper() in BENCHMARKS else name for name in dataset or rows.DATASETS}
+    wanted = tuple((name, options.source_of(name, root, features).features) for name in names.values())
+    methods = rows.chosen(method)
+    parts = rows.parts(part.value)
+    if not rows.needed(parts, methods):
+        about = ", ".join(dict.fromkeys(name for one in parts for name in rows.PARTS[one]))
+        raise ValueError(f"{part.value} is about none of the methods {', '.join(methods)}: expected some of {about}")
+
+    def load(name: str) -> tuple[Source, Dataset]:
+        return options.source_of(name, root, features), options.load_dataset(name, root, features)
+
+    def note(sentence: str) -> None:
+        problems.print(f"[yellow]note:[/] {escape(sentence)}", highlight=False, soft_wrap=True)
+
+    order = Order(
+        parts,
+        wanted,
+        methods,
+        seeds,
+        out,
+        device,
+        options.engine_of(engine, address, workers) or Engine(),
+        tuple(merge or ()),
+        compact,
+        offline,
+    )
+    try:
+        course = conduct(order, load, Display, note)
+    except KeyboardInterrupt:
+        fail("interrupted: what is finished is kept; the same command continues", 130)
+    if not course.results.runs:
+        reason = "; ".join(course.failures) or "none of the datasets could be read, and nothing is recorded of them"
+        fail(f"nothing to show: {reason}", 2)
+    written = write(course.results, parts, out, docs)
+    _tell(written, out, course.ran)
+    if course.failures:
+        fail(f"{len(course.failures)} unit(s) failed: {'; '.join(course.failures)}", 2)
+
+
+def _tell(written: Written, out: Path, ran: int) -> None:
+    """What was found, and where it is."""
+    say(f"{ran} unit(s) run; {len(written.files)} files in {out}: results.md, tables/, figures/")
+    say("claims of the paper, in how many cases they hold by the means over seeds:")
+    for claim, true, cases in counted(written.verdicts):
+        say(f"  {claim}: {f'{true} of {cases}' if cases else UNTESTED}")
+    if not written.pixels:
+        say(WITHOUT)

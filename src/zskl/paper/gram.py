@@ -1,0 +1,59 @@
+"""The first entries of WᵀW, columns of W of unit length, without and with incoherence (appendix of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zskl.compare import Comparison, Figure, Row
+from zskl.paper.pictures import panels
+from zskl.paper.results import Output, Record, Results
+from zskl.paper.rows import PAIRS
+from zskl.report.matrix import matrix
+
+AXIS = "column of W"
+
+
+def outputs(results: Results) -> list[Output]:
+    """For each dataset and kernel both variants, from the lowest seed that holds them."""
+    made = []
+    for problem in results.measured:
+        for pair in PAIRS:
+            found = {method: record for method in pair if (record := _first(results.runs.get((problem, method), ())))}
+            if not found:
+                continue
+            title = f"WᵀW of the {pair[0].capitalize()} kernel on {problem.name}"
+            drawn = [
+                (f"{method}: {_off(record):.2f} on average off the diagonal", _drawn(method, record))
+                for method, record in found.items()
+            ]
+            rows, seeds = [], sorted({record["seed"] for record in found.values()})
+            for method, record in found.items():
+                for place, row in enumerate(record["gram"], start=1):
+                    cells = {str(k): Figure(value, digits=2) for k, value in enumerate(row, start=1)}
+                    rows.append(Row({"method": method, AXIS: str(place)}, 1, cells))
+            columns = tuple(str(k) for k in range(1, 1 + max(len(record["gram"]) for record in found.values())))
+            note = (
+                f"Cosines between the first columns of W; seed {' and '.join(map(str, seeds))}. Blue is positive, "
+                "orange negative, deeper is larger."
+            )
+            table = Comparison(("method", AXIS), columns, tuple(rows), (note,))
+            name = f"gram-{pair[0]}-{problem.stem}"
+            made.append(Output("gram", name, title, table, {name: panels(title, drawn)}))
+    return made
+
+
+def _first(found: Sequence[Record]) -> Record | None:
+    return next((record for record in found if record.get("gram")), None)
+
+
+def _off(record: Record) -> float:
+    """The mean size of what is off the diagonal."""
+    sizes = [abs(float(value)) for i, row in enumerate(record["gram"]) for j, value in enumerate(row) if i != j]
+    return sum(sizes) / max(1, len(sizes))
+
+
+def _drawn(method: str, record: Record) -> str:
+    cells = record["gram"]
+    names = [str(k + 1) for k in range(len(cells))]
+    said = f"Cosines between columns of W, {_off(record):.2f} on average off the diagonal, in size"
+    return matrix(f"WᵀW of {method}", said, cells, names, names, (AXIS, AXIS), (0.0, 1.0), digits=2)

@@ -1,0 +1,137 @@
+"""What lies between the matrix products of a step, as four kernels for a GPU. Imported only where Triton is used.
+
+For member k of K: batch X (n, d), rows `order[place]` of all features; W, V (d, p); one signature a class, Y (C, p).
+
+    gather    X, and its transpose into [Xᵀ, Z]
+    compare   distances, kernel, loss and their slopes from P = X W and ‖W yⱼ‖; U, b and the objective
+    weigh     diag(b) Y, below U
+    descend   RMSprop, in one pass over W, V and the gradient
+"""
+
+# mypy: ignore-errors
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def gather(features, order, place, X, left, n, d, width, INCOHERENT: tl.constexpr, NB: tl.constexpr, DB: tl.constexpr):
+    k = tl.program_id(1).to(tl.int64)
+    i, at = tl.arange(0, NB), tl.program_id(0) * DB + tl.arange(0, DB)
+    inside = (i < n)[:, None] & (at < d)[None, :]
+    rows = tl.load(order + tl.load(place) * n + i, mask=i < n, other=0)
+    x = tl.load(features + rows[:, None] * d + at[None, :], mask=inside, other=0.0)
+    if k == 0:
+        tl.store(X + i[:, None] * d + at[None, :], x, mask=inside)
+    if INCOHERENT:
+        tl.store(left + (k * d + at[None, :]) * width + i[:, None], x, mask=inside)
+
+
+@triton.jit
+def compare(
+    order, place, codes, x_norms, y_norms, z_norms, Y, P, width, repulsion, temperature, sizes, mean_size,
+    right, height, b, objectives, K, n, p, C,
+    KERNEL: tl.constexpr, LOSS: tl.constexpr, BALANCE: tl.constexpr, INCOHERENT: tl.constexpr,
+    PRECISION: tl.constexpr, NB: tl.constexpr, PB: tl.constexpr, CB: tl.constexpr,
+):  # fmt: skip
+    k = tl.program_id(0).to(tl.int64)
+    now = tl.load(place)
+    i, c = tl.arange(0, NB), tl.arange(0, CB)
+    rows = tl.load(order + now * n + i, mask=i < n, other=0)
+    code = tl.load(codes + rows, mask=i < n, other=0)
+    own = code[:, None] == c[None, :]
+    there = (i < n)[:, None] & (c < C)[None, :]
+    S = tl.zeros((NB, CB), dtype=tl.float32)
+    p_norms = tl.zeros((NB,), dtype=tl.float32)
+    for first in range(0, p, PB):
+        j = first + tl.arange(0, PB)
+        ps = tl.load(P + (k * n + i[:, None]) * p + j[None, :], mask=(i < n)[:, None] & (j < p)[None, :], other=0.0)
+        y = tl.load(Y + c[None, :] * p + j[:, None], mask=(c < C)[None, :] & (j < p)[:, None], other=0.0)
+        p_norms += tl.sum(ps * ps, axis=1)
+        S = tl.dot(ps, y, S, input_precision=PRECISION)
+    a = tl.load(width + k)
+    norms = tl.load(y_norms + c, mask=c < C, other=0.0)
+    D1 = tl.maximum(p_norms[:, None] - 2 * S + norms[None, :], 0.0)
+    x_norm = tl.load(x_norms + rows, mask=i < n, other=0.0)
+    norms = tl.load(z_norms + k * C + c, mask=c < C, other=0.0)
+    D2 = tl.maximum(x_norm[:, None] - 2 * S + (norms * norms)[None, :], 0.0)
+    if KERNEL == "gaussian":  # a = −1 / 2σ²
+        k1 = tl.exp(a * D1)
+        k2 = tl.exp(a * D2)
+        slope1 = a * k1
+        slope2 = a * k2
+    else:  # Cauchy, a = σ
+        k1 = 1 / (1 + a * D1)
+        k2 = 1 / (1 + a * D2)
+        slope1 = -a * k1 * k1
+        slope2 = -a * k2 * k2
+    if not INCOHERENT:
+        k2 = tl.zeros_like(k2)
+        slope2 = tl.zeros_like(slope2)
+    if LOSS == "softmax":
+        heat = tl.load(temperature + k)
+        logits = tl.where(there, (k1 + k2) / heat, float("-inf"))
+        logits = logits - tl.where(i < n, tl.max(logits, axis=1), 0.0)[:, None]
+        e = tl.where(there, tl.exp(logits), 0.0)
+        others = tl.sum(tl.where(own, 0.0, e), axis=1)
+        mine = tl.sum(tl.where(own & there, logits, 0.0), axis=1)
+        total = others + tl.exp(mine)
+        up = 1 + others  # log(1 + t) without losing a small t: log(u) t / (u − 1)
+        losses = tl.where(up == 1, others, tl.log(up) * others / tl.where(up == 1, 1.0, up - 1))
+        losses = tl.where(mine == 0, losses, tl.log(total) - mine)
+        outer1 = tl.where(own, -others[:, None], e) / (total * heat)[:, None]
+        outer2 = outer1
+    else:
+        rest = tl.load(repulsion + k)
+        if BALANCE == "mean":
+            weight = tl.where(own, 1.0, rest / (C - 1))
+        elif BALANCE == "paper":
+            weight = tl.where(own, mean_size, rest)
+        else:
+            weight = tl.where(own, tl.load(sizes + code, mask=i < n, other=0.0)[:, None], rest)
+        if LOSS == "linear":
+            outer1 = tl.where(own, -weight, weight)
+            outer2 = outer1
+            losses = tl.sum(tl.where(there, outer1 * (k1 + k2), 0.0), axis=1)
+        else:
+            e1 = tl.where(own, k1 - 1, k1)
+            e2 = tl.where(own, k2 - 1, k2) if INCOHERENT else k2
+            outer1 = 2 * weight * e1
+            outer2 = 2 * weight * e2
+            losses = tl.sum(tl.where(there, weight * (e1 * e1 + e2 * e2), 0.0), axis=1)
+    tl.store(objectives + now * K + k, tl.sum(tl.where(i < n, losses, 0.0), axis=0) / n)
+    A = tl.where(there, outer1 * slope1 * (2 / n), 0.0)
+    B = tl.where(there, outer2 * slope2 * (2 / n), 0.0)
+    tl.store(b + k * C + c, tl.sum(B, axis=0), mask=c < C)
+    lengths = tl.sum(A, axis=1)
+    A += B
+    for first in range(0, p, PB):
+        j = first + tl.arange(0, PB)
+        inside = (i < n)[:, None] & (j < p)[None, :]
+        ps = tl.load(P + (k * n + i[:, None]) * p + j[None, :], mask=inside, other=0.0)
+        y = tl.load(Y + c[:, None] * p + j[None, :], mask=(c < C)[:, None] & (j < p)[None, :], other=0.0)
+        u = lengths[:, None] * ps - tl.dot(A, y, input_precision=PRECISION)
+        tl.store(right + (k * height + i[:, None]) * p + j[None, :], u, mask=inside)
+
+
+@triton.jit
+def weigh(Y, b, right, height, n, p, C, CB: tl.constexpr, PB: tl.constexpr):
+    k = tl.program_id(2).to(tl.int64)
+    c, j = tl.program_id(0) * CB + tl.arange(0, CB), tl.program_id(1) * PB + tl.arange(0, PB)
+    inside = (c < C)[:, None] & (j < p)[None, :]
+    y = tl.load(Y + c[:, None] * p + j[None, :], mask=inside, other=0.0)
+    y *= tl.load(b + k * C + c, mask=c < C, other=0.0)[:, None]
+    tl.store(right + (k * height + n + c[:, None]) * p + j[None, :], y, mask=inside)
+
+
+@triton.jit
+def descend(W, V, gradient, rates, place, K, size, smoothing, rest, epsilon, BLOCK: tl.constexpr):
+    k = tl.program_id(1).to(tl.int64)
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    here, inside = k * size + at, at < size
+    g = tl.load(gradient + here, mask=inside, other=0.0)
+    moment = tl.load(V + here, mask=inside, other=0.0) * smoothing + g * g * rest
+    step = tl.load(rates + tl.load(place) * K + k) * g / (tl.sqrt(moment) + epsilon)
+    tl.store(V + here, moment, mask=inside)
+    tl.store(W + here, tl.load(W + here, mask=inside, other=0.0) - step, mask=inside)
