@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from test_engines import THEIRS, alone, bounded  # noqa: F401 (bounded is a fixture for every test)
-from zskl import datasets, engines, experiment, methods, records, sweep
+from zskl import ZeroShotKernelClassifier, datasets, engines, experiment, methods, records, shards, sweep
 from zskl.engines import Engine
 from zskl.experiment import Unit, seed_of
 from zskl.sweep import Failure, Piece, Source
@@ -223,6 +223,25 @@ def test_records_are_equal_on_every_engine(digits, engine, tmp_path):
         assert timeless(there[place]) == timeless(here[place])
     assert there[3] == here[3]
     assert len(records.read(tmp_path / "records.jsonl")) == 3
+
+
+def test_shards_are_predicted_alike_on_every_engine(digits, engine, tmp_path):
+    model = ZeroShotKernelClassifier(epochs=1, random_state=0).fit(digits.X, digits.y, digits.signatures)
+    model.save(tmp_path / "model.zskl")
+    (tmp_path / "shards").mkdir()
+    for k in range(4):
+        np.save(tmp_path / "shards" / f"{k}.npy", digits.X[k::4])
+    np.save(tmp_path / "shards" / "bad.npy", digits.X[:, :3])
+    found = dict(enumerate(shards.find(tmp_path / "shards")))
+    for out, runner in (("here", None), ("there", engine)):
+        job = shards.job(tmp_path / "model.zskl", tmp_path / out, shards.Options(top=2))
+        with records.opened(tmp_path / out, shards.FILE) as folder:
+            outcomes = dict(shards.run(job, found, runner, folder, lambda place: None, lambda place, state: None))
+        assert [outcomes[place] for place in range(4)] == [450, 449, 449, 449]
+        assert "has 3 feature columns" in outcomes[4].sentence
+        assert len(records.read(tmp_path / out / shards.FILE)) == 4
+    for k in range(4):
+        assert (tmp_path / "there" / f"{k}.npy.csv").read_bytes() == (tmp_path / "here" / f"{k}.npy.csv").read_bytes()
 
 
 WORKERS = {"loky": "popen_loky", "dask": "spawn_main", "ray": "ray::call"}  # in the command lines of their processes

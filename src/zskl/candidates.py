@@ -14,10 +14,8 @@ from zskl.signatures import SignatureTable, label_kind, listed
 
 @dataclass(frozen=True)
 class Question:
-    """Samples and candidate classes as a fitted estimator scores them."""
+    """Candidate classes as a fitted estimator scores samples for them."""
 
-    X: Array  # (n, d) as given
-    scaled: Array  # (n, d) where it is to be computed
     Y: Array  # (rows, p) scaled signatures, class by class
     rows: np.ndarray[Any, Any]  # (c, m) rows of Y for each candidate, padded with its first
     labels: np.ndarray[Any, Any]  # (c,)

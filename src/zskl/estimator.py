@@ -1,4 +1,4 @@
-"""The contract of every zero-shot classifier: input checks, scaling, candidates, prediction, saving.
+"""The contract of every zero-shot classifier: input checks, scaling, candidates, saving; `Ranking` has the answers.
 
 A method subclasses `ZeroShotClassifier` and writes `_scores` on scaled arrays plus a `fit` that calls `_prepare`.
 """
@@ -6,38 +6,34 @@ A method subclasses `ZeroShotClassifier` and writes `_scores` on scaled arrays p
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from zskl import inputs, packing, persistence, preprocessing, signatures
-from zskl.arrays import Array, check_device, like, namespace, on_device, to_numpy
-from zskl.candidates import Question, as_in, best_of_rows, choose, softmax
+from zskl.arrays import Array, check_device, like, on_device
+from zskl.candidates import Question, as_in, best_of_rows
 from zskl.parameters import one_of
-from zskl.signatures import label_kind, listed
+from zskl.ranking import UNKNOWN, Labels, Ranking, UncalibratedWarning
+from zskl.signatures import SignatureTable, label_kind, listed
 from zskl.solver import DivergenceError
+from zskl.streaming import StreamedRows
 
-Labels: TypeAlias = Sequence[Any] | np.ndarray[Any, Any]
+__all__ = ["SIGNATURE_MEANS", "UNKNOWN", "Labels", "Training", "UncalibratedWarning", "ZeroShotClassifier"]
+
 SIGNATURE_MEANS = ("seen", "all")
-UNKNOWN = "unknown"  # what `predict` answers for a row that it rejects
-
-
-class UncalibratedWarning(UserWarning):
-    """Probabilities of a model whose temperature nobody has fitted."""
 
 
 @dataclass(frozen=True)
 class Training:
     """What a method trains on, scaled, float32, where it is to be computed."""
 
-    X: Array  # (n, d)
+    X: Any  # (n, d) an array, or `StreamedRows`
     codes: Array  # (n,) index of each row's class in `classes_`
     Y: Array  # (rows, p) signatures of the seen classes, class by class
     rows: np.ndarray[Any, Any]  # (C, m) rows of Y for each class, padded with its first
@@ -45,7 +41,7 @@ class Training:
     sizes: np.ndarray[Any, Any]  # (C,) training rows of each class
 
 
-class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ZeroShotClassifier(Ranking, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Ranks candidate classes, trained on or not, by the compatibility of their signatures with a sample."""
 
     kind: ClassVar[str]  # what a model file calls this estimator
@@ -63,6 +59,10 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _scores(self, X: Array, Y: Array) -> Array:
         """Scores (n, rows) of scaled samples X (n, d) for scaled signatures Y (rows, p); larger is better."""
         raise AttributeError(f"{type(self).__name__} defines no scores")
+
+    def _scorer(self, Y: Array) -> Callable[[Array], Array]:
+        """`_scores` for these signatures and any X. Methods with much to do for Y alone write this in its place."""
+        return lambda X: self._scores(X, Y)
 
     def _free(self, X: Array) -> tuple[str, ...]:
         """Settings in which those handed to `_fit_together` for training rows X may differ."""
@@ -100,13 +100,14 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.update(before)
             raise
 
-    def _prepare(self, X: Array, y: Any, table: Any) -> Training:
-        """Check the input, set what every fitted estimator has, and return the scaled training set."""
+    def _prepare(self, X: Array, y: Any, table: Any, streamed: bool = False) -> Training:
+        """Check the input, set what every fitted estimator has, and return the scaled training set, whose X is a
+        `StreamedRows` if asked for."""
         one_of("signature_mean", self.signature_mean, SIGNATURE_MEANS)
         check_device(self.device)
         for name in ("feature_scaling", "signature_scaling"):
             preprocessing.parse(getattr(self, name), name)
-        X, y = inputs.check_training(self, X, y)
+        X, y = inputs.check_training(self, X, y, whole=not streamed)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -116,16 +117,21 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seen = self.signature_table_.select(self.classes_)
         mean_over = seen.matrix if self.signature_mean == "seen" else self.signature_table_.matrix
         self.signature_scaling_ = preprocessing.fit(self.signature_scaling, mean_over, "signature_scaling")
-        X = on_device(X, self.device)
-        self.feature_scaling_ = preprocessing.fit(self.feature_scaling, X, "feature_scaling")
         self.calibration_ = 0.0
         self.temperatures_: dict[str, float] | None = None
-        scaled = self.feature_scaling_.apply(X)
-        scaled = like(scaled, scaled, "float32")
+        if streamed:
+            scaled = StreamedRows(X, self.device)
+            self.feature_scaling_ = scaled.fit_scaling(self.feature_scaling)
+            place = scaled[:1]
+        else:
+            X = on_device(X, self.device)
+            self.feature_scaling_ = preprocessing.fit(self.feature_scaling, X, "feature_scaling")
+            scaled = self.feature_scaling_.apply(X)
+            scaled = place = like(scaled, scaled, "float32")
         return Training(
             X=scaled,
-            codes=like(codes, scaled, "int64"),
-            Y=like(self.signature_scaling_.apply(seen.matrix), scaled),
+            codes=like(codes, place, "int64"),
+            Y=like(self.signature_scaling_.apply(seen.matrix), place),
             rows=seen.padded_rows(),
             counts=np.array([len(group) for group in signatures.rows_of(seen.labels).values()]),
             sizes=np.bincount(codes, minlength=len(self.classes_)),
@@ -154,120 +160,21 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.signature_table_ = table.select(self.candidates_)
         self.attribute_names_ = table.names
 
-    # Prediction ------------------------------------------------------------------------------------------------------
+    # Prediction: the methods of `Ranking` ask these -----------------------------------------------------------------
 
-    def compatibility(self, X: Array, signatures: Any = None, candidates: Labels | None = None) -> Array:
-        """Raw scores (n, c) of the candidate classes, larger is better, in the library and on the device of X.
+    def _scaled(self, X: Array) -> Array:
+        """Checked rows, scaled, where they are to be computed."""
+        return self.feature_scaling_.apply(on_device(X, self.device))
 
-        Candidates are the classes of `signatures` (default: `candidates_`), or those of them named in `candidates`. A
-        class with several signatures scores the best of them. An array of signatures needs `candidates`, a name a row.
-        """
-        return self._rank(X, signatures, candidates)[0]
-
-    def predict(
-        self,
-        X: Array,
-        signatures: Any = None,
-        candidates: Labels | None = None,
-        calibrated: bool = True,
-        reject: float | None = None,
-    ) -> np.ndarray[Any, Any]:
-        """The best candidate class of each row (n,). `calibrated` takes `calibration_` off the seen classes where
-        candidates mix seen and unseen ones. With `reject`, a row whose best probability is below it is answered
-        "unknown", and labels are objects."""
-        scores, labels, situation = self._calibrated(X, signatures, candidates, calibrated)
-        best: np.ndarray[Any, Any] = labels[to_numpy(namespace(scores).argmax(scores, axis=1))]
-        if reject is None:
-            return best
-        if isinstance(reject, bool) or not isinstance(reject, int | float | np.number) or not 0 <= reject <= 1:
-            raise ValueError(f"reject={reject!r}: expected a probability between 0 and 1")
-        answers = best.astype(object)
-        answers[to_numpy(self._probabilities(scores, situation)).max(axis=1) < reject] = UNKNOWN
-        return answers
-
-    def predict_proba(
-        self,
-        X: Array,
-        signatures: Any = None,
-        candidates: Labels | None = None,
-        calibrated: bool = True,
-    ) -> Array:
-        """Probabilities (n, c) of the candidate classes, in the order of `compatibility`.
-
-        softmax(scores / T), with `calibration_` taken off as in `predict`. T is one of `temperatures_`, fitted on
-        validation classes by `zskl.selection`: for candidates that are all "seen", all "unseen", or "mixed". Of a model
-        that was only fitted, T is 1 and a warning says so.
-        """
-        scores, _, situation = self._calibrated(X, signatures, candidates, calibrated)
-        return self._probabilities(scores, situation)
-
-    def top_k(
-        self,
-        X: Array,
-        k: int = 5,
-        signatures: Any = None,
-        candidates: Labels | None = None,
-        calibrated: bool = True,
-        return_scores: bool = False,
-    ) -> Any:
-        """The k best candidate classes of each row (n, k), best first; with `return_scores` a pair (labels, scores)."""
-        scores, labels, _ = self._calibrated(X, signatures, candidates, calibrated)
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= len(labels):
-            raise ValueError(f"k={k!r}: expected an integer from 1 to {len(labels)}, the number of candidates")
-        values = to_numpy(scores)
-        order = np.argsort(-values, axis=1, kind="stable")[:, :k]
-        return (labels[order], np.take_along_axis(values, order, axis=1)) if return_scores else labels[order]
-
-    def score(
-        self, X: Array, y: Any, sample_weight: Any = None, signatures: Any = None, candidates: Labels | None = None
-    ) -> float:
-        """Accuracy of `predict` over rows, scikit-learn's score; `protocols` and `metrics` average over classes."""
-        return float(accuracy_score(y, self.predict(X, signatures, candidates), sample_weight=sample_weight))
-
-    def decision_function(self, X: Array) -> Array:
-        """Raw scores over `classes_`, in scikit-learn's shape: (n, C), or (n,) for two classes."""
-        scores = self.compatibility(X, candidates=self._fitted_classes())
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def _fitted_classes(self) -> np.ndarray[Any, Any]:
-        check_is_fitted(self)
-        return self.classes_
-
-    def _calibrated(self, X: Array, table: Any, candidates: Any, calibrated: bool) -> tuple[Array, Any, str]:
-        """Scores as `predict` compares them, the candidates' labels, and whether these are seen, unseen or mixed."""
-        scores, labels = self._rank(X, table, candidates)
-        known = set(self.classes_.tolist())
-        seen = np.array([label in known for label in labels.tolist()])
-        situation = "seen" if seen.all() else "mixed" if seen.any() else "unseen"
-        if calibrated and self.calibration_ and situation == "mixed":
-            scores = scores - like(self.calibration_ * seen, scores)
-        return scores, labels, situation
-
-    def _probabilities(self, scores: Array, situation: str) -> Array:
-        if self.temperatures_ is None:
-            warnings.warn(
-                "the probabilities of this model are not calibrated: their order is right, their size is not; "
-                "fit it by selection.tune, or call selection.calibrate on it",
-                UncalibratedWarning,
-                stacklevel=3,
-            )
-        temperature = 1.0 if self.temperatures_ is None else self.temperatures_[situation]
-        return softmax(scores / temperature)
-
-    def _rank(self, X: Array, given: Any, candidates: Any) -> tuple[Array, np.ndarray[Any, Any]]:
-        question = self._question(X, given, candidates)
-        return like(self._answer(question), question.X), question.labels
-
-    def _question(self, X: Array, given: Any, candidates: Any) -> Question:
-        """Checked and scaled, so that several models of one scaling can be asked the same."""
-        X = inputs.check_features(self, X)
-        table = choose(self, given, candidates)
-        scaled = self.feature_scaling_.apply(on_device(X, self.device))
+    def _question(self, scaled: Array, table: SignatureTable) -> Question:
+        """The candidates of a table, where rows `scaled` are: several models of one scaling can be asked the same."""
         Y = like(self.signature_scaling_.apply(table.matrix), scaled)
-        return Question(X, scaled, Y, table.padded_rows(), as_in(self.classes_, table.classes))
+        return Question(Y, table.padded_rows(), as_in(self.classes_, table.classes))
 
-    def _answer(self, question: Question) -> Array:
-        return best_of_rows(self._scores(question.scaled, question.Y), question.rows)
+    def _answerer(self, question: Question) -> Callable[[Array], Array]:
+        """Scaled samples (n, d) → scores (n, c)."""
+        scores = self._scorer(question.Y)
+        return lambda X: best_of_rows(scores(X), question.rows)
 
     # Model files -----------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -34,6 +34,22 @@ def polarised(X: Array, targets: Array, seed: int) -> Array:
     P = X @ M
     energy = float(xp.sum(P * P))
     return M * (float(xp.sum(P * targets)) / energy if energy > 0 else 0.0)
+
+
+def polarised_in_blocks(blocks: Callable[[], Iterator[tuple[Array, Array]]], n_rows: int) -> Array:
+    """`polarised` from two passes over blocks (X, targets) of the rows, with sums in float64."""
+    M = None
+    for X, targets in blocks():
+        part = like(X.mT @ targets, X, "float64") / n_rows
+        M = part if M is None else M + part
+    M = like(M, X)
+    xp = namespace(X)
+    energy = along = 0.0
+    for X, targets in blocks():
+        P = X @ M
+        energy += float(xp.sum(P * P))
+        along += float(xp.sum(P * targets))
+    return M * (along / energy if energy > 0 else 0.0)
 
 
 INITIALISATIONS: Mapping[str, Callable[[Array, Array, int], Array]] = {

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 
-from zskl import kernels, solver, stack
+from zskl import kernels, solver, stack, streaming
 from zskl.arrays import Array, like, on_gpu
 from zskl.estimator import ZeroShotClassifier
 from zskl.initialisation import INITIALISATIONS
@@ -42,6 +42,8 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
     feature_scaling, signature_scaling : see `zskl.preprocessing`; "none" inside a pipeline that scales
     signature_mean : whether signatures are centred on the mean of the "seen" classes or of "all" in the table
     device : None computes where X lies; "cuda" moves NumPy input to the GPU
+    streaming : whether training rows are read from X in pieces rather than held in memory as a scaled copy, see
+        `zskl.streaming`; "auto" does so if X is a memory-mapped array of more than 1 GiB as float32
     warm_start : go on from the previous fit
     random_state : seed of initialisation, batches and drawn signatures
 
@@ -85,6 +87,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         signature_scaling: str = "center-l2",
         signature_mean: str = "seen",
         device: str | None = None,
+        streaming: bool | str = "auto",
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -111,6 +114,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         self.signature_scaling = signature_scaling
         self.signature_mean = signature_mean
         self.device = device
+        self.streaming = streaming
         self.warm_start = warm_start
         self.random_state = random_state
 
@@ -179,9 +183,8 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
                 if member.diverged_ is not None and member.diverged_ < model.epochs * per_epoch:
                     visit(place, DivergenceError(member.diverged_, member.learning_rate))
 
-    def _scores(self, X: Array, Y: Array) -> Array:
-        objective = Objective(self.kernel_, incoherence=self.incoherence_)
-        return objective.scores(like(self.projection_, X), X, Y)
+    def _scorer(self, Y: Array) -> Callable[[Array], Array]:
+        return Objective(self.kernel_, incoherence=self.incoherence_).scorer(like(self.projection_, Y), Y)
 
     def _objective(self) -> Objective:
         return Objective(
@@ -215,6 +218,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         one_of("schedule", self.schedule, solver.SCHEDULES)
         one_of("second_moment", self.second_moment, solver.SECOND_MOMENTS)
         one_of("init", self.init, INITIALISATIONS)
+        streaming.check(self.streaming)
         flag("incoherence", self.incoherence)
         flag("warm_start", self.warm_start)
 

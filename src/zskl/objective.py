@@ -6,6 +6,7 @@ Settings are numbers, or arrays of shape (K, 1, 1) in a stack.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -41,13 +42,23 @@ class Objective:
 
     def scores(self, W: Array, X: Array, Y: Array) -> Array:
         """Eq. 12: k(D1) + k(D2), or k(D1) without incoherence, or k(s); (K, n, C), larger is better."""
-        P = X @ W
-        S = P @ Y.mT
-        if not self.kernel.radial:
-            return self.kernel.value(S)
-        scores = self.kernel.value(_signature_distances(P, S, Y))
-        if self.incoherence:
-            scores = scores + self.kernel.value(_feature_distances(X, S, W, Y, _images(W, Y)))
+        return self.scorer(W, Y)(X)
+
+    def scorer(self, W: Array, Y: Array) -> Callable[[Array], Array]:
+        """`scores` of any X; ‖W yⱼ‖², which costs the most of what W and Y alone decide, is worked out once."""
+        norms = _image_norms(W, Y, _images(W, Y)) if self.kernel.radial and self.incoherence else None
+
+        def scores(X: Array) -> Array:
+            P = X @ W
+            S = P @ Y.mT
+            if not self.kernel.radial:
+                return self.kernel.value(S)
+            scores = self.kernel.value(_signature_distances(P, S, Y))
+            if norms is not None:
+                own = namespace(X).sum(X * X, axis=-1, keepdims=True)
+                scores = scores + self.kernel.value(squared_distances(own, S, norms))
+            return scores
+
         return scores
 
     def evaluate(

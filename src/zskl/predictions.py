@@ -11,13 +11,81 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from zskl import inputs
 from zskl import signatures as signature_tables
+from zskl.arrays import to_numpy
+from zskl.candidates import softmax
 from zskl.datasets import tables
-from zskl.estimator import UNKNOWN, ZeroShotClassifier
+from zskl.estimator import ZeroShotClassifier
 from zskl.persistence import replacing
+from zskl.ranking import UNKNOWN, Panel, best_first
 from zskl.signatures import SignatureTable, label_kind
 
 PathLike = str | os.PathLike[str]
+
+
+class Predictor:
+    """A fitted model and what it is asked of features files: class and score of the `top` best candidates of each row,
+    or class and probability. With `reject`, a row whose best probability is below it has "unknown" as its best class.
+
+    Candidates are the classes of the model, or those of a `signatures` file, which need not have been trained on
+    (`with_known`: both), or those of them named in `candidates`.
+    """
+
+    def __init__(
+        self,
+        model: ZeroShotClassifier,
+        *,
+        signatures: PathLike | None = None,
+        with_known: bool = False,
+        candidates: Sequence[str] | None = None,
+        top: int = 5,
+        probabilities: bool = False,
+        reject: float | None = None,
+    ) -> None:
+        if top < 1:
+            raise ValueError(f"top is {top}: expected at least 1")
+        likely = probabilities or reject is not None
+        if likely and model.temperatures_ is None:
+            raise ValueError(
+                "the probabilities of this model are not calibrated: fit it with zskl fit --calibrate, or by "
+                "selection.tune"
+            )
+        if reject is not None and not 0 <= reject <= 1:
+            raise ValueError(f"reject is {reject}: expected a probability between 0 and 1")
+        table = _candidate_table(model, signatures, with_known)
+        self.model, self.probabilities, self.reject = model, probabilities, reject
+        self.panel = Panel(model, table, None if candidates is None else _typed(model, candidates), calibrated=True)
+        self.width = min(top, len(self.panel.labels))
+        self.temperature = model.temperatures_[self.panel.situation] if likely and model.temperatures_ else None
+
+    def lines(self, features: PathLike) -> Iterator[list[Any]]:
+        """The lines of a table, its column names first: of each row of the file its id or number, then the answer."""
+        done, value = 0, "probability" if self.probabilities else "score"
+        for block in _open(self.model, features).blocks():
+            labels, values = self._best(_rows(self.model, block))
+            lines = _lines(block, labels, values, done)  # a refusal comes before them
+            if not done:
+                further = [name for k in range(2, self.width + 1) for name in (f"class_{k}", f"{value}_{k}")]
+                yield ["row" if block.ids is None else "id", "class", value, *further]
+            yield from lines
+            done += len(block.X)
+
+    def _best(self, X: Any) -> tuple[Any, Any]:
+        """Labels and values (n, width) of rows from a file, scored in blocks, for there may be many classes."""
+        found = [self._best_of(to_numpy(scores)) for _, scores in self.panel.blocks(inputs.sliceable(self.model, X))]
+        return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))  # type: ignore[return-value]
+
+    def _best_of(self, scores: np.ndarray[Any, Any]) -> tuple[Any, Any]:
+        order, values = best_first(scores, self.width)
+        labels = self.panel.labels[order]
+        if self.temperature is not None:
+            likely = np.take_along_axis(softmax(scores / self.temperature), order, axis=1)
+            values = likely if self.probabilities else values
+            if self.reject is not None:
+                labels = labels.astype(object)
+                labels[likely[:, 0] < self.reject, 0] = UNKNOWN
+        return labels, values
 
 
 def predict_file(
@@ -31,42 +99,20 @@ def predict_file(
     probabilities: bool = False,
     reject: float | None = None,
 ) -> Iterator[list[Any]]:
-    """The lines of a table, its column names first: of each row of the file its id or number, then class and score of
-    the `top` best candidates, or class and probability. With `reject`, a row whose best probability is below it has
-    "unknown" as its best class.
-
-    Candidates are the classes of the model, or those of a `signatures` file, which need not have been trained on
-    (`with_known`: both), or those of them named in `candidates`.
-    """
-    if top < 1:
-        raise ValueError(f"top is {top}: expected at least 1")
-    if (probabilities or reject is not None) and model.temperatures_ is None:
-        raise ValueError(
-            "the probabilities of this model are not calibrated: fit it with zskl fit --calibrate, or by selection.tune"
-        )
-    if reject is not None and not 0 <= reject <= 1:
-        raise ValueError(f"reject is {reject}: expected a probability between 0 and 1")
-    table = _candidate_table(model, signatures, with_known)
-    wanted = None if candidates is None else _typed(model, candidates)
-    width = min(top, len(table.classes) if wanted is None else len(set(wanted.tolist())))
-    done, value = 0, "probability" if probabilities else "score"
-    for block in _open(model, features).blocks():
-        X = _rows(model, block)
-        labels, values = model.top_k(X, width, table, wanted, return_scores=True)
-        likely = _probabilities(model, X, table, wanted, labels) if probabilities or reject is not None else values
-        if reject is not None:
-            labels = labels.astype(object)
-            labels[likely[:, 0] < reject, 0] = UNKNOWN
-        lines = _lines(block, labels, likely if probabilities else values, done)  # a refusal comes before them
-        if not done:
-            further = [name for k in range(2, width + 1) for name in (f"class_{k}", f"{value}_{k}")]
-            yield ["row" if block.ids is None else "id", "class", value, *further]
-        yield from lines
-        done += len(block.X)
+    """The lines of a `Predictor` for one file."""
+    return Predictor(
+        model,
+        signatures=signatures,
+        with_known=with_known,
+        candidates=candidates,
+        top=top,
+        probabilities=probabilities,
+        reject=reject,
+    ).lines(features)
 
 
 def write(path: PathLike, lines: Iterator[list[Any]]) -> int:
-    """Write the lines of `predict_file` as CSV, whole or not at all, and count the rows."""
+    """Write the lines of a `Predictor` as CSV, whole or not at all, and count the rows."""
     count = -1
     with replacing(path) as file:
         writer = csv.writer(codecs.getwriter("utf-8")(file), lineterminator="\n")
@@ -91,14 +137,6 @@ def _open(model: ZeroShotClassifier, path: PathLike) -> tables.Source:
 def _rows(model: ZeroShotClassifier, block: tables.Block) -> Any:
     names = getattr(model, "feature_names_in_", None)
     return block.X if names is None else pd.DataFrame(block.X, columns=names, copy=False)
-
-
-def _probabilities(model: ZeroShotClassifier, X: Any, table: SignatureTable, wanted: Any, labels: Any) -> Any:
-    """Those of the labels (n, k), which are in the order of their scores: small probabilities may all be 0."""
-    classes = table.classes if wanted is None else signature_tables.unique_in_order(wanted)
-    column = {label: j for j, label in enumerate(classes.tolist())}
-    columns = np.array([[column[label] for label in row] for row in labels.tolist()])
-    return np.take_along_axis(np.asarray(model.predict_proba(X, table, wanted)), columns, axis=1)
 
 
 def _lines(block: tables.Block, labels: Any, scores: Any, done: int) -> list[list[Any]]:

@@ -8,6 +8,7 @@ nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +78,31 @@ def fit(scaling: str, rows: Array, parameter: str = "scaling") -> Scaling:
     return Scaling(steps, _host(mean), _host(_deviation(rows, mean)) if fitted == ["standardize"] else None)
 
 
+def fit_in_blocks(scaling: str, blocks: Callable[[], Iterator[Array]], parameter: str = "scaling") -> Scaling:
+    """`fit` from passes over blocks of the rows, one for the mean and one for the deviation, with sums in float64."""
+    steps = parse(scaling, parameter)
+    fitted = [step for step in steps if step in FITTED]
+    if not fitted:
+        return Scaling(steps)
+
+    def prepared() -> Iterator[Array]:
+        for rows in blocks():
+            for step in steps[: steps.index(fitted[0])]:
+                rows = _apply(step, rows)
+            yield rows
+
+    total: Array = 0.0
+    count = 0
+    for rows in prepared():
+        xp = namespace(rows)
+        total, count = total + xp.sum(rows, axis=0, dtype=xp.float64), count + rows.shape[0]
+    mean = total / count
+    if fitted != ["standardize"]:
+        return Scaling(steps, _host(mean))
+    squares = sum(xp.sum((rows - mean) ** 2, axis=0) for rows in prepared())
+    return Scaling(steps, _host(mean), _host(_spread(squares / count, mean, rows)))
+
+
 def _host(array: Array) -> np.ndarray[Any, Any]:
     host: np.ndarray[Any, Any] = like(array, np.empty(0))
     return host
@@ -89,7 +115,12 @@ def _deviation(rows: Array, mean: Array) -> Array:
     squares = xp.zeros_like(mean)
     for start in range(0, rows.shape[0], height):
         squares += xp.sum((rows[start : start + height] - mean) ** 2, axis=0)
-    deviation = xp.sqrt(squares / rows.shape[0])
+    return _spread(squares / rows.shape[0], mean, rows)
+
+
+def _spread(variance: Array, mean: Array, rows: Array) -> Array:
+    xp = namespace(rows)
+    deviation = xp.sqrt(variance)
     noise = ROUNDING * xp.finfo(rows.dtype).eps * xp.abs(mean)
     return xp.where(deviation > noise, deviation, xp.ones_like(deviation))
 

@@ -102,9 +102,9 @@ class Folder:
 
 
 @contextmanager
-def opened(folder: str | os.PathLike[str]) -> Iterator[Folder]:
+def opened(folder: str | os.PathLike[str], file: str = FILE) -> Iterator[Folder]:
     """The run folder, made where it is missing, for one process at a time."""
-    path = Path(folder) / FILE
+    path = Path(folder) / file
     path.parent.mkdir(parents=True, exist_ok=True)
     check_target(path)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)

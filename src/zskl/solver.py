@@ -119,11 +119,13 @@ def minimise(
     callback: Callable[[Progress], object] | None = None,
     steady: bool = False,
     fuse: Fuse | None = None,
+    order_of: Callable[[int, int, int], Iterator[np.ndarray[Any, Any]]] | None = None,
 ) -> Solution:
     """Run `epochs` further epochs from `state`; `learning_rate` is a number or (K, 1, 1).
 
     `steady` says that `step` does not look at t, so that one step can be captured and replayed on a GPU; `fuse` makes
-    the function that then does step and update at once, or None where it cannot.
+    the function that then does step and update at once, or None where it cannot. `order_of(batch_size, seed, epoch)`
+    are the rows of an epoch's batches where they are not those of `batches`.
 
     A member whose objective diverges is marked and the others go on; the run ends early when all have.
     """
@@ -132,6 +134,9 @@ def minimise(
     per_epoch = n_rows // min(batch_size, n_rows)
     total = epochs * per_epoch
     rates = like(np.reshape(to_numpy(learning_rate), (-1, 1, 1)), W)  # (K, 1, 1) or (1, 1, 1)
+
+    def shuffled(size: int, seed: int, epoch: int) -> Iterator[np.ndarray[Any, Any]]:
+        return batches(n_rows, size, seed, epoch)
 
     def move(rows: Array, rate: Array, t: int = 0) -> Array:
         objective, gradient, squares = step(W, rows, t)
@@ -147,7 +152,7 @@ def minimise(
     done = 0
     with np.errstate(all="ignore"):  # a diverging member overflows; the watch reports it
         for epoch in range(state.epochs, state.epochs + epochs):
-            order = batches(n_rows, batch_size, seed, epoch)
+            order = (order_of or shuffled)(batch_size, seed, epoch)
             factors = [SCHEDULES[schedule](state.steps + done + i, decay) for i in range(per_epoch)]
             if graph is not None:
                 graph.begin(np.stack(list(order)), rates[None] * like(np.reshape(factors, (-1, 1, 1, 1)), W))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from zskl import fused, kernels, solver
+from zskl import fused, kernels, solver, streaming
 from zskl.arrays import Array, free_memory, generator, is_torch, like, namespace, to_numpy
 from zskl.estimator import Training
 from zskl.initialisation import INITIALISATIONS
@@ -19,6 +19,7 @@ from zskl.monitor import monitors
 from zskl.objective import Objective
 from zskl.replay import Tape
 from zskl.solver import Progress, State
+from zskl.streaming import StreamedRows
 
 logger = logging.getLogger(__name__)
 STACKABLE = ("sigma", "bias", "repulsion", "temperature", "learning_rate", "incoherence_weight")
@@ -54,7 +55,7 @@ def train(
         member._check_parameters()
     first = members[0]
     earlier = [_earlier(member) for member in members]
-    training = first._prepare(X, y, signatures)
+    training = first._prepare(X, y, signatures, streaming.wanted(first.streaming, X))
     for member in members[1:]:
         member.__dict__.update({name: value for name, value in vars(first).items() if name.endswith("_")})
     seed = int(check_random_state(first.random_state).randint(2**31 - 1))
@@ -67,7 +68,7 @@ def train(
 
 def together(count: int, training: Training) -> int:
     """How many of `count` members train at once: all, or on a GPU as many as its free memory holds."""
-    free = free_memory(training.X)
+    free = free_memory(training.Y)
     if free is None:
         return count
     (n, d), (C, p) = training.X.shape, training.Y.shape
@@ -93,8 +94,8 @@ def _train(
 ) -> None:
     """Train the members that stand from `place` on in their stack, and set what each has learned."""
     first = members[0]
-    objective = stacked_objective(members, training.X)
-    watching = monitors(monitor, first, objective, monitor_every, training.X)
+    objective = stacked_objective(members, training.Y)
+    watching = monitors(monitor, first, objective, monitor_every, training.Y)
 
     def after_step(progress: Progress) -> None:
         for one in watching:
@@ -102,8 +103,9 @@ def _train(
         if callback is not None:
             callback(replace(progress, first=place))
 
+    streamed = training.X if isinstance(training.X, StreamedRows) else None
     per_sample = first.second_moment == "per_sample"
-    alone = len(members) == 1 and not is_torch(training.X) and not per_sample
+    alone = len(members) == 1 and not is_torch(training.Y) and not per_sample
     solution = solver.minimise(
         quick_step(first, training, seed) if alone else step_function(objective, training, seed, per_sample),
         start,
@@ -111,14 +113,15 @@ def _train(
         batch_size=first.batch_size,
         epochs=first.epochs,
         seed=seed,
-        learning_rate=column([member.learning_rate for member in members], training.X),
+        learning_rate=column([member.learning_rate for member in members], training.Y),
         schedule=first.schedule,
         decay=first.decay,
         smoothing=first.smoothing,
         epsilon=first.epsilon,
         callback=after_step if watching or callback is not None else None,
-        steady=training.rows.shape[1] == 1,
+        steady=training.rows.shape[1] == 1 and streamed is None,
         fuse=None if per_sample else fusing(objective, training),
+        order_of=None if streamed is None else streamed.batches,
     )
     W, V = to_numpy(solution.state.W), to_numpy(solution.state.V)
     lost = _vanished(objective, solution.state.W, training) & (solution.diverged < 0)
@@ -154,7 +157,7 @@ def fusing(objective: Objective, training: Training) -> solver.Fuse:
     def fuse(W: Array, V: Array, tape: Tape) -> Any:
         if not fused.possible(objective, W, tape.order.shape[1], len(training.rows)):
             return None
-        sizes = like(training.sizes, training.X)
+        sizes = like(training.sizes, training.Y)
         return fused.Fused(objective, training.X, training.Y, training.codes, sizes, W, V, tape)
 
     return fuse
@@ -162,11 +165,11 @@ def fusing(objective: Objective, training: Training) -> solver.Fuse:
 
 def step_function(objective: Objective, training: Training, seed: int, per_sample: bool) -> solver.Step:
     """The objective on the rows of one batch, against one signature per class drawn anew for each step."""
-    sizes = like(training.sizes, training.X)
+    sizes = like(training.sizes, training.Y)
     single = training.rows.shape[1] == 1
 
     def step(W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
-        Y = training.Y if single else training.Y[like(draw(training, seed, t), training.X, "int64")]
+        Y = training.Y if single else training.Y[like(draw(training, seed, t), training.Y, "int64")]
         return objective.evaluate(W, training.X[rows], Y, training.codes[rows], sizes, per_sample)
 
     return step
@@ -175,8 +178,8 @@ def step_function(objective: Objective, training: Training, seed: int, per_sampl
 def quick_step(member: Any, training: Training, seed: int) -> solver.Step:
     """`step_function` of one classifier on NumPy arrays, in buffers made once."""
     n = min(member.batch_size, training.X.shape[0])
-    shape, sizes = (training.X.shape[1], training.Y.shape[1]), like(training.sizes, training.X)
-    evaluate = InPlace(member._objective(), n, shape, len(training.rows), sizes, training.X.dtype)
+    shape, sizes = (training.X.shape[1], training.Y.shape[1]), like(training.sizes, training.Y)
+    evaluate = InPlace(member._objective(), n, shape, len(training.rows), sizes, training.Y.dtype)
     single = training.rows.shape[1] == 1
 
     def step(W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
@@ -211,9 +214,12 @@ def _starting_state(
 ) -> State:
     X, Y = training.X, training.Y
     if earlier[0] is None:
-        xp = namespace(X)
-        means = xp.stack([xp.mean(Y[like(np.unique(rows), X, "int64")], axis=0) for rows in training.rows])
-        W = INITIALISATIONS[init](X, means[training.codes], seed)
+        xp = namespace(Y)
+        means = xp.stack([xp.mean(Y[like(np.unique(rows), Y, "int64")], axis=0) for rows in training.rows])
+        if isinstance(X, StreamedRows):
+            W = streaming.projection(init, X, lambda codes: means[codes], training.codes, seed)
+        else:
+            W = INITIALISATIONS[init](X, means[training.codes], seed)
         return solver.start(xp.stack([W] * len(earlier)))
     past = [one for one in earlier if one is not None]
     found, expected = past[0][0].shape, (X.shape[1], Y.shape[1])
@@ -222,7 +228,7 @@ def _starting_state(
             f"warm start from a projection of shape {found}, but the data need {expected} (features, attributes): "
             "keep both, or set warm_start=False"
         )
-    W = like(np.stack([one[0] for one in past]), X)
+    W = like(np.stack([one[0] for one in past]), Y)
     if past[0][1] is None:  # a loaded model: only its projection is known
         return solver.start(W)
-    return State(W, like(np.stack([one[1] for one in past]), X), past[0][2], past[0][3])
+    return State(W, like(np.stack([one[1] for one in past]), Y), past[0][2], past[0][3])

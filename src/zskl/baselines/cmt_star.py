@@ -5,7 +5,7 @@ Socher, Ganjoo, Manning and Ng, "Zero-Shot Learning Through Cross-Modal Transfer
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -122,8 +122,11 @@ class CMTStar(CMT):
             learned |= {"prototypes_": to_numpy(prototypes).copy(), "spreads_": spread, "classifier_": W.copy()}
             yield epochs, learned | {"intercepts_": b.copy(), "threshold_": thresholds.get(epochs, float(usual))}
 
-    def _answer(self, question: Question) -> Array:
-        X, known = question.scaled, {label: code for code, label in enumerate(self.classes_.tolist())}
+    def _answerer(self, question: Question) -> Callable[[Array], Array]:
+        return lambda X: self._answer(X, question)
+
+    def _answer(self, X: Array, question: Question) -> Array:
+        known = {label: code for code, label in enumerate(self.classes_.tolist())}
         xp = namespace(X)
         F = embed(X, self.hidden_, self.output_)
         scores = best_of_rows(1 / (1 + distances(F, question.Y)), question.rows)

@@ -24,12 +24,12 @@ class TimeLeft(ProgressColumn):
 
 
 class Display:
-    """On standard error; vanishes when done. A row for all units, and one for each that runs.
+    """On standard error; vanishes when done. A row for all units, called `what`, and one for each that runs.
 
     Of `names`, `before` were done before: they count as done, but not for the time left.
     """
 
-    def __init__(self, names: Sequence[str], before: int = 0) -> None:
+    def __init__(self, names: Sequence[str], before: int = 0, what: str = "all units") -> None:
         self._names = names
         self._before = before
         self._rows: dict[int, TaskID] = {}
@@ -42,7 +42,7 @@ class Display:
             console=problems,
             transient=True,
         )
-        self._all = self._progress.add_task("all units", total=len(names) - before, state=f"0 of {len(names)} done")
+        self._all = self._progress.add_task(what, total=len(names) - before, state=f"0 of {len(names)} done")
         self._done = 0
 
     def __enter__(self) -> Self:
@@ -61,6 +61,11 @@ class Display:
     def moved(self, place: int, stage: str, done: int, steps: int) -> None:
         if place in self._rows:
             self._progress.update(self._rows[place], total=steps, completed=done, state=stage)
+
+    def told(self, place: int, state: str) -> None:
+        """A word on how far it is, where nobody knows how far it has to go."""
+        if place in self._rows:
+            self._progress.update(self._rows[place], state=state)
 
     def finished(self, place: int) -> None:
         self._done += 1

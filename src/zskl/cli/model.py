@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
-from zskl import arrays, methods, persistence, predictions, selection
+from zskl import arrays, methods, persistence, predictions, selection, shards
 from zskl.cli import options
 from zskl.cli.app import app, progress_display, say
 from zskl.cli.run import reporter, setting
+from zskl.cli.shards import predict_folder
 from zskl.engines import Engine
 from zskl.parameters import one_of
 
@@ -81,7 +82,10 @@ def fit(
 @app.command()
 def predict(
     model: Annotated[Path, typer.Argument(help="A model file.")],
-    features: Annotated[Path, typer.Argument(help="A row per sample: .csv .tsv .parquet .npy .npz .mat.")],
+    features: Annotated[
+        Path,
+        typer.Argument(help="A row per sample: .csv .tsv .parquet .npy .npz .mat; or a folder of .parquet or .npy."),
+    ],
     signatures: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The classes to choose from, new ones among them, a row each.")
     ] = None,
@@ -100,29 +104,45 @@ def predict(
         typer.Option(metavar="P", help='Answer "unknown" where the best probability is below P; needs the same.'),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The CSV file to write. Default: the terminal.")
+        Path | None,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FILE|DIR",
+            help="The CSV file to write (default: the terminal); of a folder of features, the folder of one for each.",
+        ),
     ] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
+    engine: options.EngineOption = None,
+    address: options.Address = None,
+    workers: options.Workers = None,
 ) -> None:
-    """Predict the class of each row of a file; a class needs a description, not training.
+    """Predict the class of each row of a file, or of a folder of files; a class needs a description, not training.
 
     Example: [b]zskl predict birds.zskl new.csv --signatures new_classes.csv --top 3 -o predictions.csv[/b]
+
+    Example: [b]zskl predict birds.zskl shards --out predictions --engine loky[/b], and again after an interruption
     """
     if with_known and signatures is None:
         raise ValueError("--with-known was given without --signatures: the classes of the model are the default")
     arrays.check_device(device)
+    runner = options.engine_of(engine, address, workers)
+    asked = shards.Options(
+        None if signatures is None else str(signatures),
+        with_known,
+        tuple(candidates) if candidates else None,
+        top,
+        probabilities,
+        reject,
+    )
+    if features.is_dir():
+        predict_folder(model, features, out, asked, device, runner)
+        return
+    if runner is not None:
+        raise ValueError(f"{features} is no folder: --engine, --address and --workers are for a folder of shards")
     if out is not None:
         persistence.check_target(out, model, features, signatures)
-    lines = predictions.predict_file(
-        methods.load(model, device),
-        features,
-        signatures=signatures,
-        with_known=with_known,
-        candidates=candidates or None,
-        top=top,
-        probabilities=probabilities,
-        reject=reject,
-    )
+    lines = asked.predictor(methods.load(model, device)).lines(features)
     if out is None:
         csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
     else:

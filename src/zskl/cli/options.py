@@ -1,8 +1,9 @@
-"""What every command that takes a dataset takes: --root, --features, --signatures and --folds."""
+"""What several commands take: --root, --features, --signatures and --folds of a dataset; where work runs."""
 
 from __future__ import annotations
 
 import warnings
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -11,8 +12,23 @@ from rich.markup import escape
 
 from zskl import datasets
 from zskl.cli.app import problems, say
+from zskl.engines import Engine
 from zskl.sweep import Source
 
+
+class EngineName(StrEnum):
+    """Where work runs."""
+
+    loky = "loky"
+    dask = "dask"
+    ray = "ray"
+
+
+EngineOption: TypeAlias = Annotated[
+    EngineName | None, typer.Option(help="Processes of this machine (loky), a Dask or a Ray cluster.")
+]
+Address: TypeAlias = Annotated[str | None, typer.Option(help="Of the Dask scheduler or the Ray cluster.")]
+Workers: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Processes. Default: one per core.")]
 Root: TypeAlias = Annotated[
     Path | None,
     typer.Option(help="Where the benchmarks lie: the xlsa17 package. Default: $ZSKL_DATA, then the user cache."),
@@ -32,6 +48,13 @@ Folds: TypeAlias = Annotated[
     str | None,
     typer.Option(metavar="file", help="Validation fold from train_loc and val_loc of att_splits.mat."),
 ]
+
+
+def engine_of(engine: EngineName | None, address: str | None, workers: int | None) -> Engine | None:
+    """The engine that these options name, if there is any of them."""
+    if engine is None and address is None and workers is None:
+        return None
+    return Engine(engine.value if engine else "loky", address, workers)
 
 
 def load_dataset(

@@ -13,7 +13,6 @@ from zskl import arrays
 from zskl.cli import options
 from zskl.cli.app import app, fail, problems, say
 from zskl.cli.display import Display
-from zskl.cli.run import EngineName
 from zskl.datasets import Dataset
 from zskl.datasets.xlsa17 import BENCHMARKS
 from zskl.engines import Engine
@@ -53,11 +52,9 @@ def paper(
     device: Annotated[
         str | None, typer.Option(help="cpu or cuda, for the kernel methods; published ones run on the CPU.")
     ] = None,
-    engine: Annotated[
-        EngineName | None, typer.Option(help="Processes of this machine (loky), a Dask or a Ray cluster.")
-    ] = None,
-    address: Annotated[str | None, typer.Option(help="Of the Dask scheduler or the Ray cluster.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes. Default: one per core.")] = None,
+    engine: options.EngineOption = None,
+    address: options.Address = None,
+    workers: options.Workers = None,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Records, tables, figures and results.md; continued where it stands.")
     ] = Path("paper"),
@@ -103,7 +100,7 @@ def paper(
         seeds,
         out,
         device,
-        Engine(engine.value if engine else "loky", address, workers),
+        options.engine_of(engine, address, workers) or Engine(),
         tuple(merge or ()),
         compact,
         offline,

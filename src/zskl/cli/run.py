@@ -30,14 +30,6 @@ class Scoring(StrEnum):
     both = "both"
 
 
-class EngineName(StrEnum):
-    """Where units run."""
-
-    loky = "loky"
-    dask = "dask"
-    ray = "ray"
-
-
 @app.command()
 def run(
     dataset: Annotated[
@@ -77,11 +69,9 @@ def run(
             "--json", metavar="FILE", help="Write a record per seed, a JSON line each, in place of what FILE held."
         ),
     ] = None,
-    engine: Annotated[
-        EngineName | None, typer.Option(help="Processes of this machine (loky), a Dask or a Ray cluster.")
-    ] = None,
-    address: Annotated[str | None, typer.Option(help="Of the Dask scheduler or the Ray cluster.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes. Default: one per core.")] = None,
+    engine: options.EngineOption = None,
+    address: options.Address = None,
+    workers: options.Workers = None,
 ) -> None:
     """Train and evaluate methods on datasets, by the zero-shot and the generalised protocol.
 
@@ -99,8 +89,7 @@ def run(
         for name in names
         for seed in range(seeds)
     ]
-    wanted = any(choice is not None for choice in (engine, address, workers)) or tune or calibrate
-    runner = Engine(engine.value if engine else "loky", address, workers) if wanted else None
+    runner = options.engine_of(engine, address, workers) or (Engine() if tune or calibrate else None)
     if json_ is not None:
         records.check_target(json_)
     pieces = []

@@ -12,8 +12,9 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from zskl.arrays import Array, is_torch, to_numpy
-from zskl.candidates import Question
+from zskl.candidates import Question, choose
 from zskl.estimator import ZeroShotClassifier
+from zskl.inputs import check_features
 from zskl.selection.folding import Fold
 from zskl.selection.margins import Margins, margins
 from zskl.signatures import SignatureTable
@@ -79,11 +80,12 @@ class Examiner:
         self.table = material.table.select(classes)
         self.own: NDArray[np.int64] = np.searchsorted(classes, y)  # (n,) column of each row's class
         self.is_seen = np.isin(classes, material.y[part.train])  # (c,)
-        self._question: Question | None = None
+        self._asked: tuple[Array, Question] | None = None
 
     def scores(self, model: Any) -> NDArray[Any]:
         """(n, c) on the host."""
-        if self._question is None:
-            self._question = model._question(self.X, self.table, None)
-        answer: Array = model._answer(self._question)
-        return to_numpy(answer)
+        if self._asked is None:
+            scaled = model._scaled(check_features(model, self.X))
+            self._asked = scaled, model._question(scaled, choose(model, self.table, None))
+        scaled, question = self._asked
+        return to_numpy(model._answerer(question)(scaled))

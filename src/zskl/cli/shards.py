@@ -1,0 +1,53 @@
+"""`zskl predict` on a folder of shards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from rich.markup import escape
+
+from zskl import records, shards
+from zskl.arrays import on_gpu
+from zskl.cli.app import fail, problems, say
+from zskl.cli.display import Display
+from zskl.engines import Engine
+
+
+def predict_folder(
+    model: Path, folder: Path, out: Path | None, options: shards.Options, device: str | None, engine: Engine | None
+) -> None:
+    """A file of predictions for each shard in `folder`, in the folder `out`."""
+    if out is None:
+        raise ValueError(f"{folder} is a folder: say with --out DIR where a file of predictions for each shard goes")
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"--out {out} is a file: expected a folder, since {folder} is one")
+    job, found = shards.job(model, out, options, device), shards.find(folder)
+    with records.opened(out, shards.FILE) as folder_of_records:
+        reasons = shards.reasons(job, found, folder_of_records)
+        left = {place: found[place] for place in reasons}
+        before, failures, rows = len(found) - len(left), 0, 0
+        if before:
+            say(f"{before} of {len(found)} shards were done before")
+        for reason, number in Counter(filter(None, reasons.values())).items():
+            say(f"{number} of {len(found)} shards are done again: {reason}")
+        try:
+            with Display([shard.name for shard in found], before, "all shards") as display:
+                here = engine is None or on_gpu(None, device)
+                for place, outcome in shards.run(
+                    *(job, left, None if here else engine, folder_of_records), display.started, display.told
+                ):
+                    display.finished(place)
+                    if isinstance(outcome, shards.Failure):
+                        failures += 1
+                        problems.print(
+                            f"[bold red]error:[/] {escape(outcome.sentence)}", highlight=False, soft_wrap=True
+                        )
+                    else:
+                        rows += outcome
+        except KeyboardInterrupt:
+            done = len(found) - len(shards.reasons(job, found, folder_of_records))
+            fail(f"interrupted: {done} of {len(found)} shards done; the same command continues", 130)
+    say(f"wrote {rows} rows of {len(left) - failures} shard(s) to {out}")
+    if failures:
+        fail(f"{failures} of {len(found)} shards failed: mend them, then the same command does the rest", 2)
