@@ -59,7 +59,7 @@ class Map(ABC):
     def samples(self, X: Array) -> Array:
         """(n, m) for rows X (n, d), in the library, precision and on the device of X."""
         X = inputs.check_features(self.model, X)
-        mapped = like(np.empty((X.shape[0], self.n_components)), X)
+        mapped = like(np.zeros((X.shape[0], self.n_components)), X)
         for block in _blocks(X.shape[0], self.n_components * PER_COMPONENT):
             rows = on_device(X[block], self.model.device)
             mapped[block] = like(self._samples(self.model.feature_scaling_.apply(like(rows, rows, "float64"))), X)
