@@ -56,8 +56,8 @@ def twin(model, X, table):
 def test_with_every_class_a_landmark_inner_products_are_the_scores(toy, parameters):
     model = toy.fitted(**parameters)
     X = np.concatenate([toy.X, toy.X_new])
-    for chosen in ({}, {"candidates": ["bee", "cat", "emu"]}):
-        mapping = model.feature_map(50, **chosen)
+    for m, chosen, rows in ((50, {}, None), (50, {"candidates": ["bee", "cat", "emu"]}, None), (5, {}, toy.X)):
+        mapping = model.feature_map(m, X=rows, **chosen)
         assert mapping.n_components <= len(mapping.classes(**chosen))
         found = mapping.samples(X) @ mapping.classes(**chosen, dtype="float64").T
         np.testing.assert_allclose(found, model.compatibility(X, **chosen), rtol=1e-8, atol=1e-12)

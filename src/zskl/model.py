@@ -189,7 +189,8 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         """Maps of samples and classes into at most `n_components` dimensions, whose inner products approximate scores.
 
         Landmarks are drawn from the candidate classes (hand over those that are to be searched) and, better, also from
-        rows X such as those of fit: `landmarks` in all, by default four for each component. See `zskl.nystrom`.
+        rows X such as those of fit: `landmarks` in all, by default four for each component. With at least as many
+        components as candidates, all of these are landmarks and their scores are exact. See `zskl.nystrom`.
         """
         return nystrom.feature_map(self, n_components, X, signatures, candidates, landmarks, random_state)
 

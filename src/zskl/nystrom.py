@@ -184,12 +184,15 @@ def feature_map(
     model = _frozen(model)
     Y = model.signature_scaling_.apply(choose(model, signatures, candidates).matrix)
     W, rng = model.projection_.astype(np.float64), generator(int(random_state))
+    half = budget - budget // 2
+    if landmarks is None and len(Y) <= wanted:  # every class a landmark and nothing cut off: their scores are exact
+        budget = half = wanted
     if X is None:
         u = _drawn(Y, budget, rng)
         v = u @ W.T
     else:  # half of each, or more of one where the other has fewer
         rows = to_numpy(inputs.check_features(model, X)).astype(np.float64)
-        ours = _drawn(Y, max(budget - budget // 2, budget - len(rows)), rng)
+        ours = _drawn(Y, max(half, budget - len(rows)), rng)
         rows = model.feature_scaling_.apply(_drawn(rows, budget - len(ours), rng))
         u, v = np.concatenate([ours, rows @ W]), np.concatenate([ours @ W.T, rows])
     empty = FeatureMap(model, u, v, np.empty((len(u), 0)))

@@ -22,7 +22,7 @@ from zskl.engines import engine as kinds
 from zskl.engines.engine import Engine, LostError, Results, Started, Task, handed_out
 from zskl.engines.ray_driver import ADVICE
 
-LAST_WORDS = 2000  # bytes at the end of what a driver said that are looked through
+LAST_WORDS = 20_000  # bytes at the end of what a driver said that are looked through
 FAREWELL = 15.0  # seconds that a driver has to end its cluster
 
 
