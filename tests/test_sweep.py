@@ -201,7 +201,7 @@ def test_sources_travel_without_this_working_folder(digits, package, tmp_path, m
 # Where units run -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["loky", pytest.param("dask", marks=THEIRS), "ray"])
+@pytest.fixture(scope="module", params=["loky", pytest.param("dask", marks=THEIRS), "ray"])
 def engine(request):
     if request.param == "loky":
         yield Engine(workers=2)
