@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from test_engines import THEIRS, alone, bounded  # noqa: F401 (bounded is a fixture for every test)
+from test_engines import THEIRS, bounded  # noqa: F401 (bounded is a fixture for every test)
 from zskl import ZeroShotKernelClassifier, datasets, engines, experiment, methods, records, shards, sweep
 from zskl.engines import Engine
 from zskl.experiment import Unit, seed_of
@@ -201,13 +201,13 @@ def test_sources_travel_without_this_working_folder(digits, package, tmp_path, m
 # Where units run -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["loky", pytest.param("dask", marks=THEIRS), pytest.param("ray", marks=THEIRS)])
+@pytest.fixture(scope="module", params=["loky", pytest.param("dask", marks=THEIRS), "ray"])
 def engine(request):
     if request.param == "loky":
         yield Engine(workers=2)
         return
     pytest.importorskip({"dask": "distributed"}.get(request.param, request.param), reason="an extra")
-    with alone(request.param), engines.opened(Engine(request.param, workers=2)) as ready:
+    with engines.opened(Engine(request.param, workers=2)) as ready:
         yield ready
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 
-from zskl import kernels, solver, stack, streaming
+from zskl import kernels, nystrom, solver, stack, streaming
 from zskl.arrays import Array, like, on_gpu
 from zskl.estimator import ZeroShotClassifier
 from zskl.initialisation import INITIALISATIONS
@@ -182,6 +182,29 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
             for place, model in group:
                 if member.diverged_ is not None and member.diverged_ < model.epochs * per_epoch:
                     visit(place, DivergenceError(member.diverged_, member.learning_rate))
+
+    def feature_map(
+        self,
+        n_components: int = 256,
+        *,
+        X: Array | None = None,
+        signatures: Any = None,
+        candidates: Any = None,
+        landmarks: int | None = None,
+        random_state: int = 0,
+    ) -> nystrom.FeatureMap:
+        """Maps of samples and classes into at most `n_components` dimensions, whose inner products approximate scores.
+
+        Landmarks are drawn from the candidate classes (hand over those that are to be searched) and, better, also from
+        rows X such as those of fit: `landmarks` in all, by default four for each component. With at least as many
+        components as candidates, all of these are landmarks and their scores are exact. See `zskl.nystrom`.
+        """
+        return nystrom.feature_map(self, n_components, X, signatures, candidates, landmarks, random_state)
+
+    def ranking_map(self) -> nystrom.RankingMap:
+        """Maps into p + 1 dimensions whose inner products order classes as the scores do, if not in their size:
+        exactly with `incoherence=False`, else to first order."""
+        return nystrom.ranking_map(self)
 
     def _scorer(self, Y: Array) -> Callable[[Array], Array]:
         return Objective(self.kernel_, incoherence=self.incoherence_).scorer(like(self.projection_, Y), Y)

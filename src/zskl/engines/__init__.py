@@ -33,8 +33,8 @@ def opened(engine: Engine) -> Iterator[Engine]:
         with dask_cluster.started_here(engine) as ready:
             yield ready
     elif engine.name == "ray":
-        with ray_cluster.connected(engine):
-            yield engine
+        with ray_cluster.connected(engine) as ready:
+            yield ready
     else:
         yield engine
 
@@ -68,10 +68,11 @@ def each(
                         del pending[place]
                         deaths = 0
                         yield place, value
-            except LostError:
+            except LostError as error:
                 deaths += 1
                 if deaths > kinds.DEATHS:
+                    last = f" (the last: {error})" if str(error) else ""
                     raise RuntimeError(
-                        f"{deaths} workers of engine {engine.name!r} died in a row without finishing a task: give "
-                        "each more memory, or take fewer workers"
+                        f"{deaths} workers of engine {engine.name!r} died in a row without finishing a task{last}: "
+                        "give each more memory, or take fewer workers"
                     ) from None

@@ -1,58 +1,178 @@
-"""A Ray cluster: the one at an address, the one this process is connected to, or one on this machine."""
+"""A Ray cluster: the one at an address, the one this process is connected to, or one on this machine.
+
+It is driven by a process of its own, see `ray_driver`: one that dies is started anew.
+"""
 
 from __future__ import annotations
 
-import logging
+import importlib.util
 import os
+import pickle
+import signal
 import socket
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from zskl.engines import engine as kinds
-from zskl.engines.engine import Engine, LostError, Results, Started, Task, call, handed_out
+from zskl.engines.engine import Engine, LostError, Results, Started, Task, handed_out
+from zskl.engines.ray_driver import ADVICE
+
+LAST_WORDS = 20_000  # bytes at the end of what a driver said that are looked through
+FAREWELL = 15.0  # seconds that a driver has to end its cluster
+
+
+@dataclass(frozen=True)
+class Driven(Engine):
+    """A Ray engine whose driver runs."""
+
+    driver: Driver = field(kw_only=True, compare=False)
 
 
 @contextmanager
-def connected(engine: Engine) -> Iterator[Engine]:
-    """Connected to Ray, for as long as the block runs unless this process was so before."""
-    ray = _ray()
-    if ray.is_initialized():
+def connected(engine: Engine) -> Iterator[Driven]:
+    """With a driver that is connected to Ray, for as long as the block runs."""
+    if isinstance(engine, Driven):
         yield engine
         return
-    _start(ray, engine)
+    if importlib.util.find_spec("ray") is None:
+        raise kinds.not_installed("ray", "ray")
+    driver = Driver(_placed(engine))
     try:
-        yield engine
+        driver.start()
+        yield Driven(engine.name, engine.address, engine.workers, driver=driver)
     finally:
-        ray.shutdown()
+        driver.stop()
 
 
 def slots(engine: Engine) -> int:
-    with connected(engine):
-        return _slots(_ray())
+    with connected(engine) as ready:
+        return ready.driver.slots
 
 
-def _ray() -> Any:
+def run(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, started: Started) -> Results:
+    assert isinstance(engine, Driven)
+    driver, left = engine.driver, len(tasks)
     try:
-        import ray
-    except ImportError:
-        raise kinds.not_installed("ray", "ray") from None
-    return ray
+        driver.start()
+        driver.tell((function, tasks, shared))
+        handed = handed_out(tasks, driver.slots, started)
+        while left:
+            place, value = driver.hear("value")
+            left -= 1
+            next(handed, None)
+            yield place, value
+    finally:
+        if left:  # tasks that nobody waits for any more end with their driver
+            driver.stop()
 
 
-def _start(ray: Any, engine: Engine) -> None:
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
-    if engine.address is None:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        ray.init(
-            address="local",
-            num_cpus=engine.processes,
-            include_dashboard=False,
-            _node_ip_address="127.0.0.1",
-            **quiet,
+class Driver:
+    """A process that drives Ray; `start` does nothing while it runs."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.slots = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._words: Any = None  # the file that its stderr goes to
+
+    def start(self) -> None:
+        """Started, once more if it dies, and ready for tasks."""
+        if self._process is not None and self._process.poll() is None:
+            return
+        try:
+            self._launch()
+        except LostError:
+            try:
+                self._launch()
+            except LostError as error:
+                raise RuntimeError(
+                    f"Ray did not start, twice ({error}): look into the logs of Ray, by default in "
+                    "/tmp/ray/session_latest/logs, or take another engine"
+                ) from None
+
+    def _launch(self) -> None:
+        self.stop()
+        self._words = tempfile.TemporaryFile()  # noqa: SIM115 (closed in `stop`)
+        paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)  # where tasks are found by their names
+        with kinds.deaf_to_interrupts():
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "zskl.engines.ray_driver"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._words,
+                env={**os.environ, "PYTHONPATH": paths},
+            )
+        self.tell(self.engine)
+        (self.slots,) = self.hear("ready")
+
+    def tell(self, order: Any) -> None:
+        import cloudpickle
+
+        assert self._process is not None
+        assert self._process.stdin is not None
+        try:
+            cloudpickle.dump(order, self._process.stdin)
+            self._process.stdin.flush()
+        except ConnectionError:
+            raise self._lost() from None
+
+    def hear(self, expected: str) -> list[Any]:
+        """What it answers; an exception of a task is raised here."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        try:
+            kind, *answer = pickle.load(self._process.stdout)
+        except (EOFError, ConnectionError, pickle.UnpicklingError):
+            raise self._lost() from None
+        if kind == expected:
+            return list(answer)
+        raise LostError(*answer) if kind == "lost" else answer[0]
+
+    def _lost(self) -> LostError:
+        assert self._process is not None
+        code = _ended(self._process)
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        self._words.seek(max(0, self._words.seek(0, os.SEEK_END) - LAST_WORDS))
+        lines = [line.strip() for line in self._words.read().decode(errors="replace").splitlines() if line.strip()]
+        telling = [line for line in lines if "Check failed" in line or "Error" in line] or lines
+        return LostError(
+            f"the process that drives Ray ended with {how}: {telling[-1][-200:] if telling else 'no word'}"
         )
-        return
-    advice = "expected auto, host:6379 or ray://host:10001; start one with: ray start --head"
+
+    def stop(self) -> None:
+        """It ends its cluster, or its part in one, and goes."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        for stream in (process.stdin, process.stdout):
+            with suppress(ConnectionError):  # what was not yet written is no loss
+                if stream is not None:
+                    stream.close()
+        _ended(process)
+        self._words.close()
+
+
+def _ended(process: subprocess.Popen[bytes]) -> int:
+    """Its exit code, once it has gone or had its time."""
+    try:
+        return process.wait(FAREWELL)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+
+
+def _placed(engine: Engine) -> Engine:
+    """The engine with the address that its driver is to take, which answers."""
+    ray = sys.modules.get("ray")
+    if engine.address is None:
+        if ray is not None and ray.is_initialized():
+            return replace(engine, address=ray.get_runtime_context().gcs_address, workers=None)
+        return engine
     if engine.address != "auto":
         host, _, port = engine.address.rpartition("://")[2].rpartition(":")
         try:
@@ -60,36 +180,6 @@ def _start(ray: Any, engine: Engine) -> None:
         except (OSError, ValueError, OverflowError) as error:
             raise ConnectionError(
                 f"no Ray cluster answers at {engine.address!r} within {kinds.PATIENCE:g} s ({type(error).__name__}): "
-                f"{advice}"
+                f"{ADVICE}"
             ) from None
-    try:
-        ray.init(address=engine.address, **quiet)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise ConnectionError(f"no Ray cluster is at {engine.address!r} ({error}): {advice}") from None
-
-
-def _slots(ray: Any) -> int:
-    return max(1, int(ray.cluster_resources().get("CPU", 1)))
-
-
-def run(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, started: Started) -> Results:
-    ray = _ray()
-    data = ray.put(shared)
-    remote = ray.remote(num_cpus=1, max_retries=kinds.DEATHS)(call)
-    waiting = {remote.remote(function, data, task): place for place, task in tasks.items()}
-    handed = handed_out(tasks, _slots(ray), started)
-    try:
-        while waiting:
-            for ready in ray.wait(list(waiting), num_returns=1)[0]:
-                try:
-                    value = ray.get(ready)
-                except ray.exceptions.RayTaskError as error:
-                    raise error.cause if isinstance(error.cause, Exception) else error from None
-                except ray.exceptions.RayError as error:  # its retries are used up
-                    raise LostError from error
-                place = waiting.pop(ready)
-                next(handed, None)
-                yield place, value
-    finally:
-        for ready in waiting:
-            ray.cancel(ready)  # force would take workers down, and a driver with them at times
+    return engine
