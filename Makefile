@@ -8,7 +8,7 @@ DEV    := $(VENV)/.ready-dev
 # These start clusters and kill their workers: in a process of their own, one after the other.
 CLUSTERS := tests/test_engines.py tests/test_sweep.py
 
-.PHONY: run test lint types unit clean
+.PHONY: run test lint types unit bench clean
 
 run: $(READY)
 	$(BIN)/zskl run digits --method gaussian-ort --method gaussian --tune --calibrate --seeds 3 --out runs/digits
@@ -26,6 +26,13 @@ types: $(DEV)
 unit: $(DEV)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(CLUSTERS:%=--ignore=%)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 1 $(CLUSTERS)
+
+# Needs PyTorch for the version with automatic differentiation: PYTORCH=torch==2.13.0 or any other.
+PYTORCH ?= torch
+bench: $(READY)
+	$(BIN)/python -m pip install --quiet '$(PYTORCH)' --editable '.[fast]'
+	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/performance.py
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(0 if sys.version_info >= (3, 11) else f"zskl needs Python 3.11 or newer, found {v}: try make PYTHON=python3.12 $(MAKECMDGOALS)")'

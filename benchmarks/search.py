@@ -13,6 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
+from machine import keep
 from zskl import datasets, methods, selection
 from zskl.engines import Engine
 
@@ -51,6 +52,9 @@ def main() -> None:
         )
         seconds = time.perf_counter() - began
     best = found.pick("zsl")
+    if chosen.device:
+        figures = {"dataset": chosen.dataset, "features": data.features, "method": chosen.method, "seconds": seconds}
+        keep("search", {**figures, "settings": len(combinations), "folds": len(folds), "epochs": EPOCHS})
     Console().print(
         f"{chosen.dataset}, {data.features}, {chosen.method}: {len(combinations)} settings × {len(folds)} folds × "
         f"{EPOCHS} epochs on {chosen.device or 'the CPU'}: {seconds:.1f} s, {seconds / len(combinations):.2f} s a "

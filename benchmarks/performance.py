@@ -1,0 +1,237 @@
+"""docs/performance.md from the records in benchmarks/results/: python benchmarks/performance.py. Measures nothing."""
+
+# ruff: noqa: E501 (the sentences of a page)
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from growth import EXPECTED
+from machine import RESULTS
+from zskl.persistence import write_atomically
+
+PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+TARGETS = {"AWA1": 3, "CUB": 1.4, "SUN": 8}  # times faster than automatic differentiation, asked for before measuring
+
+
+def load(name: str, folder: Path = RESULTS) -> dict[str, Any] | None:
+    path = folder / f"{name}.json"
+    return json.loads(path.read_text("utf-8")) if path.is_file() else None
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" + "---:|" * (len(head) - 1)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
+
+
+def measured_on(record: dict[str, Any]) -> str:
+    m = record["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in m["versions"].items())
+    place = f"{m['gpu']}, {m['processor']}" if m.get("gpu") else f"{m['processor']}, {m['cores']} cores"
+    load = f", load of the machine {m['load']:.1f} at the end" if "load" in m else ""
+    return f"Measured on {m['date']}: {place}{load}; {versions}.\n"
+
+
+def on_cpu(record: dict[str, Any]) -> Iterator[str]:
+    yield "## A training step on the CPU\n"
+    yield (
+        "Gaussian-Ort, squared loss, float32, d = 2048, batches of 10, at the shapes of three benchmarks. The **floor** is what no "
+        "version can leave out, measured in the same process: the matrix products of the cheaper algebraic form, into buffers "
+        "that are there, and one compiled pass over W for the update. Ours is the solver's own loop: it also gathers rows, "
+        "computes distances, kernels, losses and slopes, draws batches and watches for divergence. **Autograd** is "
+        "`benchmarks/autograd.py`: PyTorch's automatic differentiation, `cdist` and `torch.optim.RMSprop`, on as many threads. "
+        "**Plain** is the readable formula of `zskl.objective` with the same update. Medians; the versions take turns.\n"
+    )
+    rows = []
+    for one in record["figures"]:
+        s = one["seconds"]
+        ratio, target = s["autograd"] / s["ours"], TARGETS[one["shape"]]
+        met = "" if ratio >= target else f" (target {target}: **missed**)"
+        rows.append(
+            [
+                f"{one['shape']} (C {one['C']}, p {one['p']})",
+                *(str(one["threads"]), f"{1e3 * s['ours']:.2f}", f"{1e3 * s['floor']:.2f}"),
+                *(f"{s['ours'] / s['floor']:.2f}", f"{1e3 * s['autograd']:.2f}", f"{ratio:.1f}{met}"),
+                f"{s['plain'] / s['ours']:.2f}",
+            ]
+        )
+    yield table(
+        (
+            "shape",
+            "threads",
+            "ours, ms",
+            "floor, ms",
+            "ours / floor",
+            "autograd, ms",
+            "autograd / ours",
+            "plain / ours",
+        ),
+        rows,
+    )
+    rows = [
+        [one["shape"], f"{s['mlp'] / s['ours']:.1f}", f"{s['kernel_ridge'] / s['ours']:.1f}"]
+        for one in record["figures"]
+        if "mlp" in (s := one["seconds"])
+    ]
+    yield (
+        "For orientation, scikit-learn on the same 2000 rows, all cores: one epoch of `MLPClassifier` with p hidden units and "
+        "batches of 10, and a whole fit of `KernelRidge` (Gaussian kernel, signatures as targets), each over one epoch of ours.\n"
+    )
+    yield table(("shape", "MLPClassifier epoch / ours", "KernelRidge fit / our epoch"), rows)
+    yield measured_on(record)
+
+
+def on_gpu(record: dict[str, Any]) -> Iterator[str]:
+    yield "## A training step on a GPU\n"
+    yield (
+        "The same step, captured once as a CUDA graph and replayed; for radial kernels and C ≤ p all that lies between the matrix "
+        "products is four Triton kernels (`zskl.fused`), else PyTorch's own (**plain kernels**; SUN's shape has C > p). A stack "
+        'trains that many settings of a search at once. **TF32**: the same after `torch.set_float32_matmul_precision("high")`, '
+        "which is yours to say; what it costs in accuracy stands below. Autograd is the eager version, one setting.\n"
+    )
+    rows = []
+    for one in record["figures"]:
+        s = {name: 1e6 * value for name, value in one["seconds"].items()}
+        for K in ("1", "64"):
+            rows.append(
+                [
+                    f"{one['shape']} (C {one['C']}, p {one['p']})",
+                    *(K, f"{s[K]:.0f}", f"{s[K] / int(K):.1f}", f"{s[f'{K} plain']:.0f}", f"{s[f'{K} TF32']:.0f}"),
+                    *(f"{s['autograd']:.0f}", f"{int(K) * s['autograd'] / s[K]:.0f}"),
+                ]
+            )
+    head = "shape", "settings", "µs a step", "µs a setting", "plain kernels, µs", "TF32, µs", "autograd, µs"
+    yield table((*head, "autograd / ours, a setting"), rows)
+    yield measured_on(record)
+
+
+def searching(record: dict[str, Any]) -> Iterator[str]:
+    f = record["figures"]
+    yield "## A whole search\n"
+    yield (
+        f"`python benchmarks/search.py --device cuda`: {f['settings']} settings × {f['folds']} folds × {f['epochs']} epochs on "
+        f"{f['dataset']} (`{f['features']}`, {f['method']}), every epoch scored on validation rows, data transfer and scoring "
+        f"included: **{f['seconds']:.1f} s**.\n"
+    )
+    yield measured_on(record)
+
+
+def accuracy(record: dict[str, Any]) -> Iterator[str]:
+    f = record["figures"]
+    yield "## What the fast paths cost in accuracy\n"
+    seeds = len(f["paths"][0]["zsl"])
+    yield (
+        f"{f['dataset']} (`{f['features']}`), {f['method']} at its default settings, {seeds} seeds: the same fits by the plain step "
+        "and by each faster one. On a fit's thousands of steps, differences of rounding move single test rows.\n"
+    )
+    rows = []
+    for one in f["paths"]:
+        mean = sum(one["zsl"]) / seeds
+        spread = (sum((x - mean) ** 2 for x in one["zsl"]) / max(1, seeds - 1)) ** 0.5
+        rows.append(
+            [
+                one["path"],
+                *(f"{mean:.2f} ± {spread:.2f}", f"{sum(one['harmonic']) / seeds:.2f}"),
+                *(f"{one['largest_change']:.2f}", f"{one['largest_apart']:.1e}"),
+            ]
+        )
+    head = (
+        "path",
+        "zero-shot, %",
+        "H, %",
+        "largest change of a seed's zero-shot, points",
+        "largest \\|ΔW\\| / max \\|W\\|",
+    )
+    yield table(head, rows)
+    yield measured_on(record)
+
+
+def growing(record: dict[str, Any]) -> Iterator[str]:
+    yield "## How cost grows\n"
+    yield (
+        "One size is varied, the others stay at d = 512, p = 64, C = 50, batch 10; one thread. Exponents are fitted over the upper "
+        "half of each curve. Prediction is per row, d = 512, p = 64, against the number of candidate classes.\n"
+    )
+    rows = []
+    for name, curve in record["figures"].items():
+        ends = [f"{1e6 * curve['seconds'][k]:.1f}" for k in (0, -1)]
+        sizes = f"{curve['sizes'][0]} … {curve['sizes'][-1]}"
+        rows.append([name, sizes, " … ".join(ends), f"{curve['exponent']:.2f}", EXPECTED[name]])
+    yield table(("time against", "sizes", "µs", "fitted exponent", "of the products"), rows)
+    yield "![Time against size, logarithmic](figures/growth.svg)\n"
+    yield measured_on(record)
+
+
+def memory(record: dict[str, Any]) -> Iterator[str]:
+    yield "## More rows than memory\n"
+    yield (
+        f"`python benchmarks/memory.py`: {record['rows']:,} × {record['features']} float32 rows from a memory-mapped file against "
+        f"{record['classes']:,} classes; the most memory beyond input and output ([how](large.md)). {record['machine']}, "
+        f"{record['threads']} thread(s), other work on the machine: rows per second of processor time are the steadier figure.\n"
+    )
+    rows = [
+        [f"`{name}`", f"{one['beyond_mb']:.0f}", f"{one['rows_per_second']:,}", f"{one['rows_per_cpu_second']:,}"]
+        for name, one in record["calls"].items()
+    ]
+    yield table(("call", "MB beyond input and output", "rows per second", "rows per processor second"), rows)
+
+
+def maps(record: dict[str, Any]) -> Iterator[str]:
+    yield f"## Searching {record['classes']:,} classes\n"
+    yield (
+        f"`python benchmarks/nystrom.py`: {record['data']}, classes mixed from real signatures, {record['queries']} samples of "
+        "unseen classes; `model.feature_map(m)` and `model.ranking_map()` against exact scores ([equations](math.md)). Time is "
+        "that of the exact scan over that of mapping a sample and scanning dot products, without an index; other work ran on the "
+        "machine, so that these ratios are rough.\n"
+    )
+    rows = []
+    for one in record["maps"]:
+        error = "" if one.get("error") is None else f"{100 * one['error']:.2f}"
+        recalls = [f"{100 * one[name]:.1f}" for name in ("recall_at_10", "recall_at_10_in_100")]
+        rows.append([one["map"], str(one["components"]), error, *recalls, f"{one['speed_up']:.1f}"])
+    head = (
+        "map",
+        "columns",
+        "error of scores, %",
+        "recall@10, %",
+        "the ten best among the first 100, %",
+        "exact scan / map and scan",
+    )
+    yield table(head, rows)
+
+
+PARTS = {
+    "cpu": on_cpu,
+    "gpu": on_gpu,
+    "search": searching,
+    "fast_paths": accuracy,
+    "growth": growing,
+    "memory": memory,
+    "nystrom": maps,
+}
+HEAD = """# Performance
+
+Made by `python benchmarks/performance.py` from the records of `make bench`, `benchmarks/search.py` and
+`benchmarks/fast_paths.py` in `benchmarks/results/`; not edited by hand. Ratios were measured in one run each: machines differ, and
+are seldom quiet. More than memory holds: [large data](large.md); many classes: the maps in [math](math.md); many cores:
+[scaling](scaling.md).
+"""
+
+
+def page(folder: Path = RESULTS) -> str:
+    """The whole page; a part without a record says how to make one."""
+    blocks = [HEAD]
+    for name, part in PARTS.items():
+        record = load(name, folder)
+        blocks += part(record) if record else [f"## {name}\n", f"Not measured: no `benchmarks/results/{name}.json`.\n"]
+    return "\n".join(blocks)
+
+
+def main() -> None:
+    write_atomically(PAGE, page().encode())
+
+
+if __name__ == "__main__":
+    main()
