@@ -70,24 +70,24 @@ def floor(data: Problem) -> Way:
 
     P, S, A, U, G = buffer(n, p), buffer(n, C), buffer(n, C), buffer(n, p), buffer(d, p)
     left, right, Z = buffer(d, n + C), buffer(n + C, p), buffer(d, C)
-    M, N, YM, rank_n = buffer(p, p), buffer(p, p), buffer(C, p), buffer(d, p)
+    M, N, YM, Yt = buffer(p, p), buffer(p, p), buffer(C, p), np.ascontiguousarray(Y.T)
+    joint, products, below = buffer(d, n + p), buffer(n + p, n + p), buffer(n + p, p)
     walk = rmsprop.compiled() or rmsprop.in_blocks
     constants = [np.float32(number) for number in (1e-9, 0.99, 0.01, 1e-6)]
 
     def run(steps: int) -> None:
         for _ in range(steps):
-            np.matmul(X, W, out=P)
-            np.matmul(P, Y.T, out=S)
+            np.matmul(P, Yt, out=S)
             np.matmul(A, Y, out=U)
             if p >= C:
+                np.matmul(X, W, out=P)
                 np.matmul(W, Y.T, out=Z)
                 np.matmul(left, right, out=G)
             else:
-                np.matmul(W.T, W, out=M)
+                np.matmul(joint.T, joint, out=products)  # X W and WᵀW in one
                 np.matmul(Y, M, out=YM)
-                np.matmul(Y.T, YM, out=N)
-                np.matmul(W, N, out=G)
-                np.matmul(X.T, U, out=rank_n)
+                np.matmul(Yt, YM, out=N)
+                np.matmul(joint, below, out=G)
             walk(W.reshape(-1), V.reshape(-1), G.reshape(-1), G.reshape(-1), True, *constants)
 
     return run

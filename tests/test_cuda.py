@@ -289,7 +289,10 @@ def test_a_fused_step_that_cannot_be_compiled_is_replaced(spied, monkeypatch, ca
 
     monkeypatch.setattr(fused.Fused, "__call__", fail)
     found = estimator(device=DEVICE).fit(X, y, TABLE)
-    assert "no fused kernels here (RuntimeError: out of resource: shared memory): taking plain ones" in caplog.text
+    assert (
+        "fused kernels cannot be used here (RuntimeError: out of resource: shared memory): taking plain ones"
+        in caplog.text
+    )
     assert_close(found.projection_, estimator().fit(X, y, TABLE).projection_)
 
 

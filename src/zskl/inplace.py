@@ -1,7 +1,8 @@
 """`Objective.evaluate` for one projection in NumPy, in buffers that are made once: nothing of size d × p is allocated.
 
 The formulas are those of `zskl.objective`, its twin in the tests. Two things make it quicker: the products write into
-buffers, [Xᵀ, Z] [U; diag(b) Y] being one of them, and the loss touches the true class by index, not by masks (n, C).
+buffers, the gradient [Xᵀ, Z] [U; diag(b) Y] or [Xᵀ, W] [U; N] being one of them, and the loss touches the true class by
+index, not by masks (n, C).
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import get_blas_funcs
 
 from zskl.objective import Evaluation, Objective
 
@@ -33,20 +33,32 @@ class InPlace:
         self.rows = np.arange(n)
         radial = objective.kernel.radial
         self.through_images = radial and objective.incoherence and p >= C
+        self.through_gram = not self.through_images and (objective.incoherence or not radial)
+        self.Y: Matrix | None = None
         if self.through_images:  # Z = W Yᵀ at d·p·C
             self.left, self.right = np.empty((d, n + C), dtype), np.empty((n + C, p), dtype)
             self.weighted, self.U = self.right[n:], self.right[:n]
-        elif objective.incoherence or not radial:  # WᵀW at d·p²
-            self.M, self.N = np.empty((p, p), dtype), np.empty((p, p), dtype)
-            self.YM = np.empty((C, p), dtype)
-        (self.gemm,) = get_blas_funcs(("gemm",), (self.gradient,))
+        if self.through_gram:  # WᵀW at d·p²
+            self.left, self.right = np.empty((d, n + p), dtype), np.empty((n + p, p), dtype)
+            self.N, self.U, self.YM = self.right[n:], self.right[:n], np.empty((C, p), dtype)
+            self.products = np.empty((n + p, n + p), dtype)
+            self.M = self.products[n:, n:]
 
     def __call__(self, W: Matrix, features: Matrix, rows: Matrix, Y: Matrix, codes: Matrix) -> Evaluation:
         """W (1, d, p), the rows (n,) of features (N, d), one signature per class Y (C, p), codes (n,)."""
         X, w = self.X, W[0]
         features.take(rows, axis=0, out=X, mode="clip")
-        np.matmul(X, w, out=self.P)
-        np.matmul(self.P, Y.T, out=self.S)
+        if Y is not self.Y:  # the same in every step, unless classes have several signatures
+            self.Y, self.Yt, self.y_norms = Y, np.ascontiguousarray(Y.T), np.vecdot(Y, Y)
+        if self.through_gram:  # [Xᵀ, W]ᵀ [Xᵀ, W] holds X W and WᵀW: one product, of which a library computes a half
+            n = len(X)
+            self.left[:, :n] = X.T
+            self.left[:, n:] = w
+            np.matmul(self.left.T, self.left, out=self.products)
+            self.P[...] = self.products[:n, n:]
+        else:
+            np.matmul(X, w, out=self.P)
+        np.matmul(self.P, self.Yt, out=self.S)
         value = (self._radial if self.objective.kernel.radial else self._polynomial)(w, Y, codes)
         return Evaluation(np.asarray([value], dtype=w.dtype), self.gradient, None)
 
@@ -54,7 +66,7 @@ class InPlace:
         o, X, P, S, U, G, D = self.objective, self.X, self.P, self.S, self.U, self.gradient[0], self.D
         S *= -2
         np.add(S, np.vecdot(P, P)[:, None], out=D[0])
-        D[0] += np.vecdot(Y, Y)
+        D[0] += self.y_norms
         if o.incoherence:
             np.add(S, np.vecdot(X, X)[:, None], out=D[1])
             D[1] += self._image_norms(w, Y)
@@ -77,9 +89,8 @@ class InPlace:
             np.matmul(self.left, self.right, out=G)
         else:
             np.multiply(Y, b, out=self.YM)
-            np.matmul(Y.T, self.YM, out=self.N)
-            np.matmul(w, self.N, out=G)
-            self._add_outer()
+            np.matmul(self.Yt, self.YM, out=self.N)
+            np.matmul(self.left, self.right, out=G)
         return value
 
     def _image_norms(self, w: Matrix, Y: Matrix) -> Matrix:
@@ -91,31 +102,24 @@ class InPlace:
             self.left[:, :n] = self.X.T
             norms = np.einsum("ij,ij->j", self.left[:, n:], self.left[:, n:])
             return norms
-        np.matmul(w.T, w, out=self.M)
         np.matmul(Y, self.M, out=self.YM)
         norms = np.vecdot(self.YM, Y)
         return norms
 
     def _polynomial(self, w: Matrix, Y: Matrix, codes: Matrix) -> Any:
-        o, X, S, M, N, G = self.objective, self.X, self.S, self.M, self.N, self.gradient[0]
+        o, X, S, M, N = self.objective, self.X, self.S, self.M, self.N
         k, slope = _kernel(o, S[None])
         value, outer = loss_in_place(o, k, codes, self.rows, self.sizes)
         slope *= outer
         A = slope[0]
         A *= 1 / len(X)
         np.matmul(A, Y, out=self.U)
-        np.matmul(w.T, w, out=M)
         alpha = o.incoherence_weight
         penalty = np.vdot(M, M) - np.trace(M)
         np.multiply(M, 4 * alpha, out=N)
         N.reshape(-1)[:: len(N) + 1] -= 2 * alpha  # W (4αWᵀW − 2αI): the penalty's gradient
-        np.matmul(w, N, out=G)
-        self._add_outer()
+        np.matmul(self.left, self.right, out=self.gradient[0])
         return value + alpha * penalty
-
-    def _add_outer(self) -> None:
-        """gradient += Xᵀ U, as Gᵀ += Uᵀ X for a library that keeps columns together."""
-        self.gemm(1.0, self.U.T, self.X.T, trans_b=True, beta=1.0, c=self.gradient[0].T, overwrite_c=True)
 
 
 def _kernel(o: Objective, t: Matrix) -> tuple[Matrix, Matrix]:

@@ -206,10 +206,7 @@ class _Watch:
         self.seen: list[np.ndarray[Any, Any]] = []  # on the host
         self.waiting: list[Array] = []  # possibly still on a device
         self.diverged = np.full(len(self.reach), -1, dtype=np.int64)
-
-    @property
-    def all_gone(self) -> bool:
-        return bool((self.diverged >= 0).all())
+        self.all_gone = False
 
     def see(self, objective: Array, W: Array, now: bool) -> None:
         """Look every so often, and at the end of each epoch, so that a shorter run finds the same."""
@@ -231,6 +228,7 @@ class _Watch:
         self.diverged[newly] = first_step + gone.argmax(axis=0)[newly]
         far = ~(_sizes(W) <= self.reach) & (self.diverged < 0)  # a bounded loss stays finite however far W has gone
         self.diverged[far] = len(self.seen) - 1
+        self.all_gone = bool((self.diverged >= 0).all())
 
     def close(self, W: Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         self.look(W)
