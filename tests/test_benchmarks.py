@@ -1,0 +1,60 @@
+"""What benchmarks compare computes the same, and the page of figures is what the records give."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import performance
+import step_cpu
+from shapes import BATCH, problem, times
+
+HERE = Path(__file__).parents[1]
+
+
+def test_the_page_is_made_of_the_records():
+    page = (HERE / "docs" / "performance.md").read_text("utf-8")
+    assert page == performance.page(), "run: python benchmarks/performance.py"
+
+
+def test_a_record_that_is_missing_is_said_to_be(tmp_path):
+    assert performance.page(tmp_path).count("Not measured: no `benchmarks/results/") == len(performance.PARTS)
+
+
+@pytest.mark.parametrize("shape", [(6, 9), (12, 5)])
+def test_automatic_differentiation_trains_the_same_model(shape):
+    """The version that we are measured by, against ours: the same rows give the same steps."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: the version with automatic differentiation")
+    from autograd import Autograd
+    from zskl import ZeroShotKernelClassifier, rmsprop
+
+    data = problem(*shape, d=20, rows=40)
+    theirs = Autograd(*(torch.from_numpy(array) for array in (data.W, data.X, data.Y, data.codes)))
+    objective = ZeroShotKernelClassifier(**step_cpu.KERNEL)._objective()
+    W, V = data.W[None].copy(), np.zeros_like(data.W[None])
+    sizes = np.bincount(data.codes, minlength=shape[0]).astype(np.float32)
+    for first in range(0, 40, BATCH):
+        rows = np.arange(first, first + BATCH)
+        expected = objective.evaluate(W, data.X[rows], data.Y, data.codes[rows], sizes)
+        loss = theirs.step(torch.from_numpy(rows)).detach()
+        assert loss.item() == pytest.approx(float(expected.objective[0]), rel=1e-4)
+        rmsprop.update(W, V, expected.gradient, None, 3e-4, 0.99, 1e-6)
+    moved = np.abs(W[0] - data.W).max()
+    assert moved > 1e-3
+    np.testing.assert_allclose(theirs.W.detach().numpy(), W[0], atol=1e-2 * moved)
+
+
+@pytest.mark.parametrize("shape", [(6, 9), (12, 5)])
+def test_what_is_timed_runs(shape):
+    data = problem(*shape, d=20, rows=40)
+    ways = {"ours": step_cpu.ours(data), "plain": step_cpu.ours(data, plain=True), "floor": step_cpu.floor(data)}
+    assert set(times(ways, steps=4, rounds=1)) == set(ways)
+
+
+def test_a_planted_exponent_is_found():
+    import growth
+
+    sizes = np.array([1, 2, 4, 8, 16])
+    assert growth.exponent(sizes, 3e-6 * sizes**1.5) == pytest.approx(1.5)
+    curves = {"d": {"sizes": sizes.tolist(), "seconds": (1e-6 * sizes).tolist(), "exponent": 1.0}}
+    assert "exponent 1.00" in growth.figure(curves)
