@@ -78,6 +78,28 @@ class Aliasing(Kernel):
         return value if self.exponential else np.ones_like(t)
 
 
+@dataclass(frozen=True)
+class Careless(Kernel):
+    """k(D) = D whose slope 1 is a read-only view of one number, or of whole numbers."""
+
+    name: ClassVar[str] = "careless"
+    whole: bool = False
+
+    def value(self, t):
+        return t + 0
+
+    def slope(self, t, value=None):
+        return np.ones(t.shape, dtype=int) if self.whole else np.broadcast_to(np.float64(1), t.shape)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_kernel_may_hand_back_what_cannot_be_written_to(whole):
+    batch = make_batch("C<p")
+    objective = Objective(Careless(whole))
+    found = quick(objective, batch)(batch.W[:1], batch.X, np.arange(6), batch.Y, batch.codes)
+    np.testing.assert_allclose(found.gradient, objective.evaluate(batch.W[:1], *batch.data).gradient, rtol=1e-10)
+
+
 @pytest.mark.parametrize("exponential", [True, False])
 def test_a_kernel_may_hand_back_what_it_was_given(exponential):
     batch = make_batch("C<p")
@@ -171,3 +193,26 @@ def test_a_fit_through_buffers_is_the_fit_of_the_plain_step(loss, monkeypatch):
         model = ZeroShotKernelClassifier(loss=loss, epochs=1, random_state=0)
         fitted.append(model.fit(data.X[rows], data.y[rows], data.signatures).projection_)
     np.testing.assert_allclose(fitted[0], fitted[1], rtol=2e-3, atol=2e-4 * np.abs(fitted[1]).max())
+
+
+@pytest.mark.parametrize("warm", [True, False])
+@pytest.mark.parametrize("init", ["polarised", "uniform", "orthogonal"])
+def test_training_moves_a_projection_in_whatever_order_it_lies(init, warm):
+    """A W whose columns lie one after the other was once moved in a copy, that is not at all."""
+    rng = np.random.default_rng(0)
+    Y, y = {c: rng.standard_normal(20) for c in range(6)}, rng.integers(6, size=200)
+    X = rng.standard_normal((200, 8)).astype(np.float32)  # fewer features than attributes
+    model = ZeroShotKernelClassifier(init=init, random_state=0, epochs=1, learning_rate=1e-2, warm_start=warm)
+    before = model.fit(X, y, Y).projection_.copy()
+    if warm:
+        model.projection_ = np.asfortranarray(model.projection_)
+        after = model.fit(X, y, Y).projection_
+    else:
+        after = model.set_params(epochs=3).fit(X, y, Y).projection_
+    assert np.abs(after - before).max() > 1e-2
+
+
+def test_an_update_of_what_is_no_view_is_refused():
+    W = np.asfortranarray(np.ones((4, 3), np.float32))[None]
+    with pytest.raises(ValueError, match="copy"):
+        rmsprop.update(W, np.zeros_like(W), np.ones_like(W), None, 1e-3, 0.9, 1e-6)

@@ -205,7 +205,16 @@ def test_an_out_that_overlaps_the_input_is_refused(fitted):
     model, _ = fitted("kernel")
     both = np.zeros((72, 14))
     with pytest.raises(ValueError, match="out shares memory with X"):
-        model.compatibility(both[:, :6], out=both[:, 6:])
+        model.compatibility(both[:, :6], out=both[:, 5:13])
+    model.compatibility(both[:, :6], out=both[:, 6:])  # beside each other, not over
+
+
+def test_a_tensor_that_overlaps_the_input_is_refused(fitted):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: tensors")
+    model, _ = fitted("kernel")
+    both = torch.zeros((72, 14))
+    with pytest.raises(ValueError, match="out shares memory with X"):
+        model.compatibility(both[:, :6], out=both[:, 5:13])
 
 
 @pytest.mark.parametrize("block_rows", [None, 1, 7, 1000])

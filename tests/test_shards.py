@@ -113,6 +113,22 @@ def test_what_is_done_is_not_done_again(here):
     assert out == "3 of 3 shards were done before\nwrote 0 rows of 0 shard(s) to out\n"
 
 
+def test_what_is_done_with_candidates_is_not_done_again(here):
+    """They are a tuple in memory and a list in the file."""
+    chosen = ["--candidates", "h", "--candidates", "a"]
+    assert run(*chosen)[3] == ALL
+    assert run(*chosen)[3] == []
+    assert run(*chosen[:2])[3] == ALL
+
+
+@pytest.mark.parametrize("line", ['{"a": 1}', '{"shard": "a.npy"}'])
+def test_lines_of_others_count_for_nothing(here, line):
+    Path("out").mkdir()
+    Path("out", "predictions.jsonl").write_text(line + "\n")
+    code, _, _, anew = run()
+    assert (code, anew) == (0, ALL)
+
+
 def test_another_model_is_seen_and_told(here):
     run()
     _, out, _, anew = run(model="other.zskl")

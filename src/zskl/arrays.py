@@ -67,6 +67,11 @@ def on_gpu(array: Array, device: str | None) -> bool:
     return place is not None and not str(place).startswith("cpu")
 
 
+def contiguous_copy(array: Array) -> Array:
+    """A copy whose rows lie one after the other, whatever the order of the original."""
+    return array.clone().contiguous() if is_torch(array) else np.array(array, order="C")
+
+
 def free_memory(array: Array) -> int | None:
     """Bytes that can still be taken on the CUDA device of `array`; None elsewhere, where nobody can tell."""
     if not is_torch(array) or array.device.type != "cuda":

@@ -126,9 +126,15 @@ def _kernel(o: Objective, t: Matrix) -> tuple[Matrix, Matrix]:
     """Value and slope at t, each an array of its own whatever a kernel hands back: both are changed in place."""
     k = o.kernel.value(t)
     slope = o.kernel.slope(t, k)
-    if np.may_share_memory(slope, k) or np.may_share_memory(slope, t):
-        slope = slope.copy()
-    return (k.copy() if np.may_share_memory(k, t) else k), slope
+    shared = np.may_share_memory(slope, k) or np.may_share_memory(slope, t)
+    return _own(k, t, np.may_share_memory(k, t)), _own(slope, t, shared)
+
+
+def _own(array: Matrix, t: Matrix, shared: bool) -> Matrix:
+    """The array itself, or a copy where it is another's, read-only, of another type or smaller than t."""
+    if shared or array.dtype != t.dtype or array.shape != t.shape or not array.flags.writeable:
+        return np.array(np.broadcast_to(array, t.shape), dtype=t.dtype)
+    return array
 
 
 def loss_in_place(o: Objective, k: Matrix, codes: Matrix, rows: Matrix, sizes: Matrix) -> tuple[Any, Matrix]:

@@ -239,5 +239,16 @@ def _check_out(out: Array, shape: tuple[int, int], X: Array) -> None:
         raise ValueError(f"out holds {out.dtype}: expected floating-point numbers such as float32")
     if isinstance(out, np.ndarray) and not out.flags.writeable:
         raise ValueError("out is read-only: expected a writable one; open a memory-mapped file with mode='r+' or 'w+'")
-    if isinstance(out, np.ndarray) and isinstance(X, np.ndarray) and np.may_share_memory(out, X):
+    if _overlap(out, X):
         raise ValueError("out shares memory with X, which is still to be read: hand over another array")
+
+
+def _overlap(out: Array, X: Array) -> bool:
+    """Whether writing to `out` could change X; in doubt, yes. Tensors overlap where their storage does."""
+    if is_torch(out) or is_torch(X):
+        both = is_torch(out) and is_torch(X)
+        return both and out.untyped_storage().data_ptr() == X.untyped_storage().data_ptr()
+    try:
+        return np.shares_memory(out, X, max_work=10_000)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True

@@ -44,20 +44,21 @@ class Replay:
             tape.place.add_(1)
 
         before = W.clone(), V.clone()
-        try:
-            aside = torch.cuda.Stream(W.device)
-            aside.wait_stream(torch.cuda.current_stream(W.device))
-            with torch.cuda.stream(aside):
-                for _ in range(WARM_UP):
-                    tape.place.zero_()
+        with torch.cuda.device(W.device):  # where streams are made and kernels launched
+            try:
+                aside = torch.cuda.Stream()
+                aside.wait_stream(torch.cuda.current_stream())
+                with torch.cuda.stream(aside):
+                    for _ in range(WARM_UP):
+                        tape.place.zero_()
+                        go()
+                torch.cuda.current_stream().wait_stream(aside)
+                self.graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(self.graph):
                     go()
-            torch.cuda.current_stream(W.device).wait_stream(aside)
-            self.graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self.graph):
-                go()
-        finally:
-            W.copy_(before[0])
-            V.copy_(before[1])
+            finally:
+                W.copy_(before[0])
+                V.copy_(before[1])
 
     def begin(self, order: np.ndarray[Any, Any], rates: Array) -> None:
         """The rows (steps, batch) and rates (steps, K, 1, 1) of the epoch that comes."""

@@ -34,7 +34,7 @@ def update(
     rates = np.asarray(rate, dtype=W.dtype).reshape(-1)
     constants = number(smoothing), number(1 - smoothing), number(epsilon)
     for k in range(len(W)):
-        w, v, g = W[k].reshape(-1), V[k].reshape(-1), gradient[k].reshape(-1)  # views: all three are contiguous
+        w, v, g = (np.reshape(array[k], -1, copy=False) for array in (W, V, gradient))  # a copy would be moved in vain
         g2 = g if squares is None else squares[k].reshape(-1)
         walk(w, v, g, g2, squares is None, rates[k % len(rates)], *constants)
 

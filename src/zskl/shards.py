@@ -67,7 +67,9 @@ class Job:
     @property
     def asked(self) -> dict[str, Any]:
         """The options that answers depend on."""
-        return {**asdict(self.options), "signatures": self.of_signatures}
+        names = self.options.candidates
+        as_read_back = None if names is None else list(names)  # JSON knows no tuples
+        return {**asdict(self.options), "signatures": self.of_signatures, "candidates": as_read_back}
 
     @lru_cache(maxsize=1)  # noqa: B019 (one for a process)
     def predictor(self) -> Predictor:
@@ -140,12 +142,16 @@ def output(job: Job, shard: Shard) -> Path:
     return Path(job.out) / f"{shard.name}.csv"
 
 
+def _is_record(line: Any) -> bool:
+    return isinstance(line, dict) and {"shard", "model", "options", "key", "bytes", "written"} <= line.keys()
+
+
 def reasons(job: Job, shards: Sequence[Shard], folder: records.Folder) -> dict[int, str]:
     """place → "" for a shard that was never done, or why it is done again; those that are done have no entry.
 
     The last line on a shard counts, and only for the very file that it speaks of.
     """
-    last = {str(one["shard"]): one for one in records.read(folder.path)}
+    last = {str(one["shard"]): one for one in records.read(folder.path) if _is_record(one)}
     found = {}
     for place, shard in enumerate(shards):
         record = last.get(shard.name)

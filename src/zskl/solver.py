@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from zskl import replay
-from zskl.arrays import Array, generator, like, namespace, to_numpy
+from zskl.arrays import Array, contiguous_copy, generator, like, namespace, to_numpy
 from zskl.rmsprop import update
 
 logger = logging.getLogger(__name__)
@@ -129,8 +129,7 @@ def minimise(
 
     A member whose objective diverges is marked and the others go on; the run ends early when all have.
     """
-    xp = namespace(state.W)
-    W, V = xp.asarray(state.W, copy=True), xp.asarray(state.V, copy=True)
+    W, V = contiguous_copy(state.W), contiguous_copy(state.V)
     per_epoch = n_rows // min(batch_size, n_rows)
     total = epochs * per_epoch
     rates = like(np.reshape(to_numpy(learning_rate), (-1, 1, 1)), W)  # (K, 1, 1) or (1, 1, 1)

@@ -34,6 +34,8 @@ def predict_folder(
         try:
             with Display([shard.name for shard in found], before, "all shards") as display:
                 here = engine is None or on_gpu(None, device)
+                for place in set(range(len(found))) - set(left):
+                    display.finished(place)
                 for place, outcome in shards.run(
                     *(job, left, None if here else engine, folder_of_records), display.started, display.told
                 ):

@@ -87,7 +87,8 @@ def _ends(results: Results) -> Iterator[Verdict]:
                 continue
             told = f"{cell(end.test, ' ± ')} at λ = {end.value:g}, {cell(middle.test, ' ± ')} at the chosen {chosen:g}"
             told += _close(end.test, middle.test)
-            yield Verdict(claim, f"{problem.name}, {method}", _answer(end.test.mean < middle.test.mean), told)
+            where = f"{problem.name}, {method}, {len(found)} seed(s)"
+            yield Verdict(claim, where, _answer(end.test.mean < middle.test.mean), told)
 
 
 def _interior(results: Results) -> Iterator[Verdict]:
@@ -106,9 +107,8 @@ def _interior(results: Results) -> Iterator[Verdict]:
             low, top, high = (getattr(point, side) for point in (first, best, last))
             ends = f"{cell(low)} at {first.value:g}, {cell(high)} at {last.value:g}"
             answer = _answer(top.mean > low.mean and top.mean > high.mean)
-            yield Verdict(
-                INTERIOR, f"{problem.name}, {method}, {side}", answer, f"{cell(top)} at σ = {best.value:g}; ends {ends}"
-            )
+            where = f"{problem.name}, {method}, {side}, {len(found)} seed(s)"
+            yield Verdict(INTERIOR, where, answer, f"{cell(top)} at σ = {best.value:g}; ends {ends}")
 
 
 def _beaten(results: Results, claim: str, methods: Sequence[str]) -> Iterator[Verdict]:

@@ -37,8 +37,9 @@ def outputs(results: Results) -> list[Output]:
                 drawn.append((heading.capitalize(), svg))
         kept = found[0]["setting"].get("epochs")
         notes = (
-            "Each side among its own classes, so the heights of the two lines of a panel are of different numbers of "
-            "classes; validation rows are those of the first fold. Shades: one standard deviation over seeds.",
+            f"{len(found)} seed(s). Each side among its own classes, so the heights of the two lines of a panel are of "
+            "different numbers of classes; validation rows are those of the first fold. Shades: one standard deviation "
+            "over seeds.",
             f"Settings as chosen by validation, which stopped at epoch {kept} of the {found[0]['epochs']} shown.",
         )
         columns = tuple(f"{quantity}, {side}" for quantity in QUANTITIES for side in SIDES)

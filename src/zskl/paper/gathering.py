@@ -14,6 +14,7 @@ from zskl.records import Folder
 
 CURVES = "curves"  # the folder of what is no evaluation, so that `zskl compare` and `zskl report` read the rest
 TIMES = "times.json"
+NEEDED = {"sensitivity": ("curves", "setting"), "convergence": ("phases", "setting", "epochs")}  # by part
 DROPPED = {
     "curve",
     "per_class",
@@ -37,7 +38,8 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
         )
     for file in there:
         for number, record in enumerate(records.read(file), start=1):
-            if not {"key", "dataset", "method", "seed"} <= set(record):
+            needed = {"key", "dataset", "method", "seed", *NEEDED.get(str(record.get("part")), ())}
+            if not needed <= set(record):
                 raise ValueError(f"{file}, line {number} is no record of a run: expected what zskl paper writes")
             yield record
 
@@ -67,7 +69,13 @@ def read_times(*folders: Path) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for folder in folders:
         file = folder / TIMES
-        for entry in json.loads(file.read_text("utf-8")) if file.is_file() else []:
+        try:
+            entries = json.loads(file.read_text("utf-8")) if file.is_file() else []
+        except ValueError:
+            raise ValueError(
+                f"{file} cannot be read: expected the wall times that zskl paper wrote; remove it"
+            ) from None
+        for entry in entries:
             found[json.dumps(entry, sort_keys=True)] = entry
     return sorted(found.values(), key=lambda entry: str(entry["finished"]))
 

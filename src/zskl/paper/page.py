@@ -35,7 +35,8 @@ def page(results: Results, outputs: Sequence[Output], verdicts: Sequence[Verdict
         if mine:
             parts.append(f"## {heading}\n")
             parts += [_section(output) for output in mine]
-    parts += _times(results.times)
+    units = sum(map(len, (*results.runs.values(), *results.curves.values(), *results.courses.values())))
+    parts += _times(results.times, units)
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
@@ -94,12 +95,14 @@ def _bare(output: Output, results: Results) -> bool:
     return output.part == "gzsl" and output.name.removeprefix("gzsl-") in stems
 
 
-def _times(times: Sequence[Mapping[str, Any]]) -> list[str]:
+def _times(times: Sequence[Mapping[str, Any]], units: int) -> list[str]:
     if not times:
         return []
     names = ("stage", "datasets", "units", "seconds", "device", "processes", "finished")
     rows = [[", ".join(one[n]) if n == "datasets" else one[n] for n in names] for one in times]
-    return ["## Wall times of the stages\n", table(names, rows)]
+    timed = sum(int(one["units"]) for one in times)
+    note = f"Of {timed} of the {units} units above; a stage that was broken off has left no time.\n"
+    return ["## Wall times of the stages\n", *([note] if timed < units else []), table(names, rows)]
 
 
 def _span(counts: Sequence[int]) -> str:

@@ -58,7 +58,10 @@ def outputs(results: Results) -> list[Output]:
                 rows.append(Row({"setting": setting, "value": f"{point.value:g}"}, len(found), figures))
             drawn.append((f"{method}: {LETTERS[setting]} varied", _drawn(problem, method, found, setting, curve)))
         title = f"Sensitivity of {method} on {problem.name}"
-        notes = [NOTE, f"Chosen: {', '.join(f'{name} {value}' for name, value in found[0]['setting'].items())}."]
+        notes = [
+            f"{len(found)} seed(s). {NOTE}",
+            f"Chosen: {', '.join(f'{name} {value}' for name, value in found[0]['setting'].items())}.",
+        ]
         gone = sum(point.diverged for setting in found[0]["curves"] for point in points(found, setting))
         if gone:
             notes.append(f"Training diverged in {gone} case(s), which are left out of the means.")
