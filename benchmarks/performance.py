@@ -183,8 +183,7 @@ def maps(record: dict[str, Any]) -> Iterator[str]:
     yield (
         f"`python benchmarks/nystrom.py`: {record['data']}, classes mixed from real signatures, {record['queries']} samples of "
         "unseen classes; `model.feature_map(m)` and `model.ranking_map()` against exact scores ([equations](math.md)). Time is "
-        "that of the exact scan over that of mapping a sample and scanning dot products, without an index; other work ran on the "
-        "machine, so that these ratios are rough.\n"
+        "that of the exact scan over that of mapping a sample and scanning dot products, one thread, without an index.\n"
     )
     rows = []
     for one in record["maps"]:
