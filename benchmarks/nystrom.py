@@ -28,6 +28,7 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+from machine import processor
 from zskl import Dataset, ZeroShotKernelClassifier, __version__, datasets
 from zskl.nystrom import Map
 
@@ -161,14 +162,6 @@ def main() -> None:
     options.out.parent.mkdir(exist_ok=True)
     options.out.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     show(record)
-
-
-def processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 def show(record: dict[str, Any]) -> None:
