@@ -16,7 +16,6 @@ import numpy as np
 from zskl import initialisation, preprocessing
 from zskl.arrays import Array, generator, like, namespace, on_device, to_numpy
 from zskl.inputs import float_type
-from zskl.parameters import one_of
 
 HELD = 1 << 30  # bytes as float32 up to which memory-mapped training rows are held in memory all the same
 CHUNK_BYTES = 1 << 18  # read at once, as float32
@@ -26,8 +25,8 @@ BLOCK_BYTES = 1 << 22  # of the passes in the order of the file, as float32
 
 def check(setting: Any) -> None:
     """Refuse what is neither True, nor False, nor "auto"."""
-    if not isinstance(setting, bool | np.bool_):
-        one_of("streaming", setting, ("auto",))
+    if not isinstance(setting, bool | np.bool_) and setting != "auto":
+        raise ValueError(f"streaming={setting!r}: expected True, False or 'auto'")
 
 
 def wanted(setting: Any, X: Any) -> bool:
