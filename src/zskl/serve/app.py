@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -22,7 +23,7 @@ from zskl.serve.refusal import Refusal, shown
 from zskl.serve.service import Service
 from zskl.version import __version__
 
-TURNS = 2  # large requests at once
+TURNS = max(2, os.cpu_count() or 1)  # large requests at once, each on one core
 QUICK = 20_000_000  # multiplications that are done on the spot; more go to a thread, so that others are answered
 MEDIA = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
