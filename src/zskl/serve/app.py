@@ -116,7 +116,8 @@ def make(service: Service) -> FastAPI:
         return bytes(body)
 
     async def put(name: str, attributes: dict[str, float], replace: bool) -> Response:
-        book, defaulted, new = await run_in_threadpool(service.classes.put, name, attributes, replace)
+        book, new = await run_in_threadpool(service.classes.put, name, attributes, replace)
+        defaulted = book.added[name].defaulted
         answer = {"name": name, "kind": "added", "defaulted": defaulted, "version": book.version}
         return _json(answer, 201 if new else 200)
 
