@@ -188,7 +188,7 @@ def make(service: Service) -> FastAPI:
         wanted = _parsed(schemas.Wanted, await small_body(request))
         gallery = service.gallery
         vector, defaulted = service.classes.words.vector(wanted.attributes)
-        rows = await run_in_threadpool(gallery.rank, service.book, vector, wanted.top, wanted.part)
+        rows = await run_in_threadpool(gallery.rank, service.book, vector, wanted.top, wanted.part, wanted.pictures)
         return _json({"defaulted": defaulted, "rows": rows})
 
     @app.get("/rows", response_model=schemas.Rows, **openapi.may(409))
@@ -197,9 +197,10 @@ def make(service: Service) -> FastAPI:
         count: Annotated[int, Query(ge=1, le=1000)] = 24,
         label: Annotated[str | None, Query(alias="class")] = None,
         part: str | None = None,
+        pictures: bool = False,
     ) -> Any:
         """Rows of the loaded data, of one class or part if asked for."""
-        return _json(service.gallery.page(service.book, start, count, label, part))
+        return _json(service.gallery.page(service.book, start, count, label, part, pictures))
 
     @app.get("/rows/{row}/picture", response_class=Response, **openapi.picture())
     async def picture(row: int) -> Response:

@@ -67,6 +67,7 @@ class Service:
                 "name": gallery.data.name,
                 "rows": len(gallery.X),
                 "pictures": gallery.pictures is not None,
+                "pictured": int(gallery.pictured.sum()),
                 "parts": {part: len(rows) for part, rows in gallery.data.parts.items()},
             },
             "limits": {
