@@ -28,12 +28,13 @@ class Asked:
     attributes: int = 5
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused
 def predict(book: Book, X: np.ndarray[Any, Any], asked: Asked) -> dict[str, Any]:
     """The answer of POST /predict for checked rows X (n, d) float32."""
-    panel = book.panel(asked.candidates)
-    labels = panel.labels.tolist()
     if asked.candidates is not None and len(set(asked.candidates)) < len(asked.candidates):
         raise Refusal(422, "candidates names a class twice: name each once")
+    panel = book.panel(asked.candidates)
+    labels = panel.labels.tolist()
     if asked.explain:
         _check_explainable(labels, asked)
     seen = np.array([book.kinds[label] == "seen" for label in labels])

@@ -15,7 +15,9 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from zskl.serve import answers, bodies, openapi, schemas
 from zskl.serve.answers import Asked
@@ -23,12 +25,22 @@ from zskl.serve.refusal import Refusal, shown
 from zskl.serve.service import Service
 from zskl.version import __version__
 
-TURNS = max(2, os.cpu_count() or 1)  # large requests at once, each on one core
+TURNS = min(max(2, os.cpu_count() or 1), 8)  # large requests at once, each on one core and in up to a gigabyte
 QUICK = 20_000_000  # multiplications that are done on the spot; more go to a thread, so that others are answered
+FEW = 10_000  # classes listed on the spot
 MEDIA = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 Body = TypeVar("Body", bound=BaseModel)
 log = logging.getLogger("zskl.serve")
+
+
+class _Text(PathConvertor):
+    """The rest of a path, whatever is in it: the one that comes with Starlette ends at a line break."""
+
+    regex = "(?s:.*)"
+
+
+register_url_convertor("text", _Text())
 
 
 def make(service: Service) -> FastAPI:
@@ -50,6 +62,10 @@ def make(service: Service) -> FastAPI:
         what = {404: "there is nothing here", 405: f"{request.method} is not possible here"}
         sentence = f"{what.get(error.status_code, error.detail)}: /openapi.json lists what there is"
         return _json({"error": sentence}, error.status_code, error.headers)
+
+    @app.exception_handler(ClientDisconnect)
+    async def gone(_: Request, error: ClientDisconnect) -> Response:
+        return Response(status_code=400)  # nobody reads it
 
     @app.exception_handler(Exception)
     async def failed(_: Request, error: Exception) -> Response:
@@ -85,13 +101,13 @@ def make(service: Service) -> FastAPI:
         new = _parsed(schemas.NewClass, await small_body(request))
         return await put(new.name, new.attributes, replace=False)
 
-    @app.get("/classes/{name:path}", response_model=schemas.ClassDetails, **openapi.may(404))
+    @app.get("/classes/{name:text}", response_model=schemas.ClassDetails, **openapi.may(404))
     async def class_details(name: str) -> Any:
         """A class: its description and the classes most like it."""
         return _json(await run_in_threadpool(service.details, name))
 
     @app.put(
-        "/classes/{name:path}",
+        "/classes/{name:text}",
         response_model=schemas.Kept,
         **openapi.takes("Description", 409, 413, 415, 422, created=True),
     )
@@ -100,20 +116,21 @@ def make(service: Service) -> FastAPI:
         described = _parsed(schemas.Description, await small_body(request))
         return await put(name, described.attributes, replace=True)
 
-    @app.delete("/classes/{name:path}", status_code=204, response_class=Response, **openapi.may(404, 409))
+    @app.delete("/classes/{name:text}", status_code=204, response_class=Response, **openapi.may(404, 409))
     async def delete_class(name: str) -> Response:
         """Forget an added class."""
         await run_in_threadpool(service.classes.delete, name)
         return Response(status_code=204)
 
-    async def small_body(request: Request) -> bytes:
+    async def small_body(request: Request) -> bytearray:
         _media_type(request, bodies.JSON)
         body = bytearray()
         async for part in request.stream():
             body += part
             if len(body) > service.limits.small:
                 raise Refusal(413, f"the body is larger than {service.limits.small} bytes, far more than a description")
-        return bytes(body)
+        bodies.check_json(body, service.limits)
+        return body
 
     async def put(name: str, attributes: dict[str, float], replace: bool) -> Response:
         book, new = await run_in_threadpool(service.classes.put, name, attributes, replace)
@@ -127,7 +144,7 @@ def make(service: Service) -> FastAPI:
         top: Annotated[int, Query(ge=1, le=1000)] = 5,
         candidates: Annotated[list[str] | None, Query(min_length=1)] = None,
         calibrated: bool = True,
-        calibration: Annotated[float | None, Query(allow_inf_nan=False)] = None,
+        calibration: Annotated[schemas.Constant | None, Query()] = None,
         explain: bool = False,
         against: str | None = None,
         attributes: Annotated[int, Query(ge=1, le=1000)] = 5,
@@ -149,37 +166,42 @@ def make(service: Service) -> FastAPI:
             if len(body) > service.limits.small:
                 break
         else:
-            return await answer(kind, bytes(body), asked, at_once=True)
+            return await answer(kind, body, asked, at_once=True)
         async with turns:  # the rest is read when it is this request's turn
             async for part in parts:
                 body += part
-            return await answer(kind, bytes(body), asked, at_once=False)
+            return await answer(kind, body, asked, at_once=False)
 
-    async def answer(kind: str, body: bytes, asked: Asked, at_once: bool) -> Response:
+    async def answer(kind: str, body: bytearray, asked: Asked, at_once: bool) -> Response:
         book = service.book
         X, asked = rows_of(kind, body, asked) if at_once else await run_in_threadpool(rows_of, kind, body, asked)
         if asked.explain and len(X) > service.limits.explained_rows:
             raise Refusal(413, f"{len(X)} rows are to be explained: at most {service.limits.explained_rows} at once")
+        listed = len(X) * min(asked.top, len(asked.candidates or book.kinds))
+        if listed > service.limits.answers:
+            raise Refusal(
+                413, f"{listed} classes are to be listed: at most {service.limits.answers}; ask for a lower top"
+            )
         d, (c, p) = X.shape[1], book.table.matrix.shape
-        if at_once and len(X) * p * (d + c) < QUICK and not asked.explain:
+        if at_once and listed < FEW and len(X) * p * (d + c) < QUICK and not asked.explain:
             return _json(answers.predict(book, X, asked))
         return await run_in_threadpool(lambda: _json(answers.predict(book, X, asked)))
 
-    def rows_of(kind: str, body: bytes, asked: Asked) -> tuple[np.ndarray[Any, Any], Asked]:
+    def rows_of(kind: str, body: bytearray, asked: Asked) -> tuple[np.ndarray[Any, Any], Asked]:
         """Rows of features and options out of a body of any kind."""
         fitted, limits = service.classes.model, service.limits
         if kind in bodies.NPY:
             return bodies.from_npy(body, fitted, limits), asked
         if kind in bodies.PARQUET:
             return bodies.from_parquet(body, fitted, limits), asked
+        bodies.check_json(body, limits)
         given = _parsed(schemas.Prediction, body)
         asked = _overridden(asked, given)
         if (given.rows is None) == (given.data_rows is None):
             raise Refusal(422, "expected either rows, a list of rows of features, or data_rows, numbers of loaded rows")
         if given.rows is not None:
             return bodies.from_lists(given.rows, fitted, limits), asked
-        if len(given.data_rows or ()) > limits.rows:
-            raise Refusal(413, f"the request has {len(given.data_rows or ())} rows: expected at most {limits.rows}")
+        bodies.check_shape((len(given.data_rows or ()), int(fitted.n_features_in_)), fitted, limits)
         return service.gallery.features(given.data_rows or []), asked
 
     @app.post("/rank", response_model=schemas.RankedRows, **openapi.takes("Wanted", 409, 413, 415, 422))
@@ -216,7 +238,7 @@ def make(service: Service) -> FastAPI:
     @app.get("/confusion", response_model=schemas.Confusion, **openapi.may(409))
     async def confusion() -> Any:
         """How test rows of the loaded data are recognised, class by class, among the classes of the model file."""
-        return _json(await run_in_threadpool(service.gallery.confusion, service.book))
+        return _json(await run_in_threadpool(service.gallery.confusion))
 
     openapi.describe(app)
     return app
@@ -229,7 +251,7 @@ def _media_type(request: Request, kinds: tuple[str, ...]) -> str:
     return kind
 
 
-def _parsed(model: type[Body], body: bytes) -> Body:
+def _parsed(model: type[Body], body: bytearray) -> Body:
     try:
         return model.model_validate_json(body)
     except ValidationError as error:

@@ -2,47 +2,81 @@
 
 from __future__ import annotations
 
-import io
+import ast
 import math
-from typing import Any
+import re
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from zskl.estimator import ZeroShotClassifier
+from zskl.serve import parquet_pages
 from zskl.serve.limits import Limits
 from zskl.serve.refusal import Refusal, shown
-from zskl.signatures import listed
+
+Body: TypeAlias = bytes | bytearray
 
 NPY = ("application/x-npy", "application/octet-stream")
 PARQUET = ("application/vnd.apache.parquet", "application/x-parquet")
 JSON = ("application/json",)
-_HEADER = 10_000  # bytes of the description at the beginning of a .npy file
+_NUMBERS = re.compile(r"[<>|=]?(f[248]|[iu][1248]|b1)")  # types of numbers as a .npy file writes them
+_MAGIC = b"\x93NUMPY"
+_HEADER = 1000  # bytes of the description at the beginning of a .npy file
+_TEXTS = 50_000  # quotation marks in a JSON body: names of fields, attributes and candidates
 
 
-def from_npy(body: bytes, model: ZeroShotClassifier, limits: Limits) -> np.ndarray[Any, Any]:
-    """(n, d) float32 from a .npy file: its header says what follows, and just that must follow."""
-    file = io.BytesIO(body)
-    try:
-        version = np.lib.format.read_magic(file)
-        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
-        shape, by_column, dtype = read(file, max_header_size=_HEADER)
-    except (ValueError, KeyError, EOFError, OverflowError, SyntaxError, TypeError, RecursionError, MemoryError):
+def check_json(body: Body, limits: Limits) -> None:
+    """Refuse JSON that would take far more memory than room: one value of it takes a hundred bytes once it is read."""
+    if body.count(b",") > limits.json_values:
         raise Refusal(
-            422, "the body is no .npy file: expected what numpy.save writes of an array (rows, features)"
+            413, f"the JSON body has more than {limits.json_values} values: send rows in parts, or as a .npy file"
+        )
+    if body.count(b'"') > _TEXTS:
+        raise Refusal(413, f"the JSON body has more than {_TEXTS} quotation marks, far more than a request needs")
+
+
+def from_npy(body: Body, model: ZeroShotClassifier, limits: Limits) -> np.ndarray[Any, Any]:
+    """(n, d) float32 from a .npy file: its header says what follows, and just that must follow."""
+    try:
+        start, dtype, by_column, shape = _npy_header(bytes(body[: _HEADER + 12]))
+    except (ValueError, KeyError, SyntaxError, TypeError, RecursionError, MemoryError):
+        raise Refusal(
+            422, "the body is no .npy file: expected what numpy.save writes of an array of numbers (rows, features)"
         ) from None
-    if dtype.hasobject or dtype.kind not in "fiub" or dtype.itemsize > 8:
-        raise Refusal(422, f"the array holds {shown(str(dtype))}: expected numbers such as float32")
     if len(shape) == 1:
         shape = (1, *shape)
-    _check_shape(shape, model, limits)
-    expected, found = math.prod(shape) * dtype.itemsize, len(body) - file.tell()
+    check_shape(shape, model, limits)
+    expected, found = math.prod(shape) * dtype.itemsize, len(body) - start
     if expected != found:
         raise Refusal(422, f"the header of the .npy file announces {expected} bytes, {found} follow: it is damaged")
-    flat = np.frombuffer(body, dtype, offset=file.tell())
+    flat = np.frombuffer(body, dtype, offset=start)
     return _as_float32(flat.reshape(shape, order="F" if by_column else "C"))
 
 
-def from_parquet(body: bytes, model: ZeroShotClassifier, limits: Limits) -> np.ndarray[Any, Any]:
+def _npy_header(head: bytes) -> tuple[int, np.dtype[Any], bool, tuple[int, ...]]:
+    """Where the numbers begin, their type, whether they come by column, the shape. NumPy's own reader warns, and fails
+    in many ways, where a header is crafted."""
+    if head[:6] != _MAGIC or len(head) < 12 or head[6:8] not in (b"\1\0", b"\2\0"):
+        raise ValueError("another file")
+    first = 10 if head[6] == 1 else 12
+    start = first + int.from_bytes(head[8:first], "little")
+    if start > len(head):
+        raise ValueError("a long header")
+    about = ast.literal_eval(head[first:start].decode("latin-1").strip())
+    kind, by_column, shape = about["descr"], about["fortran_order"], about["shape"]
+    if (
+        len(about) != 3
+        or not isinstance(by_column, bool)
+        or not isinstance(shape, tuple)
+        or not all(type(n) is int for n in shape)
+    ):
+        raise ValueError("an odd header")
+    if not isinstance(kind, str) or not _NUMBERS.fullmatch(kind):
+        raise Refusal(422, f"the array holds {shown(kind)}: expected numbers such as '<f4', which is float32")
+    return start, np.dtype(kind), by_column, shape
+
+
+def from_parquet(body: Body, model: ZeroShotClassifier, limits: Limits) -> np.ndarray[Any, Any]:
     """(n, d) float32 from a Parquet file: the model's feature columns by name where it knows them, else all columns."""
     try:
         import pyarrow
@@ -51,33 +85,40 @@ def from_parquet(body: bytes, model: ZeroShotClassifier, limits: Limits) -> np.n
         raise Refusal(
             415, "this service reads no Parquet: install pyarrow where it runs, or send .npy or JSON"
         ) from None
+    damage = (pyarrow.ArrowException, OSError, ValueError, LookupError, OverflowError, MemoryError)
     try:
+        if len(body) > 8 and int.from_bytes(body[-8:-4], "little") > parquet_pages.FOOTER:
+            raise ValueError("a footer that takes too much memory")
         file = parquet.ParquetFile(
-            io.BytesIO(body), thrift_string_size_limit=1 << 24, thrift_container_size_limit=1 << 20
+            pyarrow.BufferReader(body), thrift_string_size_limit=1 << 24, thrift_container_size_limit=1 << 20
         )
-        about = file.metadata
-        columns, kinds = file.schema_arrow.names, file.schema_arrow.types
-        groups = [about.row_group(k) for k in range(about.num_row_groups)]
-        unpacked = sum(max(group.total_byte_size, group.num_rows) for group in groups)
-    except (pyarrow.ArrowException, OSError, ValueError, OverflowError, MemoryError):
+        rows, columns, kinds = file.metadata.num_rows, file.schema_arrow.names, file.schema_arrow.types
+        paths = [file.schema.column(k).path for k in range(len(columns))]
+    except damage:
         raise Refusal(422, "the body is no Parquet file that can be read") from None
-    if unpacked > limits.body_bytes:
-        raise Refusal(413, f"the Parquet file unpacks to {unpacked} bytes: expected at most {limits.body_bytes}")
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
-    missing = [name for name in names if name not in columns]
-    if missing:
-        raise Refusal(422, f"the Parquet file lacks the feature column {listed(missing)}: it has {listed(columns)}")
+    there = set(columns)
+    missing = next((name for name in names if name not in there), None)
+    if missing is not None:
+        raise Refusal(
+            422, f"the Parquet file lacks the feature column {shown(missing)}: see feature_names of GET /model"
+        )
     wanted = names or columns
-    if len(set(wanted)) < len(wanted):
+    if paths != columns:
+        raise Refusal(422, "the Parquet file has nested columns: keep plain ones, one for each feature")
+    if len(there) < len(columns):
         raise Refusal(422, "the Parquet file has two columns of one name: name each once")
-    _check_shape((about.num_rows, len(wanted)), model, limits)
+    check_shape((rows, len(wanted)), model, limits)
+    needed, types = set(wanted), pyarrow.types
     for name, kind in zip(columns, kinds, strict=True):
-        types = pyarrow.types
-        if name in wanted and not (types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)):
+        if name in needed and not (types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)):
             raise Refusal(422, f"column {shown(name)} of the Parquet file holds {shown(str(kind))}: expected numbers")
-    X = np.empty((about.num_rows, len(wanted)), np.float32)
+    X = np.empty((rows, len(wanted)), np.float32)
     done = 0
     try:
+        places = {k for k, name in enumerate(columns) if name in needed}
+        if parquet_pages.unpacked(body, places, limits.body_bytes) > limits.body_bytes:
+            raise Refusal(413, f"the Parquet file unpacks to more than {limits.body_bytes} bytes: send rows in parts")
         for batch in file.iter_batches(batch_size=4096, columns=wanted, use_threads=False):
             end = done + batch.num_rows
             if end > len(X):
@@ -88,7 +129,7 @@ def from_parquet(body: bytes, model: ZeroShotClassifier, limits: Limits) -> np.n
                     raise Refusal(422, f"column {shown(name)} of the Parquet file has empty cells: fill them in")
                 X[done:end, k] = column.to_numpy(zero_copy_only=False)
             done = end
-    except (pyarrow.ArrowException, OSError, ValueError, OverflowError, MemoryError):
+    except damage:
         raise Refusal(422, "the Parquet file is damaged: its columns cannot be read") from None
     if done != len(X):
         raise Refusal(422, f"the Parquet file announces {len(X)} rows and holds others: it is damaged")
@@ -101,11 +142,12 @@ def from_lists(rows: list[list[float]], model: ZeroShotClassifier, limits: Limit
     wrong = next((k for k, row in enumerate(rows) if len(row) != width), None)
     if wrong is not None:
         raise Refusal(422, f"row {wrong} has {len(rows[wrong])} numbers: the model takes {width} features")
-    _check_shape((len(rows), width), model, limits)
+    check_shape((len(rows), width), model, limits)
     return _as_float32(np.array(rows, dtype=np.float64))
 
 
-def _check_shape(shape: tuple[int, ...], model: ZeroShotClassifier, limits: Limits) -> None:
+def check_shape(shape: tuple[int, ...], model: ZeroShotClassifier, limits: Limits) -> None:
+    """Refuse features of another shape than (n, d), or more of them than a request may have."""
     width = int(model.n_features_in_)
     if len(shape) != 2 or shape[1] != width:
         raise Refusal(
@@ -114,7 +156,11 @@ def _check_shape(shape: tuple[int, ...], model: ZeroShotClassifier, limits: Limi
     if not 1 <= shape[0] <= limits.rows:
         status = 413 if shape[0] > limits.rows else 422
         raise Refusal(
-            status, f"the request has {shape[0]} rows: expected 1 to {limits.rows}; send more of them in parts"
+            status, f"the request has {shown(shape[0])} rows: expected 1 to {limits.rows}; send more of them in parts"
+        )
+    if shape[0] * width > limits.values:
+        raise Refusal(
+            413, f"{shape[0]} rows of {width} features are more than {limits.values} numbers: send rows in parts"
         )
 
 

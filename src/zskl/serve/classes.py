@@ -7,11 +7,12 @@ disk, then a new book takes the place of the old: a class is there whole or not 
 from __future__ import annotations
 
 import copy
+import logging
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,12 @@ from zskl.serve.refusal import Refusal, shown
 from zskl.serve.vocabulary import Vocabulary
 from zskl.signatures import SignatureTable
 
+BEGINNING = b'{"key": "'  # of a line in the file
 KEPT_PANELS = 16  # sets of candidates that are ready to be asked again
 WASTE = 4  # changes for each class there is, from which on the file is written anew when a service starts
 
 Attributes = Mapping[str, float]
+log = logging.getLogger("zskl.serve")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +60,7 @@ class Book:
         known = model.signature_table_
         matrix = np.vstack([known.matrix, *(one.vector for one in added.values())])
         self.table = SignatureTable(np.array([*known.labels, *added], dtype=object), matrix, known.names)
-        self.panel = lru_cache(KEPT_PANELS)(self._panel)
+        self.panel = lru_cache(KEPT_PANELS)(partial(_panel, model, self.table, self.kinds))
         ready = self.panel(None)
         ready.scores(
             np.zeros((1, model.n_features_in_), np.float32)
@@ -71,12 +74,15 @@ class Book:
         order = [k for k in np.argsort(-cosines, kind="stable").tolist() if names[k] != name][:most]
         return [(names[k], float(cosines[k])) for k in order]
 
-    def _panel(self, candidates: tuple[str, ...] | None) -> Panel:
-        """All classes, or these of them, before the model."""
-        unknown = [name for name in candidates or () if name not in self.kinds]
-        if unknown:
-            raise Refusal(422, f"no class is called {shown(unknown[0])}: GET /classes lists those there are")
-        return Panel(self.model, self.table, None if candidates is None else list(candidates))
+
+def _panel(
+    model: ZeroShotClassifier, table: SignatureTable, kinds: Mapping[str, str], candidates: tuple[str, ...] | None
+) -> Panel:
+    """All classes, or these of them, before the model. It knows no book, which so goes when its last request ends."""
+    unknown = next((name for name in candidates or () if name not in kinds), None)
+    if unknown is not None:
+        raise Refusal(422, f"no class is called {shown(unknown)}: GET /classes lists those there are")
+    return Panel(model, table, None if candidates is None else list(candidates))
 
 
 class Classes:
@@ -131,7 +137,10 @@ class Classes:
             try:
                 self._file.append(line)
             except OSError as error:
-                raise Refusal(507, f"the class could not be kept, so nothing was changed: {error}") from None
+                log.error("%s", error)
+                raise Refusal(
+                    507, "the disk did not take this change, so nothing was changed: make room there, then try again"
+                ) from None
         self.book = book
         return book
 
@@ -176,20 +185,29 @@ def _texts(labels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def kept_in(path: Path) -> Iterator[records.Folder]:
     """The file of added classes, for one service at a time. One of mostly outdated lines is written anew."""
     if path.is_file():
-        with _opened(path) as file:
+        _check(path)
+        with records.opened(path.parent, path.name) as file:
             lines, there = len(records.read(path)), [line for line in file.done.values() if not line["deleted"]]
             if lines > WASTE * (len(there) + 1):
                 records.write(path, there)
-    with _opened(path) as file:
-        yield file
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[records.Folder]:
     with records.opened(path.parent, path.name) as file:
-        for name, line in file.done.items():
-            attributes = line.get("attributes")
-            plain = isinstance(attributes, dict) and all(type(value) in (int, float) for value in attributes.values())
-            if not isinstance(line.get("deleted"), bool) or not plain:
-                raise ValueError(f"{path} is no file of classes (the line of {name!r}): name another by --classes")
         yield file
+
+
+def _check(path: Path) -> None:
+    """Refuse any other file before it is opened, which would cut off its last line if that has no end."""
+    content = path.read_bytes()
+    last = content[content.rfind(b"\n") + 1 :]
+    try:
+        ours = last[: len(BEGINNING)] == BEGINNING[: len(last)] and all(map(_is_line, records.read(path)))
+    except ValueError:
+        ours = False
+    if not ours:
+        raise ValueError(f"{path} is no file of classes, or a damaged one: restore it, or name another by --classes")
+
+
+def _is_line(line: Any) -> bool:
+    if not isinstance(line, dict) or not isinstance(line.get("key"), str) or not isinstance(line.get("deleted"), bool):
+        return False
+    attributes = line.get("attributes")
+    return isinstance(attributes, dict) and all(type(value) in (int, float) for value in attributes.values())

@@ -69,6 +69,8 @@ class Gallery:
         with self._lock:
             gallery = self.projected
         scores = np.asarray(gallery.scores(SignatureTable(np.array(["described"], object), vector[None], None)))[:, 0]
+        if not np.isfinite(scores).all():
+            raise Refusal(422, "no row can be scored by this description: its values are too large")
         order, values = best_first(scores[rows][None], min(top, len(rows)))
         best = zip(rows[order[0]].tolist(), values[0].tolist(), strict=True)
         return [{**self.card(book, row), "score": score} for row, score in best]
@@ -110,7 +112,17 @@ class Gallery:
 
     def balance(self) -> dict[str, Any]:
         """Seen against unseen accuracy on test rows, over the constant taken off the seen classes."""
-        _, names, scores, true, seen = self._tested()
+        with self._lock:  # for the first to ask; the others wait
+            return self._balance
+
+    def confusion(self) -> dict[str, Any]:
+        """Of each class of the model with test rows: how many are recognised, and what the others are taken for."""
+        with self._lock:
+            return self._confusion
+
+    @cached_property
+    def _balance(self) -> dict[str, Any]:
+        names, scores, true, seen = self._scored
         if not seen.any() or seen.all() or len(set(np.isin(true, names[seen]).tolist())) < 2:
             raise Refusal(
                 409, "the loaded data have no test rows of both seen and unseen classes, so there is no curve"
@@ -125,9 +137,9 @@ class Gallery:
             "best": {"calibration": constant, "harmonic": harmonic},
         }
 
-    def confusion(self, book: Book) -> dict[str, Any]:
-        """Of each class of the model with test rows: how many are recognised, and what the others are taken for."""
-        _, names, scores, true, seen = self._tested()
+    @cached_property
+    def _confusion(self) -> dict[str, Any]:
+        names, scores, true, seen = self._scored
         mixed = bool(seen.any() and not seen.all())
         predicted = names[np.argmax(scores - (self._model.calibration_ if mixed else 0.0) * seen, axis=1)]
         right = metrics.per_class_accuracy(true, predicted)
@@ -137,23 +149,19 @@ class Gallery:
             "classes": [
                 {
                     "class": name,
-                    "kind": book.kinds[name],
+                    "kind": "seen" if seen[k] else "unseen",
                     "rows": rows[name],
                     "accuracy": right[name],
                     "wrong": [{"class": other, "share": share} for other, share in wrong[name]],
                 }
-                for name in names.tolist()
+                for k, name in enumerate(names.tolist())
                 if name in rows
             ]
         }
 
-    def _tested(self) -> tuple[Any, ...]:
-        with self._lock:  # for the first to ask; the others wait
-            return self._scored
-
     @cached_property
     def _scored(self) -> tuple[Any, ...]:
-        """Test rows of the model's classes, their classes, the model's classes, scores (n, c), and which are seen."""
+        """The model's classes, scores (n, c) of test rows of them, the classes of these, and which classes are seen."""
         names = self._model.candidates_
         rows = np.concatenate([self.data.parts[part] for part in TESTS])
         rows = rows[np.isin(self.labels[rows], names)]
@@ -163,7 +171,7 @@ class Gallery:
         rows = rows[::step]
         scores = np.empty((len(rows), len(names)), np.float32)
         self._model.compatibility(self.X[rows], self._model.signature_table_, out=scores)
-        return rows, names, scores, self.labels[rows], np.isin(names, self._model.classes_)
+        return names, scores, self.labels[rows], np.isin(names, self._model.classes_)
 
     def _chosen(self, part: str | None, pictures: bool) -> np.ndarray[Any, Any]:
         """The rows of a part, those with a picture alone if asked for."""

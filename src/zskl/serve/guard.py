@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import ipaddress
 import json
+import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
@@ -19,6 +20,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 OPEN = ("/", "/page/")  # the page itself holds no data: it asks for the token
+SLOWEST = 1 << 20  # bytes a second of a body that takes longer than its time
 HEADERS = [
     (
         b"content-security-policy",
@@ -86,21 +88,23 @@ class Guard:
             raise Refusal(401, "this service needs a token: send the header Authorization: Bearer TOKEN")
 
     def _counted(self, receive: Receive, headers: dict[bytes, bytes]) -> Receive:
-        most, seen = self._limits.body_bytes, 0
+        most, seen, waited = self._limits.body_bytes, 0, 0.0
         sentence = f"the body is larger than {most} bytes, the most this service takes: send rows in parts"
         announced = headers.get(b"content-length", b"0")
         if announced.isdigit() and int(announced[:20]) > most:
             raise Refusal(413, sentence)
 
         async def counted() -> Message:
-            nonlocal seen
+            nonlocal seen, waited
+            began = time.monotonic()
             try:
-                async with asyncio.timeout(self._limits.seconds):
+                async with asyncio.timeout(self._limits.seconds + seen / SLOWEST - waited):
                     message = await receive()
             except TimeoutError:
                 raise Refusal(
-                    408, f"nothing arrived for {self._limits.seconds:g} seconds: send the body at once"
+                    408, f"the body did not arrive in {self._limits.seconds:g} seconds: send it at once"
                 ) from None
+            waited += time.monotonic() - began
             seen += len(message.get("body", b""))
             if seen > most:
                 raise Refusal(413, sentence)

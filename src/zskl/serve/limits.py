@@ -9,8 +9,10 @@ from dataclasses import dataclass
 class Limits:
     """Of a service: bytes of a body, rows of a prediction, rows with an explanation, letters of a name, added classes.
 
+    Also of a prediction: `values`, rows times features, `json_values` of them where they are JSON, which takes many
+    times the memory; and `answers`, rows times classes that are listed for each.
     `small` is the body that is read and answered at once; larger ones take turns, so that few of them are in memory.
-    `seconds` is how long a client may take to send its body.
+    `seconds` is how long a client may take to send its body, and as much longer as a megabyte a second takes.
     """
 
     body_bytes: int = 256 << 20
@@ -18,5 +20,8 @@ class Limits:
     explained_rows: int = 1000
     name_length: int = 200
     classes: int = 10_000
+    values: int = 1 << 26
+    json_values: int = 5_000_000
+    answers: int = 1_000_000
     small: int = 1 << 20
     seconds: float = 60.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import reprlib
+
 
 class Refusal(Exception):
     """A 4xx answer: the value found, what was expected, what to do."""
@@ -11,7 +13,11 @@ class Refusal(Exception):
         self.status, self.sentence = status, sentence
 
 
-def shown(text: object, longest: int = 60) -> str:
-    """A value as part of a sentence: one line of printable text, cut where it is long."""
-    written = repr(text)
-    return written if len(written) <= longest else written[:longest] + "…"
+def shown(value: object, longest: int = 60) -> str:
+    """A value as part of a sentence: one line of printable text, cut where it is long. What is cut is not looked at."""
+    whole = not isinstance(value, str) or len(value) <= longest
+    try:
+        written = repr(value[:longest]) if isinstance(value, str) else reprlib.repr(value)
+    except ValueError:  # of a number with thousands of digits
+        written = "a number too long to be shown"
+    return written if whole and len(written) <= longest else written[:longest] + "…"

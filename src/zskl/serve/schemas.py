@@ -7,7 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Kind = Literal["seen", "unseen", "added"]
+FAST = Field(fail_fast=True)  # the first wrong item is told, not a million
 Number = Annotated[float, Field(allow_inf_nan=False)]
+FURTHEST = 1e20  # of a calibration constant, in either direction: scores are in single precision
+Constant = Annotated[float, Field(allow_inf_nan=False, ge=-FURTHEST, le=FURTHEST)]
 Attributes = Annotated[
     dict[str, Number], Field(description="Attribute name → value. What is left out is the mean of the seen classes.")
 ]
@@ -30,9 +33,11 @@ class Options(Asking):
     """Options of a prediction."""
 
     top: Top = 5
-    candidates: Annotated[list[str] | None, Field(min_length=1, description="Choose from these only.")] = None
+    candidates: Annotated[
+        Annotated[list[str], FAST] | None, Field(min_length=1, description="Choose from these only.")
+    ] = None
     calibrated: Annotated[bool, Field(description="Take the model's constant off the seen classes.")] = True
-    calibration: Annotated[Number | None, Field(description="This constant in place of the model's.")] = None
+    calibration: Annotated[Constant | None, Field(description="This constant in place of the model's.")] = None
     explain: Annotated[bool, Field(description="Say which attributes decided.")] = False
     against: Annotated[str | None, Field(description="Explain against this class, not the runner-up.")] = None
     attributes: Annotated[int, Field(ge=1, le=1000, description="How many of them an explanation names.")] = 5
@@ -41,9 +46,12 @@ class Options(Asking):
 class Prediction(Options):
     """Rows of features, or numbers of rows of the loaded data."""
 
-    rows: Annotated[list[list[float]] | None, Field(min_length=1, description="Rows of features.")] = None
+    rows: Annotated[
+        Annotated[list[Annotated[list[float], FAST]], FAST] | None,
+        Field(min_length=1, description="Rows of features."),
+    ] = None
     data_rows: Annotated[
-        list[Annotated[int, Field(ge=0, le=2**53)]] | None,
+        Annotated[list[Annotated[int, Field(ge=0, le=2**53)]], FAST] | None,
         Field(min_length=1, description="Rows of the loaded data, counted from 0."),
     ] = None
 

@@ -6,12 +6,12 @@ import logging
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 
 import uvicorn
 from threadpoolctl import threadpool_limits
 
 from zskl.serve import app as application
+from zskl.serve.connections import Connection
 from zskl.serve.guard import Guard, is_loopback
 from zskl.serve.service import Service
 
@@ -54,6 +54,8 @@ def run(service: Service, host: str, port: int, token: str | None, ready: Callab
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
         config = uvicorn.Config(
             guarded,
+            http=Connection,
+            ws="none",
             log_config=None,
             log_level="warning",
             access_log=False,
@@ -82,6 +84,3 @@ class _Server(uvicorn.Server):
         with super().capture_signals():
             yield
             self._captured_signals.clear()
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        super().handle_exit(sig, frame)
