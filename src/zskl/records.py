@@ -69,12 +69,17 @@ def key_of(unit: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(unit, sort_keys=True, allow_nan=False, default=_plain).encode()).hexdigest()
 
 
+class Busy(OSError):
+    """Another process has the file."""
+
+
 class Folder:
     """The records of a run folder, held open for appending. `done` maps keys to the records that are there."""
 
     def __init__(self, path: Path, handle: int) -> None:
         self.path = path
         self._handle = handle
+        self._torn: int | None = None  # where whole lines end, if something follows them
         _mend(path, handle)
         self.done: dict[str, dict[str, Any]] = {}
         self.refresh()
@@ -86,18 +91,23 @@ class Folder:
     def append(self, record: Mapping[str, Any]) -> None:
         """Add a line, whole or not at all."""
         line = (to_line(record) + "\n").encode()
-        before = os.fstat(self._handle).st_size
+        before = os.fstat(self._handle).st_size if self._torn is None else self._torn
         try:
+            if self._torn is not None:  # what an earlier line left, and nobody could cut off
+                os.ftruncate(self._handle, before)
             if os.write(self._handle, line) < len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(self._handle)
         except OSError as error:
-            with contextlib.suppress(OSError):  # what stays is cut off when the folder is opened again
+            self._torn = before  # what stays is cut off before the next line, or when the folder is opened again
+            with contextlib.suppress(OSError):
                 os.ftruncate(self._handle, before)
+                self._torn = None
             raise OSError(
                 f"cannot append to {self.path} ({error.strerror}): the records in it are whole; make room there, then "
                 "the same command continues"
             ) from None
+        self._torn = None
         self.done[str(record["key"])] = dict(record)
 
 
@@ -121,10 +131,10 @@ def _lock(handle: int, path: Path) -> None:
         return
     try:
         locks.flock(handle, locks.LOCK_EX | locks.LOCK_NB)
+        if not os.path.samestat(os.fstat(handle), os.stat(path)):  # replaced since it was opened
+            raise BlockingIOError
     except BlockingIOError:
-        raise OSError(
-            f"another run is writing to {path.parent}: wait for it, or give this one another folder"
-        ) from None
+        raise Busy(f"another run is writing to {path.parent}: wait for it, or give this one another folder") from None
     except OSError:
         return  # a file system without locks
 

@@ -45,7 +45,9 @@ def predict(book: Book, X: np.ndarray[Any, Any], asked: Asked) -> dict[str, Any]
     for rows, raw in panel.blocks(X):
         scores = raw - (constant * seen).astype(raw.dtype) if constant else raw
         if not np.isfinite(scores).all():
-            raise Refusal(422, "some of these features are so large that no score can be computed: check their scale")
+            raise Refusal(
+                422, "these features, or a class, are so large that no score can be computed: check their scale"
+            )
         order, values = best_first(scores, min(max(asked.top, 2 if asked.explain else 1), len(labels)))
         likely = None
         if temperature is not None:

@@ -10,7 +10,7 @@ import copy
 import logging
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -184,13 +184,19 @@ def _texts(labels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 @contextmanager
 def kept_in(path: Path) -> Iterator[records.Folder]:
     """The file of added classes, for one service at a time. One of mostly outdated lines is written anew."""
-    if path.is_file():
-        _check(path)
-        with records.opened(path.parent, path.name) as file:
-            lines, there = len(records.read(path)), [line for line in file.done.values() if not line["deleted"]]
-            if lines > WASTE * (len(there) + 1):
-                records.write(path, there)
-    with records.opened(path.parent, path.name) as file:
+    with ExitStack() as stack:
+        try:
+            if path.is_file():
+                _check(path)
+                with records.opened(path.parent, path.name) as file:
+                    lines, there = len(records.read(path)), [line for line in file.done.values() if not line["deleted"]]
+                    if lines > WASTE * (len(there) + 1):
+                        records.write(path, there)
+            file = stack.enter_context(records.opened(path.parent, path.name))
+        except records.Busy:
+            raise OSError(
+                f"another service keeps its classes in {path}: stop it, or name another file by --classes"
+            ) from None
         yield file
 
 
