@@ -7,12 +7,11 @@ import logging
 import os
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import numpy as np
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 from starlette.convertors import PathConvertor, register_url_convertor
@@ -21,6 +20,7 @@ from starlette.requests import ClientDisconnect
 
 from zskl.serve import answers, bodies, openapi, schemas
 from zskl.serve.answers import Asked
+from zskl.serve.json_bodies import parsed, sentence
 from zskl.serve.refusal import Refusal, shown
 from zskl.serve.service import Service
 from zskl.version import __version__
@@ -30,7 +30,6 @@ QUICK = 20_000_000  # multiplications that are done on the spot; more go to a th
 FEW = 10_000  # classes listed on the spot
 MEDIA = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
-Body = TypeVar("Body", bound=BaseModel)
 log = logging.getLogger("zskl.serve")
 
 
@@ -55,13 +54,13 @@ def make(service: Service) -> FastAPI:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
-        return _json({"error": _sentence(error.errors())}, 422)
+        return _json({"error": sentence(error.errors())}, 422)
 
     @app.exception_handler(HTTPException)
     async def unknown(request: Request, error: HTTPException) -> Response:
         what = {404: "there is nothing here", 405: f"{request.method} is not possible here"}
-        sentence = f"{what.get(error.status_code, error.detail)}: /openapi.json lists what there is"
-        return _json({"error": sentence}, error.status_code, error.headers)
+        why = f"{what.get(error.status_code, error.detail)}: /openapi.json lists what there is"
+        return _json({"error": why}, error.status_code, error.headers)
 
     @app.exception_handler(ClientDisconnect)
     async def gone(_: Request, error: ClientDisconnect) -> Response:
@@ -98,7 +97,7 @@ def make(service: Service) -> FastAPI:
     @app.post("/classes", response_model=schemas.Kept, status_code=201, **openapi.takes("NewClass", 409, 413, 415, 422))
     async def add_class(request: Request) -> Any:
         """Add a class by its attributes. It is kept, and ranked by all requests that begin after the answer."""
-        new = _parsed(schemas.NewClass, await small_body(request))
+        new = parsed(schemas.NewClass, await small_body(request), service.limits)
         return await put(new.name, new.attributes, replace=False)
 
     @app.get("/classes/{name:text}", response_model=schemas.ClassDetails, **openapi.may(404))
@@ -113,7 +112,7 @@ def make(service: Service) -> FastAPI:
     )
     async def put_class(name: str, request: Request) -> Any:
         """Describe an added class anew, or add it (201)."""
-        described = _parsed(schemas.Description, await small_body(request))
+        described = parsed(schemas.Description, await small_body(request), service.limits)
         return await put(name, described.attributes, replace=True)
 
     @app.delete("/classes/{name:text}", status_code=204, response_class=Response, **openapi.may(404, 409))
@@ -129,7 +128,6 @@ def make(service: Service) -> FastAPI:
             body += part
             if len(body) > service.limits.small:
                 raise Refusal(413, f"the body is larger than {service.limits.small} bytes, far more than a description")
-        bodies.check_json(body, service.limits)
         return body
 
     async def put(name: str, attributes: dict[str, float], replace: bool) -> Response:
@@ -194,8 +192,7 @@ def make(service: Service) -> FastAPI:
             return bodies.from_npy(body, fitted, limits), asked
         if kind in bodies.PARQUET:
             return bodies.from_parquet(body, fitted, limits), asked
-        bodies.check_json(body, limits)
-        given = _parsed(schemas.Prediction, body)
+        given = parsed(schemas.Prediction, body, limits)
         asked = _overridden(asked, given)
         if (given.rows is None) == (given.data_rows is None):
             raise Refusal(422, "expected either rows, a list of rows of features, or data_rows, numbers of loaded rows")
@@ -207,7 +204,7 @@ def make(service: Service) -> FastAPI:
     @app.post("/rank", response_model=schemas.RankedRows, **openapi.takes("Wanted", 409, 413, 415, 422))
     async def rank(request: Request) -> Any:
         """The rows of the loaded data that fit a description best."""
-        wanted = _parsed(schemas.Wanted, await small_body(request))
+        wanted = parsed(schemas.Wanted, await small_body(request), service.limits)
         gallery = service.gallery
         vector, defaulted = service.classes.words.vector(wanted.attributes)
         rows = await run_in_threadpool(gallery.rank, service.book, vector, wanted.top, wanted.part, wanted.pictures)
@@ -251,15 +248,6 @@ def _media_type(request: Request, kinds: tuple[str, ...]) -> str:
     return kind
 
 
-def _parsed(model: type[Body], body: bytearray) -> Body:
-    try:
-        return model.model_validate_json(body)
-    except ValidationError as error:
-        raise Refusal(422, _sentence(error.errors(include_url=False, include_context=False))) from None
-    except (ValueError, RecursionError):
-        raise Refusal(422, "the body is no JSON that can be read") from None
-
-
 def _overridden(asked: Asked, given: schemas.Options) -> Asked:
     found = {name: getattr(asked, name) for name in vars(asked)} | {
         name: getattr(given, name) for name in given.model_fields_set if name in schemas.Options.model_fields
@@ -267,16 +255,6 @@ def _overridden(asked: Asked, given: schemas.Options) -> Asked:
     if found["candidates"] is not None:
         found["candidates"] = tuple(found["candidates"])
     return Asked(**found)
-
-
-def _sentence(errors: Any) -> str:
-    """What pydantic found first, and how much more."""
-    first = errors[0]
-    where = ".".join(str(step)[:60] for step in first["loc"] if step not in ("body", "query", "path"))
-    value = f", found {shown(first['input'])}" if first.get("type") not in ("missing", "json_invalid") else ""
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    message = first["msg"].encode("utf-8", "backslashreplace").decode()
-    return f"{where or 'the body'}: {message}{value}{more}"
 
 
 def _json(content: Any, status: int = 200, headers: Any = None) -> Response:

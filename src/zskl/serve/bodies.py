@@ -22,17 +22,6 @@ JSON = ("application/json",)
 _NUMBERS = re.compile(r"[<>|=]?(f[248]|[iu][1248]|b1)")  # types of numbers as a .npy file writes them
 _MAGIC = b"\x93NUMPY"
 _HEADER = 1000  # bytes of the description at the beginning of a .npy file
-_TEXTS = 50_000  # quotation marks in a JSON body: names of fields, attributes and candidates
-
-
-def check_json(body: Body, limits: Limits) -> None:
-    """Refuse JSON that would take far more memory than room: one value of it takes a hundred bytes once it is read."""
-    if body.count(b",") > limits.json_values:
-        raise Refusal(
-            413, f"the JSON body has more than {limits.json_values} values: send rows in parts, or as a .npy file"
-        )
-    if body.count(b'"') > _TEXTS:
-        raise Refusal(413, f"the JSON body has more than {_TEXTS} quotation marks, far more than a request needs")
 
 
 def from_npy(body: Body, model: ZeroShotClassifier, limits: Limits) -> np.ndarray[Any, Any]:
