@@ -53,7 +53,7 @@ class Book:
     """
 
     def __init__(self, model: ZeroShotClassifier, added: Mapping[str, Described], version: int) -> None:
-        self.model, self.added, self.version = model, added, version
+        self.model, self.added, self.version = nameless(model), added, version
         seen = set(model.classes_.tolist())
         self.kinds = {name: "seen" if name in seen else "unseen" for name in model.candidates_.tolist()}
         self.kinds |= dict.fromkeys(added, "added")
@@ -175,6 +175,13 @@ def by_text(model: ZeroShotClassifier) -> ZeroShotClassifier:
     named.classes_, named.candidates_ = _texts(model.classes_), _texts(model.candidates_)
     named.signature_table_ = SignatureTable(_texts(table.labels), table.matrix, table.names)
     return named
+
+
+def nameless(model: ZeroShotClassifier) -> ZeroShotClassifier:
+    """The model for plain arrays whose columns are known to be its own: scikit-learn would warn of every one."""
+    plain = copy.copy(model)
+    plain.__dict__.pop("feature_names_in_", None)
+    return plain
 
 
 def _texts(labels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -14,7 +14,7 @@ from zskl import metrics
 from zskl.datasets import Dataset
 from zskl.estimator import ZeroShotClassifier
 from zskl.ranking import best_first
-from zskl.serve.classes import Book
+from zskl.serve.classes import Book, nameless
 from zskl.serve.pictures import Pictures
 from zskl.serve.refusal import Refusal, shown
 from zskl.signatures import SignatureTable, listed
@@ -40,7 +40,7 @@ class Gallery:
         self.parts = np.full(len(self.X), "", dtype=object)
         for part in ("trainval", *TESTS):
             self.parts[data.parts[part]] = part
-        self._model, self._lock = model, threading.Lock()
+        self._model, self._lock = nameless(model), threading.Lock()
 
     @cached_property
     def pictured(self) -> np.ndarray[Any, Any]:

@@ -32,12 +32,12 @@ def check(host: str, token: str | None) -> None:
 def bound(host: str, port: int) -> socket.socket:
     """A socket at the address; port 0 is any that is free."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family)
     try:
-        place = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)[0][4]
-        found = socket.socket(family)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(place)
+        found.bind(socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)[0][4])
     except OSError as error:
+        found.close()
         reason = error.strerror or str(error)
         raise OSError(f"cannot serve at {host} port {port} ({reason}): choose another by --host and --port") from None
     return found

@@ -1,0 +1,125 @@
+"""Models to serve, a client around a service in this process, and services in processes of their own."""
+
+import os
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pandas as pd
+from starlette.testclient import TestClient
+
+import zskl
+from zskl import ZeroShotKernelClassifier, datasets, methods
+from zskl.serve import app, classes, pictures
+from zskl.serve.gallery import Gallery
+from zskl.serve.guard import Guard
+from zskl.serve.limits import Limits
+from zskl.serve.service import Service
+
+SEEN, UNSEEN = ["ant", "cat", "dog"], ["emu", "bee"]
+ATTRIBUTES = ["size", "legs", "wings", "fur"]
+TEMPERATURES = {"seen": 0.2, "unseen": 0.4, "mixed": 0.3}
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if name != "ZSKL_TOKEN"},
+    "PYTHONPATH": str(Path(zskl.__file__).parents[1]),
+    "OMP_NUM_THREADS": "1",
+}
+
+
+def toy(seed=7, width=6, each=12):
+    """Rows (n, width) of three classes, their labels, and a table that describes two more."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(rng.normal(size=(5, 4)), index=[*SEEN, *UNSEEN], columns=ATTRIBUTES)
+    y = np.repeat(SEEN, each)
+    X = table.loc[y].to_numpy() @ rng.normal(size=(4, width)) + 0.3 * rng.normal(size=(len(y), width))
+    return X.astype(np.float32), y, table
+
+
+def kernel(*arguments, **parameters):
+    return ZeroShotKernelClassifier(*arguments, **{"epochs": 2, "random_state": 0, **parameters})
+
+
+def calibrated(model, constant=0.05):
+    model.calibration_, model.temperatures_ = constant, dict(TEMPERATURES)
+    return model
+
+
+def digits():
+    """A model of the digits, calibrated by hand, and the digits."""
+    data = datasets.load("digits")
+    model = methods.make("gaussian-ort", {"random_state": 0}).fit(*data.samples("trainval"), data.signatures)
+    return calibrated(model, 0.4), data
+
+
+def with_data(model, data, folder=None, names=None):
+    """A service of a model with rows to look at."""
+    gallery = Gallery(data, classes.by_text(model), pictures.of(data, folder, names), names)
+    return Service(model, "digits.zskl", Limits(), None, gallery)
+
+
+def client(service, token=None, limits=None, **options):
+    """A client whose requests pass the guard, as those over a socket do."""
+    guarded = Guard(app.make(service), token, {"localhost"}, limits or service.limits)
+    return TestClient(guarded, base_url="http://localhost", raise_server_exceptions=False, **options)
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "zskl", "serve", *map(str, arguments)]
+
+
+def refused(*arguments, **environment):
+    """The sentence with which a service does not start."""
+    run = subprocess.run(
+        command(*arguments), capture_output=True, text=True, timeout=60, env=ENVIRONMENT | environment, check=False
+    )
+    assert run.returncode == 2, (run.stdout, run.stderr)
+    assert "Traceback" not in run.stderr
+    return " ".join(run.stderr.split())
+
+
+class Running:
+    """A service in a process of its own: its address, what it says, and how much memory it ever took."""
+
+    def __init__(self, *arguments, log=subprocess.DEVNULL, **environment):
+        self.process = subprocess.Popen(
+            command(*arguments, "--port", 0),
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env=ENVIRONMENT | environment,
+        )
+        self.said = self.process.stdout.readline()
+        found = re.search(r"^zskl serves (.+) at (http://127\.0\.0\.1:(\d+))$", self.said)
+        assert found, f"the service did not start: {self.said!r}, exit code {self.process.wait(30)}"
+        self.name, self.address, self.port = found[1], found[2], int(found[3])
+
+    def client(self, **options):
+        return httpx.Client(base_url=self.address, timeout=60, trust_env=False, **options)
+
+    def peak(self):
+        """Megabytes."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
+
+    def end(self):
+        """Stop it and wait."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            return self.process.wait(30)
+        finally:
+            self.process.kill()
+            self.process.stdout.close()
+
+
+@contextmanager
+def running(*arguments, **options):
+    service = Running(*arguments, **options)
+    try:
+        yield service
+    finally:
+        service.end()
