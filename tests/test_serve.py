@@ -515,17 +515,8 @@ def decoded(png):
     return width, height, zlib.decompress(chunks[b"IDAT"])
 
 
-def small_data():
-    """Twelve rows, of which a model knows all classes."""
-    X, y, table = served.toy(each=4)
-    parts = {"trainval": np.arange(6), "test_seen": np.arange(6, 8), "test_unseen": np.arange(8, 12)}
-    y = np.array(["ant", "cat", "dog"] * 2 + ["ant", "cat"] + ["emu", "bee"] * 2)
-    data = Dataset("small", X, y, table, parts)
-    return served.calibrated(served.kernel().fit(X[:6], y[:6], table)), data
-
-
 def test_pictures_from_files(tmp_path):
-    model, data = small_data()
+    model, data = served.small()
     picture = pictures.png(np.zeros((2, 2), np.uint8))
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "a.png").write_bytes(picture)
@@ -558,7 +549,7 @@ def test_pictures_from_files(tmp_path):
     ],
 )
 def test_a_table_of_pictures_that_does_not_fit(tmp_path, table, sentence):
-    model, data = small_data()
+    model, data = served.small()
     (tmp_path / "a.png").write_bytes(b"")
     (tmp_path / "rows.csv").write_text(table)
     with pytest.raises(ValueError, match=sentence):
@@ -605,7 +596,7 @@ def test_without_data_there_are_no_rows(plain):
 
 
 def test_data_without_unseen_test_rows_have_no_balance():
-    model, data = small_data()
+    model, data = served.small()
     X, y = np.asarray(data.X)[:8], data.y[:8]
     parts = {"trainval": np.arange(6), "test_seen": np.arange(6, 8), "test_unseen": np.arange(0)}
     some = Dataset("some", X, y, data.signatures, parts)
@@ -974,8 +965,8 @@ def test_a_slow_body_and_a_client_that_goes_away():
     guarded = Guard(app.make(service), None, {"localhost"}, limits)
     scope = {
         "type": "http", "http_version": "1.1", "method": "POST", "scheme": "http", "path": "/predict",
-        "query_string": b"", "raw_path": b"/predict", "root_path": "", "server": ("localhost", 80), "client": ("127.0.0.1", 1),
-        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
+        "query_string": b"", "raw_path": b"/predict", "root_path": "", "server": ("localhost", 80),
+        "client": ("127.0.0.1", 1), "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
     }  # fmt: skip
     for messages, status in (
         ([{"type": "http.request", "body": b"{", "more_body": True}], 408),
@@ -995,7 +986,7 @@ def test_heads_of_requests_are_short(tmp_path, file):
             with socket.create_connection(("127.0.0.1", service.port)) as connection:
                 connection.settimeout(20)
                 connection.sendall(endless)
-                with pytest.raises(OSError, match="reset|pipe"):
+                with pytest.raises(OSError, match=r"reset|pipe"):
                     connection.sendall(b"y" * (100 << 20))
         with service.client() as client:
             assert client.get("/health").status_code == 200

@@ -17,6 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.routing import Match
 
 from zskl.serve import answers, bodies, openapi, schemas
 from zskl.serve.answers import Asked
@@ -60,7 +61,11 @@ def make(service: Service) -> FastAPI:
     async def unknown(request: Request, error: HTTPException) -> Response:
         what = {404: "there is nothing here", 405: f"{request.method} is not possible here"}
         why = f"{what.get(error.status_code, error.detail)}: /openapi.json lists what there is"
-        return _json({"error": why}, error.status_code, error.headers)
+        headers = error.headers
+        if error.status_code == 405:  # of all routes with this path; Starlette names the first one's methods
+            here = [route for route in app.routes if route.matches(request.scope)[0] is not Match.NONE]
+            headers = {"allow": ", ".join(sorted({name for route in here for name in getattr(route, "methods", ())}))}
+        return _json({"error": why}, error.status_code, headers)
 
     @app.exception_handler(ClientDisconnect)
     async def gone(_: Request, error: ClientDisconnect) -> Response:
