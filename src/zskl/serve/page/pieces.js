@@ -1,0 +1,90 @@
+// Small pieces of the page. Whatever comes from the service goes in as text nodes and attributes, never as HTML.
+import { fillPicture } from "./api.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+let made = 0;
+
+export const fresh = (word) => `${word}-${++made}`; // an id that is not taken
+
+// el("button", { class: "plain", onclick: f }, "Save"): attributes that are null or false are left out.
+function build(node, props, children) {
+  for (const [name, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+export const el = (tag, props = {}, ...children) => build(document.createElement(tag), props, children);
+export const svg = (tag, props = {}, ...children) => build(document.createElementNS(SVG, tag), props, children);
+
+export const number = (value) => {
+  if (value === null || value === undefined) return "–";
+  const size = Math.abs(value);
+  const text = size !== 0 && (size < 0.001 || size >= 100000) ? value.toExponential(1) : String(Number(value.toPrecision(3)));
+  return text.replace("-", "−");
+};
+export const signed = (value) => (value > 0 ? "+" : "") + number(value);
+export const share = (value) => (value === null || value === undefined ? "–" : `${(100 * value).toFixed(value < 0.1 && value > 0 ? 1 : 0)} %`);
+export const counted = (count, word, many = `${word}s`) => `${count.toLocaleString("en").replaceAll(",", " ")} ${count === 1 ? word : many}`;
+
+const MARKS = { seen: "●", unseen: "○", added: "+" };
+export const badge = (kind) =>
+  el("span", { class: `badge ${kind in MARKS ? kind : "other"}` }, el("span", { "aria-hidden": "true" }, `${MARKS[kind] ?? "?"} `), kind);
+
+// A bar from 0 to `part` of its width; for eyes only, as the number always stands beside it.
+export function bar(part, kind = "") {
+  const inner = el("span", { class: `fill ${kind}` });
+  inner.style.width = `${100 * Math.min(1, Math.max(0, part))}%`;
+  return el("span", { class: "bar", "aria-hidden": "true" }, inner);
+}
+
+// A bar from the middle: to the right for positive values, to the left for negative ones.
+export function balanceBar(value, largest) {
+  const inner = el("span", { class: `fill ${value < 0 ? "minus" : "plus"}` });
+  const wide = largest > 0 ? 50 * Math.min(1, Math.abs(value) / largest) : 0;
+  inner.style.width = `${wide}%`;
+  inner.style.left = `${value < 0 ? 50 - wide : 50}%`;
+  return el("span", { class: "bar both", "aria-hidden": "true" }, inner);
+}
+
+export function picture(row, words) {
+  if (!row.picture) return el("span", { class: "nopicture", "aria-hidden": "true" }, `#${row.row}`);
+  const image = el("img", { alt: words, loading: "lazy", decoding: "async", class: "picture" });
+  image.addEventListener("load", () => image.classList.toggle("pixels", image.naturalWidth <= 64));
+  image.addEventListener("error", () => image.replaceWith(el("span", { class: "nopicture" }, "no picture")), { once: true });
+  fillPicture(image, row.row);
+  return image;
+}
+
+// A <select> of classes, those of one kind together; `first` are [value, text] before them.
+export function classSelect(select, classes, first, chosen = select.value) {
+  const groups = ["added", "unseen", "seen"].map((kind) => {
+    const members = classes.filter((one) => one.kind === kind);
+    return members.length && el("optgroup", { label: kind }, members.map(({ name }) => el("option", { value: `=${name}` }, name)));
+  });
+  select.replaceChildren(...first.map(([value, text]) => el("option", { value }, text)), ...groups.filter(Boolean));
+  select.value = chosen;
+  if (select.selectedIndex < 0) select.selectedIndex = 0;
+  return select;
+}
+export const classOf = (select) => (select.value.startsWith("=") ? select.value.slice(1) : null);
+
+export const field = (words, control, extra = {}) => {
+  control.id ||= fresh("field");
+  return el("div", { class: "field", ...extra }, el("label", { for: control.id }, words), control);
+};
+
+export function later(work, wait) {
+  let timer = 0;
+  return (...given) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => work(...given), wait);
+  };
+}
+
+export const link = (view, values = {}) => {
+  const search = new URLSearchParams(values);
+  return search.size ? `#${view}?${search}` : `#${view}`;
+};
