@@ -1,6 +1,6 @@
 // The answer for one row: its best classes, and which attributes decided between two of them.
 import { fullName } from "./attributes.js";
-import { badge, balanceBar, bar, classSelect, el, field, link, number, picture, share, signed } from "./pieces.js";
+import { badge, balanceBar, bar, classSelect, el, field, link, number, picture, score, share, signed } from "./pieces.js";
 
 function topList(top, probabilities) {
   const scores = top.map((one) => one.score);
@@ -16,7 +16,7 @@ function topList(top, probabilities) {
         el("span", { class: "name" }, one.class),
         badge(one.kind),
         bar(probabilities ? one.probability : (one.score - low) / span),
-        el("span", { class: "number" }, probabilities ? share(one.probability) : "", el("span", { class: "quiet" }, ` score ${number(one.score)}`)),
+        el("span", { class: "number figures" }, probabilities ? share(one.probability) : "", el("span", { class: "quiet" }, ` score ${score(one.score)}`)),
       )),
   );
 }

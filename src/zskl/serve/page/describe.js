@@ -8,6 +8,8 @@ import { saving } from "./saving.js";
 import { display, isDisplay } from "./segments.js";
 import { failed } from "./states.js";
 
+const FEW = 12; // attributes that are all in sight with their own reset: no list of changed ones is needed
+
 export function describe(section, context) {
   const { attributes } = context.model;
   const description = new Description(attributes);
@@ -54,7 +56,7 @@ export function describe(section, context) {
     field("Start from", select),
     fault,
     isDisplay(attributes) && display(description),
-    changedList(description),
+    attributes.length > FEW && changedList(description),
     buttons,
     attributeList(description),
   );

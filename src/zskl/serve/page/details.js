@@ -10,7 +10,7 @@ const toClass = (name) => el("a", { href: link("classes", { class: name }) }, na
 function nearest(found) {
   if (!found.nearest.length) return el("p", { class: "quiet" }, "There is no other class.");
   const items = found.nearest.map((one) =>
-    el("li", {}, el("span", { class: "name" }, toClass(one.class), " ", badge(one.kind)), bar(one.similarity), el("span", { class: "number" }, number(one.similarity))));
+    el("li", {}, el("span", { class: "name" }, toClass(one.class), " ", badge(one.kind)), bar(one.similarity), el("span", { class: "number" }, one.similarity.toFixed(2).replace("-", "−"))));
   return el("ol", { class: "top near" }, items);
 }
 

@@ -25,9 +25,13 @@ export const number = (value) => {
   const text = size !== 0 && (size < 0.001 || size >= 100000) ? value.toExponential(1) : String(Number(value.toPrecision(3)));
   return text.replace("-", "−");
 };
+export const score = (value) => {
+  const size = Math.abs(value);
+  return size !== 0 && (size < 0.001 || size >= 100000) ? number(value) : value.toPrecision(3).replace("-", "−");
+};
 export const signed = (value) => (value > 0 ? "+" : "") + number(value);
-export const share = (value) => (value === null || value === undefined ? "–" : `${(100 * value).toFixed(value < 0.1 && value > 0 ? 1 : 0)} %`);
-export const counted = (count, word, many = `${word}s`) => `${count.toLocaleString("en").replaceAll(",", " ")} ${count === 1 ? word : many}`;
+export const share = (value) => (value === null || value === undefined ? "–" : `${(100 * value).toFixed(value < 0.1 && value >= 0.0005 ? 1 : 0)}\u00a0%`);
+export const counted = (count, word, many = `${word}s`) => `${count.toLocaleString("en").replaceAll(",", "\u00a0")} ${count === 1 ? word : many}`;
 
 const MARKS = { seen: "●", unseen: "○", added: "+" };
 export const badge = (kind) =>

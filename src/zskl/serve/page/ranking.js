@@ -1,6 +1,6 @@
 // The rows of the data that match the description best, as pictures or as cards.
 import { call, newest } from "./api.js";
-import { badge, counted, el, field, later, link, number, picture } from "./pieces.js";
+import { badge, counted, el, field, later, link, picture, score as written } from "./pieces.js";
 import { empty, failed, waiting } from "./states.js";
 
 const STEP = 24;
@@ -37,7 +37,7 @@ export function ranking(description, context, startFrom) {
   const show = (rows) => {
     for (const row of rows) if (!cards.has(row.row)) cards.set(row.row, card(row));
     list.replaceChildren(...rows.map((row) => cards.get(row.row).item));
-    rows.forEach((row) => (cards.get(row.row).score.textContent = number(row.score)));
+    rows.forEach((row) => (cards.get(row.row).score.textContent = written(row.score)));
     if (cards.size > 2000) cards.clear();
     if (NARROW.matches) strip.replaceChildren(...rows.slice(0, 5).map((row) => el("li", {}, picture(row, ""), el("span", {}, row.class))));
     more.hidden = rows.length < top || top >= 240;

@@ -24,7 +24,7 @@ export async function filled(place, words, work, show) {
   try {
     const found = await work();
     if (found === undefined) return; // a newer request is under way
-    place.replaceChildren(...[show(found)].flat().filter(Boolean));
+    place.replaceChildren(...[show(found)].flat(2).filter(Boolean));
   } catch (fault) {
     if (fault.name === "AbortError") return;
     place.replaceChildren(failed(fault, () => filled(place, words, work, show)));
