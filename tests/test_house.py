@@ -98,7 +98,9 @@ def imported_at_once(text):
 
 
 def heavy(file, text):
-    return [f"{file}:{line} imports {name} at once" for line, name in imported_at_once(text) if name in HEAVY]
+    """The service is of FastAPI through and through, and imported only by the command that starts it."""
+    free = {"fastapi", "uvicorn"} if file.startswith("serve/") else set()
+    return [f"{file}:{line} imports {name} at once" for line, name in imported_at_once(text) if name in HEAVY - free]
 
 
 def prints(file, text):
@@ -145,6 +147,8 @@ def test_the_house_is_in_order(rule):
         (heavy, "solver.py", "from torch.nn import functional"),
         (heavy, "solver.py", "try:\n    import torch\nexcept ImportError:\n    torch = None"),
         (heavy, "solver.py", "class A:\n    import optuna"),
+        (heavy, "serve/app.py", "import pyarrow"),
+        (heavy, "cli/serve.py", "from fastapi import FastAPI"),
         (heavy, "solver.py", "if True:\n    import matplotlib.pyplot as plt"),
         (prints, "solver.py", "def f():\n    print('done')"),
         (nameless, "utils.py", ""),
@@ -166,6 +170,7 @@ def test_a_planted_fault_is_found(rule, file, text):
         (out_of_order, "__init__.py", "from zskl.cli import main"),
         (heavy, "solver.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch"),
         (heavy, "solver.py", "def f():\n    import torch"),
+        (heavy, "serve/app.py", "from fastapi import FastAPI"),
         (prints, "cli.py", "console.print('done')"),
         (nameless, "baselines/__init__.py", ""),
         (too_long, "solver.py", "x = 1\n" * LONGEST),
@@ -186,6 +191,6 @@ def test_the_package_itself_is_names_alone():
 
 def test_importing_zskl_imports_nothing_heavy():
     heavy = HEAVY - {"pyarrow"}  # which pandas imports by itself where it is installed
-    code = f"import sys, zskl; sys.stdout.write(' '.join(sorted({heavy!r} & sys.modules.keys())))"
+    code = f"import sys, zskl.cli; sys.stdout.write(' '.join(sorted({heavy!r} & sys.modules.keys())))"
     run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")

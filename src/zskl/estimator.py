@@ -1,4 +1,6 @@
-"""The contract of every zero-shot classifier: input checks, scaling, candidates, saving; `Ranking` has the answers.
+"""The contract of every zero-shot classifier: input checks, scaling, candidates, saving.
+
+`Ranking` has the answers, `Inspection` what is behind them.
 
 A method subclasses `ZeroShotClassifier` and writes `_scores` on scaled arrays plus a `fit` that calls `_prepare`.
 """
@@ -18,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from zskl import inputs, packing, persistence, preprocessing, signatures
 from zskl.arrays import Array, check_device, like, on_device
 from zskl.candidates import Question, as_in, best_of_rows
+from zskl.inspection import Inspection
 from zskl.parameters import one_of
 from zskl.ranking import UNKNOWN, Labels, Ranking, UncalibratedWarning
 from zskl.signatures import SignatureTable, label_kind, listed
@@ -41,7 +44,7 @@ class Training:
     sizes: np.ndarray[Any, Any]  # (C,) training rows of each class
 
 
-class ZeroShotClassifier(Ranking, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Ranks candidate classes, trained on or not, by the compatibility of their signatures with a sample."""
 
     kind: ClassVar[str]  # what a model file calls this estimator

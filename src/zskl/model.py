@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from zskl import kernels, nystrom, solver, stack, streaming
+from zskl.anatomy import Anatomy
 from zskl.arrays import Array, like, on_gpu
 from zskl.estimator import ZeroShotClassifier
 from zskl.initialisation import INITIALISATIONS
@@ -224,6 +225,9 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         if isinstance(self.kernel, Kernel):
             return self.kernel
         return kernels.make(self.kernel, {"sigma": self.sigma, "degree": self.degree, "bias": self.bias})
+
+    def _anatomy(self) -> Anatomy:
+        return Anatomy(self.projection_, self.kernel_, self.incoherence_)
 
     def _check_parameters(self) -> None:
         self._kernel()

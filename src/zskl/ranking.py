@@ -33,7 +33,8 @@ class Panel:
     """Candidate classes before a fitted model, which scores rows for them. What depends on the two alone is worked out
     with the first rows, whose library, device and precision the others must share.
 
-    `labels` (c,) are the candidates' names, `situation` says whether they are all "seen", all "unseen", or "mixed".
+    `labels` (c,) are the candidates' names, `situation` says whether they are all "seen", all "unseen", or "mixed",
+    and `constant` (c,), if there is one, is what calibration takes off their scores.
     """
 
     def __init__(self, model: Any, given: Any = None, candidates: Any = None, calibrated: bool = False) -> None:
@@ -45,7 +46,7 @@ class Panel:
         seen = np.array([label in known for label in self.labels.tolist()])
         self.situation = "seen" if seen.all() else "mixed" if seen.any() else "unseen"
         taken_off = calibrated and model.calibration_ and self.situation == "mixed"
-        self._constant = model.calibration_ * seen if taken_off else None
+        self.constant = model.calibration_ * seen if taken_off else None
         self._answer: Callable[[Array], Array] | None = None
 
     def scores(self, X: Array) -> Array:
@@ -54,7 +55,7 @@ class Panel:
         if self._answer is None:
             self._answer = self.model._answerer(self.model._question(scaled, self.table))
         scores = like(self._answer(scaled), X)
-        return scores if self._constant is None else scores - like(self._constant, scores)
+        return scores if self.constant is None else scores - like(self.constant, scores)
 
     def blocks(self, X: Array, block_rows: int | None = None) -> Iterator[tuple[slice, Array]]:
         """(rows, their scores) over all of X, as of `inputs.sliceable`; values that are not finite are refused."""

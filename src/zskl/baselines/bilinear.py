@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from zskl.anatomy import Anatomy
 from zskl.arrays import Array, generator, like, namespace, to_numpy
 from zskl.baselines.descent import DescentClassifier, Learned, coordinates
 from zskl.baselines.together import class_signatures
@@ -106,5 +107,8 @@ class BilinearClassifier(DescentClassifier):
 
     def _scores(self, X: Array, Y: Array) -> Array:
         return (X @ like(self.projection_, X)) @ Y.mT
+
+    def _anatomy(self) -> Anatomy:
+        return Anatomy(self.projection_)
 
     projection_: Any

@@ -7,6 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from zskl.anatomy import Anatomy
 from zskl.arrays import Array, like, to_numpy
 from zskl.baselines.linear import spectrum
 from zskl.baselines.together import SharedClassifier, class_signatures, class_sums
@@ -76,3 +77,6 @@ class ESZSL(SharedClassifier):
 
     def _scores(self, X: Array, Y: Array) -> Array:
         return X @ like(self.projection_, X) @ Y.T
+
+    def _anatomy(self) -> Anatomy:
+        return Anatomy(self.projection_)

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zskl.arrays import Array, like, to_numpy
+from zskl.anatomy import Anatomy
+from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.baselines.linear import spectrum
 from zskl.baselines.together import SharedClassifier, class_signatures, class_sums, unit
 from zskl.estimator import Training
@@ -83,6 +84,19 @@ class SAE(SharedClassifier):
         if self.direction_ == "to-features":
             return unit(X) @ unit(Y @ W.T).T
         return unit(X @ W) @ unit(Y).T
+
+    def _anatomy(self) -> Anatomy:
+        """A cosine is bilinear in what it divides by lengths: unit(x)ᵀW and y/‖Wy‖, or unit(xᵀW) and unit(y)."""
+        W = self.projection_
+        if self.direction_ == "to-signatures":
+            return Anatomy(W, samples=lambda X: unit(X @ like(W, X)), classes=unit)
+
+        def divided(Y: Array) -> Array:
+            images = Y @ like(W, Y).T
+            length = namespace(Y).sqrt(namespace(Y).sum(images * images, axis=1, keepdims=True))
+            return Y / namespace(Y).where(length > 0, length, namespace(Y).ones_like(length))
+
+        return Anatomy(W, samples=lambda X: unit(X) @ like(W, X), classes=divided)
 
     @classmethod
     def _unstored(cls, name: str, value: Any) -> Any:

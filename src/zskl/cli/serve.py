@@ -1,0 +1,69 @@
+"""`zskl serve`: a model behind HTTP, with a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zskl import methods
+from zskl.cli import options
+from zskl.cli.app import app, say
+from zskl.datasets.row_names import row_names
+
+
+@app.command()
+def serve(
+    model: Annotated[Path | None, typer.Argument(help="A model file.")] = None,
+    data: Annotated[
+        str | None, typer.Option(metavar="DATASET", help="A dataset folder or name: rows to look at and to rank.")
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Pictures of these rows: by DIR/rows.csv (file, row), else by the rows' names."
+        ),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Where to listen; any but this machine's own address needs --token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any that is free.")] = 8000,
+    demo: Annotated[bool, typer.Option("--demo", help="Digits: a model and data that are always at hand.")] = False,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="ZSKL_TOKEN", help="What every request must bring; better set in the environment."),
+    ] = None,
+    classes: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Where added classes are kept. Default: MODEL.classes.jsonl; --demo keeps none."
+        ),
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
+    root: options.Root = None,
+    features: options.Features = None,
+    signatures: options.Signatures = None,
+) -> None:
+    """Serve a model over HTTP, with a page to describe classes, classify rows and look at classes.
+
+    Example: [b]zskl serve --demo[/b]
+
+    Example: [b]zskl serve birds.zskl --data birds --images pictures --port 8080[/b]
+    """
+    if demo == (model is not None):
+        raise ValueError("zskl serve takes a model file, or --demo" + (", not both" if demo else ""))
+    if demo and (data is not None or images is not None):
+        raise ValueError("--demo brings its own data: leave out --data and --images")
+    if images is not None and data is None:
+        raise ValueError("--images was given without --data: pictures belong to the rows of a dataset")
+    try:
+        from zskl.serve import starting
+    except ImportError as error:
+        raise ValueError(f"zskl serve needs the package {error.name}: pip install 'zskl[serve]'") from None
+    starting.check(host, token)
+    fitted = None if model is None else methods.load(model, device)
+    loaded = None if data is None else options.load_dataset(data, root, features, signatures)
+    names = None if data is None else row_names(data, root, options.features_of(data, features or []))
+    starting.run(fitted, model, classes, loaded, names, images, host, port, token, say)
+    say("stopped")

@@ -1,0 +1,272 @@
+"""The service over HTTP: paths → calls of `Service`, described by the types of `schemas`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+from fastapi import FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from zskl.serve import answers, bodies, openapi, schemas
+from zskl.serve.answers import Asked
+from zskl.serve.refusal import Refusal, shown
+from zskl.serve.service import Service
+from zskl.version import __version__
+
+TURNS = 2  # large requests at once
+QUICK = 20_000_000  # multiplications that are done on the spot; more go to a thread, so that others are answered
+MEDIA = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+Body = TypeVar("Body", bound=BaseModel)
+log = logging.getLogger("zskl.serve")
+
+
+def make(service: Service) -> FastAPI:
+    """The application; `guard` goes around it."""
+    app = FastAPI(title="zskl", version=__version__, description=openapi.ABOUT, docs_url=None, redoc_url=None)
+    turns = asyncio.Semaphore(TURNS)
+    page = _page_files()
+
+    @app.exception_handler(Refusal)
+    async def refused(_: Request, error: Refusal) -> Response:
+        return _json({"error": error.sentence}, error.status)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        return _json({"error": _sentence(error.errors())}, 422)
+
+    @app.exception_handler(HTTPException)
+    async def unknown(request: Request, error: HTTPException) -> Response:
+        what = {404: "there is nothing here", 405: f"{request.method} is not possible here"}
+        sentence = f"{what.get(error.status_code, error.detail)}: /openapi.json lists what there is"
+        return _json({"error": sentence}, error.status_code, error.headers)
+
+    @app.exception_handler(Exception)
+    async def failed(_: Request, error: Exception) -> Response:
+        log.error("a request failed", exc_info=error)
+        return _json({"error": "the service failed on this request; its log says why"}, 500)
+
+    @app.get("/", include_in_schema=False)
+    async def index() -> Response:
+        return _file(page, "index.html")
+
+    @app.get("/page/{name}", include_in_schema=False)
+    async def asset(name: str) -> Response:
+        return _file(page, name)
+
+    @app.get("/health", response_model=schemas.Health)
+    async def health() -> Any:
+        """Whether the service is up."""
+        return _json(service.health())
+
+    @app.get("/model", response_model=schemas.Model)
+    async def model() -> Any:
+        """What the model is, its attributes, the loaded data, the limits of a request."""
+        return _json(service.model())
+
+    @app.get("/classes", response_model=schemas.ClassList)
+    async def list_classes() -> Any:
+        """All classes: seen and unseen ones of the model file, and those that were added."""
+        return _json(service.listed())
+
+    @app.post("/classes", response_model=schemas.Kept, status_code=201, **openapi.takes("NewClass", 409, 413, 415, 422))
+    async def add_class(request: Request) -> Any:
+        """Add a class by its attributes. It is kept, and ranked by all requests that begin after the answer."""
+        new = _parsed(schemas.NewClass, await small_body(request))
+        return await put(new.name, new.attributes, replace=False)
+
+    @app.get("/classes/{name:path}", response_model=schemas.ClassDetails, **openapi.may(404))
+    async def class_details(name: str) -> Any:
+        """A class: its description and the classes most like it."""
+        return _json(await run_in_threadpool(service.details, name))
+
+    @app.put(
+        "/classes/{name:path}",
+        response_model=schemas.Kept,
+        **openapi.takes("Description", 409, 413, 415, 422, created=True),
+    )
+    async def put_class(name: str, request: Request) -> Any:
+        """Describe an added class anew, or add it (201)."""
+        described = _parsed(schemas.Description, await small_body(request))
+        return await put(name, described.attributes, replace=True)
+
+    @app.delete("/classes/{name:path}", status_code=204, response_class=Response, **openapi.may(404, 409))
+    async def delete_class(name: str) -> Response:
+        """Forget an added class."""
+        await run_in_threadpool(service.classes.delete, name)
+        return Response(status_code=204)
+
+    async def small_body(request: Request) -> bytes:
+        _media_type(request, bodies.JSON)
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > service.limits.small:
+                raise Refusal(413, f"the body is larger than {service.limits.small} bytes, far more than a description")
+        return bytes(body)
+
+    async def put(name: str, attributes: dict[str, float], replace: bool) -> Response:
+        book, defaulted, new = await run_in_threadpool(service.classes.put, name, attributes, replace)
+        answer = {"name": name, "kind": "added", "defaulted": defaulted, "version": book.version}
+        return _json(answer, 201 if new else 200)
+
+    @app.post("/predict", response_model=schemas.Predictions, **openapi.takes_rows())
+    async def predict(
+        request: Request,
+        top: Annotated[int, Query(ge=1, le=1000)] = 5,
+        candidates: Annotated[list[str] | None, Query(min_length=1)] = None,
+        calibrated: bool = True,
+        calibration: Annotated[float | None, Query(allow_inf_nan=False)] = None,
+        explain: bool = False,
+        against: str | None = None,
+        attributes: Annotated[int, Query(ge=1, le=1000)] = 5,
+    ) -> Any:
+        """The best classes of each row. Options are parameters of the address; those in a JSON body go before them."""
+        asked = Asked(
+            top,
+            None if candidates is None else tuple(candidates),
+            calibrated,
+            calibration,
+            explain,
+            against,
+            attributes,
+        )
+        kind = _media_type(request, (*bodies.JSON, *bodies.NPY, *bodies.PARQUET))
+        body, parts = bytearray(), request.stream()
+        async for part in parts:
+            body += part
+            if len(body) > service.limits.small:
+                break
+        else:
+            return await answer(kind, bytes(body), asked, at_once=True)
+        async with turns:  # the rest is read when it is this request's turn
+            async for part in parts:
+                body += part
+            return await answer(kind, bytes(body), asked, at_once=False)
+
+    async def answer(kind: str, body: bytes, asked: Asked, at_once: bool) -> Response:
+        book = service.book
+        X, asked = rows_of(kind, body, asked) if at_once else await run_in_threadpool(rows_of, kind, body, asked)
+        if asked.explain and len(X) > service.limits.explained_rows:
+            raise Refusal(413, f"{len(X)} rows are to be explained: at most {service.limits.explained_rows} at once")
+        d, (c, p) = X.shape[1], book.table.matrix.shape
+        if at_once and len(X) * p * (d + c) < QUICK and not asked.explain:
+            return _json(answers.predict(book, X, asked))
+        return await run_in_threadpool(lambda: _json(answers.predict(book, X, asked)))
+
+    def rows_of(kind: str, body: bytes, asked: Asked) -> tuple[np.ndarray[Any, Any], Asked]:
+        """Rows of features and options out of a body of any kind."""
+        fitted, limits = service.classes.model, service.limits
+        if kind in bodies.NPY:
+            return bodies.from_npy(body, fitted, limits), asked
+        if kind in bodies.PARQUET:
+            return bodies.from_parquet(body, fitted, limits), asked
+        given = _parsed(schemas.Prediction, body)
+        asked = _overridden(asked, given)
+        if (given.rows is None) == (given.data_rows is None):
+            raise Refusal(422, "expected either rows, a list of rows of features, or data_rows, numbers of loaded rows")
+        if given.rows is not None:
+            return bodies.from_lists(given.rows, fitted, limits), asked
+        if len(given.data_rows or ()) > limits.rows:
+            raise Refusal(413, f"the request has {len(given.data_rows or ())} rows: expected at most {limits.rows}")
+        return service.gallery.features(given.data_rows or []), asked
+
+    @app.post("/rank", response_model=schemas.RankedRows, **openapi.takes("Wanted", 409, 413, 415, 422))
+    async def rank(request: Request) -> Any:
+        """The rows of the loaded data that fit a description best."""
+        wanted = _parsed(schemas.Wanted, await small_body(request))
+        gallery = service.gallery
+        vector, defaulted = service.classes.words.vector(wanted.attributes)
+        rows = await run_in_threadpool(gallery.rank, service.book, vector, wanted.top, wanted.part)
+        return _json({"defaulted": defaulted, "rows": rows})
+
+    @app.get("/rows", response_model=schemas.Rows, **openapi.may(409))
+    async def rows(
+        start: Annotated[int, Query(ge=0, le=2**53)] = 0,
+        count: Annotated[int, Query(ge=1, le=1000)] = 24,
+        label: Annotated[str | None, Query(alias="class")] = None,
+        part: str | None = None,
+    ) -> Any:
+        """Rows of the loaded data, of one class or part if asked for."""
+        return _json(service.gallery.page(service.book, start, count, label, part))
+
+    @app.get("/rows/{row}/picture", response_class=Response, **openapi.picture())
+    async def picture(row: int) -> Response:
+        """The picture of a row."""
+        content, kind = await run_in_threadpool(service.gallery.picture, row)
+        return Response(content, media_type=kind, headers={"cache-control": "private, max-age=3600"})
+
+    @app.get("/balance", response_model=schemas.Balance, **openapi.may(409))
+    async def balance() -> Any:
+        """Seen against unseen accuracy on test rows of the loaded data, by the constant: for looking, not choosing."""
+        return _json(await run_in_threadpool(service.gallery.balance))
+
+    @app.get("/confusion", response_model=schemas.Confusion, **openapi.may(409))
+    async def confusion() -> Any:
+        """How test rows of the loaded data are recognised, class by class, among the classes of the model file."""
+        return _json(await run_in_threadpool(service.gallery.confusion, service.book))
+
+    openapi.describe(app)
+    return app
+
+
+def _media_type(request: Request, kinds: tuple[str, ...]) -> str:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in kinds:
+        raise Refusal(415, f"the body is of type {shown(kind)}: send the header Content-Type: {' or '.join(kinds)}")
+    return kind
+
+
+def _parsed(model: type[Body], body: bytes) -> Body:
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        raise Refusal(422, _sentence(error.errors(include_url=False, include_context=False))) from None
+    except (ValueError, RecursionError):
+        raise Refusal(422, "the body is no JSON that can be read") from None
+
+
+def _overridden(asked: Asked, given: schemas.Options) -> Asked:
+    found = {name: getattr(asked, name) for name in vars(asked)} | {
+        name: getattr(given, name) for name in given.model_fields_set if name in schemas.Options.model_fields
+    }
+    if found["candidates"] is not None:
+        found["candidates"] = tuple(found["candidates"])
+    return Asked(**found)
+
+
+def _sentence(errors: Any) -> str:
+    """What pydantic found first, and how much more."""
+    first = errors[0]
+    where = ".".join(str(step)[:60] for step in first["loc"] if step not in ("body", "query", "path"))
+    value = f", found {shown(first['input'])}" if first.get("type") not in ("missing", "json_invalid") else ""
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    message = first["msg"].encode("utf-8", "backslashreplace").decode()
+    return f"{where or 'the body'}: {message}{value}{more}"
+
+
+def _json(content: Any, status: int = 200, headers: Any = None) -> Response:
+    return Response(to_json(content), status, headers, "application/json")
+
+
+def _page_files() -> dict[str, tuple[bytes, str]]:
+    """The page, read once: a request can only name what is in here."""
+    folder = resources.files("zskl.serve") / "page"
+    files = [item for item in folder.iterdir() if Path(item.name).suffix in MEDIA] if folder.is_dir() else []
+    return {item.name: (item.read_bytes(), MEDIA[Path(item.name).suffix]) for item in files}
+
+
+def _file(page: dict[str, tuple[bytes, str]], name: str) -> Response:
+    if name not in page:
+        raise Refusal(404, f"there is no file {shown(name)} of the page")
+    content, kind = page[name]
+    return Response(content, media_type=kind, headers={"cache-control": "no-cache"})

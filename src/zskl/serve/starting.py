@@ -1,0 +1,46 @@
+"""From what the command line names to a running service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+from zskl.datasets import Dataset
+from zskl.estimator import ZeroShotClassifier
+from zskl.serve import classes, demo, pictures, server
+from zskl.serve.gallery import Gallery
+from zskl.serve.limits import Limits
+from zskl.serve.server import check
+from zskl.serve.service import Service
+
+__all__ = ["check", "run"]
+
+
+def run(
+    model: ZeroShotClassifier | None,
+    path: Path | None,
+    kept: Path | None,
+    data: Dataset | None,
+    names: Sequence[str] | None,
+    images: Path | None,
+    host: str,
+    port: int,
+    token: str | None,
+    say: Callable[[str], object],
+) -> None:
+    """Serve a model loaded from `path`, or without one the digits, until it is stopped.
+
+    Added classes are kept in the file `kept`, by default beside the model; those of the digits only if it is named.
+    `names` are of the rows of the data, `images` the folder of their pictures.
+    """
+    if model is None or path is None:
+        (model, data), title = demo.make(), "the digits"
+    else:
+        title, kept = path.name, kept or path.with_name(f"{path.name}.classes.jsonl")
+    gallery = None
+    if data is not None:
+        gallery = Gallery(data, classes.by_text(model), pictures.of(data, images, names), names)
+    with classes.kept_in(kept) if kept is not None else nullcontext() as file:
+        service = Service(model, title, Limits(), file, gallery)
+        server.run(service, host, port, token, lambda address: say(f"zskl serves {title} at {address}"))
