@@ -1,6 +1,6 @@
 // The answer for one row: its best classes, and which attributes decided between two of them.
 import { fullName } from "./attributes.js";
-import { badge, balanceBar, bar, classSelect, el, field, link, number, picture, score, share, signed } from "./pieces.js";
+import { badge, balanceBar, bar, classSelect, el, field, link, named, number, picture, score, share, signed } from "./pieces.js";
 
 function topList(top, probabilities) {
   const scores = top.map((one) => one.score);
@@ -13,7 +13,7 @@ function topList(top, probabilities) {
       el(
         "li",
         { class: place ? "" : "first" },
-        el("span", { class: "name" }, one.class),
+        el("span", { class: "name" }, named(one.class)),
         badge(one.kind),
         bar(probabilities ? one.probability : (one.score - low) / span),
         el("span", { class: "number figures" }, probabilities ? share(one.probability) : "", el("span", { class: "quiet" }, ` score ${score(one.score)}`)),
@@ -25,32 +25,26 @@ const value = (attribute, number_) => (attribute?.binary && number_ === attribut
 
 function bars(found, byName) {
   const largest = Math.max(...found.contributions.map((one) => Math.abs(one.contribution)), Math.abs(found.rest));
+  const line = (name, below, adds, kind) =>
+    el("tr", { class: kind }, el("th", { scope: "row" }, name, below), el("td", {}, balanceBar(adds, largest)), el("td", { class: "number" }, signed(adds)));
   const rows = found.contributions.map((one) => {
     const attribute = byName.get(one.attribute);
-    return el(
-      "tr",
-      {},
-      el("th", { scope: "row" }, attribute ? fullName(attribute) : one.attribute),
-      el("td", { class: "wideBar" }, balanceBar(one.contribution, largest)),
-      el("td", { class: "number" }, signed(one.contribution)),
-      el("td", { class: "number quiet" }, value(attribute, one.value)),
-      el("td", { class: "number quiet" }, value(attribute, one.value_against)),
-    );
+    const values = `${value(attribute, one.value)} against ${value(attribute, one.value_against)}`;
+    return line(attribute ? fullName(attribute) : one.attribute, el("span", { class: "quiet" }, values), one.contribution);
   });
-  const rest = el("tr", { class: "rest" }, el("th", { scope: "row" }, "all others"), el("td", { class: "wideBar" }, balanceBar(found.rest, largest)), el("td", { class: "number" }, signed(found.rest)), el("td"), el("td"));
-  const heads = [["Attribute", ""], [`for ${found.against} ◂ ▸ for ${found.class}`, "wideBar"], ["share", "number"], [found.class, "number"], [found.against, "number"]];
+  const heads = [["Attribute", "", "wordy"], ["◂ against", "for ▸", "both"], ["adds", "", "number"]];
   return el(
     "table",
     { class: "why" },
-    el("caption", { class: "hidden" }, `What each attribute adds to the score of ${found.class} over that of ${found.against}, and its value for both classes`),
-    el("thead", {}, el("tr", {}, heads.map(([words, kind]) => el("th", { scope: "col", class: kind }, words)))),
-    el("tbody", {}, rows, rest),
+    el("caption", { class: "hidden" }, `What each attribute adds to the score of ${found.class} over that of ${found.against}; below its name, its value for the one and for the other class`),
+    el("thead", {}, el("tr", {}, heads.map(([first, second, kind]) => el("th", { scope: "col", class: kind }, el("span", {}, first), second && el("span", {}, ` ${second}`))))),
+    el("tbody", {}, rows, found.rest !== 0 && line("all others", null, found.rest, "rest")),
   );
 }
 
 function sum(found) {
   const shown = found.contributions.reduce((total, one) => total + one.contribution, 0);
-  const first = `These attributes ${signed(shown)}, all others ${signed(found.rest)}: ${signed(found.difference)} for ${found.class} over ${found.against}.`;
+  const first = `These attributes add ${signed(shown)}, all others ${signed(found.rest)}: ${signed(found.difference)} for ${found.class} over ${found.against}.`;
   const seen = found.calibration ? ` The balance of seen and unseen classes adds ${signed(found.calibration)}: ${signed(found.difference + found.calibration)} in all.` : "";
   return el("p", { class: "sum" }, first + seen);
 }
@@ -61,8 +55,8 @@ export function answerCard({ row, label }, prediction, against, context, chosen)
   const probabilities = model.probabilities && prediction.top.every((one) => one.probability !== null && one.probability !== undefined);
   const byName = new Map(model.attributes.map((one) => [one.name, one]));
   const right = row && (row.class === prediction.class ? el("span", { class: "right" }, "✓ right") : el("span", { class: "wrong" }, "✗ wrong"));
-  const truth = row && el("p", {}, "True class: ", el("b", {}, row.class), " ", badge(row.kind), " ", right);
-  const part = row && el("p", { class: "quiet" }, [row.part, row.id].filter(Boolean).join(" · "));
+  const truth = row && el("p", {}, "True class: ", el("b", {}, named(row.class)), " ", badge(row.kind), " ", right);
+  const part = row && el("p", { class: "quiet" }, named([row.part, row.id].filter(Boolean).join(" · ")));
   const head = el(
     "div",
     { class: "sample" },
@@ -74,7 +68,7 @@ export function answerCard({ row, label }, prediction, against, context, chosen)
   classSelect(select, classes.filter((one) => one.name !== prediction.class), [["", found && against === null ? `second best (${found.against})` : "second best"]], against === null ? "" : `=${against}`);
   select.addEventListener("change", () => chosen(select.value ? select.value.slice(1) : null));
   const why = found
-    ? [el("div", { class: "head" }, el("h4", {}, `Why ${found.class} and not ${found.against}?`), field("Compare with", select, { class: "field inline" })), bars(found, byName), sum(found)]
+    ? [el("div", { class: "head" }, el("h4", {}, named(`Why ${found.class} and not ${found.against}?`)), field("Compare with", select, { class: "field inline" })), bars(found, byName), sum(found)]
     : [el("p", { class: "quiet" }, model.explains ? "No explanation: a whole file of this size is sent without. Use .npy, .csv or .json." : "This model does not say which attributes decided.")];
   return [head, el("h4", {}, "Best classes"), topList(prediction.top, probabilities), why, el("p", {}, el("a", { href: link("classes", { class: prediction.class }) }, `About the class ${prediction.class}`))];
 }

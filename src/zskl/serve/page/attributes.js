@@ -8,8 +8,9 @@ export const fullName = ({ label, group }) => (group ? `${group}: ${label}` : la
 export const stateOf = (description, one) => {
   if (!description.isSet(one)) return "not set";
   const value = description.value(one);
-  return one.binary && value === one.high ? "on" : one.binary && value === one.low ? "off" : number(value);
+  return one.binary && value === one.high ? "on" : one.binary && value === one.low ? "off" : exact(one, value);
 };
+const exact = ({ low, high }, value) => value.toFixed(Math.min(8, Math.max(0, Math.ceil(2 - Math.log10(high - low || 1))))).replace("-", "−"); // to a hundredth of its range
 
 function toggle(description, one, input) {
   input.addEventListener("change", () => description.set(one, input.checked ? one.high : one.low));
@@ -45,9 +46,11 @@ function control(description, one, words) {
   const sync = () => {
     follow();
     const changed = description.changed.has(one.name);
-    state.textContent = stateOf(description, one) === "not set" ? `mean ${number(one.mean)}` : stateOf(description, one);
+    const open = !description.isSet(one);
+    state.textContent = open && !one.binary ? exact(one, one.mean) : stateOf(description, one);
+    state.title = open ? `Not set: ${number(one.mean)}, the mean of the seen classes` : "";
     item.classList.toggle("changed", changed);
-    item.classList.toggle("unset", !description.isSet(one));
+    item.classList.toggle("unset", open);
     reset.classList.toggle("gone", !changed);
   };
   sync();
@@ -111,7 +114,9 @@ export function attributeList(description) {
   const sync = () => [...drawn, ...groups.map((one) => one.sync)].forEach((one) => one());
   description.addEventListener("change", sync);
   sync();
-  return el("div", {}, field("Search attributes", input), summary, found, all);
+  const pale = !description.attributes.every((one) => one.binary) && el("p", { class: "quiet" }, "Pale: not set, at the mean of the seen classes.");
+  const kind = description.attributes.length > FLAT ? "list many" : "list";
+  return el("div", {}, field("Search attributes", input), pale, summary, el("div", { class: kind }, found, all));
 }
 
 // What was changed since the start, each with a button that takes it back.

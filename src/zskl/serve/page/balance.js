@@ -44,13 +44,14 @@ export function balancePanel(balance, model, changed, words) {
   const state = el("p", { class: "strong" });
   const accuracies = el("p", {});
   const reset = el("button", { type: "button" }, "Back to the model’s own");
+  const inner = points.length > 3 ? points.slice(1, -1) : points; // the ends stand for all that is further out
   const drawn = points.length > 1 ? curve(points, own) : null;
   const range = (low, high) => {
     const wide = high - low || 1;
-    Object.assign(input, { min: Math.min(low, own - wide / 50), max: Math.max(high, own + wide / 50) });
+    Object.assign(input, { min: Math.min(own, low - wide / 50), max: Math.max(own, high + wide / 50) });
     input.value = own;
   };
-  if (drawn) range(points[0].calibration, points.at(-1).calibration);
+  if (drawn) range(inner[0].calibration, inner.at(-1).calibration);
   else range(-1, 1);
 
   let mine = null; // null: the model's own

@@ -1,7 +1,7 @@
 // The view Classes: all classes as a table, and one of them in detail.
 import { call, classPath, newest } from "./api.js";
 import { details } from "./details.js";
-import { badge, counted, el, field, later, link, share } from "./pieces.js";
+import { badge, counted, el, field, later, link, named, share } from "./pieces.js";
 import { empty, failed, filled } from "./states.js";
 
 const PAGE = 100;
@@ -36,7 +36,7 @@ export function classes(section, context) {
 
   const row = (one) => {
     const wrong = one.test?.wrong[0];
-    const name = el("a", { href: link("classes", { class: one.name }), "aria-current": one.name === chosen ? "true" : null }, one.name);
+    const name = el("a", { href: link("classes", { class: one.name }), "aria-current": one.name === chosen ? "true" : null }, named(one.name));
     return el(
       "tr",
       { class: one.name === chosen ? "chosen" : null },
@@ -44,7 +44,7 @@ export function classes(section, context) {
       el("td", {}, badge(one.kind)),
       el("td", { class: "number" }, one.rows ?? "–"),
       el("td", { class: "number" }, share(one.test?.accuracy)),
-      el("td", {}, wrong ? `${wrong.class} (${share(wrong.share)})` : "–"),
+      el("td", {}, wrong ? named(`${wrong.class} (${share(wrong.share)})`) : "–"),
     );
   };
   const draw = () => {
@@ -123,7 +123,7 @@ export function classes(section, context) {
   mark();
   section.append(
     el("h2", { id: "classes-title", tabindex: "-1" }, "Classes"),
-    el("p", { class: "lead" }, context.model.data ? "Accuracy is of test rows, with all classes of the model as candidates." : "No data is loaded: rows and accuracy are not known."),
+    el("p", { class: "lead" }, context.model.data ? "Accuracy is of test rows, with all classes of the model file as candidates." : "No data is loaded: rows and accuracy are not known."),
     note,
     el(
       "div",

@@ -4,7 +4,7 @@ import { answerCard } from "./answer.js";
 import { balancePanel } from "./balance.js";
 import { LARGEST } from "./files.js";
 import { picking } from "./picking.js";
-import { badge, counted, el, later, picture } from "./pieces.js";
+import { badge, counted, el, later, named, picture } from "./pieces.js";
 import { predicted } from "./sources.js";
 import { empty, filled } from "./states.js";
 
@@ -40,13 +40,13 @@ export function classify(section, context) {
     items.forEach(({ words }, index) => {
       const row = shown.rows?.[index];
       const mark = row && (row.class === found[index].class ? el("span", { class: "right" }, "✓", el("span", { class: "hidden" }, "right")) : el("span", { class: "wrong" }, "✗", el("span", { class: "hidden" }, "wrong")));
-      words.replaceChildren(el("b", {}, found[index].class), " ", mark ?? badge(context.kind(found[index].class)));
+      words.replaceChildren(el("b", {}, named(found[index].class)), " ", mark ?? badge(context.kind(found[index].class)));
     });
     tell();
   };
 
   const askOne = newest(async (signal) => {
-    const explain = model.explains && !(shown.source.whole && shown.source.size > LARGEST);
+    const explain = model.explains && !(shown.source.whole && !(shown.source.size <= LARGEST && shown.source.count <= model.limits.explained_rows));
     const other = against !== null && answers[place]?.class !== against ? against : null;
     const options = { top: 5, explain, against: other, attributes: REASONS, calibration };
     return (await predicted(shown.source, shown.start + place, shown.start + place + 1, options, signal))[0];
@@ -64,6 +64,11 @@ export function classify(section, context) {
       });
     });
 
+  const again = () => {
+    if (!shown) return;
+    updateAnswers();
+    updateOne();
+  };
   const choose = (index) => {
     place = index;
     items.forEach(({ button }, one) => button.setAttribute("aria-pressed", one === index ? "true" : "false"));
@@ -93,13 +98,12 @@ export function classify(section, context) {
       return;
     }
     draw(found.source.count === null ? 0 : found.end - found.start);
-    updateAnswers();
-    updateOne();
+    if (found.source.count === null) updateAnswers().then(updateOne); // which tells how many rows there are
+    else again();
   });
 
   const moved = later(() => {
-    updateAnswers();
-    if (shown) updateOne();
+    again();
   }, 60);
   const put = (balance) => {
     const panel = balancePanel(balance, model, (value) => {
@@ -111,11 +115,6 @@ export function classify(section, context) {
   };
   if (model.data) filled(side, "the curve", () => call("balance").catch((fault) => (fault.status === 409 ? null : Promise.reject(fault))), put);
   else side.append(...put(null));
-  const again = async () => {
-    if (section.hidden || !shown) return;
-    updateAnswers();
-    updateOne();
-  };
   context.addEventListener("classes", again);
 
   section.append(

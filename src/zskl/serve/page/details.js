@@ -1,11 +1,11 @@
 // All about one class: nearest classes, what sets it apart, what its rows are taken for.
 import { call, classPath } from "./api.js";
 import { fullName } from "./attributes.js";
-import { badge, balanceBar, bar, counted, el, link, number, share, signed } from "./pieces.js";
+import { badge, balanceBar, bar, counted, el, link, named, number, share, signed } from "./pieces.js";
 import { failed } from "./states.js";
 
 const SHOWN = 10;
-const toClass = (name) => el("a", { href: link("classes", { class: name }) }, name);
+const toClass = (name) => el("a", { href: link("classes", { class: name }) }, named(name));
 
 function nearest(found) {
   if (!found.nearest.length) return el("p", { class: "quiet" }, "There is no other class.");
@@ -25,13 +25,13 @@ function attributes(found, model) {
       "tr",
       {},
       el("th", { scope: "row" }, fullName(one), defaulted.has(one.name) && el("span", { class: "quiet" }, " (not set)")),
-      el("td", { class: "wideBar" }, balanceBar(by, largest)),
+      el("td", {}, balanceBar(by, largest)),
       el("td", { class: "number" }, signed(by)),
       el("td", { class: "number" }, number(value)),
     );
   const body = el("tbody", {}, all.slice(0, SHOWN).map(row));
-  const heads = [["Attribute", ""], ["below ◂ mean ▸ above", "wideBar"], ["by", "number"], ["value", "number"]];
-  const table = el("table", { class: "why" }, el("caption", { class: "hidden" }, "Attributes by how far they are from the mean of the seen classes"), el("thead", {}, el("tr", {}, heads.map(([words, kind]) => el("th", { scope: "col", class: kind }, words)))), body);
+  const heads = [["Attribute", "", "wordy"], ["◂ below mean", "above ▸", "both"], ["by", "", "number"], ["value", "", "number"]];
+  const table = el("table", { class: "why" }, el("caption", { class: "hidden" }, "Attributes by how far they are from the mean of the seen classes"), el("thead", {}, el("tr", {}, heads.map(([first, second, kind]) => el("th", { scope: "col", class: kind }, el("span", {}, first), second && el("span", {}, ` ${second}`))))), body);
   const more = all.length > SHOWN && el("button", { type: "button" }, `Show all ${all.length}`);
   if (more)
     more.addEventListener("click", () => {
@@ -76,7 +76,7 @@ export function details(found, context, confusion, gone) {
   const edit = added && el("a", { class: "button", href: link("describe", { class: found.name, edit: "yes" }) }, "Edit");
   const rows = context.classes.find((one) => one.name === found.name)?.rows;
   return [
-    el("h3", { id: "class-title", tabindex: "-1" }, found.name, " ", badge(found.kind)),
+    el("h3", { id: "class-title", tabindex: "-1" }, named(found.name), " ", badge(found.kind)),
     el("p", { class: "quiet" }, [rows !== null && rows !== undefined && counted(rows, "row"), added && `${counted(found.defaulted.length, "attribute")} not set`].filter(Boolean).join(" · ")),
     el("div", { class: "row" }, start, edit, added && remover(found, context, gone)),
     el("h4", {}, "Nearest classes"),

@@ -20,7 +20,7 @@ const context = Object.assign(new EventTarget(), {
   kind: (name) => context.classes.find((one) => one.name === name)?.kind ?? "unseen",
   async refresh() {
     const [model, found] = await Promise.all([call("model"), call("classes")]);
-    context.model = model;
+    context.model = { ...model, attributes: model.attributes.map((one) => (one.binary ? { ...one, low: 0, high: 1 } : one)) };
     context.classes = found.classes;
     header();
     context.dispatchEvent(new Event("classes"));

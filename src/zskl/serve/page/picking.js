@@ -1,7 +1,7 @@
 // Choose rows of the loaded data, or a file; a page of them at a time.
 import { call, newest } from "./api.js";
 import { readFile } from "./files.js";
-import { classOf, classSelect, counted, el, field, fresh } from "./pieces.js";
+import { classOf, classSelect, counted, el, field, fresh, wordy } from "./pieces.js";
 import { dataSource } from "./sources.js";
 import { failed, filled } from "./states.js";
 
@@ -11,7 +11,7 @@ export const PAGE = 24;
 export function picking(context, picked) {
   const { data, features, limits } = context.model;
   const place = el("div");
-  const grid = el("ul", { class: data?.pictures ? "grid pictures small" : "grid small" });
+  const grid = el("ul", { class: `grid small${data?.pictures ? " pictures" : ""}${wordy(context.classes) ? " wordy" : ""}` });
   const words = el("span", { class: "quiet", role: "status" });
   const back = el("button", { type: "button", class: "icon", "aria-label": "Earlier rows" }, "‹");
   const on = el("button", { type: "button", class: "icon", "aria-label": "Later rows" }, "›");

@@ -29,13 +29,18 @@ export const score = (value) => {
   const size = Math.abs(value);
   return size !== 0 && (size < 0.001 || size >= 100000) ? number(value) : value.toPrecision(3).replace("-", "−");
 };
-export const signed = (value) => (value > 0 ? "+" : "") + number(value);
+export const signed = (value) => (value > 0 ? "+" : "") + (value === 0 ? "0" : score(value));
 export const share = (value) => (value === null || value === undefined ? "–" : `${(100 * value).toFixed(value < 0.1 && value >= 0.0005 ? 1 : 0)}\u00a0%`);
 export const counted = (count, word, many = `${word}s`) => `${count.toLocaleString("en").replaceAll(",", "\u00a0")} ${count === 1 ? word : many}`;
 
+// A name that may break where its words end, as long names of files and classes have to on a phone.
+export const named = (name) => name.split(/(?<=[_./-])(?=.)/).flatMap((part, place) => (place ? [el("wbr"), part] : [part]));
+
 const MARKS = { seen: "●", unseen: "○", added: "+" };
 export const badge = (kind) =>
-  el("span", { class: `badge ${kind in MARKS ? kind : "other"}` }, el("span", { "aria-hidden": "true" }, `${MARKS[kind] ?? "?"} `), kind);
+  kind && el("span", { class: `badge ${kind}` }, el("span", { "aria-hidden": "true" }, `${MARKS[kind]} `), kind);
+
+export const wordy = (classes) => classes.some(({ name }) => name.length > 12); // names that need wide columns
 
 // A bar from 0 to `part` of its width; for eyes only, as the number always stands beside it.
 export function bar(part, kind = "") {
@@ -54,7 +59,7 @@ export function balanceBar(value, largest) {
 }
 
 export function picture(row, words) {
-  if (!row.picture) return el("span", { class: "nopicture", "aria-hidden": "true" }, `#${row.row}`);
+  if (!row.picture) return el("span", { class: "nopicture" }, `row ${row.row}`);
   const image = el("img", { alt: words, loading: "lazy", decoding: "async", class: "picture" });
   image.addEventListener("load", () => image.classList.toggle("pixels", image.naturalWidth <= 64));
   image.addEventListener("error", () => image.replaceWith(el("span", { class: "nopicture" }, "no picture")), { once: true });

@@ -1,17 +1,17 @@
 // The rows of the data that match the description best, as pictures or as cards.
 import { call, newest } from "./api.js";
-import { badge, counted, el, field, later, link, picture, score as written } from "./pieces.js";
+import { badge, counted, el, field, fresh, later, link, named, picture, score as written, wordy } from "./pieces.js";
 import { empty, failed, waiting } from "./states.js";
 
 const STEP = 24;
+const DEEP = 1000; // ranked rows that are searched for pictures
 const NARROW = matchMedia("(max-width: 56rem)"); // where a strip of the best stays in sight, as in page.css
 
 function card(row) {
   const score = el("span", { class: "score" });
-  const words = el("span", { class: "words" }, el("b", {}, row.class), " ", badge(row.kind));
-  const id = row.id && el("span", { class: "quiet id" }, row.id);
-  const alt = `Row ${row.row}`;
-  const item = el("li", {}, el("a", { class: "card", href: link("classify", { row: row.row }), title: `Row ${row.row}: classify it` }, picture(row, alt), words, row.picture ? null : id, score));
+  const words = el("span", { class: "words" }, el("b", {}, named(row.class)), " ", badge(row.kind));
+  const about = [`Row ${row.row}`, row.id].filter(Boolean).join(", ");
+  const item = el("li", {}, el("a", { class: "card", href: link("classify", { row: row.row }), title: `${about}: classify it` }, picture(row, `Row ${row.row}`), words, score));
   return { item, score };
 }
 
@@ -26,12 +26,14 @@ function summary(rows) {
 export function ranking(description, context, startFrom) {
   const { model, classes } = context;
   const cards = new Map(); // row → card, so that a picture that stays is not loaded again
-  const list = el("ol", { class: model.data?.pictures ? "grid pictures" : "grid" });
+  const list = el("ol", { class: `grid${model.data?.pictures ? " pictures" : ""}${wordy(classes) ? " wordy" : ""}` });
   const place = el("div", { class: "results" });
   const words = el("p", { class: "quiet" });
   const strip = el("ol", { class: "strip", "aria-hidden": "true" });
   const part = el("select", {}, el("option", { value: "" }, "all"), Object.keys(model.data?.parts ?? {}).map((name) => el("option", {}, name)));
   const more = el("button", { type: "button" }, "Show more");
+  const seen = el("input", { type: "checkbox", checked: true, id: fresh("seen") });
+  const only = el("div", { class: "check", hidden: true }, seen, el("label", { for: seen.id }, "only rows with pictures"));
   let top = STEP;
 
   const show = (rows) => {
@@ -43,7 +45,7 @@ export function ranking(description, context, startFrom) {
     more.hidden = rows.length < top || top >= 240;
     words.textContent = rows.length ? summary(rows) : "";
     context.say(rows.length ? `${counted(rows.length, "row")} ranked. Best: row ${rows[0].row} of class ${rows[0].class}. ${words.textContent}` : "No row matches.");
-    return rows.length ? [list, more] : [empty("This part of the data has no rows.")];
+    return rows.length ? [list, more] : [empty(only.hidden ? "This part of the data has no rows." : `None of the best ${DEEP} rows has a picture.`)];
   };
 
   const hint = () => {
@@ -53,9 +55,15 @@ export function ranking(description, context, startFrom) {
     return empty("Set an attribute to see the rows that match best.", offer, el("div", { class: "row" }, buttons));
   };
 
+  // Where only some rows have pictures, those among the first thousand are shown.
   const ask = newest(async (signal) => {
-    const body = { attributes: description.given(), top, part: part.value || null };
-    return call("rank", { method: "POST", body, signal });
+    const rank = (count) => call("rank", { method: "POST", body: { attributes: description.given(), top: count, part: part.value || null }, signal });
+    if (only.hidden) {
+      const { rows } = await rank(top);
+      only.hidden = !model.data.pictures || rows.every((row) => row.picture);
+      if (only.hidden) return rows;
+    }
+    return seen.checked ? (await rank(DEEP)).rows.filter((row) => row.picture).slice(0, top) : (await rank(top)).rows;
   });
   const update = async () => {
     if (description.empty) {
@@ -69,7 +77,7 @@ export function ranking(description, context, startFrom) {
     try {
       const found = await ask();
       if (found === undefined || description.empty) return; // a newer request is under way, or none is wanted
-      place.replaceChildren(...show(found.rows));
+      place.replaceChildren(...show(found));
     } catch (fault) {
       words.textContent = "";
       strip.replaceChildren();
@@ -86,16 +94,17 @@ export function ranking(description, context, startFrom) {
       if (description.empty) update();
       else soon();
     });
-    part.addEventListener("change", () => {
-      top = STEP;
-      update();
-    });
+    for (const one of [part, seen])
+      one.addEventListener("change", () => {
+        top = STEP;
+        update();
+      });
     more.addEventListener("click", () => {
       top += STEP;
       update();
     });
     update();
   }
-  const head = el("div", { class: "head" }, el("h3", {}, "Best matches"), model.data && field("Part of the data", part, { class: "field inline" }));
+  const head = el("div", { class: "head" }, el("h3", {}, "Best matches"), only, model.data && field("Part of the data", part, { class: "field inline" }));
   return { node: el("div", { class: "panel" }, head, words, place), strip };
 }
