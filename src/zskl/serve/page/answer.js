@@ -1,6 +1,6 @@
 // The answer for one row: its best classes, and which attributes decided between two of them.
 import { fullName } from "./attributes.js";
-import { badge, balanceBar, bar, classSelect, el, field, link, named, number, picture, score, share, signed } from "./pieces.js";
+import { badge, balanceBar, bar, classSelect, el, field, link, named, number, picture, score, share, signs } from "./pieces.js";
 
 function topList(top, probabilities) {
   const scores = top.map((one) => one.score);
@@ -23,8 +23,11 @@ function topList(top, probabilities) {
 
 const value = (attribute, number_) => (attribute?.binary && number_ === attribute.high ? "on" : attribute?.binary && number_ === attribute.low ? "off" : number(number_));
 
+const written = (found) => signs([...found.contributions.map((one) => one.contribution), found.rest, found.difference]);
+
 function bars(found, byName) {
   const largest = Math.max(...found.contributions.map((one) => Math.abs(one.contribution)), Math.abs(found.rest));
+  const signed = written(found);
   const line = (name, below, adds, kind) =>
     el("tr", { class: kind }, el("th", { scope: "row" }, name, below), el("td", {}, balanceBar(adds, largest)), el("td", { class: "number" }, signed(adds)));
   const rows = found.contributions.map((one) => {
@@ -38,11 +41,12 @@ function bars(found, byName) {
     { class: "why" },
     el("caption", { class: "hidden" }, `What each attribute adds to the score of ${found.class} over that of ${found.against}; below its name, its value for the one and for the other class`),
     el("thead", {}, el("tr", {}, heads.map(([first, second, kind]) => el("th", { scope: "col", class: kind }, el("span", {}, first), second && el("span", {}, ` ${second}`))))),
-    el("tbody", {}, rows, found.rest !== 0 && line("all others", null, found.rest, "rest")),
+    el("tbody", {}, rows, found.contributions.length < byName.size && line("all others", null, found.rest, "rest")),
   );
 }
 
 function sum(found) {
+  const signed = written(found);
   const shown = found.contributions.reduce((total, one) => total + one.contribution, 0);
   const first = `These attributes add ${signed(shown)}, all others ${signed(found.rest)}: ${signed(found.difference)} for ${found.class} over ${found.against}.`;
   const seen = found.calibration ? ` The balance of seen and unseen classes adds ${signed(found.calibration)}: ${signed(found.difference + found.calibration)} in all.` : "";

@@ -115,8 +115,7 @@ export function attributeList(description) {
   description.addEventListener("change", sync);
   sync();
   const pale = !description.attributes.every((one) => one.binary) && el("p", { class: "quiet" }, "Pale: not set, at the mean of the seen classes.");
-  const kind = description.attributes.length > FLAT ? "list many" : "list";
-  return el("div", {}, field("Search attributes", input), pale, summary, el("div", { class: kind }, found, all));
+  return el("div", {}, field("Search attributes", input), pale, summary, found, all);
 }
 
 // What was changed since the start, each with a button that takes it back.

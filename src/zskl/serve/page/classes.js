@@ -4,7 +4,7 @@ import { details } from "./details.js";
 import { badge, counted, el, field, later, link, named, share } from "./pieces.js";
 import { empty, failed, filled } from "./states.js";
 
-const PAGE = 100;
+const PAGE = 50;
 const ORDER = { added: 0, unseen: 1, seen: 2 };
 const COLUMNS = [
   { name: "Class", of: (one) => one.name },
@@ -98,11 +98,12 @@ export function classes(section, context) {
   const open = async (name, focus) => {
     chosen = name;
     draw();
-    const back = () => {
+    const gone = () => {
       nothing();
       filter.focus();
     };
-    await filled(panel, "the class", () => ask(name), (found) => details(found, context, confusion, back));
+    const back = () => (body.querySelector("tr.chosen a") ?? filter).focus();
+    await filled(panel, "the class", () => ask(name), (found) => details(found, context, confusion, gone, back));
     if (focus) document.getElementById("class-title")?.focus();
   };
   const load = async () => {

@@ -1,7 +1,7 @@
 // All about one class: nearest classes, what sets it apart, what its rows are taken for.
 import { call, classPath } from "./api.js";
 import { fullName } from "./attributes.js";
-import { badge, balanceBar, bar, counted, el, link, named, number, share, signed } from "./pieces.js";
+import { badge, balanceBar, bar, counted, el, link, named, number, share, signs } from "./pieces.js";
 import { failed } from "./states.js";
 
 const SHOWN = 10;
@@ -20,6 +20,7 @@ function attributes(found, model) {
     .map((one) => ({ one, value: found.attributes[one.name], by: found.attributes[one.name] - one.mean }))
     .sort((a, b) => Math.abs(b.by) - Math.abs(a.by));
   const largest = Math.abs(all[0]?.by ?? 0);
+  const signed = signs(all.map(({ by }) => by));
   const row = ({ one, value, by }) =>
     el(
       "tr",
@@ -70,7 +71,7 @@ function remover(found, context, gone) {
   return [open, dialog];
 }
 
-export function details(found, context, confusion, gone) {
+export function details(found, context, confusion, gone, back) {
   const added = found.kind === "added";
   const start = el("a", { class: "button", href: link("describe", { class: found.name }) }, "Describe from it");
   const edit = added && el("a", { class: "button", href: link("describe", { class: found.name, edit: "yes" }) }, "Edit");
@@ -79,6 +80,7 @@ export function details(found, context, confusion, gone) {
     el("h3", { id: "class-title", tabindex: "-1" }, named(found.name), " ", badge(found.kind)),
     el("p", { class: "quiet" }, [rows !== null && rows !== undefined && counted(rows, "row"), added && `${counted(found.defaulted.length, "attribute")} not set`].filter(Boolean).join(" · ")),
     el("div", { class: "row" }, start, edit, added && remover(found, context, gone)),
+    el("button", { type: "button", class: "narrow", onclick: back }, "Back to the table"),
     el("h4", {}, "Nearest classes"),
     nearest(found),
     el("h4", {}, "What sets it apart"),

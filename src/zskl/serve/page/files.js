@@ -19,11 +19,15 @@ function checked(rows, features, name) {
   return rows;
 }
 
+// Names of columns: words, or the numbers 0, 1, 2 … that a table without names is written with.
+const isHead = (row) =>
+  row.some((cell) => cell === "" || Number.isNaN(Number(cell))) || (row.length > 2 && row.every((cell, place) => cell === String(place)));
+
 export function readCsv(text, features, name) {
   const lines = text.replace(/^\ufeff/, "").split(/\r?\n/).map((line, place) => [line.trim(), place + 1]).filter(([line]) => line);
   const mark = [",", ";", "\t"].find((one) => lines[0]?.[0].includes(one)) ?? /\s+/;
   const cells = lines.map(([line, place]) => [line.split(mark).map((cell) => cell.trim().replace(/^"(.*)"$/, "$1")), place]);
-  if (cells[0]?.[0].some((cell) => cell === "" || Number.isNaN(Number(cell)))) cells.shift(); // names of columns
+  if (cells.length > 1 && isHead(cells[0][0])) cells.shift();
   const rows = cells.map(([row, place]) =>
     row.map((cell, column) => {
       const value = cell === "" ? NaN : Number(cell);

@@ -55,8 +55,9 @@ function show(moved) {
 
 function askToken(wrong) {
   const input = el("input", { type: "password", required: true, autocomplete: "current-password" });
+  const user = el("input", { autocomplete: "username", hidden: true }); // what a keeper of passwords looks for
   const words = wrong ? "The service does not take this token. Try another one." : "The service asks for its token. It is kept until this tab is closed.";
-  const form = el("form", { class: "note ask" }, el("p", {}, words), field("Token", input), el("button", { class: "main" }, "Continue"));
+  const form = el("form", { class: "note ask" }, el("p", {}, words), user, field("Token", input), el("button", { class: "main" }, "Continue"));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     token.keep(input.value.trim());

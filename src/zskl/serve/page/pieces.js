@@ -29,7 +29,16 @@ export const score = (value) => {
   const size = Math.abs(value);
   return size !== 0 && (size < 0.001 || size >= 100000) ? number(value) : value.toPrecision(3).replace("-", "−");
 };
-export const signed = (value) => (value > 0 ? "+" : "") + (value === 0 ? "0" : score(value));
+// How to write values with a sign, all with the same decimals: three digits of the largest.
+export function signs(values) {
+  const largest = Math.max(...values.map(Math.abs));
+  if (largest < 1e-6 || largest >= 1e6) return (value) => (value > 0 ? "+" : "") + number(value);
+  const decimals = Math.min(8, Math.max(0, 2 - Math.floor(Math.log10(largest))));
+  return (value) => {
+    const text = value.toFixed(decimals).replace("-", "−");
+    return Number(value.toFixed(decimals)) === 0 ? "0" : (value > 0 ? "+" : "") + text;
+  };
+}
 export const share = (value) => (value === null || value === undefined ? "–" : `${(100 * value).toFixed(value < 0.1 && value >= 0.0005 ? 1 : 0)}\u00a0%`);
 export const counted = (count, word, many = `${word}s`) => `${count.toLocaleString("en").replaceAll(",", "\u00a0")} ${count === 1 ? word : many}`;
 
