@@ -1,6 +1,6 @@
 """The command line: arguments → one call. No logic."""
 
-from zskl.cli import catalogue, compare, embed, fetch, model, own, paper, report, run, serve, words
+from zskl.cli import catalogue, compare, embed, explain, fetch, model, own, paper, report, run, serve, words
 from zskl.cli.app import app, main
 
 __all__ = [
@@ -8,6 +8,7 @@ __all__ = [
     "catalogue",
     "compare",
     "embed",
+    "explain",
     "fetch",
     "main",
     "model",
