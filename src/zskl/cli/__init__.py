@@ -1,6 +1,20 @@
 """The command line: arguments → one call. No logic."""
 
-from zskl.cli import catalogue, compare, embed, fetch, model, own, paper, report, run, words
+from zskl.cli import catalogue, compare, embed, export, fetch, model, own, paper, report, run, words
 from zskl.cli.app import app, main
 
-__all__ = ["app", "catalogue", "compare", "embed", "fetch", "main", "model", "own", "paper", "report", "run", "words"]
+__all__ = [
+    "app",
+    "catalogue",
+    "compare",
+    "embed",
+    "export",
+    "fetch",
+    "main",
+    "model",
+    "own",
+    "paper",
+    "report",
+    "run",
+    "words",
+]
