@@ -1,6 +1,20 @@
 """The command line: arguments → one call. No logic."""
 
-from zskl.cli import catalogue, compare, embed, explain, fetch, model, own, paper, report, run, serve, words
+from zskl.cli import (
+    catalogue,
+    compare,
+    embed,
+    explain,
+    export,
+    fetch,
+    model,
+    own,
+    paper,
+    report,
+    run,
+    serve,
+    words,
+)
 from zskl.cli.app import app, main
 
 __all__ = [
@@ -9,6 +23,7 @@ __all__ = [
     "compare",
     "embed",
     "explain",
+    "export",
     "fetch",
     "main",
     "model",
