@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -22,7 +23,7 @@ from zskl.serve.refusal import Refusal, shown
 from zskl.serve.service import Service
 from zskl.version import __version__
 
-TURNS = 2  # large requests at once
+TURNS = max(2, os.cpu_count() or 1)  # large requests at once, each on one core
 QUICK = 20_000_000  # multiplications that are done on the spot; more go to a thread, so that others are answered
 MEDIA = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
@@ -115,7 +116,8 @@ def make(service: Service) -> FastAPI:
         return bytes(body)
 
     async def put(name: str, attributes: dict[str, float], replace: bool) -> Response:
-        book, defaulted, new = await run_in_threadpool(service.classes.put, name, attributes, replace)
+        book, new = await run_in_threadpool(service.classes.put, name, attributes, replace)
+        defaulted = book.added[name].defaulted
         answer = {"name": name, "kind": "added", "defaulted": defaulted, "version": book.version}
         return _json(answer, 201 if new else 200)
 
@@ -186,7 +188,7 @@ def make(service: Service) -> FastAPI:
         wanted = _parsed(schemas.Wanted, await small_body(request))
         gallery = service.gallery
         vector, defaulted = service.classes.words.vector(wanted.attributes)
-        rows = await run_in_threadpool(gallery.rank, service.book, vector, wanted.top, wanted.part)
+        rows = await run_in_threadpool(gallery.rank, service.book, vector, wanted.top, wanted.part, wanted.pictures)
         return _json({"defaulted": defaulted, "rows": rows})
 
     @app.get("/rows", response_model=schemas.Rows, **openapi.may(409))
@@ -195,9 +197,10 @@ def make(service: Service) -> FastAPI:
         count: Annotated[int, Query(ge=1, le=1000)] = 24,
         label: Annotated[str | None, Query(alias="class")] = None,
         part: str | None = None,
+        pictures: bool = False,
     ) -> Any:
         """Rows of the loaded data, of one class or part if asked for."""
-        return _json(service.gallery.page(service.book, start, count, label, part))
+        return _json(service.gallery.page(service.book, start, count, label, part, pictures))
 
     @app.get("/rows/{row}/picture", response_class=Response, **openapi.picture())
     async def picture(row: int) -> Response:

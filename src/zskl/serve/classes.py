@@ -10,6 +10,7 @@ import copy
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -32,25 +33,30 @@ WASTE = 4  # changes for each class there is, from which on the file is written 
 Attributes = Mapping[str, float]
 
 
+@dataclass(frozen=True, eq=False)
+class Described:
+    """A class that was added: the attributes it was given, the names of the others, and the whole vector (p,)."""
+
+    attributes: Attributes
+    defaulted: list[str]
+    vector: np.ndarray[Any, Any]
+
+
 class Book:
     """The classes at one moment; never changes.
 
-    `kinds` name → "seen", "unseen" or "added"; `given` name → the attributes with which a class was added; `table` the
-    descriptions of all. `version` grows with every change.
+    `kinds` name → "seen", "unseen" or "added"; `added` the classes of the last kind; `table` the descriptions of all.
+    `version` grows with every change.
     """
 
-    def __init__(self, model: ZeroShotClassifier, words: Vocabulary, given: Mapping[str, Attributes], version: int):
-        self.model, self.given, self.version = model, given, version
+    def __init__(self, model: ZeroShotClassifier, added: Mapping[str, Described], version: int) -> None:
+        self.model, self.added, self.version = model, added, version
         seen = set(model.classes_.tolist())
         self.kinds = {name: "seen" if name in seen else "unseen" for name in model.candidates_.tolist()}
-        self.kinds |= dict.fromkeys(given, "added")
+        self.kinds |= dict.fromkeys(added, "added")
         known = model.signature_table_
-        rows = [words.vector(attributes)[0] for attributes in given.values()]
-        self.table = SignatureTable(
-            np.array([*known.labels, *given], dtype=object),
-            np.vstack([known.matrix, *rows]) if rows else known.matrix,
-            known.names,
-        )
+        matrix = np.vstack([known.matrix, *(one.vector for one in added.values())])
+        self.table = SignatureTable(np.array([*known.labels, *added], dtype=object), matrix, known.names)
         self.panel = lru_cache(KEPT_PANELS)(self._panel)
         ready = self.panel(None)
         ready.scores(
@@ -81,12 +87,12 @@ class Classes:
         self.words = Vocabulary(self.model)
         self._limits, self._file, self._lock = limits, file, threading.Lock()
         kept = {name: line["attributes"] for name, line in (file.done if file else {}).items() if not line["deleted"]}
-        self.book = Book(self.model, self.words, self._checked(kept), version=0)
+        self.book = Book(self.model, self._checked(kept), version=0)
 
-    def put(self, name: str, attributes: Attributes, replace: bool) -> tuple[Book, list[str], bool]:
-        """Describe a class: the new book, the attributes left to the mean, and whether the name is new."""
+    def put(self, name: str, attributes: Attributes, replace: bool) -> tuple[Book, bool]:
+        """Describe a class: the new book, and whether the name is new in it."""
         self._check_name(name)
-        _, defaulted = self.words.vector(attributes)
+        new = self._described(attributes)
         if not attributes:
             raise Refusal(422, f"class {shown(name)} has no attributes: describe it by at least one")
         with self._lock:
@@ -97,12 +103,12 @@ class Classes:
                 raise Refusal(
                     409, f"{shown(name)} is a class of the model file, which stays as it is: take another name"
                 )
-            if kind is None and len(self.book.given) >= self._limits.classes:
+            if kind is None and len(self.book.added) >= self._limits.classes:
                 raise Refusal(
                     409, f"{self._limits.classes} classes have been added, the most there may be: delete some"
                 )
             line = {"key": name, "deleted": False, "attributes": dict(attributes)}
-            return self._changed(line, {**self.book.given, name: dict(attributes)}), defaulted, kind is None
+            return self._changed(line, {**self.book.added, name: new}), kind is None
 
     def delete(self, name: str) -> Book:
         """Forget a class that was added."""
@@ -112,11 +118,15 @@ class Classes:
                 raise Refusal(404, f"no class is called {shown(name)}: GET /classes lists those there are")
             if kind != "added":
                 raise Refusal(409, f"{shown(name)} is a class of the model file, which stays as it is")
-            rest = {other: given for other, given in self.book.given.items() if other != name}
+            rest = {other: one for other, one in self.book.added.items() if other != name}
             return self._changed({"key": name, "deleted": True, "attributes": {}}, rest)
 
-    def _changed(self, line: Mapping[str, Any], given: Mapping[str, Attributes]) -> Book:
-        book = Book(self.model, self.words, given, self.book.version + 1)
+    def _described(self, attributes: Attributes) -> Described:
+        vector, defaulted = self.words.vector(attributes)
+        return Described(dict(attributes), defaulted, vector)
+
+    def _changed(self, line: Mapping[str, Any], added: Mapping[str, Described]) -> Book:
+        book = Book(self.model, added, self.book.version + 1)
         if self._file is not None:
             try:
                 self._file.append(line)
@@ -132,12 +142,13 @@ class Classes:
         if len(name) > most:
             raise Refusal(422, f"the class name {shown(name, 30)} has {len(name)} letters: expected at most {most}")
 
-    def _checked(self, kept: Mapping[str, Attributes]) -> Mapping[str, Attributes]:
+    def _checked(self, kept: Mapping[str, Attributes]) -> Mapping[str, Described]:
         """Classes of the file; those that do not fit this model are refused before the service starts."""
+        found = {}
         try:
             for name, attributes in kept.items():
                 self._check_name(name)
-                self.words.vector(attributes)
+                found[name] = self._described(attributes)
                 if name in self.model.candidates_.tolist():
                     raise Refusal(409, f"{shown(name)} is a class of the model by now: remove that line")
         except Refusal as refusal:
@@ -145,7 +156,7 @@ class Classes:
             raise ValueError(
                 f"{path} does not fit this model: {refusal.sentence}; or name another file by --classes"
             ) from None
-        return kept
+        return found
 
 
 def by_text(model: ZeroShotClassifier) -> ZeroShotClassifier:

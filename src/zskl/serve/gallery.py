@@ -43,6 +43,11 @@ class Gallery:
         self._model, self._lock = model, threading.Lock()
 
     @cached_property
+    def pictured(self) -> np.ndarray[Any, Any]:
+        """(n,) which rows have a picture."""
+        return np.array([self.pictures is not None and self.pictures.has(row) for row in range(len(self.X))])
+
+    @cached_property
     def sizes(self) -> dict[str, int]:
         """Class → number of its rows."""
         return {
@@ -54,9 +59,13 @@ class Gallery:
         """The rows as the model projects them: then another description costs little."""
         return self._model.gallery(self.X)
 
-    def rank(self, book: Book, vector: np.ndarray[Any, Any], top: int, part: str | None) -> list[dict[str, Any]]:
+    def rank(
+        self, book: Book, vector: np.ndarray[Any, Any], top: int, part: str | None, pictures: bool
+    ) -> list[dict[str, Any]]:
         """The rows that a description (p,) fits best, best first."""
-        rows = np.arange(len(self.X)) if part is None else self._of_part(part)
+        rows = self._chosen(part, pictures)
+        if not len(rows):
+            return []
         with self._lock:
             gallery = self.projected
         scores = np.asarray(gallery.scores(SignatureTable(np.array(["described"], object), vector[None], None)))[:, 0]
@@ -73,12 +82,14 @@ class Gallery:
             "kind": book.kinds.get(label),
             "part": self.parts[row] or None,
             "id": None if self.names is None else self.names[row],
-            "picture": self.pictures is not None and self.pictures.has(row),
+            "picture": bool(self.pictured[row]),
         }
 
-    def page(self, book: Book, start: int, count: int, label: str | None, part: str | None) -> dict[str, Any]:
+    def page(
+        self, book: Book, start: int, count: int, label: str | None, part: str | None, pictures: bool
+    ) -> dict[str, Any]:
         """Some rows, of a class or a part if asked for, and how many there are."""
-        rows = np.arange(len(self.X)) if part is None else self._of_part(part)
+        rows = self._chosen(part, pictures)
         if label is not None:
             rows = rows[self.labels[rows] == label]
         return {"total": len(rows), "rows": [self.card(book, row) for row in rows[start : start + count].tolist()]}
@@ -154,10 +165,12 @@ class Gallery:
         self._model.compatibility(self.X[rows], self._model.signature_table_, out=scores)
         return rows, names, scores, self.labels[rows], np.isin(names, self._model.classes_)
 
-    def _of_part(self, part: str) -> Any:
-        if part not in self.data.parts:
+    def _chosen(self, part: str | None, pictures: bool) -> np.ndarray[Any, Any]:
+        """The rows of a part, those with a picture alone if asked for."""
+        if part is not None and part not in self.data.parts:
             raise Refusal(422, f"the data have no part {shown(part)}: they have {listed(self.data.parts)}")
-        return self.data.parts[part]
+        rows = np.arange(len(self.X)) if part is None else self.data.parts[part]
+        return rows[self.pictured[rows]] if pictures else rows
 
 
 def _columns(data: Dataset, model: ZeroShotClassifier) -> Any:

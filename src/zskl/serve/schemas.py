@@ -65,6 +65,7 @@ class Wanted(Description):
 
     top: Top = 24
     part: Annotated[str | None, Field(description="Rank the rows of this part alone, such as test_unseen.")] = None
+    pictures: Annotated[bool, Field(description="Rank the rows alone that have a picture.")] = False
 
 
 class Problem(Answer):
@@ -94,6 +95,7 @@ class Data(Answer):
     name: str
     rows: int
     pictures: bool
+    pictured: int
     parts: dict[str, int]
 
 

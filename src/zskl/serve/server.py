@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 import uvicorn
+from threadpoolctl import threadpool_limits
 
 from zskl.serve import app as application
 from zskl.serve.guard import Guard, is_loopback
@@ -60,7 +61,8 @@ def run(service: Service, host: str, port: int, token: str | None, ready: Callab
             timeout_graceful_shutdown=WAIT,
             timeout_keep_alive=30,
         )
-        _Server(config, lambda: ready(at)).run(sockets=[listening])
+        with threadpool_limits(1):  # requests share the cores; threads of one that wait for each other only burn them
+            _Server(config, lambda: ready(at)).run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):

@@ -67,6 +67,7 @@ class Service:
                 "name": gallery.data.name,
                 "rows": len(gallery.X),
                 "pictures": gallery.pictures is not None,
+                "pictured": int(gallery.pictured.sum()),
                 "parts": {part: len(rows) for part, rows in gallery.data.parts.items()},
             },
             "limits": {
@@ -90,12 +91,12 @@ class Service:
         if name not in book.kinds:
             raise Refusal(404, f"no class is called {shown(name)}: GET /classes lists those there are")
         values = book.table.select([name]).matrix.mean(axis=0)
-        given = book.given.get(name)
+        added = book.added.get(name)
         return {
             "name": name,
             "kind": book.kinds[name],
             "attributes": dict(zip(words.names, values.tolist(), strict=True)),
-            "defaulted": [] if given is None else words.vector(given)[1],
+            "defaulted": [] if added is None else added.defaulted,
             "nearest": [
                 {"class": other, "kind": book.kinds[other], "similarity": float(similarity)}
                 for other, similarity in book.nearest(name, NEAREST)
