@@ -1,6 +1,6 @@
 // The answer for one row: its best classes, and which attributes decided between two of them.
 import { fullName } from "./attributes.js";
-import { badge, balanceBar, bar, classSelect, el, field, link, named, number, picture, score, share, signs } from "./pieces.js";
+import { badge, balanceBar, bar, classSelect, el, field, link, named, number, picture, score, share, signs, whyTable } from "./pieces.js";
 
 function topList(top, probabilities) {
   const scores = top.map((one) => one.score);
@@ -35,20 +35,16 @@ function bars(found, byName) {
     const values = `${value(attribute, one.value)} against ${value(attribute, one.value_against)}`;
     return line(attribute ? fullName(attribute) : one.attribute, el("span", { class: "quiet" }, values), one.contribution);
   });
-  const heads = [["Attribute", "", "wordy"], ["◂ against", "for ▸", "both"], ["adds", "", "number"]];
-  return el(
-    "table",
-    { class: "why" },
-    el("caption", { class: "hidden" }, `What each attribute adds to the score of ${found.class} over that of ${found.against}; below its name, its value for the one and for the other class`),
-    el("thead", {}, el("tr", {}, heads.map(([first, second, kind]) => el("th", { scope: "col", class: kind }, el("span", {}, first), second && el("span", {}, ` ${second}`))))),
-    el("tbody", {}, rows, found.contributions.length < byName.size && line("all others", null, found.rest, "rest")),
-  );
+  const others = found.contributions.length < byName.size && line("all others", null, found.rest, "rest");
+  const caption = `What each attribute adds to the score of ${found.class} over that of ${found.against}; below its name, its value for the one and for the other class`;
+  return whyTable(caption, ["Attribute", "◂ against", "for ▸", "adds"], el("tbody", {}, rows, others));
 }
 
-function sum(found) {
+function sum(found, all) {
   const signed = written(found);
   const shown = found.contributions.reduce((total, one) => total + one.contribution, 0);
-  const first = `These attributes add ${signed(shown)}, all others ${signed(found.rest)}: ${signed(found.difference)} for ${found.class} over ${found.against}.`;
+  const others = found.contributions.length < all ? `, all others ${signed(found.rest)}` : "";
+  const first = `These attributes add ${signed(shown)}${others}: ${signed(found.difference)} for ${found.class} over ${found.against}.`;
   const seen = found.calibration ? ` The balance of seen and unseen classes adds ${signed(found.calibration)}: ${signed(found.difference + found.calibration)} in all.` : "";
   return el("p", { class: "sum" }, first + seen);
 }
@@ -72,7 +68,7 @@ export function answerCard({ row, label }, prediction, against, context, chosen)
   classSelect(select, classes.filter((one) => one.name !== prediction.class), [["", found && against === null ? `second best (${found.against})` : "second best"]], against === null ? "" : `=${against}`);
   select.addEventListener("change", () => chosen(select.value ? select.value.slice(1) : null));
   const why = found
-    ? [el("div", { class: "head" }, el("h4", {}, named(`Why ${found.class} and not ${found.against}?`)), field("Compare with", select, { class: "field inline" })), bars(found, byName), sum(found)]
+    ? [el("div", { class: "head" }, el("h4", {}, named(`Why ${found.class} and not ${found.against}?`)), field("Compare with", select, { class: "field inline" })), bars(found, byName), sum(found, byName.size)]
     : [el("p", { class: "quiet" }, model.explains ? "No explanation: a whole file of this size is sent without. Use .npy, .csv or .json." : "This model does not say which attributes decided.")];
   return [head, el("h4", {}, "Best classes"), topList(prediction.top, probabilities), why, el("p", {}, el("a", { href: link("classes", { class: prediction.class }) }, `About the class ${prediction.class}`))];
 }

@@ -34,18 +34,21 @@ export function classes(section, context) {
   const note = el("div");
   let [shown, column, down, chosen, confusion] = [PAGE, 1, false, null, null];
 
+  const rows = new Map(); // name → its row, which stays the same element: a click on it is not lost when figures come
   const row = (one) => {
+    if (!rows.has(one.name)) {
+      const name = el("a", { href: link("classes", { class: one.name }) }, named(one.name));
+      rows.set(one.name, el("tr", {}, el("th", { scope: "row" }, name), ["", "number", "number", ""].map((kind) => el("td", { class: kind }))));
+    }
+    const found = rows.get(one.name);
     const wrong = one.test?.wrong[0];
-    const name = el("a", { href: link("classes", { class: one.name }), "aria-current": one.name === chosen ? "true" : null }, named(one.name));
-    return el(
-      "tr",
-      { class: one.name === chosen ? "chosen" : null },
-      el("th", { scope: "row" }, name),
-      el("td", {}, badge(one.kind)),
-      el("td", { class: "number" }, one.rows ?? "–"),
-      el("td", { class: "number" }, share(one.test?.accuracy)),
-      el("td", {}, wrong ? named(`${wrong.class} (${share(wrong.share)})`) : "–"),
-    );
+    const cells = [badge(one.kind), String(one.rows ?? "–"), share(one.test?.accuracy), wrong ? named(`${wrong.class} (${share(wrong.share)})`) : "–"];
+    cells.forEach((cell, place) => found.cells[place + 1].replaceChildren(...[cell].flat()));
+    found.classList.toggle("chosen", one.name === chosen);
+    const here = found.querySelector("a");
+    if (one.name === chosen) here.setAttribute("aria-current", "true");
+    else here.removeAttribute("aria-current");
+    return found;
   };
   const draw = () => {
     const letters = filter.value.trim().toLowerCase();
@@ -53,7 +56,8 @@ export function classes(section, context) {
       .filter((one) => (kind.value === "all" || one.kind === kind.value) && one.name.toLowerCase().includes(letters))
       .map((one) => ({ ...one, test: confusion?.get(one.name) }))
       .sort((a, b) => compare(a, b, COLUMNS[column], down) || text.compare(a.name, b.name));
-    body.replaceChildren(...hits.slice(0, shown).map(row));
+    const wanted = hits.slice(0, shown).map(row);
+    if (wanted.length !== body.rows.length || wanted.some((one, place) => one !== body.rows[place])) body.replaceChildren(...wanted);
     more.hidden = hits.length <= shown;
     words.textContent = hits.length === context.classes.length ? counted(hits.length, "class", "classes") : `${hits.length} of ${counted(context.classes.length, "class", "classes")}`;
     const added = kind.value === "added" && !letters;

@@ -115,7 +115,12 @@ export function classify(section, context) {
   };
   if (model.data) filled(side, "the curve", () => call("balance").catch((fault) => (fault.status === 409 ? null : Promise.reject(fault))), put);
   else side.append(...put(null));
-  context.addEventListener("classes", again);
+  let stale = false; // whether classes changed while another view was on show
+  context.addEventListener("classes", () => {
+    if (!context.classes.some((one) => one.name === against)) against = null;
+    stale = section.hidden;
+    if (!stale) again();
+  });
 
   section.append(
     el("h2", { id: "classify-title", tabindex: "-1" }, "Classify rows"),
@@ -129,6 +134,8 @@ export function classify(section, context) {
     ),
   );
   return (values) => {
+    if (stale && !values.has("row")) again();
+    stale = false;
     if (values.has("row")) {
       pick.seek(Number(values.get("row")));
       history.replaceState(null, "", "#classify");

@@ -43,7 +43,7 @@ export function describe(section, context) {
   const lower = el("button", { type: "button", onclick: () => description.lowerRest() }, "Turn the rest off");
   const sync = () => {
     clear.disabled = !description.changed.size;
-    lower.disabled = !description.unset.length;
+    lower.disabled = description.empty || !description.unset.length; // all off describes nothing
   };
   description.addEventListener("change", sync);
   sync();

@@ -1,7 +1,7 @@
 // All about one class: nearest classes, what sets it apart, what its rows are taken for.
 import { call, classPath } from "./api.js";
 import { fullName } from "./attributes.js";
-import { badge, balanceBar, bar, counted, el, link, named, number, share, signs } from "./pieces.js";
+import { badge, balanceBar, bar, counted, el, link, named, number, share, signs, whyTable } from "./pieces.js";
 import { failed } from "./states.js";
 
 const SHOWN = 10;
@@ -21,18 +21,14 @@ function attributes(found, model) {
     .sort((a, b) => Math.abs(b.by) - Math.abs(a.by));
   const largest = Math.abs(all[0]?.by ?? 0);
   const signed = signs(all.map(({ by }) => by));
-  const row = ({ one, value, by }) =>
-    el(
-      "tr",
-      {},
-      el("th", { scope: "row" }, fullName(one), defaulted.has(one.name) && el("span", { class: "quiet" }, " (not set)")),
-      el("td", {}, balanceBar(by, largest)),
-      el("td", { class: "number" }, signed(by)),
-      el("td", { class: "number" }, number(value)),
-    );
+  const row = ({ one, value, by }) => {
+    const words = defaulted.has(one.name) ? `${number(value)}, not set` : number(value);
+    const name = el("th", { scope: "row" }, fullName(one), el("span", { class: "quiet" }, words));
+    return el("tr", {}, name, el("td", {}, balanceBar(by, largest)), el("td", { class: "number" }, signed(by)));
+  };
   const body = el("tbody", {}, all.slice(0, SHOWN).map(row));
-  const heads = [["Attribute", "", "wordy"], ["◂ below mean", "above ▸", "both"], ["by", "", "number"], ["value", "", "number"]];
-  const table = el("table", { class: "why" }, el("caption", { class: "hidden" }, "Attributes by how far they are from the mean of the seen classes"), el("thead", {}, el("tr", {}, heads.map(([first, second, kind]) => el("th", { scope: "col", class: kind }, el("span", {}, first), second && el("span", {}, ` ${second}`))))), body);
+  const caption = "Attributes by how far they are from the mean of the seen classes; below each name its value";
+  const table = whyTable(caption, ["Attribute", "◂ below", "above ▸", "by"], body);
   const more = all.length > SHOWN && el("button", { type: "button" }, `Show all ${all.length}`);
   if (more)
     more.addEventListener("click", () => {
@@ -75,12 +71,12 @@ export function details(found, context, confusion, gone, back) {
   const added = found.kind === "added";
   const start = el("a", { class: "button", href: link("describe", { class: found.name }) }, "Describe from it");
   const edit = added && el("a", { class: "button", href: link("describe", { class: found.name, edit: "yes" }) }, "Edit");
+  const way = el("button", { type: "button", class: "narrow", onclick: back }, "Back to the table");
   const rows = context.classes.find((one) => one.name === found.name)?.rows;
   return [
     el("h3", { id: "class-title", tabindex: "-1" }, named(found.name), " ", badge(found.kind)),
     el("p", { class: "quiet" }, [rows !== null && rows !== undefined && counted(rows, "row"), added && `${counted(found.defaulted.length, "attribute")} not set`].filter(Boolean).join(" · ")),
-    el("div", { class: "row" }, start, edit, added && remover(found, context, gone)),
-    el("button", { type: "button", class: "narrow", onclick: back }, "Back to the table"),
+    el("div", { class: "row" }, start, edit, added && remover(found, context, gone), way),
     el("h4", {}, "Nearest classes"),
     nearest(found),
     el("h4", {}, "What sets it apart"),

@@ -67,6 +67,13 @@ export function balanceBar(value, largest) {
   return el("span", { class: "bar both", "aria-hidden": "true" }, inner);
 }
 
+// A table of bars to both sides: `heads` are the words over the names, the left and right half of the bars, the numbers.
+export function whyTable(caption, [name, left, right, adds], body) {
+  const middle = el("th", { scope: "col", class: "both" }, el("span", {}, left), el("span", {}, ` ${right}`));
+  const ends = [el("th", { scope: "col", class: "wordy" }, name), middle, el("th", { scope: "col", class: "number" }, adds)];
+  return el("table", { class: "why" }, el("caption", { class: "hidden" }, caption), el("thead", {}, el("tr", {}, ends)), body);
+}
+
 export function picture(row, words) {
   if (!row.picture) return el("span", { class: "nopicture" }, `row ${row.row}`);
   const image = el("img", { alt: words, loading: "lazy", decoding: "async", class: "picture" });
