@@ -28,7 +28,9 @@ async function answered(path, options) {
 // `body`: a value to send as JSON, or bytes of the type `type`; `query`: names and values, a list for several.
 export async function call(path, { method = "GET", body, type, query = {}, signal } = {}) {
   const pairs = Object.entries(query).flatMap(([name, value]) => [value].flat().map((one) => [name, one]));
-  const search = new URLSearchParams(pairs.filter(([, value]) => value !== null && value !== undefined && value !== ""));
+  const search = new URLSearchParams(
+    pairs.filter(([, value]) => value !== null && value !== undefined && value !== ""),
+  );
   const headers = body === undefined ? {} : { "Content-Type": type ?? "application/json" };
   const sent = body === undefined || type ? body : JSON.stringify(body);
   const response = await answered(search.size ? `${path}?${search}` : path, { method, body: sent, headers, signal });
@@ -39,7 +41,10 @@ export async function call(path, { method = "GET", body, type, query = {}, signa
   });
   if (response.status === 401) dispatchEvent(new Event("zskl-token-wanted"));
   if (!response.ok || found === null)
-    throw new ServiceError(found?.error ?? `The service answered with status ${response.status} and no reason.`, response.status);
+    throw new ServiceError(
+      found?.error ?? `The service answered with status ${response.status} and no reason.`,
+      response.status,
+    );
   return found;
 }
 

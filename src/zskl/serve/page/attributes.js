@@ -10,7 +10,9 @@ export const stateOf = (description, one) => {
   const value = description.value(one);
   return one.binary && value === one.high ? "on" : one.binary && value === one.low ? "off" : exact(one, value);
 };
-const exact = ({ low, high }, value) => value.toFixed(Math.min(8, Math.max(0, Math.ceil(2 - Math.log10(high - low || 1))))).replace("-", "−"); // to a hundredth of its range
+// To a hundredth of its range.
+const exact = ({ low, high }, value) =>
+  value.toFixed(Math.min(8, Math.max(0, Math.ceil(2 - Math.log10(high - low || 1))))).replace("-", "−");
 
 function toggle(description, one, input) {
   input.addEventListener("change", () => description.set(one, input.checked ? one.high : one.low));
@@ -24,7 +26,10 @@ function slider(description, one, input) {
   input.addEventListener("input", () => description.set(one, Number(Number(input.value).toPrecision(4))));
   return () => {
     input.value = description.value(one);
-    input.setAttribute("aria-valuetext", description.isSet(one) ? number(description.value(one)) : `${number(one.mean)}, the mean: not set`);
+    input.setAttribute(
+      "aria-valuetext",
+      description.isSet(one) ? number(description.value(one)) : `${number(one.mean)}, the mean: not set`,
+    );
   };
 }
 
@@ -37,12 +42,23 @@ function control(description, one, words) {
     : el("input", { type: "range", min: low, max: high, step: "any", id: fresh("attribute") });
   const follow = (one.binary ? toggle : slider)(description, one, input);
   const state = el("span", { class: "state" });
-  const reset = el("button", { type: "button", class: "icon", "aria-label": `Reset ${words}`, title: "Back to the start" }, "↺");
+  const reset = el(
+    "button",
+    { type: "button", class: "icon", "aria-label": `Reset ${words}`, title: "Back to the start" },
+    "↺",
+  );
   reset.addEventListener("click", () => {
     description.reset(one);
     input.focus();
   });
-  const item = el("li", { class: one.binary ? "attribute binary" : "attribute" }, el("label", { for: input.id }, words), input, state, reset);
+  const item = el(
+    "li",
+    { class: one.binary ? "attribute binary" : "attribute" },
+    el("label", { for: input.id }, words),
+    input,
+    state,
+    reset,
+  );
   const sync = () => {
     follow();
     const changed = description.changed.has(one.name);
@@ -86,7 +102,10 @@ export function attributeList(description) {
     }
     const count = el("span", { class: "quiet" });
     const node = el("details", { class: "group" }, el("summary", {}, el("span", {}, name), count), list);
-    node.addEventListener("toggle", () => node.open && !list.childElementCount && draw(list, members, (one) => one.label));
+    node.addEventListener(
+      "toggle",
+      () => node.open && !list.childElementCount && draw(list, members, (one) => one.label),
+    );
     const sync = () => {
       const changed = members.filter((one) => description.changed.has(one.name)).length;
       count.textContent = changed ? `${changed} of ${members.length} changed` : String(members.length);
@@ -94,7 +113,11 @@ export function attributeList(description) {
     };
     return { node, sync };
   });
-  const all = el("div", {}, groups.map(({ node }) => node));
+  const all = el(
+    "div",
+    {},
+    groups.map(({ node }) => node),
+  );
 
   const found = el("ul", { class: "attributes" });
   const summary = el("p", { class: "quiet", role: "status" });
@@ -103,18 +126,26 @@ export function attributeList(description) {
   const search = () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     forget();
-    const hits = description.attributes.filter((one) => words.every((word) => `${fullName(one)} ${one.name}`.toLowerCase().includes(word)));
+    const hits = description.attributes.filter((one) =>
+      words.every((word) => `${fullName(one)} ${one.name}`.toLowerCase().includes(word)),
+    );
     all.hidden = words.length > 0;
     found.hidden = !words.length;
     forget = words.length ? draw(found, hits.slice(0, FOUND), fullName) : () => {};
     const more = hits.length > FOUND ? `, the first ${FOUND} are shown` : "";
-    summary.textContent = !words.length ? "" : hits.length ? `${counted(hits.length, "attribute")}${more}` : "No attribute has these letters in its name.";
+    summary.textContent = !words.length
+      ? ""
+      : hits.length
+        ? `${counted(hits.length, "attribute")}${more}`
+        : "No attribute has these letters in its name.";
   };
   input.addEventListener("input", later(search, 60));
   const sync = () => [...drawn, ...groups.map((one) => one.sync)].forEach((one) => one());
   description.addEventListener("change", sync);
   sync();
-  const pale = !description.attributes.every((one) => one.binary) && el("p", { class: "quiet" }, "Pale: not set, at the mean of the seen classes.");
+  const pale =
+    !description.attributes.every((one) => one.binary) &&
+    el("p", { class: "quiet" }, "Pale: not set, at the mean of the seen classes.");
   return el("div", {}, field("Search attributes", input), pale, summary, found, all);
 }
 
@@ -126,7 +157,12 @@ export function changedList(description) {
     const items = [...description.changed.keys()].slice(0, 40).map((name) => {
       const one = byName.get(name);
       const words = `${fullName(one)} ${stateOf(description, one)}`;
-      const remove = el("button", { type: "button", "aria-label": `Take back ${words}` }, words, el("span", { "aria-hidden": "true" }, " ×"));
+      const remove = el(
+        "button",
+        { type: "button", "aria-label": `Take back ${words}` },
+        words,
+        el("span", { "aria-hidden": "true" }, " ×"),
+      );
       remove.addEventListener("click", () => {
         const place = [...list.children].indexOf(remove.parentElement);
         description.reset(one);

@@ -24,15 +24,31 @@ function curve(points, current) {
     svg("text", { x: x(at), y: y(0) + 16, "text-anchor": "middle" }, 100 * at),
     svg("text", { x: x(0) - 6, y: y(at) + 4, "text-anchor": "end" }, 100 * at),
   ]);
-  const line = svg("path", { class: "line", d: "M" + points.map((one) => `${x(one.seen).toFixed(1)},${y(one.unseen).toFixed(1)}`).join("L") });
+  const line = svg("path", {
+    class: "line",
+    d: "M" + points.map((one) => `${x(one.seen).toFixed(1)},${y(one.unseen).toFixed(1)}`).join("L"),
+  });
   const model = pointAt(points, current);
   const own = svg("circle", { class: "own", cx: x(model.seen), cy: y(model.unseen), r: 6 });
   const dot = svg("circle", { class: "dot", r: 6 });
   const words = [
     svg("text", { class: "axis", x: x(0.5), y: HIGH - 6, "text-anchor": "middle" }, "seen accuracy, %"),
-    svg("text", { class: "axis", x: 12, y: y(0.5), "text-anchor": "middle", transform: `rotate(-90 12 ${y(0.5)})` }, "unseen accuracy, %"),
+    svg(
+      "text",
+      { class: "axis", x: 12, y: y(0.5), "text-anchor": "middle", transform: `rotate(-90 12 ${y(0.5)})` },
+      "unseen accuracy, %",
+    ),
   ];
-  const node = svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, class: "curve", role: "img" }, svg("title", {}, "Accuracy of seen and unseen classes at every balance"), grid, words, line, own, dot);
+  const node = svg(
+    "svg",
+    { viewBox: `0 0 ${WIDE} ${HIGH}`, class: "curve", role: "img" },
+    svg("title", {}, "Accuracy of seen and unseen classes at every balance"),
+    grid,
+    words,
+    line,
+    own,
+    dot,
+  );
   return { node, dot };
 }
 
@@ -79,13 +95,37 @@ export function balancePanel(balance, model, changed, words) {
     input.focus();
   });
   sync();
-  const best = balance?.best && el("p", { class: "quiet" }, `Best harmonic mean on the curve: ${share(balance.best.harmonic)} at ${number(balance.best.calibration)}.`);
+  const best =
+    balance?.best &&
+    el(
+      "p",
+      { class: "quiet" },
+      `Best harmonic mean on the curve: ${share(balance.best.harmonic)} at ${number(balance.best.calibration)}.`,
+    );
   const note = drawn
-    ? el("p", { class: "quiet" }, "Hollow: the model’s own balance. The curve is of test rows: for looking, not for choosing.")
-    : el("p", { class: "empty small" }, "No test rows are loaded, so there is no curve. The slider works all the same.");
+    ? el(
+        "p",
+        { class: "quiet" },
+        "Hollow: the model’s own balance. The curve is of test rows: for looking, not for choosing.",
+      )
+    : el(
+        "p",
+        { class: "empty small" },
+        "No test rows are loaded, so there is no curve. The slider works all the same.",
+      );
   const node = [
     drawn?.node,
-    el("div", { class: "field" }, field("Taken off the scores of seen classes", input), el("div", { class: "ends quiet", "aria-hidden": "true" }, el("span", {}, "favours seen"), el("span", {}, "favours unseen"))),
+    el(
+      "div",
+      { class: "field" },
+      field("Taken off the scores of seen classes", input),
+      el(
+        "div",
+        { class: "ends quiet", "aria-hidden": "true" },
+        el("span", {}, "favours seen"),
+        el("span", {}, "favours unseen"),
+      ),
+    ),
     state,
     accuracies,
     words,

@@ -25,7 +25,11 @@ function compare(a, b, column, down) {
 
 export function classes(section, context) {
   const filter = el("input", { type: "search", autocomplete: "off", spellcheck: "false" });
-  const kind = el("select", {}, ["all", "added", "unseen", "seen"].map((one) => el("option", {}, one)));
+  const kind = el(
+    "select",
+    {},
+    ["all", "added", "unseen", "seen"].map((one) => el("option", {}, one)),
+  );
   const body = el("tbody");
   const words = el("p", { class: "quiet", role: "status" });
   const more = el("button", { type: "button" }, `Show ${PAGE} more`);
@@ -38,11 +42,24 @@ export function classes(section, context) {
   const row = (one) => {
     if (!rows.has(one.name)) {
       const name = el("a", { href: link("classes", { class: one.name }) }, named(one.name));
-      rows.set(one.name, el("tr", {}, el("th", { scope: "row" }, name), ["", "number", "number", ""].map((kind) => el("td", { class: kind }))));
+      rows.set(
+        one.name,
+        el(
+          "tr",
+          {},
+          el("th", { scope: "row" }, name),
+          ["", "number", "number", ""].map((kind) => el("td", { class: kind })),
+        ),
+      );
     }
     const found = rows.get(one.name);
     const wrong = one.test?.wrong[0];
-    const cells = [badge(one.kind), String(one.rows ?? "–"), share(one.test?.accuracy), wrong ? named(`${wrong.class} (${share(wrong.share)})`) : "–"];
+    const cells = [
+      badge(one.kind),
+      String(one.rows ?? "–"),
+      share(one.test?.accuracy),
+      wrong ? named(`${wrong.class} (${share(wrong.share)})`) : "–",
+    ];
     cells.forEach((cell, place) => found.cells[place + 1].replaceChildren(...[cell].flat()));
     found.classList.toggle("chosen", one.name === chosen);
     const here = found.querySelector("a");
@@ -57,12 +74,20 @@ export function classes(section, context) {
       .map((one) => ({ ...one, test: confusion?.get(one.name) }))
       .sort((a, b) => compare(a, b, COLUMNS[column], down) || text.compare(a.name, b.name));
     const wanted = hits.slice(0, shown).map(row);
-    if (wanted.length !== body.rows.length || wanted.some((one, place) => one !== body.rows[place])) body.replaceChildren(...wanted);
+    if (wanted.length !== body.rows.length || wanted.some((one, place) => one !== body.rows[place]))
+      body.replaceChildren(...wanted);
     more.hidden = hits.length <= shown;
-    words.textContent = hits.length === context.classes.length ? counted(hits.length, "class", "classes") : `${hits.length} of ${counted(context.classes.length, "class", "classes")}`;
+    words.textContent =
+      hits.length === context.classes.length
+        ? counted(hits.length, "class", "classes")
+        : `${hits.length} of ${counted(context.classes.length, "class", "classes")}`;
     const added = kind.value === "added" && !letters;
     const way = el("p", {}, el("a", { href: "#describe" }, "Describe a class"), " and save it.");
-    none.replaceChildren(...(hits.length ? [] : [added ? empty("No class was added yet.", way) : empty("No class has these letters in its name.")]));
+    none.replaceChildren(
+      ...(hits.length
+        ? []
+        : [added ? empty("No class was added yet.", way) : empty("No class has these letters in its name.")]),
+    );
     table.hidden = !hits.length;
   };
 
@@ -77,8 +102,18 @@ export function classes(section, context) {
     return el("th", { scope: "col", class: number ? "number" : null }, button);
   });
   const mark = () =>
-    heads.forEach((head, place) => (place === column ? head.setAttribute("aria-sort", down ? "descending" : "ascending") : head.removeAttribute("aria-sort")));
-  const table = el("table", { class: "sortable" }, el("caption", { class: "hidden" }, "Classes of the model"), el("thead", {}, el("tr", {}, heads)), body);
+    heads.forEach((head, place) =>
+      place === column
+        ? head.setAttribute("aria-sort", down ? "descending" : "ascending")
+        : head.removeAttribute("aria-sort"),
+    );
+  const table = el(
+    "table",
+    { class: "sortable" },
+    el("caption", { class: "hidden" }, "Classes of the model"),
+    el("thead", {}, el("tr", {}, heads)),
+    body,
+  );
 
   const reset = () => {
     shown = PAGE;
@@ -107,7 +142,12 @@ export function classes(section, context) {
       filter.focus();
     };
     const back = () => (body.querySelector("tr.chosen a") ?? filter).focus();
-    await filled(panel, "the class", () => ask(name), (found) => details(found, context, confusion, gone, back));
+    await filled(
+      panel,
+      "the class",
+      () => ask(name),
+      (found) => details(found, context, confusion, gone, back),
+    );
     if (focus) document.getElementById("class-title")?.focus();
   };
   const load = async () => {
@@ -128,12 +168,26 @@ export function classes(section, context) {
   mark();
   section.append(
     el("h2", { id: "classes-title", tabindex: "-1" }, "Classes"),
-    el("p", { class: "lead" }, context.model.data ? "Accuracy is of test rows, with all classes of the model file as candidates." : "No data is loaded: rows and accuracy are not known."),
+    el(
+      "p",
+      { class: "lead" },
+      context.model.data
+        ? "Accuracy is of test rows, with all classes of the model file as candidates."
+        : "No data is loaded: rows and accuracy are not known.",
+    ),
     note,
     el(
       "div",
       { class: "columns classes" },
-      el("div", { class: "panel" }, el("div", { class: "row filters" }, field("Filter by name", filter), field("Kind", kind)), words, el("div", { class: "box" }, table), none, more),
+      el(
+        "div",
+        { class: "panel" },
+        el("div", { class: "row filters" }, field("Filter by name", filter), field("Kind", kind)),
+        words,
+        el("div", { class: "box" }, table),
+        none,
+        more,
+      ),
       panel,
     ),
   );

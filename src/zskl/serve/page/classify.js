@@ -23,13 +23,25 @@ export function classify(section, context) {
   const tell = () => {
     const one = answers[place];
     const rows = shown?.rows;
-    const right = rows && answers.length === rows.length ? rows.filter((row, index) => row.class === answers[index].class).length : null;
+    const right =
+      rows && answers.length === rows.length
+        ? rows.filter((row, index) => row.class === answers[index].class).length
+        : null;
     told.replaceChildren();
-    if (one) told.append(rows ? `Row ${rows[place].row}: ` : `${nameOf(place)}: `, el("b", {}, one.class), " ", badge(context.kind(one.class)), ".");
+    if (one)
+      told.append(
+        rows ? `Row ${rows[place].row}: ` : `${nameOf(place)}: `,
+        el("b", {}, one.class),
+        " ",
+        badge(context.kind(one.class)),
+        ".",
+      );
     if (right !== null && rows.length) told.append(` Right for ${right} of the ${counted(rows.length, "row")} shown.`);
   };
 
-  const askAnswers = newest((signal) => predicted(shown.source, shown.start, shown.end, { top: 1, calibration }, signal));
+  const askAnswers = newest((signal) =>
+    predicted(shown.source, shown.start, shown.end, { top: 1, calibration }, signal),
+  );
   const updateAnswers = async () => {
     if (!shown || shown.end <= shown.start) return;
     const found = await askAnswers().catch(() => undefined); // the fault is said where the answer of the row stands
@@ -39,14 +51,24 @@ export function classify(section, context) {
     pick.counting(shown.source);
     items.forEach(({ words }, index) => {
       const row = shown.rows?.[index];
-      const mark = row && (row.class === found[index].class ? el("span", { class: "right" }, "✓", el("span", { class: "hidden" }, "right")) : el("span", { class: "wrong" }, "✗", el("span", { class: "hidden" }, "wrong")));
-      words.replaceChildren(el("b", {}, named(found[index].class)), " ", mark ?? badge(context.kind(found[index].class)));
+      const mark =
+        row &&
+        (row.class === found[index].class
+          ? el("span", { class: "right" }, "✓", el("span", { class: "hidden" }, "right"))
+          : el("span", { class: "wrong" }, "✗", el("span", { class: "hidden" }, "wrong")));
+      words.replaceChildren(
+        el("b", {}, named(found[index].class)),
+        " ",
+        mark ?? badge(context.kind(found[index].class)),
+      );
     });
     tell();
   };
 
   const askOne = newest(async (signal) => {
-    const explain = model.explains && !(shown.source.whole && !(shown.source.size <= LARGEST && shown.source.count <= model.limits.explained_rows));
+    const explain =
+      model.explains &&
+      !(shown.source.whole && !(shown.source.size <= LARGEST && shown.source.count <= model.limits.explained_rows));
     const other = against !== null && answers[place]?.class !== against ? against : null;
     const options = { top: 5, explain, against: other, attributes: REASONS, calibration };
     return (await predicted(shown.source, shown.start + place, shown.start + place + 1, options, signal))[0];
@@ -81,7 +103,17 @@ export function classify(section, context) {
       const words = el("span", { class: "words" }, "…");
       const label = row ? `Row ${row.row}` : `Row ${shown.start + index + 1}`;
       const image = row?.picture ? picture(row, label) : el("span", { class: "quiet" }, label);
-      const button = el("button", { type: "button", class: "card", "aria-pressed": index === place ? "true" : "false", onclick: () => choose(index) }, image, words);
+      const button = el(
+        "button",
+        {
+          type: "button",
+          class: "card",
+          "aria-pressed": index === place ? "true" : "false",
+          onclick: () => choose(index),
+        },
+        image,
+        words,
+      );
       return { button, words };
     });
     shown.grid.replaceChildren(...items.map(({ button }) => el("li", {}, button)));
@@ -98,7 +130,8 @@ export function classify(section, context) {
       return;
     }
     draw(found.source.count === null ? 0 : found.end - found.start);
-    if (found.source.count === null) updateAnswers().then(updateOne); // which tells how many rows there are
+    if (found.source.count === null)
+      updateAnswers().then(updateOne); // which tells how many rows there are
     else again();
   });
 
@@ -106,14 +139,25 @@ export function classify(section, context) {
     again();
   }, 60);
   const put = (balance) => {
-    const panel = balancePanel(balance, model, (value) => {
-      calibration = value;
-      moved();
-    }, told);
+    const panel = balancePanel(
+      balance,
+      model,
+      (value) => {
+        calibration = value;
+        moved();
+      },
+      told,
+    );
     widen = panel.widen;
     return panel.node;
   };
-  if (model.data) filled(side, "the curve", () => call("balance").catch((fault) => (fault.status === 409 ? null : Promise.reject(fault))), put);
+  if (model.data)
+    filled(
+      side,
+      "the curve",
+      () => call("balance").catch((fault) => (fault.status === 409 ? null : Promise.reject(fault))),
+      put,
+    );
   else side.append(...put(null));
   let stale = false; // whether classes changed while another view was on show
   context.addEventListener("classes", () => {
@@ -124,7 +168,11 @@ export function classify(section, context) {
 
   section.append(
     el("h2", { id: "classify-title", tabindex: "-1" }, "Classify rows"),
-    el("p", { class: "lead" }, "Choose a row to see its best classes among all classes of the model, and the attributes that decided."),
+    el(
+      "p",
+      { class: "lead" },
+      "Choose a row to see its best classes among all classes of the model, and the attributes that decided.",
+    ),
     el(
       "div",
       { class: "columns classify" },

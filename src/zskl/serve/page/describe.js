@@ -16,7 +16,13 @@ export function describe(section, context) {
   const description = new Description(attributes);
   const fault = el("div");
   const select = el("select");
-  const list = () => classSelect(select, context.classes, [["", "nothing (the mean of seen classes)"]], description.start === null ? "" : `=${description.start}`);
+  const list = () =>
+    classSelect(
+      select,
+      context.classes,
+      [["", "nothing (the mean of seen classes)"]],
+      description.start === null ? "" : `=${description.start}`,
+    );
 
   const startFrom = async (name, editing = false) => {
     fault.replaceChildren();
@@ -63,8 +69,17 @@ export function describe(section, context) {
   );
   section.append(
     el("h2", { id: "describe-title", tabindex: "-1" }, "Describe a class"),
-    el("p", { class: "lead" }, "Say what a class looks like. The model ranks the rows that match, whether it was trained on such a class or not."),
-    el("div", { class: "columns describe" }, el("div", { class: attributes.length > MANY ? "stays" : null }, controls, shown.strip), el("div", {}, shown.node, saving(description, context))),
+    el(
+      "p",
+      { class: "lead" },
+      "Say what a class looks like. The model ranks the rows that match, whether it was trained on such a class or not.",
+    ),
+    el(
+      "div",
+      { class: "columns describe" },
+      el("div", { class: attributes.length > MANY ? "stays" : null }, controls, shown.strip),
+      el("div", {}, shown.node, saving(description, context)),
+    ),
   );
   return (values) => {
     if (values.has("class")) startFrom(values.get("class"), values.get("edit") === "yes");

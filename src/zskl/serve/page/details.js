@@ -10,7 +10,14 @@ const toClass = (name) => el("a", { href: link("classes", { class: name }) }, na
 function nearest(found) {
   if (!found.nearest.length) return el("p", { class: "quiet" }, "There is no other class.");
   const items = found.nearest.map((one) =>
-    el("li", {}, el("span", { class: "name" }, toClass(one.class), " ", badge(one.kind)), bar(one.similarity), el("span", { class: "number" }, one.similarity.toFixed(2).replace("-", "−"))));
+    el(
+      "li",
+      {},
+      el("span", { class: "name" }, toClass(one.class), " ", badge(one.kind)),
+      bar(one.similarity),
+      el("span", { class: "number" }, one.similarity.toFixed(2).replace("-", "−")),
+    ),
+  );
   return el("ol", { class: "top near" }, items);
 }
 
@@ -40,17 +47,37 @@ function attributes(found, model) {
 
 function mistakes(found, confusion) {
   const one = confusion?.get(found.name);
-  if (!one || one.accuracy === null) return el("p", { class: "quiet" }, confusion ? "No test rows of this class." : "No data is loaded.");
+  if (!one || one.accuracy === null)
+    return el("p", { class: "quiet" }, confusion ? "No test rows of this class." : "No data is loaded.");
   const first = el("p", {}, `${share(one.accuracy)} of ${counted(one.rows, "test row")} right.`);
-  const items = one.wrong.map((other) => el("li", {}, el("span", { class: "name" }, toClass(other.class)), bar(other.share, "minus"), el("span", { class: "number" }, share(other.share))));
-  return [first, items.length ? el("ol", { class: "top near" }, items) : el("p", { class: "quiet" }, "No row is taken for another class.")];
+  const items = one.wrong.map((other) =>
+    el(
+      "li",
+      {},
+      el("span", { class: "name" }, toClass(other.class)),
+      bar(other.share, "minus"),
+      el("span", { class: "number" }, share(other.share)),
+    ),
+  );
+  return [
+    first,
+    items.length
+      ? el("ol", { class: "top near" }, items)
+      : el("p", { class: "quiet" }, "No row is taken for another class."),
+  ];
 }
 
 function remover(found, context, gone) {
   const message = el("div");
   const cancel = el("button", { type: "button" }, "Keep it");
   const sure = el("button", { type: "button", class: "danger" }, "Delete");
-  const dialog = el("dialog", { "aria-label": "Delete a class" }, el("p", {}, `Delete the class “${found.name}”? This cannot be taken back.`), message, el("div", { class: "row" }, sure, cancel));
+  const dialog = el(
+    "dialog",
+    { "aria-label": "Delete a class" },
+    el("p", {}, `Delete the class “${found.name}”? This cannot be taken back.`),
+    message,
+    el("div", { class: "row" }, sure, cancel),
+  );
   cancel.addEventListener("click", () => dialog.close());
   sure.addEventListener("click", async () => {
     try {
@@ -70,12 +97,22 @@ function remover(found, context, gone) {
 export function details(found, context, confusion, gone, back) {
   const added = found.kind === "added";
   const start = el("a", { class: "button", href: link("describe", { class: found.name }) }, "Describe from it");
-  const edit = added && el("a", { class: "button", href: link("describe", { class: found.name, edit: "yes" }) }, "Edit");
+  const edit =
+    added && el("a", { class: "button", href: link("describe", { class: found.name, edit: "yes" }) }, "Edit");
   const way = el("button", { type: "button", class: "narrow", onclick: back }, "Back to the table");
   const rows = context.classes.find((one) => one.name === found.name)?.rows;
   return [
     el("h3", { id: "class-title", tabindex: "-1" }, named(found.name), " ", badge(found.kind)),
-    el("p", { class: "quiet" }, [rows !== null && rows !== undefined && counted(rows, "row"), added && `${counted(found.defaulted.length, "attribute")} not set`].filter(Boolean).join(" · ")),
+    el(
+      "p",
+      { class: "quiet" },
+      [
+        rows !== null && rows !== undefined && counted(rows, "row"),
+        added && `${counted(found.defaulted.length, "attribute")} not set`,
+      ]
+        .filter(Boolean)
+        .join(" · "),
+    ),
     el("div", { class: "row" }, start, edit, added && remover(found, context, gone), way),
     el("h4", {}, "Nearest classes"),
     nearest(found),

@@ -14,26 +14,37 @@ const wrong = (text) => new Error(text);
 function checked(rows, features, name) {
   if (!rows.length) throw wrong(`${name} has no rows.`);
   rows.forEach((row, place) => {
-    if (row.length !== features) throw wrong(`Row ${place + 1} of ${name} has ${row.length} numbers, the model takes ${features}.`);
+    if (row.length !== features)
+      throw wrong(`Row ${place + 1} of ${name} has ${row.length} numbers, the model takes ${features}.`);
   });
   return rows;
 }
 
 // Names of columns: words, or the numbers 0, 1, 2 … that a table without names is written with.
 const isHead = (row) =>
-  row.some((cell) => cell === "" || Number.isNaN(Number(cell))) || (row.length > 2 && row.every((cell, place) => cell === String(place)));
+  row.some((cell) => cell === "" || Number.isNaN(Number(cell))) ||
+  (row.length > 2 && row.every((cell, place) => cell === String(place)));
 
 export function readCsv(text, features, name) {
-  const lines = text.replace(/^\ufeff/, "").split(/\r?\n/).map((line, place) => [line.trim(), place + 1]).filter(([line]) => line);
+  const lines = text
+    .replace(/^\ufeff/, "")
+    .split(/\r?\n/)
+    .map((line, place) => [line.trim(), place + 1])
+    .filter(([line]) => line);
   const mark = [",", ";", "\t"].find((one) => lines[0]?.[0].includes(one)) ?? /\s+/;
-  const cells = lines.map(([line, place]) => [line.split(mark).map((cell) => cell.trim().replace(/^"(.*)"$/, "$1")), place]);
+  const cells = lines.map(([line, place]) => [
+    line.split(mark).map((cell) => cell.trim().replace(/^"(.*)"$/, "$1")),
+    place,
+  ]);
   if (cells.length > 1 && isHead(cells[0][0])) cells.shift();
   const rows = cells.map(([row, place]) =>
     row.map((cell, column) => {
       const value = cell === "" ? NaN : Number(cell);
-      if (!Number.isFinite(value)) throw wrong(`Line ${place} of ${name}: “${cell.slice(0, 40)}” in column ${column + 1} is no number.`);
+      if (!Number.isFinite(value))
+        throw wrong(`Line ${place} of ${name}: “${cell.slice(0, 40)}” in column ${column + 1} is no number.`);
       return value;
-    }));
+    }),
+  );
   return checked(rows, features, name);
 }
 
@@ -46,7 +57,10 @@ export function readJson(text, features, name) {
   }
   const rows = Array.isArray(found) ? found : found?.rows;
   const lists = Array.isArray(rows) && rows.every((row) => typeof row === "number") ? [rows] : rows;
-  if (!Array.isArray(lists) || !lists.every((row) => Array.isArray(row) && row.every((value) => typeof value === "number")))
+  if (
+    !Array.isArray(lists) ||
+    !lists.every((row) => Array.isArray(row) && row.every((value) => typeof value === "number"))
+  )
     throw wrong(`${name} should be a list of rows, each a list of numbers, or {"rows": …} with such a list.`);
   return checked(lists, features, name);
 }
@@ -58,7 +72,12 @@ export function npyHeader(buffer, name) {
   const view = new DataView(buffer);
   const [start, size] = bytes[6] === 1 ? [10, view.getUint16(8, true)] : [12, view.getUint32(8, true)];
   const text = new TextDecoder("latin1").decode(bytes.slice(start, start + size));
-  const shape = /'shape':\s*\(([^)]*)\)/.exec(text)?.[1].split(",").map((one) => one.trim()).filter(Boolean).map(Number);
+  const shape = /'shape':\s*\(([^)]*)\)/
+    .exec(text)?.[1]
+    .split(",")
+    .map((one) => one.trim())
+    .filter(Boolean)
+    .map(Number);
   const type = /'descr':\s*'([^']+)'/.exec(text)?.[1];
   if (!shape || !type) throw wrong(`${name} has no plain table of numbers.`);
   return { shape, type, columnwise: /'fortran_order':\s*True/.test(text), begin: start + size };
@@ -92,6 +111,12 @@ export async function readFile(file, features, limit) {
   if (/\.json$/i.test(name)) return listSource(name, readJson(await file.text(), features, name));
   if (/\.(csv|tsv|txt)$/i.test(name)) return listSource(name, readCsv(await file.text(), features, name));
   if (/\.parquet$/i.test(name))
-    return { label: name, count: null, whole: true, size: file.size, request: () => ({ body: file, type: "application/vnd.apache.parquet" }) };
+    return {
+      label: name,
+      count: null,
+      whole: true,
+      size: file.size,
+      request: () => ({ body: file, type: "application/vnd.apache.parquet" }),
+    };
   throw wrong(`${name}: a file that ends in .npy, .parquet, .csv or .json is expected.`);
 }

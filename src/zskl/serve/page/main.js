@@ -20,7 +20,10 @@ const context = Object.assign(new EventTarget(), {
   kind: (name) => context.classes.find((one) => one.name === name)?.kind ?? "unseen",
   async refresh() {
     const [model, found] = await Promise.all([call("model"), call("classes")]);
-    context.model = { ...model, attributes: model.attributes.map((one) => (one.binary ? { ...one, low: 0, high: 1 } : one)) };
+    context.model = {
+      ...model,
+      attributes: model.attributes.map((one) => (one.binary ? { ...one, low: 0, high: 1 } : one)),
+    };
     context.classes = found.classes;
     header();
     context.dispatchEvent(new Event("classes"));
@@ -56,8 +59,17 @@ function show(moved) {
 function askToken(wrong) {
   const input = el("input", { type: "password", required: true, autocomplete: "current-password" });
   const user = el("input", { autocomplete: "username", hidden: true }); // what a keeper of passwords looks for
-  const words = wrong ? "The service does not take this token. Try another one." : "The service asks for its token. It is kept until this tab is closed.";
-  const form = el("form", { class: "note ask" }, el("p", {}, words), user, field("Token", input), el("button", { class: "main" }, "Continue"));
+  const words = wrong
+    ? "The service does not take this token. Try another one."
+    : "The service asks for its token. It is kept until this tab is closed.";
+  const form = el(
+    "form",
+    { class: "note ask" },
+    el("p", {}, words),
+    user,
+    field("Token", input),
+    el("button", { class: "main" }, "Continue"),
+  );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     token.keep(input.value.trim());

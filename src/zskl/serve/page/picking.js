@@ -11,14 +11,26 @@ export const PAGE = 24;
 export function picking(context, picked) {
   const { data, features, limits } = context.model;
   const place = el("div");
-  const grid = el("ul", { class: `grid small${data?.pictures ? " pictures" : ""}${wordy(context.classes) ? " wordy" : ""}` });
+  const grid = el("ul", {
+    class: `grid small${data?.pictures ? " pictures" : ""}${wordy(context.classes) ? " wordy" : ""}`,
+  });
   const words = el("span", { class: "quiet", role: "status" });
   const back = el("button", { type: "button", class: "icon", "aria-label": "Earlier rows" }, "‹");
   const on = el("button", { type: "button", class: "icon", "aria-label": "Later rows" }, "›");
   const pager = el("div", { class: "pager" }, back, words, on);
   const kind = el("select");
-  const part = el("select", {}, el("option", { value: "" }, "all"), Object.keys(data?.parts ?? {}).map((name) => el("option", {}, name)));
-  const list = () => classSelect(kind, context.classes.filter((one) => one.rows), [["", "all"]]);
+  const part = el(
+    "select",
+    {},
+    el("option", { value: "" }, "all"),
+    Object.keys(data?.parts ?? {}).map((name) => el("option", {}, name)),
+  );
+  const list = () =>
+    classSelect(
+      kind,
+      context.classes.filter((one) => one.rows),
+      [["", "all"]],
+    );
   let [start, total, file, wanted] = [0, 0, null, null];
 
   const paged = () => {
@@ -27,16 +39,23 @@ export function picking(context, picked) {
     on.disabled = start + PAGE >= total;
     pager.hidden = false;
   };
-  const rows = newest((signal) => call("rows", { query: { start, count: PAGE, class: classOf(kind), part: part.value }, signal }));
+  const rows = newest((signal) =>
+    call("rows", { query: { start, count: PAGE, class: classOf(kind), part: part.value }, signal }),
+  );
   const showData = () =>
     filled(place, "rows", rows, (found) => {
       total = found.total;
       paged();
       const source = dataSource(found.rows);
-      const chosen = Math.max(0, found.rows.findIndex((one) => one.row === wanted));
+      const chosen = Math.max(
+        0,
+        found.rows.findIndex((one) => one.row === wanted),
+      );
       wanted = null;
       picked({ source, start: 0, end: found.rows.length, rows: found.rows, grid, chosen });
-      return found.rows.length ? [grid] : [el("p", { class: "empty" }, "No row of the data is of this class and part.")];
+      return found.rows.length
+        ? [grid]
+        : [el("p", { class: "empty" }, "No row of the data is of this class and part.")];
     });
   const showFile = () => {
     place.replaceChildren(grid);
@@ -60,7 +79,13 @@ export function picking(context, picked) {
     }
   };
   input.addEventListener("change", () => input.files[0] && open(input.files[0]));
-  const drop = el("div", { class: "drop" }, field("A file of samples", input), el("p", { class: "quiet" }, `.npy, .parquet, .csv or .json: rows of ${features} numbers. Or drop it here.`), fault);
+  const drop = el(
+    "div",
+    { class: "drop" },
+    field("A file of samples", input),
+    el("p", { class: "quiet" }, `.npy, .parquet, .csv or .json: rows of ${features} numbers. Or drop it here.`),
+    fault,
+  );
   drop.addEventListener("dragover", (event) => event.preventDefault());
   drop.addEventListener("drop", (event) => {
     event.preventDefault();
@@ -69,8 +94,15 @@ export function picking(context, picked) {
 
   const filters = el("div", { class: "row filters" }, field("Class", kind), field("Part", part));
   const group = fresh("from");
-  const radio = (value, text, checked) => el("label", {}, el("input", { type: "radio", name: group, value, checked }), el("span", {}, text));
-  const choice = el("fieldset", { class: "segmented" }, el("legend", { class: "hidden" }, "Where the rows come from"), radio("data", "Loaded data", true), radio("file", "A file", false));
+  const radio = (value, text, checked) =>
+    el("label", {}, el("input", { type: "radio", name: group, value, checked }), el("span", {}, text));
+  const choice = el(
+    "fieldset",
+    { class: "segmented" },
+    el("legend", { class: "hidden" }, "Where the rows come from"),
+    radio("data", "Loaded data", true),
+    radio("file", "A file", false),
+  );
   const turn = (own) => {
     filters.hidden = !own;
     drop.hidden = own;

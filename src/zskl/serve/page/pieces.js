@@ -22,7 +22,8 @@ export const svg = (tag, props = {}, ...children) => build(document.createElemen
 export const number = (value) => {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
-  const text = size !== 0 && (size < 0.001 || size >= 100000) ? value.toExponential(1) : String(Number(value.toPrecision(3)));
+  const text =
+    size !== 0 && (size < 0.001 || size >= 100000) ? value.toExponential(1) : String(Number(value.toPrecision(3)));
   return text.replace("-", "−");
 };
 export const score = (value) => {
@@ -39,11 +40,16 @@ export function signs(values) {
     return Number(value.toFixed(decimals)) === 0 ? "0" : (value > 0 ? "+" : "") + text;
   };
 }
-export const share = (value) => (value === null || value === undefined ? "–" : `${(100 * value).toFixed(value < 0.1 && value >= 0.0005 ? 1 : 0)}\u00a0%`);
-export const counted = (count, word, many = `${word}s`) => `${count.toLocaleString("en").replaceAll(",", "\u00a0")} ${count === 1 ? word : many}`;
+export const share = (value) =>
+  value === null || value === undefined
+    ? "–"
+    : `${(100 * value).toFixed(value < 0.1 && value >= 0.0005 ? 1 : 0)}\u00a0%`;
+export const counted = (count, word, many = `${word}s`) =>
+  `${count.toLocaleString("en").replaceAll(",", "\u00a0")} ${count === 1 ? word : many}`;
 
 // A name that may break where its words end, as long names of files and classes have to on a phone.
-export const named = (name) => name.split(/(?<=[_./-])(?=.)/).flatMap((part, place) => (place ? [el("wbr"), part] : [part]));
+export const named = (name) =>
+  name.split(/(?<=[_./-])(?=.)/).flatMap((part, place) => (place ? [el("wbr"), part] : [part]));
 
 const MARKS = { seen: "●", unseen: "○", added: "+" };
 export const badge = (kind) =>
@@ -70,15 +76,27 @@ export function balanceBar(value, largest) {
 // A table of bars to both sides: `heads` are the words over the names, the left and right half of the bars, the numbers.
 export function whyTable(caption, [name, left, right, adds], body) {
   const middle = el("th", { scope: "col", class: "both" }, el("span", {}, left), el("span", {}, ` ${right}`));
-  const ends = [el("th", { scope: "col", class: "wordy" }, name), middle, el("th", { scope: "col", class: "number" }, adds)];
-  return el("table", { class: "why" }, el("caption", { class: "hidden" }, caption), el("thead", {}, el("tr", {}, ends)), body);
+  const ends = [
+    el("th", { scope: "col", class: "wordy" }, name),
+    middle,
+    el("th", { scope: "col", class: "number" }, adds),
+  ];
+  return el(
+    "table",
+    { class: "why" },
+    el("caption", { class: "hidden" }, caption),
+    el("thead", {}, el("tr", {}, ends)),
+    body,
+  );
 }
 
 export function picture(row, words) {
   if (!row.picture) return el("span", { class: "nopicture" }, `row ${row.row}`);
   const image = el("img", { alt: words, loading: "lazy", decoding: "async", class: "picture" });
   image.addEventListener("load", () => image.classList.toggle("pixels", image.naturalWidth <= 64));
-  image.addEventListener("error", () => image.replaceWith(el("span", { class: "nopicture" }, "no picture")), { once: true });
+  image.addEventListener("error", () => image.replaceWith(el("span", { class: "nopicture" }, "no picture")), {
+    once: true,
+  });
   fillPicture(image, row.row);
   return image;
 }
@@ -87,7 +105,14 @@ export function picture(row, words) {
 export function classSelect(select, classes, first, chosen = select.value) {
   const groups = ["added", "unseen", "seen"].map((kind) => {
     const members = classes.filter((one) => one.kind === kind);
-    return members.length && el("optgroup", { label: kind }, members.map(({ name }) => el("option", { value: `=${name}` }, name)));
+    return (
+      members.length &&
+      el(
+        "optgroup",
+        { label: kind },
+        members.map(({ name }) => el("option", { value: `=${name}` }, name)),
+      )
+    );
   });
   select.replaceChildren(...first.map(([value, text]) => el("option", { value }, text)), ...groups.filter(Boolean));
   select.value = chosen;

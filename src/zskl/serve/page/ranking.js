@@ -11,7 +11,17 @@ function card(row) {
   const score = el("span", { class: "score" });
   const words = el("span", { class: "words" }, el("b", {}, named(row.class)), " ", badge(row.kind));
   const about = [`Row ${row.row}`, row.id].filter(Boolean).join(", ");
-  const item = el("li", {}, el("a", { class: "card", href: link("classify", { row: row.row }), title: `${about}: classify it` }, picture(row, `Row ${row.row}`), words, score));
+  const item = el(
+    "li",
+    {},
+    el(
+      "a",
+      { class: "card", href: link("classify", { row: row.row }), title: `${about}: classify it` },
+      picture(row, `Row ${row.row}`),
+      words,
+      score,
+    ),
+  );
   return { item, score };
 }
 
@@ -19,7 +29,10 @@ function summary(rows) {
   const counts = new Map();
   for (const { class: name } of rows) counts.set(name, (counts.get(name) ?? 0) + 1);
   const most = [...counts].sort((a, b) => b[1] - a[1]);
-  const told = most.slice(0, 4).map(([name, count]) => `${count} × ${name}`).join(", ");
+  const told = most
+    .slice(0, 4)
+    .map(([name, count]) => `${count} × ${name}`)
+    .join(", ");
   return `Of these ${rows.length}: ${told}${most.length > 4 ? " and others" : ""}.`;
 }
 
@@ -30,10 +43,20 @@ export function ranking(description, context, startFrom) {
   const place = el("div", { class: "results" });
   const words = el("p", { class: "quiet" });
   const strip = el("ol", { class: "strip", "aria-hidden": "true" });
-  const part = el("select", {}, el("option", { value: "" }, "all"), Object.keys(model.data?.parts ?? {}).map((name) => el("option", {}, name)));
+  const part = el(
+    "select",
+    {},
+    el("option", { value: "" }, "all"),
+    Object.keys(model.data?.parts ?? {}).map((name) => el("option", {}, name)),
+  );
   const more = el("button", { type: "button" }, "Show more");
   const seen = el("input", { type: "checkbox", checked: true, id: fresh("seen") });
-  const only = el("div", { class: "check", hidden: true }, seen, el("label", { for: seen.id }, "only rows with pictures"));
+  const only = el(
+    "div",
+    { class: "check", hidden: true },
+    seen,
+    el("label", { for: seen.id }, "only rows with pictures"),
+  );
   let top = STEP;
 
   const show = (rows) => {
@@ -41,11 +64,20 @@ export function ranking(description, context, startFrom) {
     list.replaceChildren(...rows.map((row) => cards.get(row.row).item));
     rows.forEach((row) => (cards.get(row.row).score.textContent = written(row.score)));
     if (cards.size > 2000) cards.clear();
-    if (NARROW.matches) strip.replaceChildren(...rows.slice(0, 5).map((row) => el("li", {}, picture(row, ""), el("span", {}, row.class))));
+    if (NARROW.matches)
+      strip.replaceChildren(
+        ...rows.slice(0, 5).map((row) => el("li", {}, picture(row, ""), el("span", {}, row.class))),
+      );
     more.hidden = rows.length < top || top >= 240;
     words.textContent = rows.length ? summary(rows) : "";
-    context.say(rows.length ? `${counted(rows.length, "row")} ranked. Best: row ${rows[0].row} of class ${rows[0].class}. ${words.textContent}` : "No row matches.");
-    return rows.length ? [list, more] : [empty(only.hidden ? "This part of the data has no rows." : `None of the best ${DEEP} rows has a picture.`)];
+    context.say(
+      rows.length
+        ? `${counted(rows.length, "row")} ranked. Best: row ${rows[0].row} of class ${rows[0].class}. ${words.textContent}`
+        : "No row matches.",
+    );
+    return rows.length
+      ? [list, more]
+      : [empty(only.hidden ? "This part of the data has no rows." : `None of the best ${DEEP} rows has a picture.`)];
   };
 
   const hint = () => {
@@ -57,7 +89,12 @@ export function ranking(description, context, startFrom) {
 
   // Where only some rows have pictures, those among the first thousand are shown.
   const ask = newest(async (signal) => {
-    const rank = (count) => call("rank", { method: "POST", body: { attributes: description.given(), top: count, part: part.value || null }, signal });
+    const rank = (count) =>
+      call("rank", {
+        method: "POST",
+        body: { attributes: description.given(), top: count, part: part.value || null },
+        signal,
+      });
     if (only.hidden) {
       const { rows } = await rank(top);
       only.hidden = !model.data.pictures || rows.every((row) => row.picture);
@@ -86,7 +123,13 @@ export function ranking(description, context, startFrom) {
     }
     place.setAttribute("aria-busy", "false");
   };
-  if (!model.data) place.replaceChildren(empty("No data is loaded, so there are no rows to rank.", el("p", {}, "Start the service with data to see matches; a class can be saved all the same.")));
+  if (!model.data)
+    place.replaceChildren(
+      empty(
+        "No data is loaded, so there are no rows to rank.",
+        el("p", {}, "Start the service with data to see matches; a class can be saved all the same."),
+      ),
+    );
   else {
     const soon = later(update, 80);
     description.addEventListener("change", () => {
@@ -105,6 +148,12 @@ export function ranking(description, context, startFrom) {
     });
     update();
   }
-  const head = el("div", { class: "head" }, el("h3", {}, "Best matches"), only, model.data && field("Part of the data", part, { class: "field inline" }));
+  const head = el(
+    "div",
+    { class: "head" },
+    el("h3", {}, "Best matches"),
+    only,
+    model.data && field("Part of the data", part, { class: "field inline" }),
+  );
   return { node: el("div", { class: "panel" }, head, words, place), strip };
 }

@@ -20,9 +20,13 @@ export function saving(description, context) {
     last = editing;
     title.textContent = editing === null ? "Save as a class" : `Edit the class ${editing}`;
     const open = description.unset;
-    unset.textContent = open.length ? `${counted(open.length, "attribute")} of ${description.attributes.length} not set: the mean of the seen classes is used.` : "All attributes are set.";
+    const count = `${open.length} of ${counted(description.attributes.length, "attribute")}`;
+    unset.textContent = open.length
+      ? `${count} not set: the mean of the seen classes is used.`
+      : "All attributes are set.";
     rest.hidden = !open.length || description.empty;
-    names.textContent = open.slice(0, 100).map(fullName).join(", ") + (open.length > 100 ? ` and ${open.length - 100} more` : "");
+    names.textContent =
+      open.slice(0, 100).map(fullName).join(", ") + (open.length > 100 ? ` and ${open.length - 100} more` : "");
     button.disabled = description.empty;
     message.replaceChildren();
   };
@@ -34,9 +38,14 @@ export function saving(description, context) {
     const path = replace ? classPath(wanted) : "classes";
     button.disabled = true;
     try {
-      const done = await call(path, { method: replace ? "PUT" : "POST", body: replace ? { attributes } : { name: wanted, attributes } });
+      const done = await call(path, {
+        method: replace ? "PUT" : "POST",
+        body: replace ? { attributes } : { name: wanted, attributes },
+      });
       await context.refresh();
-      const defaulted = done.defaulted.length ? ` ${counted(done.defaulted.length, "attribute")} not set: the mean was taken.` : "";
+      const defaulted = done.defaulted.length
+        ? ` ${counted(done.defaulted.length, "attribute")} not set: the mean was taken.`
+        : "";
       const there = el("a", { href: link("classes", { class: done.name }) }, "Show it in Classes");
       message.replaceChildren(el("p", { class: "note done" }, `Saved “${done.name}”.${defaulted} `, there));
       if (!replace) name.value = "";
@@ -48,7 +57,15 @@ export function saving(description, context) {
       button.disabled = description.empty;
     }
   };
-  const form = el("form", { class: "panel" }, title, unset, rest, el("div", { class: "row" }, field("Name", name), button), message);
+  const form = el(
+    "form",
+    { class: "panel" },
+    title,
+    unset,
+    rest,
+    el("div", { class: "row" }, field("Name", name), button),
+    message,
+  );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     save();

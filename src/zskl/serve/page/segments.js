@@ -3,7 +3,8 @@
 import { el, svg } from "./pieces.js";
 
 const across = (y) => `16,${y} 22,${y - 6} 58,${y - 6} 64,${y} 58,${y + 6} 22,${y + 6}`;
-const down = (x, y) => `${x},${y} ${x + 6},${y + 6} ${x + 6},${y + 36} ${x},${y + 42} ${x - 6},${y + 36} ${x - 6},${y + 6}`;
+const down = (x, y) =>
+  `${x},${y} ${x + 6},${y + 6} ${x + 6},${y + 36} ${x},${y + 42} ${x - 6},${y + 36} ${x - 6},${y + 6}`;
 const SHAPES = {
   top: across(10),
   "upper right": down(67, 13),
@@ -34,6 +35,15 @@ export function display(description) {
   };
   description.addEventListener("change", sync);
   sync();
-  const drawing = svg("svg", { viewBox: "0 0 80 116", class: "display", "aria-hidden": "true", focusable: "false" }, shapes.map(({ shape }) => shape));
-  return el("div", { class: "displaybox" }, drawing, el("p", { class: "quiet" }, "Click the segments, or use the switches. Dashed: not set."));
+  const drawing = svg(
+    "svg",
+    { viewBox: "0 0 80 116", class: "display", "aria-hidden": "true", focusable: "false" },
+    shapes.map(({ shape }) => shape),
+  );
+  return el(
+    "div",
+    { class: "displaybox" },
+    drawing,
+    el("p", { class: "quiet" }, "Click the segments, or use the switches. Dashed: not set."),
+  );
 }

@@ -1,7 +1,10 @@
 // What is asked of the model for rows of the loaded data or of a file, in one way for all.
 import { call } from "./api.js";
 
-export const dataSource = (rows) => ({ rows, request: (start, end) => ({ body: { data_rows: rows.slice(start, end).map((one) => one.row) } }) });
+export const dataSource = (rows) => ({
+  rows,
+  request: (start, end) => ({ body: { data_rows: rows.slice(start, end).map((one) => one.row) } }),
+});
 
 // `options` as of /predict; the predictions of the rows from `start` to `end` of a source.
 export async function predicted(source, start, end, options, signal) {

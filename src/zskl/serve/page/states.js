@@ -20,7 +20,8 @@ export const waiting = (words, rows = 3) =>
 // `words`: what is loaded, said while the place is empty; a place that is filled stays so, and is only marked busy.
 export async function filled(place, words, work, show) {
   place.setAttribute("aria-busy", "true");
-  if (!place.childElementCount || place.querySelector(":scope > .fault, :scope > .empty")) place.replaceChildren(waiting(words));
+  if (!place.childElementCount || place.querySelector(":scope > .fault, :scope > .empty"))
+    place.replaceChildren(waiting(words));
   try {
     const found = await work();
     if (found === undefined) return; // a newer request is under way
