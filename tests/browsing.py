@@ -56,7 +56,7 @@ def describe(page, segments):
 
 if __name__ == "__main__":
     with served("--demo") as (address, _), browser() as chromium:
-        page = chromium.new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")
+        page = chromium.new_page(viewport={"width": 1280, "height": 950}, color_scheme="light")
         page.goto(address)
         describe(page, THREE)
         page.locator(".results .card").nth(23).wait_for()

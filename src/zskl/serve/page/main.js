@@ -57,7 +57,13 @@ function show(moved) {
 }
 
 function askToken(wrong) {
-  const input = el("input", { type: "password", required: true, autocomplete: "current-password" });
+  const input = el("input", {
+    type: "password",
+    required: true,
+    pattern: "[!-~]+",
+    title: "printable letters without blanks",
+    autocomplete: "current-password",
+  });
   const user = el("input", { autocomplete: "username", hidden: true }); // what a keeper of passwords looks for
   const words = wrong
     ? "The service does not take this token. Try another one."
