@@ -11,6 +11,7 @@ import pytest
 
 from browsing import BROWSER, DESKTOP, PHONE, THREE, browser, describe, served
 from zskl import ZeroShotKernelClassifier, datasets
+from zskl.serve import pictures
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra dev")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium here: install Debian's package chromium")
@@ -203,6 +204,41 @@ def test_names_are_text_wherever_they_are_shown(demo, visit):
     expect(page.locator("dialog")).to_contain_text(HOSTILE)
     page.get_by_role("button", name="Delete", exact=True).click()
     expect(page.locator(".sortable")).not_to_contain_text("<img")
+
+
+@pytest.fixture(scope="module")
+def pictured(tmp_path_factory):
+    """A service of the user's own rows, of which four have pictures."""
+    place = tmp_path_factory.mktemp("pictured")
+    data = datasets.load("digits")
+    few = np.concatenate([np.flatnonzero(data.y == digit)[:4] for digit in range(10)])
+    rows = pd.DataFrame(data.X[few]).assign(label=data.y[few])
+    rows.to_csv(place / "rows.csv", index_label="id")
+    data.signatures.to_csv(place / "classes.csv", index_label="class")
+    own = datasets.make(place / "own", place / "rows.csv", "label", place / "classes.csv", unseen=["3", "4"])
+    model = ZeroShotKernelClassifier(epochs=1, random_state=0).fit(*own.samples("trainval"), own.signatures)
+    model.save(place / "own.zskl")
+    images = place / "images"
+    images.mkdir()
+    for row in (0, 8, 16, 39):
+        (images / f"{row}.png").write_bytes(pictures.Digits(data.X[few]).read(row)[0])
+    (images / "rows.csv").write_text("file,row\n" + "".join(f"{row}.png,{row}\n" for row in (0, 8, 16, 39)))
+    with served(place / "own.zskl", "--data", place / "own", "--images", images) as (address, _):
+        yield address
+
+
+def test_where_some_rows_have_pictures_these_can_be_seen_alone(pictured, visit):
+    page = visit(f"{pictured}/#classify")
+    expect(page.locator(".pick .card")).to_have_count(4)
+    expect(page.locator(".pick img.picture")).to_have_count(4)
+    page.get_by_label("only rows with pictures").uncheck()
+    expect(page.locator(".pick .card")).to_have_count(24)
+    page = visit(f"{pictured}/#describe")
+    page.get_by_label("top", exact=True).check()
+    expect(page.locator(".results img.picture")).to_have_count(4)
+    page.get_by_label("only rows with pictures").uncheck()
+    expect(page.locator(".results .card")).to_have_count(24)
+    expect(page.locator(".results img.picture")).not_to_have_count(24)
 
 
 def numbers(text):

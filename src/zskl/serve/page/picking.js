@@ -1,7 +1,7 @@
 // Choose rows of the loaded data, or a file; a page of them at a time.
 import { call, newest } from "./api.js";
 import { readFile } from "./files.js";
-import { classOf, classSelect, counted, el, field, fresh, wordy } from "./pieces.js";
+import { classOf, classSelect, counted, el, field, fresh, onlyPictures, wordy } from "./pieces.js";
 import { dataSource } from "./sources.js";
 import { failed, filled } from "./states.js";
 
@@ -31,6 +31,7 @@ export function picking(context, picked) {
       context.classes.filter((one) => one.rows),
       [["", "all"]],
     );
+  const [only, pictured] = onlyPictures(data);
   let [start, total, file, wanted] = [0, 0, null, null];
 
   const paged = () => {
@@ -40,7 +41,10 @@ export function picking(context, picked) {
     pager.hidden = false;
   };
   const rows = newest((signal) =>
-    call("rows", { query: { start, count: PAGE, class: classOf(kind), part: part.value }, signal }),
+    call("rows", {
+      query: { start, count: PAGE, class: classOf(kind), part: part.value, pictures: pictured.checked },
+      signal,
+    }),
   );
   const showData = () =>
     filled(place, "rows", rows, (found) => {
@@ -55,7 +59,7 @@ export function picking(context, picked) {
       picked({ source, start: 0, end: found.rows.length, rows: found.rows, grid, chosen });
       return found.rows.length
         ? [grid]
-        : [el("p", { class: "empty" }, "No row of the data is of this class and part.")];
+        : [el("p", { class: "empty" }, `No row of the data ${pictured.checked ? "with a picture " : ""}is of this class and part.`)];
     });
   const showFile = () => {
     place.replaceChildren(grid);
@@ -92,7 +96,7 @@ export function picking(context, picked) {
     if (event.dataTransfer.files[0]) open(event.dataTransfer.files[0]);
   });
 
-  const filters = el("div", { class: "row filters" }, field("Class", kind), field("Part", part));
+  const filters = el("div", { class: "row filters" }, field("Class", kind), field("Part", part), only);
   const group = fresh("from");
   const radio = (value, text, checked) =>
     el("label", {}, el("input", { type: "radio", name: group, value, checked }), el("span", {}, text));
@@ -119,7 +123,7 @@ export function picking(context, picked) {
     }
   };
   choice.addEventListener("change", (event) => turn(event.target.value === "data"));
-  for (const one of [kind, part])
+  for (const one of [kind, part, pictured])
     one.addEventListener("change", () => {
       start = 0;
       show();
@@ -144,7 +148,7 @@ export function picking(context, picked) {
   const seek = (row) => {
     if (!data) return;
     choice.querySelector("input").checked = true;
-    [kind.value, part.value, wanted] = ["", "", row];
+    [kind.value, part.value, pictured.checked, wanted] = ["", "", false, row];
     filters.hidden = false;
     drop.hidden = true;
     file = null;

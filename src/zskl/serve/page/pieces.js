@@ -138,3 +138,10 @@ export const link = (view, values = {}) => {
   const search = new URLSearchParams(values);
   return search.size ? `#${view}?${search}` : `#${view}`;
 };
+
+// [node, checkbox]: where only some rows have pictures, a choice to see those alone; on at first.
+export function onlyPictures(data) {
+  const some = Boolean(data) && data.pictured > 0 && data.pictured < data.rows;
+  const box = el("input", { type: "checkbox", checked: some, id: fresh("pictured") });
+  return [el("div", { class: "check", hidden: !some }, box, el("label", { for: box.id }, "only rows with pictures")), box];
+}

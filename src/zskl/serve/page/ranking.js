@@ -1,10 +1,9 @@
 // The rows of the data that match the description best, as pictures or as cards.
 import { call, newest } from "./api.js";
-import { badge, counted, el, field, fresh, later, link, named, picture, score as written, wordy } from "./pieces.js";
+import { badge, counted, el, field, later, link, named, onlyPictures, picture, score as written, wordy } from "./pieces.js";
 import { empty, failed, waiting } from "./states.js";
 
 const STEP = 24;
-const DEEP = 1000; // ranked rows that are searched for pictures
 const NARROW = matchMedia("(max-width: 56rem)"); // where a strip of the best stays in sight, as in page.css
 
 function card(row) {
@@ -50,13 +49,7 @@ export function ranking(description, context, startFrom) {
     Object.keys(model.data?.parts ?? {}).map((name) => el("option", {}, name)),
   );
   const more = el("button", { type: "button" }, "Show more");
-  const seen = el("input", { type: "checkbox", checked: true, id: fresh("seen") });
-  const only = el(
-    "div",
-    { class: "check", hidden: true },
-    seen,
-    el("label", { for: seen.id }, "only rows with pictures"),
-  );
+  const [only, pictured] = onlyPictures(model.data);
   let top = STEP;
 
   const show = (rows) => {
@@ -77,7 +70,7 @@ export function ranking(description, context, startFrom) {
     );
     return rows.length
       ? [list, more]
-      : [empty(only.hidden ? "This part of the data has no rows." : `None of the best ${DEEP} rows has a picture.`)];
+      : [empty(pictured.checked ? "No row of this part has a picture." : "This part of the data has no rows.")];
   };
 
   const hint = () => {
@@ -87,20 +80,9 @@ export function ranking(description, context, startFrom) {
     return empty("Set an attribute to see the rows that match best.", offer, el("div", { class: "row" }, buttons));
   };
 
-  // Where only some rows have pictures, those among the first thousand are shown.
   const ask = newest(async (signal) => {
-    const rank = (count) =>
-      call("rank", {
-        method: "POST",
-        body: { attributes: description.given(), top: count, part: part.value || null },
-        signal,
-      });
-    if (only.hidden) {
-      const { rows } = await rank(top);
-      only.hidden = !model.data.pictures || rows.every((row) => row.picture);
-      if (only.hidden) return rows;
-    }
-    return seen.checked ? (await rank(DEEP)).rows.filter((row) => row.picture).slice(0, top) : (await rank(top)).rows;
+    const body = { attributes: description.given(), top, part: part.value || null, pictures: pictured.checked };
+    return (await call("rank", { method: "POST", body, signal })).rows;
   });
   const update = async () => {
     if (description.empty) {
@@ -137,7 +119,7 @@ export function ranking(description, context, startFrom) {
       if (description.empty) update();
       else soon();
     });
-    for (const one of [part, seen])
+    for (const one of [part, pictured])
       one.addEventListener("change", () => {
         top = STEP;
         update();
