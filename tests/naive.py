@@ -235,3 +235,32 @@ def _row(step, row):
         return [math.copysign(math.sqrt(abs(v)), v) for v in row]
     length = math.sqrt(math.fsum(v * v for v in row))
     return [v / length for v in row] if length > 0 else row
+
+
+# Explanations ---------------------------------------------------------------------------------------------------------
+
+
+def explanation(value, slope, radial, incoherence, W, x, first, second):
+    """What each attribute adds to score(first) − score(second): its difference in D1, D2 or s times a secant."""
+    P = project(W, x)
+
+    def addends(y):
+        """[(what each attribute adds, what none does)] for each argument of the kernel."""
+        if not radial:
+            return [([P[m] * float(y[m]) for m in range(len(y))], 0.0)]
+        back = project(W, image(W, y))  # WᵀWy
+        near = [(P[m] - float(y[m])) ** 2 for m in range(len(y))]
+        far = [float(y[m]) * (back[m] - 2 * P[m]) for m in range(len(y))]
+        return [(near, 0.0), (far, inner(x, x))] if incoherence else [(near, 0.0)]
+
+    parts = [0.0] * len(P)
+    for (mine, base), (theirs, _) in zip(addends(first), addends(second), strict=True):
+        a, b = base + math.fsum(mine), base + math.fsum(theirs)
+        secant = slope(a) if a == b else (value(a) - value(b)) / (a - b)
+        parts = [parts[m] + (mine[m] - theirs[m]) * secant for m in range(len(P))]
+    return np.array(parts)
+
+
+def cosine(a, b):
+    lengths = math.sqrt(inner(a, a) * inner(b, b))
+    return inner(a, b) / lengths if lengths else 0.0

@@ -1,6 +1,6 @@
 """Zero-shot kernel learning: recognise classes nobody has trained on, from a description of them."""
 
-from zskl import baselines, datasets, kernels, methods, metrics, protocols, selection
+from zskl import baselines, datasets, export, kernels, methods, metrics, protocols, selection
 from zskl.datasets import Dataset
 from zskl.estimator import UncalibratedWarning, ZeroShotClassifier
 from zskl.methods import load
@@ -19,6 +19,7 @@ __all__ = [
     "__version__",
     "baselines",
     "datasets",
+    "export",
     "kernels",
     "load",
     "methods",

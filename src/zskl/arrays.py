@@ -10,7 +10,9 @@ import array_api_compat
 import array_api_compat.numpy
 import numpy as np
 
-Array: TypeAlias = Any  # a NumPy array or a PyTorch tensor
+from zskl.symbols import Symbol
+
+Array: TypeAlias = Any  # a NumPy array or a PyTorch tensor, or in an export a symbol of one
 
 
 def is_torch(array: object) -> bool:
@@ -18,8 +20,13 @@ def is_torch(array: object) -> bool:
     return "torch" in sys.modules and array_api_compat.is_torch_array(array)
 
 
+def is_symbol(array: object) -> bool:
+    """Whether `array` stands for numbers that are not there yet, see `zskl.symbols`."""
+    return isinstance(array, Symbol)
+
+
 def namespace(*arrays: Array) -> Any:
-    """The array-API namespace (NumPy or PyTorch) that the arrays share."""
+    """The array-API namespace (NumPy, PyTorch or that of symbols) that the arrays share."""
     if len(arrays) == 1 and type(arrays[0]) is np.ndarray:  # asked for in every step: no long look
         return array_api_compat.numpy
     return array_api_compat.array_namespace(*arrays)
@@ -43,6 +50,8 @@ def like(array: Array, reference: Array, dtype: str | None = None) -> Array:
         if not is_torch(array):
             array = xp.asarray(np.require(array, requirements=["C", "W"]))
         return array.to(device=reference.device, dtype=wanted)
+    if is_symbol(array):
+        return array.astype(wanted)
     return to_numpy(array).astype(wanted, copy=False)
 
 

@@ -142,7 +142,7 @@ def _place(panel: Panel, parameter: str, name: Any) -> int | None:
         return None
     labels = panel.labels.tolist()
     if name not in labels:
-        raise ValueError(f"{parameter}={name!r} is not among the candidates: expected one of {listed(labels)}")
+        raise ValueError(f"{parameter} {listed([name])} is not among the candidates: expected one of {listed(labels)}")
     return int(labels.index(name))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from zskl.arrays import Array, namespace
+from zskl.arrays import Array, is_symbol, namespace
 from zskl.kernels import Kernel, squared_distances
 
 LOSSES = ("squared", "linear", "softmax")
@@ -82,13 +82,16 @@ def _feature_distances(X: Array, S: Array, W: Array, Y: Array, Z: Array | None) 
 
 
 def _images(W: Array, Y: Array) -> Array | None:
-    """Z = W Yᵀ (K, d, C) where going through it, at d·p·C, is cheaper than through WᵀW, at d·p²; else None."""
-    return W @ Y.mT if Y.shape[0] <= Y.shape[1] else None
+    """Z = W Yᵀ (K, d, C) where going through it, at d·p·C, is cheaper than through WᵀW, at d·p²; else None.
+
+    In a graph WᵀW is a constant, worked out once.
+    """
+    return None if is_symbol(Y) or Y.shape[0] > Y.shape[1] else W @ Y.mT
 
 
 def _image_norms(W: Array, Y: Array, Z: Array | None) -> Array:
     """‖W yⱼ‖² (K, 1, C), through Z = W Yᵀ or, without it, through WᵀW."""
-    xp = namespace(W)
+    xp = namespace(Y)
     if Z is not None:
         return xp.sum(Z * Z, axis=-2, keepdims=True)
     return xp.sum((Y @ (W.mT @ W)) * Y, axis=-1)[..., None, :]

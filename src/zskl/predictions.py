@@ -53,17 +53,17 @@ class Predictor:
             )
         if reject is not None and not 0 <= reject <= 1:
             raise ValueError(f"reject is {reject}: expected a probability between 0 and 1")
-        table = _candidate_table(model, signatures, with_known)
+        table = candidate_table(model, signatures, with_known)
         self.model, self.probabilities, self.reject = model, probabilities, reject
-        self.panel = Panel(model, table, None if candidates is None else _typed(model, candidates), calibrated=True)
+        self.panel = Panel(model, table, None if candidates is None else typed(model, candidates), calibrated=True)
         self.width = min(top, len(self.panel.labels))
         self.temperature = model.temperatures_[self.panel.situation] if likely and model.temperatures_ else None
 
     def lines(self, features: PathLike) -> Iterator[list[Any]]:
         """The lines of a table, its column names first: of each row of the file its id or number, then the answer."""
         done, value = 0, "probability" if self.probabilities else "score"
-        for block in _open(self.model, features).blocks():
-            labels, values = self._best(_rows(self.model, block))
+        for block in opened(self.model, features).blocks():
+            labels, values = self._best(rows_of(self.model, block))
             lines = _lines(block, labels, values, done)  # a refusal comes before them
             if not done:
                 further = [name for k in range(2, self.width + 1) for name in (f"class_{k}", f"{value}_{k}")]
@@ -122,8 +122,8 @@ def write(path: PathLike, lines: Iterator[list[Any]]) -> int:
     return count
 
 
-def _open(model: ZeroShotClassifier, path: PathLike) -> tables.Source:
-    """Columns are matched by name where model and file have names, else by their number."""
+def opened(model: ZeroShotClassifier, path: PathLike) -> tables.Source:
+    """A features file; columns are matched by name where model and file have names, else by their number."""
     names = getattr(model, "feature_names_in_", None)
     source = tables.open_features(path, columns=None if names is None else list(names), width=int(model.n_features_in_))
     if source.width != model.n_features_in_:
@@ -134,7 +134,8 @@ def _open(model: ZeroShotClassifier, path: PathLike) -> tables.Source:
     return source
 
 
-def _rows(model: ZeroShotClassifier, block: tables.Block) -> Any:
+def rows_of(model: ZeroShotClassifier, block: tables.Block) -> Any:
+    """The features of a block, under the names that the model knows them by."""
     names = getattr(model, "feature_names_in_", None)
     return block.X if names is None else pd.DataFrame(block.X, columns=names, copy=False)
 
@@ -147,12 +148,13 @@ def _lines(block: tables.Block, labels: Any, scores: Any, done: int) -> list[lis
     ]
 
 
-def _candidate_table(model: ZeroShotClassifier, path: PathLike | None, with_known: bool) -> SignatureTable:
+def candidate_table(model: ZeroShotClassifier, path: PathLike | None, with_known: bool) -> SignatureTable:
+    """The classes of the model, or those of a file, or (`with_known`) both."""
     known = model.signature_table_
     if path is None:
         return known
     frame = tables.read_signatures(path)
-    frame.index = pd.Index(_typed(model, frame.index.tolist()), name=frame.index.name)
+    frame.index = pd.Index(typed(model, frame.index.tolist()), name=frame.index.name)
     try:
         new = signature_tables.read(frame, names=model.attribute_names_)
     except ValueError as error:
@@ -170,7 +172,7 @@ def _candidate_table(model: ZeroShotClassifier, path: PathLike | None, with_know
     )
 
 
-def _typed(model: ZeroShotClassifier, names: Sequence[str]) -> np.ndarray[Any, Any]:
+def typed(model: ZeroShotClassifier, names: Sequence[str]) -> np.ndarray[Any, Any]:
     """Names out of a file or the command line as the model's labels: integers where the model's are and all of
     these are whole numbers."""
     if label_kind(model.classes_, "the model") == "integer":

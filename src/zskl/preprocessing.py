@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from zskl.arrays import Array, like, namespace
+from zskl.arrays import Array, is_symbol, like, namespace
 from zskl.parameters import did_you_mean
 
 STEPS = ("sqrt", "l2", "center", "standardize")
@@ -50,7 +50,7 @@ class Scaling:
         Each row is scaled by itself, so many rows are taken in blocks: the steps in between need no room of that size.
         """
         height = max(1, BLOCK_VALUES // max(1, rows.shape[-1]))
-        if not self.steps or rows.shape[0] <= height:
+        if not self.steps or is_symbol(rows) or rows.shape[0] <= height:
             return self._apply_steps(rows)
         scaled = namespace(rows).empty_like(rows)
         for start in range(0, rows.shape[0], height):

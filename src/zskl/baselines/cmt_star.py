@@ -131,8 +131,7 @@ class CMTStar(CMT):
         F = embed(X, self.hidden_, self.output_)
         scores = best_of_rows(1 / (1 + distances(F, question.Y)), question.rows)
         codes = np.array([known.get(label, -1) for label in question.labels.tolist()])
-        seen = np.flatnonzero(codes >= 0)
-        if not len(seen):
+        if (codes < 0).all():
             return scores
         nu, tau = novelty(F, self.prototypes_, self.spreads_), max(self.threshold_, 1e-12)
         logits = X @ like(self.classifier_, X) + like(self.intercepts_, X)
@@ -140,8 +139,8 @@ class CMTStar(CMT):
         log_p = logits - xp.log(xp.sum(xp.exp(logits), axis=1, keepdims=True))
         offset = xp.where(nu <= tau, xp.ones_like(nu), -xp.ones_like(nu)) + (tau - nu) / (tau + nu)
         of_class = offset[:, None] + 1 / (1 - log_p)  # (n, C)
-        scores[:, like(seen, X, "int64")] = of_class[:, like(codes[seen], X, "int64")]
-        return scores
+        own = xp.take(of_class, like(np.maximum(codes, 0), X, "int64"), axis=1)  # (n, c)
+        return xp.where(like(codes >= 0, X, "bool"), own, scores)
 
     @classmethod
     def _unstored(cls, name: str, value: Any) -> Any:

@@ -1,6 +1,20 @@
 """The command line: arguments → one call. No logic."""
 
-from zskl.cli import catalogue, compare, embed, fetch, model, own, paper, report, run, serve, words
+from zskl.cli import (
+    catalogue,
+    compare,
+    embed,
+    explain,
+    export,
+    fetch,
+    model,
+    own,
+    paper,
+    report,
+    run,
+    serve,
+    words,
+)
 from zskl.cli.app import app, main
 
 __all__ = [
@@ -8,6 +22,8 @@ __all__ = [
     "catalogue",
     "compare",
     "embed",
+    "explain",
+    "export",
     "fetch",
     "main",
     "model",

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from zskl import methods
+from zskl import datasets, methods
 from zskl.cli import options
 from zskl.cli.app import app, say
-from zskl.datasets.row_names import row_names
 
 
 @app.command()
@@ -64,6 +63,6 @@ def serve(
     starting.check(host, token)
     fitted = None if model is None else methods.load(model, device)
     loaded = None if data is None else options.load_dataset(data, root, features, signatures)
-    names = None if data is None else row_names(data, root, options.features_of(data, features or []))
+    names = None if data is None else datasets.row_names(data, root, options.features_of(data, features or []))
     starting.run(fitted, model, classes, loaded, names, images, host, port, token, say)
     say("stopped")

@@ -11,10 +11,11 @@ from zskl.datasets.dataset import Dataset
 from zskl.datasets.health import Health, check
 from zskl.datasets.making import make
 from zskl.datasets.places import SPLITS
+from zskl.datasets.row_names import row_names
 from zskl.datasets.synthetic import make_synthetic
 from zskl.parameters import did_you_mean
 
-__all__ = ["Dataset", "Health", "check", "load", "make", "make_synthetic", "names", "xlsa17"]
+__all__ = ["Dataset", "Health", "check", "load", "make", "make_synthetic", "names", "row_names", "xlsa17"]
 
 BUNDLED: dict[str, tuple[Callable[[], Dataset], str]] = {
     "digits": (

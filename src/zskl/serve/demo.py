@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from zskl import datasets, methods, selection
 from zskl.datasets import Dataset
-from zskl.engines import Engine
 from zskl.estimator import ZeroShotClassifier
 
 METHOD = "gaussian-ort"
@@ -16,5 +15,5 @@ def make() -> tuple[ZeroShotClassifier, Dataset]:
     data = datasets.load(NAME)
     X, y = data.samples("trainval")
     model = methods.make(METHOD, {"random_state": 0}).fit(X, y, data.signatures)
-    selection.calibrate(model, X, y, data.signatures, selection.folds(data), Engine())
+    selection.calibrate(model, X, y, data.signatures, selection.folds(data))
     return model, data

@@ -1,0 +1,91 @@
+"""`zskl explain`: which attributes speak for the predicted class of each row."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from zskl import arrays, explanations, methods, persistence, predictions
+from zskl.cli.app import app, problems, say
+
+FIRST = 5  # rows that the terminal shows unless others are asked for
+
+
+@app.command()
+def explain(
+    model: Annotated[Path, typer.Argument(help="A model file of a kernel method or a bilinear one.")],
+    features: Annotated[Path, typer.Argument(help="A row per sample: .csv .tsv .parquet .npy .npz .mat.")],
+    signatures: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The classes to choose from, new ones among them, a row each.")
+    ] = None,
+    with_known: Annotated[
+        bool, typer.Option("--with-known", help="Choose from the classes of the model as well.")
+    ] = False,
+    candidates: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Choose from these classes only, repeatable.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="How many attributes per row, strongest first.")] = 5,
+    label: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The class to speak for. Default: the predicted one.")
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The class to speak against. Default: the best of the others.")
+    ] = None,
+    rows: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="N or N-M",
+            help=f"Which rows, from 0 on, repeatable. Default: the first {FIRST}; all with -o, --json.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="The CSV file to write (default: the terminal).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="A line of JSON per row in place of text or CSV.")] = False,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
+) -> None:
+    """Show which attributes speak for the class of each row and against the runner-up; they add up to the difference.
+
+    Example: [b]zskl explain birds.zskl new.csv --signatures new_classes.csv --rows 0-9 --top 3[/b]
+    """
+    if with_known and signatures is None:
+        raise ValueError("--with-known was given without --signatures: the classes of the model are the default")
+    arrays.check_device(device)
+    if out is not None:
+        persistence.check_target(out, model, features, signatures)
+    found = explanations.explain_file(
+        methods.load(model, device),
+        features,
+        signatures=signatures,
+        with_known=with_known,
+        candidates=candidates or None,
+        top=top,
+        label=label,
+        against=against,
+        rows=explanations.row_numbers(rows) if rows else None,
+    )
+    if as_json:
+        lines = (json.dumps(one.record(), ensure_ascii=False) for one in found)
+        if out is None:
+            for line in lines:
+                typer.echo(line)
+            return
+        text = "".join(f"{line}\n" for line in lines)
+        persistence.write_atomically(out, text.encode())
+        say(f"wrote {out}: {text.count(chr(10))} rows")
+    elif out is not None:
+        say(f"wrote {out}: {predictions.write(out, explanations.table(found))} lines")
+    else:
+        for one in found if rows else islice(found, FIRST):
+            say(f"{one.named_by} {one.row}: {one.explanation}")
+        if not rows and next(found, None) is not None:
+            problems.print(
+                escape(f"the first {FIRST} rows; --rows shows others, -o FILE writes all"),
+                highlight=False,
+                soft_wrap=True,
+            )

@@ -1,0 +1,180 @@
+// The attributes as switches and sliders: in groups that are drawn when they are opened, or as found by a search.
+import { counted, el, field, fresh, later, number } from "./pieces.js";
+
+const FOUND = 60; // shown at most by a search
+const FLAT = 60; // more attributes without groups than this are divided
+
+export const fullName = ({ label, group }) => (group ? `${group}: ${label}` : label);
+export const stateOf = (description, one) => {
+  if (!description.isSet(one)) return "not set";
+  const value = description.value(one);
+  return one.binary && value === one.high ? "on" : one.binary && value === one.low ? "off" : exact(one, value);
+};
+// To a hundredth of its range.
+const exact = ({ low, high }, value) =>
+  value.toFixed(Math.min(8, Math.max(0, Math.ceil(2 - Math.log10(high - low || 1))))).replace("-", "−");
+
+function toggle(description, one, input) {
+  input.addEventListener("change", () => description.set(one, input.checked ? one.high : one.low));
+  return () => {
+    input.indeterminate = !description.isSet(one);
+    input.checked = description.isSet(one) && description.value(one) > (one.low + one.high) / 2;
+  };
+}
+
+function slider(description, one, input) {
+  input.addEventListener("input", () => description.set(one, Number(Number(input.value).toPrecision(4))));
+  return () => {
+    input.value = description.value(one);
+    input.setAttribute(
+      "aria-valuetext",
+      description.isSet(one) ? number(description.value(one)) : `${number(one.mean)}, the mean: not set`,
+    );
+  };
+}
+
+// One attribute as a list item; `sync` brings it up to what the description says.
+function control(description, one, words) {
+  const low = Math.min(one.low, one.mean);
+  const high = Math.max(one.high, one.mean, low + 1e-6);
+  const input = one.binary
+    ? el("input", { type: "checkbox", class: "switch", id: fresh("attribute") })
+    : el("input", { type: "range", min: low, max: high, step: "any", id: fresh("attribute") });
+  const follow = (one.binary ? toggle : slider)(description, one, input);
+  const state = el("span", { class: "state" });
+  const reset = el(
+    "button",
+    { type: "button", class: "icon", "aria-label": `Reset ${words}`, title: "Back to the start" },
+    "↺",
+  );
+  reset.addEventListener("click", () => {
+    description.reset(one);
+    input.focus();
+  });
+  const item = el(
+    "li",
+    { class: one.binary ? "attribute binary" : "attribute" },
+    el("label", { for: input.id }, words),
+    input,
+    state,
+    reset,
+  );
+  const sync = () => {
+    follow();
+    const changed = description.changed.has(one.name);
+    const open = !description.isSet(one);
+    state.textContent = open && !one.binary ? exact(one, one.mean) : stateOf(description, one);
+    state.title = open ? `Not set: ${number(one.mean)}, the mean of the seen classes` : "";
+    item.classList.toggle("changed", changed);
+    item.classList.toggle("unset", open);
+    reset.classList.toggle("gone", !changed);
+  };
+  sync();
+  return { item, sync };
+}
+
+function grouped(attributes) {
+  const groups = new Map();
+  const named = attributes.some((one) => one.group);
+  attributes.forEach((one, place) => {
+    const from = Math.floor(place / 50) * 50;
+    const rest = attributes.length > FLAT ? `attributes ${from + 1} to ${Math.min(from + 50, attributes.length)}` : "";
+    const key = one.group ?? (named ? "others" : rest);
+    groups.set(key, [...(groups.get(key) ?? []), one]);
+  });
+  return groups;
+}
+
+export function attributeList(description) {
+  const drawn = new Set(); // the `sync` of all controls that are drawn
+  const draw = (list, attributes, name) => {
+    const mine = attributes.map((one) => control(description, one, name(one)));
+    list.replaceChildren(...mine.map(({ item }) => item));
+    mine.forEach(({ sync }) => drawn.add(sync));
+    return () => mine.forEach(({ sync }) => drawn.delete(sync));
+  };
+
+  const groups = [...grouped(description.attributes)].map(([name, members]) => {
+    const list = el("ul", { class: "attributes" });
+    if (name === "") {
+      draw(list, members, (one) => one.label);
+      return { node: list, sync: () => {} };
+    }
+    const count = el("span", { class: "quiet" });
+    const node = el("details", { class: "group" }, el("summary", {}, el("span", {}, name), count), list);
+    node.addEventListener(
+      "toggle",
+      () => node.open && !list.childElementCount && draw(list, members, (one) => one.label),
+    );
+    const sync = () => {
+      const changed = members.filter((one) => description.changed.has(one.name)).length;
+      count.textContent = changed ? `${changed} of ${members.length} changed` : String(members.length);
+      node.classList.toggle("changed", changed > 0);
+    };
+    return { node, sync };
+  });
+  const all = el(
+    "div",
+    {},
+    groups.map(({ node }) => node),
+  );
+
+  const found = el("ul", { class: "attributes" });
+  const summary = el("p", { class: "quiet", role: "status" });
+  const input = el("input", { type: "search", autocomplete: "off", spellcheck: "false" });
+  let forget = () => {};
+  const search = () => {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    forget();
+    const hits = description.attributes.filter((one) =>
+      words.every((word) => `${fullName(one)} ${one.name}`.toLowerCase().includes(word)),
+    );
+    all.hidden = words.length > 0;
+    found.hidden = !words.length;
+    forget = words.length ? draw(found, hits.slice(0, FOUND), fullName) : () => {};
+    const more = hits.length > FOUND ? `, the first ${FOUND} are shown` : "";
+    summary.textContent = !words.length
+      ? ""
+      : hits.length
+        ? `${counted(hits.length, "attribute")}${more}`
+        : "No attribute has these letters in its name.";
+  };
+  input.addEventListener("input", later(search, 60));
+  const sync = () => [...drawn, ...groups.map((one) => one.sync)].forEach((one) => one());
+  description.addEventListener("change", sync);
+  sync();
+  const pale =
+    !description.attributes.every((one) => one.binary) &&
+    el("p", { class: "quiet" }, "Pale: not set, at the mean of the seen classes.");
+  return el("div", {}, field("Search attributes", input), pale, summary, found, all);
+}
+
+// What was changed since the start, each with a button that takes it back.
+export function changedList(description) {
+  const list = el("ul", { class: "chips" });
+  const byName = new Map(description.attributes.map((one) => [one.name, one]));
+  const sync = () => {
+    const items = [...description.changed.keys()].slice(0, 40).map((name) => {
+      const one = byName.get(name);
+      const words = `${fullName(one)} ${stateOf(description, one)}`;
+      const remove = el(
+        "button",
+        { type: "button", "aria-label": `Take back ${words}` },
+        words,
+        el("span", { "aria-hidden": "true" }, " ×"),
+      );
+      remove.addEventListener("click", () => {
+        const place = [...list.children].indexOf(remove.parentElement);
+        description.reset(one);
+        list.children[Math.min(place, list.children.length - 1)]?.querySelector("button").focus();
+      });
+      return el("li", {}, remove);
+    });
+    const more = description.changed.size - items.length;
+    list.replaceChildren(...items, ...(more > 0 ? [el("li", { class: "quiet" }, `and ${more} more`)] : []));
+    list.hidden = !description.changed.size;
+  };
+  description.addEventListener("change", sync);
+  sync();
+  return list;
+}

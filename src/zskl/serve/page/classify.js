@@ -1,0 +1,192 @@
+// The view Classify: rows, their answers, why, and the balance of seen and unseen classes.
+import { call, newest } from "./api.js";
+import { answerCard } from "./answer.js";
+import { balancePanel } from "./balance.js";
+import { LARGEST } from "./files.js";
+import { picking } from "./picking.js";
+import { badge, counted, el, later, named, picture } from "./pieces.js";
+import { predicted } from "./sources.js";
+import { empty, filled } from "./states.js";
+
+const REASONS = 8; // attributes in an explanation
+
+export function classify(section, context) {
+  const { model } = context;
+  const answer = el("div", { class: "answer" });
+  const side = el("div");
+  const told = el("p", { class: "told" });
+  let shown = null; // the rows on show, as `picking` tells them
+  let [place, against, calibration] = [0, null, null];
+  let [items, answers, widen] = [[], [], () => {}];
+
+  const nameOf = (index) => `Row ${shown.start + index + 1} of ${shown.source.label}`;
+  const tell = () => {
+    const one = answers[place];
+    const rows = shown?.rows;
+    const right =
+      rows && answers.length === rows.length
+        ? rows.filter((row, index) => row.class === answers[index].class).length
+        : null;
+    told.replaceChildren();
+    if (one)
+      told.append(
+        rows ? `Row ${rows[place].row}: ` : `${nameOf(place)}: `,
+        el("b", {}, one.class),
+        " ",
+        badge(context.kind(one.class)),
+        ".",
+      );
+    if (right !== null && rows.length) told.append(` Right for ${right} of the ${counted(rows.length, "row")} shown.`);
+  };
+
+  const askAnswers = newest((signal) =>
+    predicted(shown.source, shown.start, shown.end, { top: 1, calibration }, signal),
+  );
+  const updateAnswers = async () => {
+    if (!shown || shown.end <= shown.start) return;
+    const found = await askAnswers().catch(() => undefined); // the fault is said where the answer of the row stands
+    if (!found) return;
+    answers = found;
+    if (items.length !== found.length) draw(found.length);
+    pick.counting(shown.source);
+    items.forEach(({ words }, index) => {
+      const row = shown.rows?.[index];
+      const mark =
+        row &&
+        (row.class === found[index].class
+          ? el("span", { class: "right" }, "✓", el("span", { class: "hidden" }, "right"))
+          : el("span", { class: "wrong" }, "✗", el("span", { class: "hidden" }, "wrong")));
+      words.replaceChildren(
+        el("b", {}, named(found[index].class)),
+        " ",
+        mark ?? badge(context.kind(found[index].class)),
+      );
+    });
+    tell();
+  };
+
+  const askOne = newest(async (signal) => {
+    const explain =
+      model.explains &&
+      !(shown.source.whole && !(shown.source.size <= LARGEST && shown.source.count <= model.limits.explained_rows));
+    const other = against !== null && answers[place]?.class !== against ? against : null;
+    const options = { top: 5, explain, against: other, attributes: REASONS, calibration };
+    return (await predicted(shown.source, shown.start + place, shown.start + place + 1, options, signal))[0];
+  });
+  const updateOne = () =>
+    filled(answer, "the answer", askOne, (one) => {
+      const head = shown.rows ? { row: shown.rows[place] } : { label: nameOf(place) };
+      const scores = one.top.map(({ score }) => score);
+      widen(2 * Math.max(Math.abs(model.calibration ?? 0), Math.max(...scores) - Math.min(...scores), 1e-6));
+      context.say(`${head.label ?? `Row ${head.row.row}`}: class ${one.class}, ${context.kind(one.class)}.`);
+      const kept = against === one.class ? null : against;
+      return answerCard(head, one, kept, context, (name) => {
+        against = name;
+        updateOne().then(() => answer.querySelector("select")?.focus());
+      });
+    });
+
+  const again = () => {
+    if (!shown) return;
+    updateAnswers();
+    updateOne();
+  };
+  const choose = (index) => {
+    place = index;
+    items.forEach(({ button }, one) => button.setAttribute("aria-pressed", one === index ? "true" : "false"));
+    tell();
+    updateOne();
+  };
+  const draw = (count) => {
+    items = Array.from({ length: count }, (_, index) => {
+      const row = shown.rows?.[index];
+      const words = el("span", { class: "words" }, "…");
+      const label = row ? `Row ${row.row}` : `Row ${shown.start + index + 1}`;
+      const image = row?.picture ? picture(row, label) : el("span", { class: "quiet" }, label);
+      const button = el(
+        "button",
+        {
+          type: "button",
+          class: "card",
+          "aria-pressed": index === place ? "true" : "false",
+          onclick: () => choose(index),
+        },
+        image,
+        words,
+      );
+      return { button, words };
+    });
+    shown.grid.replaceChildren(...items.map(({ button }) => el("li", {}, button)));
+  };
+
+  const pick = picking(context, (found) => {
+    shown = found;
+    answers = [];
+    place = found?.chosen ?? 0;
+    told.replaceChildren();
+    if (!found || found.end <= found.start) {
+      items = [];
+      answer.replaceChildren(empty("Choose a row or a file to see its classes."));
+      return;
+    }
+    draw(found.source.count === null ? 0 : found.end - found.start);
+    if (found.source.count === null)
+      updateAnswers().then(updateOne); // which tells how many rows there are
+    else again();
+  });
+
+  const moved = later(() => {
+    again();
+  }, 60);
+  const put = (balance) => {
+    const panel = balancePanel(
+      balance,
+      model,
+      (value) => {
+        calibration = value;
+        moved();
+      },
+      told,
+    );
+    widen = panel.widen;
+    return panel.node;
+  };
+  if (model.data)
+    filled(
+      side,
+      "the curve",
+      () => call("balance").catch((fault) => (fault.status === 409 ? null : Promise.reject(fault))),
+      put,
+    );
+  else side.append(...put(null));
+  let stale = false; // whether classes changed while another view was on show
+  context.addEventListener("classes", () => {
+    if (!context.classes.some((one) => one.name === against)) against = null;
+    stale = section.hidden;
+    if (!stale) again();
+  });
+
+  section.append(
+    el("h2", { id: "classify-title", tabindex: "-1" }, "Classify rows"),
+    el(
+      "p",
+      { class: "lead" },
+      "Choose a row to see its best classes among all classes of the model, and the attributes that decided.",
+    ),
+    el(
+      "div",
+      { class: "columns classify" },
+      el("div", { class: "panel pick" }, el("h3", {}, "Rows"), pick.node),
+      el("div", { class: "panel reply" }, el("h3", {}, "Answer"), answer),
+      el("div", { class: "panel side" }, el("h3", {}, "Balance of seen and unseen"), side),
+    ),
+  );
+  return (values) => {
+    if (stale && !values.has("row")) again();
+    stale = false;
+    if (values.has("row")) {
+      pick.seek(Number(values.get("row")));
+      history.replaceState(null, "", "#classify");
+    }
+  };
+}

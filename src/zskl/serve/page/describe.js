@@ -1,0 +1,88 @@
+// The view Describe: invent a class by its attributes and watch which rows match.
+import { call, classPath } from "./api.js";
+import { attributeList, changedList } from "./attributes.js";
+import { Description } from "./description.js";
+import { classOf, classSelect, el, field } from "./pieces.js";
+import { ranking } from "./ranking.js";
+import { saving } from "./saving.js";
+import { display, isDisplay } from "./segments.js";
+import { failed } from "./states.js";
+
+const FEW = 12; // attributes that are all in sight with their own reset: no list of changed ones is needed
+const MANY = 60; // attributes that need a column of their own to scroll in
+
+export function describe(section, context) {
+  const { attributes } = context.model;
+  const description = new Description(attributes);
+  const fault = el("div");
+  const select = el("select");
+  const list = () =>
+    classSelect(
+      select,
+      context.classes,
+      [["", "nothing (the mean of seen classes)"]],
+      description.start === null ? "" : `=${description.start}`,
+    );
+
+  const startFrom = async (name, editing = false) => {
+    fault.replaceChildren();
+    if (name === null) {
+      description.from(null);
+      list();
+      return;
+    }
+    try {
+      const found = await call(classPath(name));
+      const defaulted = new Set(found.defaulted);
+      const given = Object.entries(found.attributes).filter(([attribute]) => !defaulted.has(attribute));
+      description.from(name, Object.fromEntries(given), editing && found.kind === "added");
+    } catch (wrong) {
+      fault.replaceChildren(failed(wrong, () => startFrom(name, editing)));
+    }
+    list();
+  };
+  select.addEventListener("change", () => startFrom(classOf(select)));
+  context.addEventListener("classes", list);
+  list();
+
+  const clear = el("button", { type: "button", onclick: () => description.clear() }, "Take all back");
+  const lower = el("button", { type: "button", onclick: () => description.lowerRest() }, "Turn the rest off");
+  const sync = () => {
+    clear.disabled = !description.changed.size;
+    lower.disabled = description.empty || !description.unset.length; // all off describes nothing
+  };
+  description.addEventListener("change", sync);
+  sync();
+
+  const shown = ranking(description, context, startFrom);
+  const buttons = el("div", { class: "row" }, attributes.every((one) => one.binary) && lower, clear);
+  const controls = el(
+    "div",
+    { class: "panel controls" },
+    el("h3", {}, "Attributes"),
+    field("Start from", select),
+    fault,
+    isDisplay(attributes) && display(description),
+    attributes.length > FEW && changedList(description),
+    buttons,
+    attributeList(description),
+  );
+  section.append(
+    el("h2", { id: "describe-title", tabindex: "-1" }, "Describe a class"),
+    el(
+      "p",
+      { class: "lead" },
+      "Say what a class looks like. The model ranks the rows that match, whether it was trained on such a class or not.",
+    ),
+    el(
+      "div",
+      { class: "columns describe" },
+      el("div", { class: attributes.length > MANY ? "stays" : null }, controls, shown.strip),
+      el("div", {}, shown.node, saving(description, context)),
+    ),
+  );
+  return (values) => {
+    if (values.has("class")) startFrom(values.get("class"), values.get("edit") === "yes");
+    if (values.size) history.replaceState(null, "", "#describe"); // so that coming back keeps what was changed
+  };
+}

@@ -1,0 +1,124 @@
+// All about one class: nearest classes, what sets it apart, what its rows are taken for.
+import { call, classPath } from "./api.js";
+import { fullName } from "./attributes.js";
+import { badge, balanceBar, bar, counted, el, link, named, number, share, signs, whyTable } from "./pieces.js";
+import { failed } from "./states.js";
+
+const SHOWN = 10;
+const toClass = (name) => el("a", { href: link("classes", { class: name }) }, named(name));
+
+function nearest(found) {
+  if (!found.nearest.length) return el("p", { class: "quiet" }, "There is no other class.");
+  const items = found.nearest.map((one) =>
+    el(
+      "li",
+      {},
+      el("span", { class: "name" }, toClass(one.class), " ", badge(one.kind)),
+      bar(one.similarity),
+      el("span", { class: "number" }, one.similarity.toFixed(2).replace("-", "−")),
+    ),
+  );
+  return el("ol", { class: "top near" }, items);
+}
+
+function attributes(found, model) {
+  const defaulted = new Set(found.defaulted);
+  const all = model.attributes
+    .map((one) => ({ one, value: found.attributes[one.name], by: found.attributes[one.name] - one.mean }))
+    .sort((a, b) => Math.abs(b.by) - Math.abs(a.by));
+  const largest = Math.abs(all[0]?.by ?? 0);
+  const signed = signs(all.map(({ by }) => by));
+  const row = ({ one, value, by }) => {
+    const words = defaulted.has(one.name) ? `${number(value)}, not set` : number(value);
+    const name = el("th", { scope: "row" }, fullName(one), el("span", { class: "quiet" }, words));
+    return el("tr", {}, name, el("td", {}, balanceBar(by, largest)), el("td", { class: "number" }, signed(by)));
+  };
+  const body = el("tbody", {}, all.slice(0, SHOWN).map(row));
+  const caption = "Attributes by how far they are from the mean of the seen classes; below each name its value";
+  const table = whyTable(caption, ["Attribute", "◂ below", "above ▸", "by"], body);
+  const more = all.length > SHOWN && el("button", { type: "button" }, `Show all ${all.length}`);
+  if (more)
+    more.addEventListener("click", () => {
+      body.append(...all.slice(SHOWN).map(row));
+      more.remove();
+    });
+  return [table, more];
+}
+
+function mistakes(found, confusion) {
+  const one = confusion?.get(found.name);
+  if (!one || one.accuracy === null)
+    return el("p", { class: "quiet" }, confusion ? "No test rows of this class." : "No data is loaded.");
+  const first = el("p", {}, `${share(one.accuracy)} of ${counted(one.rows, "test row")} right.`);
+  const items = one.wrong.map((other) =>
+    el(
+      "li",
+      {},
+      el("span", { class: "name" }, toClass(other.class)),
+      bar(other.share, "minus"),
+      el("span", { class: "number" }, share(other.share)),
+    ),
+  );
+  return [
+    first,
+    items.length
+      ? el("ol", { class: "top near" }, items)
+      : el("p", { class: "quiet" }, "No row is taken for another class."),
+  ];
+}
+
+function remover(found, context, gone) {
+  const message = el("div");
+  const cancel = el("button", { type: "button" }, "Keep it");
+  const sure = el("button", { type: "button", class: "danger" }, "Delete");
+  const dialog = el(
+    "dialog",
+    { "aria-label": "Delete a class" },
+    el("p", {}, `Delete the class “${found.name}”? This cannot be taken back.`),
+    message,
+    el("div", { class: "row" }, sure, cancel),
+  );
+  cancel.addEventListener("click", () => dialog.close());
+  sure.addEventListener("click", async () => {
+    try {
+      await call(classPath(found.name), { method: "DELETE" });
+      dialog.close();
+      await context.refresh();
+      context.say(`Deleted ${found.name}.`);
+      gone();
+    } catch (fault) {
+      message.replaceChildren(failed(fault));
+    }
+  });
+  const open = el("button", { type: "button", class: "danger", onclick: () => dialog.showModal() }, "Delete …");
+  return [open, dialog];
+}
+
+export function details(found, context, confusion, gone, back) {
+  const added = found.kind === "added";
+  const start = el("a", { class: "button", href: link("describe", { class: found.name }) }, "Describe from it");
+  const edit =
+    added && el("a", { class: "button", href: link("describe", { class: found.name, edit: "yes" }) }, "Edit");
+  const way = el("button", { type: "button", class: "narrow", onclick: back }, "Back to the table");
+  const rows = context.classes.find((one) => one.name === found.name)?.rows;
+  return [
+    el("h3", { id: "class-title", tabindex: "-1" }, named(found.name), " ", badge(found.kind)),
+    el(
+      "p",
+      { class: "quiet" },
+      [
+        rows !== null && rows !== undefined && counted(rows, "row"),
+        added && `${counted(found.defaulted.length, "attribute")} not set`,
+      ]
+        .filter(Boolean)
+        .join(" · "),
+    ),
+    el("div", { class: "row" }, start, edit, added && remover(found, context, gone), way),
+    el("h4", {}, "Nearest classes"),
+    nearest(found),
+    el("h4", {}, "What sets it apart"),
+    ...attributes(found, context.model),
+    el("h4", {}, "What its rows are taken for"),
+    mistakes(found, confusion),
+  ].flat();
+}

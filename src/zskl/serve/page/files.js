@@ -1,0 +1,122 @@
+// A file of samples as a source of rows. A source gives the body of /predict for the rows from `start` to `end`;
+// `whole`: only all rows together can be sent. Bytes of .npy are cut row by row here, and read by the service.
+const MAGIC = "\x93NUMPY";
+export const LARGEST = 1e6; // bytes of a file that is sent whole for explanations
+
+export const listSource = (label, rows) => ({
+  label,
+  count: rows.length,
+  request: (start, end) => ({ body: { rows: rows.slice(start, end) } }),
+});
+
+const wrong = (text) => new Error(text);
+
+function checked(rows, features, name) {
+  if (!rows.length) throw wrong(`${name} has no rows.`);
+  rows.forEach((row, place) => {
+    if (row.length !== features)
+      throw wrong(`Row ${place + 1} of ${name} has ${row.length} numbers, the model takes ${features}.`);
+  });
+  return rows;
+}
+
+// Names of columns: words, or the numbers 0, 1, 2 … that a table without names is written with.
+const isHead = (row) =>
+  row.some((cell) => cell === "" || Number.isNaN(Number(cell))) ||
+  (row.length > 2 && row.every((cell, place) => cell === String(place)));
+
+export function readCsv(text, features, name) {
+  const lines = text
+    .replace(/^\ufeff/, "")
+    .split(/\r?\n/)
+    .map((line, place) => [line.trim(), place + 1])
+    .filter(([line]) => line);
+  const mark = [",", ";", "\t"].find((one) => lines[0]?.[0].includes(one)) ?? /\s+/;
+  const cells = lines.map(([line, place]) => [
+    line.split(mark).map((cell) => cell.trim().replace(/^"(.*)"$/, "$1")),
+    place,
+  ]);
+  if (cells.length > 1 && isHead(cells[0][0])) cells.shift();
+  const rows = cells.map(([row, place]) =>
+    row.map((cell, column) => {
+      const value = cell === "" ? NaN : Number(cell);
+      if (!Number.isFinite(value))
+        throw wrong(`Line ${place} of ${name}: “${cell.slice(0, 40)}” in column ${column + 1} is no number.`);
+      return value;
+    }),
+  );
+  return checked(rows, features, name);
+}
+
+export function readJson(text, features, name) {
+  let found;
+  try {
+    found = JSON.parse(text);
+  } catch {
+    throw wrong(`${name} is no JSON.`);
+  }
+  const rows = Array.isArray(found) ? found : found?.rows;
+  const lists = Array.isArray(rows) && rows.every((row) => typeof row === "number") ? [rows] : rows;
+  if (
+    !Array.isArray(lists) ||
+    !lists.every((row) => Array.isArray(row) && row.every((value) => typeof value === "number"))
+  )
+    throw wrong(`${name} should be a list of rows, each a list of numbers, or {"rows": …} with such a list.`);
+  return checked(lists, features, name);
+}
+
+// The header of a .npy file: type of a number, shape, where the numbers begin.
+export function npyHeader(buffer, name) {
+  const bytes = new Uint8Array(buffer);
+  if (String.fromCharCode(...bytes.slice(0, 6)) !== MAGIC) throw wrong(`${name} is no .npy file.`);
+  const view = new DataView(buffer);
+  const [start, size] = bytes[6] === 1 ? [10, view.getUint16(8, true)] : [12, view.getUint32(8, true)];
+  const text = new TextDecoder("latin1").decode(bytes.slice(start, start + size));
+  const shape = /'shape':\s*\(([^)]*)\)/
+    .exec(text)?.[1]
+    .split(",")
+    .map((one) => one.trim())
+    .filter(Boolean)
+    .map(Number);
+  const type = /'descr':\s*'([^']+)'/.exec(text)?.[1];
+  if (!shape || !type) throw wrong(`${name} has no plain table of numbers.`);
+  return { shape, type, columnwise: /'fortran_order':\s*True/.test(text), begin: start + size };
+}
+
+function npyOf(bytes, type, shape) {
+  const text = `{'descr': '${type}', 'fortran_order': False, 'shape': (${shape.join(", ")}), }`;
+  const head = text.padEnd(Math.ceil((text.length + 11) / 64) * 64 - 11) + "\n";
+  const start = new Uint8Array([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, head.length & 255, head.length >> 8]);
+  return new Blob([start, new TextEncoder().encode(head), bytes]);
+}
+
+export function npySource(label, buffer, features) {
+  const { shape, type, columnwise, begin } = npyHeader(buffer, label);
+  const [count, width] = shape.length === 1 ? [1, shape[0]] : shape;
+  if (shape.length > 2 || width !== features)
+    throw wrong(`${label} has the shape (${shape.join(", ")}); the model takes rows of ${features} numbers.`);
+  if (!count) throw wrong(`${label} has no rows.`);
+  const kind = "application/x-npy";
+  const wide = (buffer.byteLength - begin) / count;
+  const cut = (start, end) => npyOf(buffer.slice(begin + start * wide, begin + end * wide), type, [end - start, width]);
+  return columnwise
+    ? { label, count, whole: true, size: buffer.byteLength, request: () => ({ body: buffer, type: kind }) }
+    : { label, count, request: (start, end) => ({ body: cut(start, end), type: kind }) };
+}
+
+export async function readFile(file, features, limit) {
+  const name = file.name;
+  if (limit && file.size > limit) throw wrong(`${name} has ${file.size} bytes, the service takes at most ${limit}.`);
+  if (/\.npy$/i.test(name)) return npySource(name, await file.arrayBuffer(), features);
+  if (/\.json$/i.test(name)) return listSource(name, readJson(await file.text(), features, name));
+  if (/\.(csv|tsv|txt)$/i.test(name)) return listSource(name, readCsv(await file.text(), features, name));
+  if (/\.parquet$/i.test(name))
+    return {
+      label: name,
+      count: null,
+      whole: true,
+      size: file.size,
+      request: () => ({ body: file, type: "application/vnd.apache.parquet" }),
+    };
+  throw wrong(`${name}: a file that ends in .npy, .parquet, .csv or .json is expected.`);
+}

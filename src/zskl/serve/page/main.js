@@ -1,0 +1,115 @@
+// The views and what they share: the model, its classes, the address, the token.
+import { call, token } from "./api.js";
+import { classes } from "./classes.js";
+import { classify } from "./classify.js";
+import { describe } from "./describe.js";
+import { counted, el, field, later } from "./pieces.js";
+import { failed } from "./states.js";
+
+const VIEWS = { describe, classify, classes };
+const find = (id) => document.getElementById(id);
+const notice = find("notice");
+const made = {}; // view → what shows it for values of the address
+
+const say = later((words) => (find("live").textContent = words), 500); // not at every step of a slider
+
+const context = Object.assign(new EventTarget(), {
+  model: null,
+  classes: [],
+  say,
+  kind: (name) => context.classes.find((one) => one.name === name)?.kind ?? "unseen",
+  async refresh() {
+    const [model, found] = await Promise.all([call("model"), call("classes")]);
+    context.model = {
+      ...model,
+      attributes: model.attributes.map((one) => (one.binary ? { ...one, low: 0, high: 1 } : one)),
+    };
+    context.classes = found.classes;
+    header();
+    context.dispatchEvent(new Event("classes"));
+  },
+});
+
+function header() {
+  const { file, estimator, attributes, seen, unseen, added, data } = context.model;
+  const all = `${counted(seen + unseen + added, "class", "classes")} (${seen} seen, ${unseen} unseen, ${added} added)`;
+  const loaded = data ? `data: ${data.name}, ${counted(data.rows, "row")}` : "no data loaded";
+  const parts = [estimator, counted(attributes.length, "attribute"), all, loaded];
+  find("loaded").replaceChildren(el("b", {}, file), ...parts.flatMap((one) => [" · ", el("span", {}, one)]));
+}
+
+function address() {
+  const [view, search] = location.hash.slice(1).split(/\?(.*)/s);
+  return { view: view in VIEWS ? view : "describe", values: new URLSearchParams(search ?? "") };
+}
+
+function show(moved) {
+  const { view, values } = address();
+  for (const one of document.querySelectorAll("nav a"))
+    if (one.dataset.view === view) one.setAttribute("aria-current", "page");
+    else one.removeAttribute("aria-current");
+  for (const name of Object.keys(VIEWS)) find(`view-${name}`).hidden = name !== view || !context.model;
+  if (!context.model) return;
+  made[view] ??= VIEWS[view](find(`view-${view}`), context);
+  made[view](values);
+  document.title = `${view[0].toUpperCase()}${view.slice(1)} · zskl`;
+  if (moved) find(`${view}-title`)?.focus();
+}
+
+function askToken(wrong) {
+  const input = el("input", {
+    type: "password",
+    required: true,
+    pattern: "[!-~]+",
+    title: "printable letters without blanks",
+    autocomplete: "current-password",
+  });
+  const user = el("input", { autocomplete: "username", hidden: true }); // what a keeper of passwords looks for
+  const words = wrong
+    ? "The service does not take this token. Try another one."
+    : "The service asks for its token. It is kept until this tab is closed.";
+  const form = el(
+    "form",
+    { class: "note ask" },
+    el("p", {}, words),
+    user,
+    field("Token", input),
+    el("button", { class: "main" }, "Continue"),
+  );
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    token.keep(input.value.trim());
+    start();
+  });
+  find("loaded").textContent = "locked";
+  notice.replaceChildren(form);
+  for (const name of Object.keys(VIEWS)) find(`view-${name}`).hidden = true;
+  input.focus();
+}
+
+async function start() {
+  const had = token.get();
+  find("main").setAttribute("aria-busy", "true");
+  try {
+    await context.refresh();
+    notice.replaceChildren();
+    show(false);
+  } catch (fault) {
+    if (fault.status === 401) askToken(Boolean(had));
+    else {
+      find("loaded").textContent = "not loaded";
+      notice.replaceChildren(failed(fault, start));
+      if (!("status" in fault)) throw fault;
+    }
+  } finally {
+    find("main").setAttribute("aria-busy", "false");
+  }
+}
+
+addEventListener("hashchange", () => show(true));
+addEventListener("zskl-token-wanted", () => context.model && askToken(Boolean(token.get()))); // the token has changed since
+find("skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  find("main").focus();
+});
+start();

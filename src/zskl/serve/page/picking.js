@@ -1,0 +1,159 @@
+// Choose rows of the loaded data, or a file; a page of them at a time.
+import { call, newest } from "./api.js";
+import { readFile } from "./files.js";
+import { classOf, classSelect, counted, el, field, fresh, onlyPictures, wordy } from "./pieces.js";
+import { dataSource } from "./sources.js";
+import { failed, filled } from "./states.js";
+
+export const PAGE = 24;
+
+// `picked` is told { source, start, end, rows }: rows are null for a file.
+export function picking(context, picked) {
+  const { data, features, limits } = context.model;
+  const place = el("div");
+  const grid = el("ul", {
+    class: `grid small${data?.pictures ? " pictures" : ""}${wordy(context.classes) ? " wordy" : ""}`,
+  });
+  const words = el("span", { class: "quiet", role: "status" });
+  const back = el("button", { type: "button", class: "icon", "aria-label": "Earlier rows" }, "‹");
+  const on = el("button", { type: "button", class: "icon", "aria-label": "Later rows" }, "›");
+  const pager = el("div", { class: "pager" }, back, words, on);
+  const kind = el("select");
+  const part = el(
+    "select",
+    {},
+    el("option", { value: "" }, "all"),
+    Object.keys(data?.parts ?? {}).map((name) => el("option", {}, name)),
+  );
+  const list = () =>
+    classSelect(
+      kind,
+      context.classes.filter((one) => one.rows),
+      [["", "all"]],
+    );
+  const [only, pictured] = onlyPictures(data);
+  let [start, total, file, wanted] = [0, 0, null, null];
+
+  const paged = () => {
+    words.textContent = total ? `${start + 1}–${Math.min(start + PAGE, total)} of ${counted(total, "row")}` : "no rows";
+    back.disabled = start === 0;
+    on.disabled = start + PAGE >= total;
+    pager.hidden = false;
+  };
+  const rows = newest((signal) =>
+    call("rows", {
+      query: { start, count: PAGE, class: classOf(kind), part: part.value, pictures: pictured.checked },
+      signal,
+    }),
+  );
+  const showData = () =>
+    filled(place, "rows", rows, (found) => {
+      total = found.total;
+      paged();
+      const source = dataSource(found.rows);
+      const chosen = Math.max(
+        0,
+        found.rows.findIndex((one) => one.row === wanted),
+      );
+      wanted = null;
+      picked({ source, start: 0, end: found.rows.length, rows: found.rows, grid, chosen });
+      return found.rows.length
+        ? [grid]
+        : [el("p", { class: "empty" }, `No row of the data ${pictured.checked ? "with a picture " : ""}is of this class and part.`)];
+    });
+  const showFile = () => {
+    place.replaceChildren(grid);
+    total = file.count ?? PAGE;
+    if (file.count === null) pager.hidden = true;
+    else paged();
+    picked({ source: file, start, end: Math.min(start + PAGE, total), rows: null, grid, chosen: 0 });
+  };
+  const show = () => (file ? showFile() : data && showData());
+
+  const input = el("input", { type: "file", accept: ".npy,.parquet,.csv,.tsv,.txt,.json" });
+  const fault = el("div", { "aria-live": "polite" });
+  const open = async (chosen) => {
+    fault.replaceChildren();
+    try {
+      file = await readFile(chosen, features, limits?.body_bytes);
+      start = 0;
+      show();
+    } catch (wrong) {
+      fault.replaceChildren(failed(wrong));
+    }
+  };
+  input.addEventListener("change", () => input.files[0] && open(input.files[0]));
+  const drop = el(
+    "div",
+    { class: "drop" },
+    field("A file of samples", input),
+    el("p", { class: "quiet" }, `.npy, .parquet, .csv or .json: rows of ${features} numbers. Or drop it here.`),
+    fault,
+  );
+  drop.addEventListener("dragover", (event) => event.preventDefault());
+  drop.addEventListener("drop", (event) => {
+    event.preventDefault();
+    if (event.dataTransfer.files[0]) open(event.dataTransfer.files[0]);
+  });
+
+  const filters = el("div", { class: "row filters" }, field("Class", kind), field("Part", part), only);
+  const group = fresh("from");
+  const radio = (value, text, checked) =>
+    el("label", {}, el("input", { type: "radio", name: group, value, checked }), el("span", {}, text));
+  const choice = el(
+    "fieldset",
+    { class: "segmented" },
+    el("legend", { class: "hidden" }, "Where the rows come from"),
+    radio("data", "Loaded data", true),
+    radio("file", "A file", false),
+  );
+  const turn = (own) => {
+    filters.hidden = !own;
+    drop.hidden = own;
+    file = null;
+    start = 0;
+    if (own) {
+      input.value = "";
+      fault.replaceChildren();
+      show();
+    } else {
+      pager.hidden = true;
+      place.replaceChildren();
+      picked(null);
+    }
+  };
+  choice.addEventListener("change", (event) => turn(event.target.value === "data"));
+  for (const one of [kind, part, pictured])
+    one.addEventListener("change", () => {
+      start = 0;
+      show();
+    });
+  back.addEventListener("click", () => {
+    start = Math.max(0, start - PAGE);
+    show();
+  });
+  on.addEventListener("click", () => {
+    start += PAGE;
+    show();
+  });
+  context.addEventListener("classes", list);
+  list();
+  turn(Boolean(data));
+  const counting = (source) => {
+    if (source === file && total !== file.count) {
+      total = file.count;
+      paged();
+    }
+  };
+  const seek = (row) => {
+    if (!data) return;
+    choice.querySelector("input").checked = true;
+    [kind.value, part.value, pictured.checked, wanted] = ["", "", false, row];
+    filters.hidden = false;
+    drop.hidden = true;
+    file = null;
+    start = Math.floor(row / PAGE) * PAGE;
+    show();
+  };
+  return { node: [data && choice, filters, drop, place, pager].filter(Boolean), seek, counting };
+}

@@ -1,0 +1,147 @@
+// Small pieces of the page. Whatever comes from the service goes in as text nodes and attributes, never as HTML.
+import { fillPicture } from "./api.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+let made = 0;
+
+export const fresh = (word) => `${word}-${++made}`; // an id that is not taken
+
+// el("button", { class: "plain", onclick: f }, "Save"): attributes that are null or false are left out.
+function build(node, props, children) {
+  for (const [name, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+export const el = (tag, props = {}, ...children) => build(document.createElement(tag), props, children);
+export const svg = (tag, props = {}, ...children) => build(document.createElementNS(SVG, tag), props, children);
+
+export const number = (value) => {
+  if (value === null || value === undefined) return "–";
+  const size = Math.abs(value);
+  const text =
+    size !== 0 && (size < 0.001 || size >= 100000) ? value.toExponential(1) : String(Number(value.toPrecision(3)));
+  return text.replace("-", "−");
+};
+export const score = (value) => {
+  const size = Math.abs(value);
+  return size !== 0 && (size < 0.001 || size >= 100000) ? number(value) : value.toPrecision(3).replace("-", "−");
+};
+// How to write values with a sign, all with the same decimals: three digits of the largest.
+export function signs(values) {
+  const largest = Math.max(...values.map(Math.abs));
+  if (largest < 1e-6 || largest >= 1e6) return (value) => (value > 0 ? "+" : "") + number(value);
+  const decimals = Math.min(8, Math.max(0, 2 - Math.floor(Math.log10(largest))));
+  return (value) => {
+    const text = value.toFixed(decimals).replace("-", "−");
+    return Number(value.toFixed(decimals)) === 0 ? "0" : (value > 0 ? "+" : "") + text;
+  };
+}
+export const share = (value) =>
+  value === null || value === undefined
+    ? "–"
+    : `${(100 * value).toFixed(value < 0.1 && value >= 0.0005 ? 1 : 0)}\u00a0%`;
+export const counted = (count, word, many = `${word}s`) =>
+  `${count.toLocaleString("en").replaceAll(",", "\u00a0")} ${count === 1 ? word : many}`;
+
+// A name that may break where its words end, as long names of files and classes have to on a phone.
+export const named = (name) =>
+  name.split(/(?<=[_./-])(?=.)/).flatMap((part, place) => (place ? [el("wbr"), part] : [part]));
+
+const MARKS = { seen: "●", unseen: "○", added: "+" };
+export const badge = (kind) =>
+  kind && el("span", { class: `badge ${kind}` }, el("span", { "aria-hidden": "true" }, `${MARKS[kind]} `), kind);
+
+export const wordy = (classes) => classes.some(({ name }) => name.length > 12); // names that need wide columns
+
+// A bar from 0 to `part` of its width; for eyes only, as the number always stands beside it.
+export function bar(part, kind = "") {
+  const inner = el("span", { class: `fill ${kind}` });
+  inner.style.width = `${100 * Math.min(1, Math.max(0, part))}%`;
+  return el("span", { class: "bar", "aria-hidden": "true" }, inner);
+}
+
+// A bar from the middle: to the right for positive values, to the left for negative ones.
+export function balanceBar(value, largest) {
+  const inner = el("span", { class: `fill ${value < 0 ? "minus" : "plus"}` });
+  const wide = largest > 0 ? 50 * Math.min(1, Math.abs(value) / largest) : 0;
+  inner.style.width = `${wide}%`;
+  inner.style.left = `${value < 0 ? 50 - wide : 50}%`;
+  return el("span", { class: "bar both", "aria-hidden": "true" }, inner);
+}
+
+// A table of bars to both sides: `heads` are the words over the names, the left and right half of the bars, the numbers.
+export function whyTable(caption, [name, left, right, adds], body) {
+  const middle = el("th", { scope: "col", class: "both" }, el("span", {}, left), el("span", {}, ` ${right}`));
+  const ends = [
+    el("th", { scope: "col", class: "wordy" }, name),
+    middle,
+    el("th", { scope: "col", class: "number" }, adds),
+  ];
+  return el(
+    "table",
+    { class: "why" },
+    el("caption", { class: "hidden" }, caption),
+    el("thead", {}, el("tr", {}, ends)),
+    body,
+  );
+}
+
+export function picture(row, words) {
+  if (!row.picture) return el("span", { class: "nopicture" }, `row ${row.row}`);
+  const image = el("img", { alt: words, loading: "lazy", decoding: "async", class: "picture" });
+  image.addEventListener("load", () => image.classList.toggle("pixels", image.naturalWidth <= 64));
+  image.addEventListener("error", () => image.replaceWith(el("span", { class: "nopicture" }, "no picture")), {
+    once: true,
+  });
+  fillPicture(image, row.row);
+  return image;
+}
+
+// A <select> of classes, those of one kind together; `first` are [value, text] before them.
+export function classSelect(select, classes, first, chosen = select.value) {
+  const groups = ["added", "unseen", "seen"].map((kind) => {
+    const members = classes.filter((one) => one.kind === kind);
+    return (
+      members.length &&
+      el(
+        "optgroup",
+        { label: kind },
+        members.map(({ name }) => el("option", { value: `=${name}` }, name)),
+      )
+    );
+  });
+  select.replaceChildren(...first.map(([value, text]) => el("option", { value }, text)), ...groups.filter(Boolean));
+  select.value = chosen;
+  if (select.selectedIndex < 0) select.selectedIndex = 0;
+  return select;
+}
+export const classOf = (select) => (select.value.startsWith("=") ? select.value.slice(1) : null);
+
+export const field = (words, control, extra = {}) => {
+  control.id ||= fresh("field");
+  return el("div", { class: "field", ...extra }, el("label", { for: control.id }, words), control);
+};
+
+export function later(work, wait) {
+  let timer = 0;
+  return (...given) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => work(...given), wait);
+  };
+}
+
+export const link = (view, values = {}) => {
+  const search = new URLSearchParams(values);
+  return search.size ? `#${view}?${search}` : `#${view}`;
+};
+
+// [node, checkbox]: where only some rows have pictures, a choice to see those alone; on at first.
+export function onlyPictures(data) {
+  const some = Boolean(data) && data.pictured > 0 && data.pictured < data.rows;
+  const box = el("input", { type: "checkbox", checked: some, id: fresh("pictured") });
+  return [el("div", { class: "check", hidden: !some }, box, el("label", { for: box.id }, "only rows with pictures")), box];
+}

@@ -1,0 +1,517 @@
+"""The page of the service in a real browser: what a person does on it, with a mouse, a keyboard and on a phone."""
+
+import json
+import re
+import time
+from importlib import resources
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from browsing import BROWSER, DESKTOP, PHONE, THREE, browser, describe, served
+from zskl import ZeroShotKernelClassifier, datasets
+from zskl.serve import pictures
+
+playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra dev")
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium here: install Debian's package chromium")
+
+expect = playwright.expect
+VIEWS = ("describe", "classify", "classes")
+HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script> & "it"/../é'
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def demo():
+    with served("--demo") as (address, _):
+        yield address
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A service without data: 312 attributes in groups, 3000 classes."""
+    rng = np.random.default_rng(0)
+    names = [f"has_part_{k // 12}_colour::shade_{k % 12}" for k in range(312)]
+    table = pd.DataFrame(rng.random((3000, 312)), index=[f"{k:04d}.Bird_{k}" for k in range(3000)], columns=names)
+    y = np.repeat(table.index[:4].to_numpy(str), 8)
+    model = ZeroShotKernelClassifier(epochs=1, random_state=0).fit(rng.normal(size=(32, 16)), y, table)
+    file = tmp_path_factory.mktemp("large") / "birds.zskl"
+    model.save(file)
+    with served(file) as (address, _):
+        yield address
+
+
+@pytest.fixture
+def visit(chromium):
+    """Open a page whose console stays empty and that asks no other host; `faults` are messages a test expects."""
+    opened = []
+
+    def open_page(address, size=DESKTOP, faults="", **options):
+        page = chromium.new_context(viewport=size, **options).new_page()
+        page.set_default_timeout(8000)
+        said, hosts = [], set()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
+        opened.append((page, said, hosts, faults, address.split("/")[2]))
+        page.goto(address)
+        page.locator("main[aria-busy=false]").wait_for()
+        return page
+
+    yield open_page
+    for page, said, hosts, faults, own in opened:
+        page.context.close()
+        assert [one for one in said if not faults or not re.search(faults, one)] == []
+        assert hosts == {own}
+
+
+def until(page, condition):
+    """Wait for a condition in the page's own language; its policy forbids what Playwright has for that."""
+    end = time.monotonic() + 15
+    while not page.evaluate(condition):
+        assert time.monotonic() < end, condition
+        page.wait_for_timeout(30)
+
+
+def ranked(page):
+    """Classes of the rows on show, best first, once the newest ranking has arrived."""
+    page.locator(".results[aria-busy=false] .card").first.wait_for()
+    return page.locator(".results .card b").all_inner_texts()
+
+
+def asked(page, act, path="/rank"):
+    """Do something and wait until what the page asks for because of it has been answered and shown."""
+    with page.expect_response(lambda one: one.url.split("?")[0].endswith(path) and one.ok):
+        act()
+    until(page, "document.querySelectorAll('section:not([hidden]) [aria-busy=true]').length === 0")
+
+
+def saved(page, name):
+    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_role("button", name="Save").click()
+
+
+def test_a_digit_described_by_its_segments_brings_its_handwriting(demo, visit):
+    page = visit(demo)
+    expect(page.locator("#loaded")).to_contain_text("10 classes (7 seen, 3 unseen, 0 added)")
+    expect(page.locator(".results")).to_contain_text("Set an attribute")
+    describe(page, THREE)
+    until(page, "document.querySelectorAll('.results .card').length === 24")
+    expect(page.locator(".panel > .quiet").first).to_contain_text(re.compile(r"Of these 24: \d+ × 3"))
+    three = ranked(page)
+    assert three[0] == "3"
+    assert three.count("3") > 12
+    assert page.locator(".segment.on").count() == 5
+    until(page, "[...document.querySelectorAll('.results img')].slice(0, 6).every((one) => one.naturalWidth)")
+    asked(page, lambda: page.get_by_label("middle", exact=True).uncheck())
+    assert ranked(page) != three
+    asked(page, lambda: page.locator("polygon.segment").nth(6).click())  # the drawing is a second way to do the same
+    assert ranked(page) == three
+    asked(page, lambda: page.get_by_label("Part of the data").select_option("test_seen"))
+    assert "3" not in ranked(page)
+    asked(page, lambda: page.get_by_role("button", name="Show more").click())
+    assert len(ranked(page)) == 48
+
+
+def test_start_from_a_class_and_take_changes_back(demo, visit):
+    page = visit(demo)
+    asked(page, lambda: page.get_by_label("Start from").select_option(label="3"))
+    three = ranked(page)
+    assert three.count("3") > 12
+    assert not page.get_by_label("upper left", exact=True).is_checked()
+    assert page.get_by_label("middle", exact=True).is_checked()
+    asked(page, lambda: page.get_by_label("upper left", exact=True).check())
+    assert ranked(page) != three
+    asked(page, lambda: page.get_by_role("button", name="Reset upper left").click())
+    assert ranked(page) == three
+    asked(page, lambda: page.get_by_label("top", exact=True).uncheck())
+    asked(page, lambda: page.get_by_role("button", name="Take all back").click())
+    assert ranked(page) == three
+    page.get_by_label("Start from").select_option(index=0)
+    expect(page.locator(".results")).to_contain_text("Set an attribute")
+    asked(page, lambda: page.locator(".empty").get_by_role("button", name="6").click())
+    assert page.get_by_label("Start from").input_value() == "=6"
+
+
+def test_attributes_are_searched(demo, visit):
+    page = visit(demo)
+    page.get_by_label("Search attributes").fill("right")
+    expect(page.get_by_text("2 attributes", exact=True)).to_be_visible()
+    assert page.locator(".attribute:visible label").all_inner_texts() == ["upper right", "lower right"]
+    page.get_by_label("lower right", exact=True).locator("visible=true").check()
+    page.get_by_label("Search attributes").fill("zzz")
+    expect(page.get_by_text("No attribute has these letters")).to_be_visible()
+    page.get_by_label("Search attributes").fill("")
+    expect(page.locator(".attribute:visible").nth(2)).to_contain_text("on")
+
+
+def test_a_saved_class_is_found_edited_and_deleted(demo, visit):
+    page = visit(demo, faults="409")
+    page.get_by_label("top", exact=True).check()
+    page.get_by_label("middle", exact=True).check()
+    page.get_by_text("Which ones?").click()
+    expect(page.locator("form")).to_contain_text("upper right, lower right, bottom, lower left, upper left")
+    saved(page, "dash")
+    expect(page.locator(".done")).to_contain_text("Saved “dash”. 5 attributes not set: the mean was taken.")
+    saved(page, "dash")
+    expect(page.locator("form .fault")).to_contain_text("dash")
+    expect(page.get_by_label("Name", exact=True)).to_be_focused()
+    page.reload()
+    page.get_by_role("link", name="Classes").click()
+    page.get_by_label("Kind").select_option("added")
+    page.get_by_role("link", name="dash", exact=True).click()
+    expect(page.locator("#class-title")).to_be_focused()
+    expect(page.locator(".detail")).to_contain_text("5 attributes not set")
+    page.get_by_role("link", name="Edit").click()
+    expect(page.locator("form h3")).to_have_text("Edit the class dash")
+    assert page.get_by_label("bottom", exact=True).evaluate("(one) => one.indeterminate")
+    page.get_by_label("bottom", exact=True).check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".done")).to_contain_text("4 attributes not set")
+    page.get_by_role("link", name="Show it in Classes").click()
+    expect(page.locator(".detail")).to_contain_text("4 attributes not set")
+    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Keep it").click()
+    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.locator("#view-classes")).to_contain_text("Choose a class of the table")
+    page.get_by_label("Kind").select_option("added")
+    expect(page.get_by_role("link", name="dash", exact=True)).to_have_count(0)
+
+
+def test_names_are_text_wherever_they_are_shown(demo, visit):
+    page = visit(demo)
+    page.get_by_label("Start from").select_option(label="8")
+    saved(page, HOSTILE)
+    expect(page.locator(".done")).to_contain_text(HOSTILE)
+    page.get_by_role("link", name="Show it in Classes").click()
+    expect(page.locator("#class-title")).to_contain_text(HOSTILE)
+    expect(page.locator(".sortable")).to_contain_text(HOSTILE)
+    asked(page, lambda: page.get_by_role("link", name="Classify").click(), "/predict")
+    expect(page.locator(".answer .top")).to_contain_text(HOSTILE)
+    asked(page, lambda: page.get_by_label("Compare with").select_option(f"={HOSTILE}"), "/predict")
+    expect(page.locator(".answer h4").nth(1)).to_contain_text(HOSTILE)
+    assert page.locator("main script").count() == 0
+    assert page.title() == "Classify · zskl"
+    page.go_back()
+    page.get_by_role("button", name="Delete …").click()
+    expect(page.locator("dialog")).to_contain_text(HOSTILE)
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.locator(".sortable")).not_to_contain_text("<img")
+
+
+@pytest.fixture(scope="module")
+def pictured(tmp_path_factory):
+    """A service of the user's own rows, of which four have pictures."""
+    place = tmp_path_factory.mktemp("pictured")
+    data = datasets.load("digits")
+    few = np.concatenate([np.flatnonzero(data.y == digit)[:4] for digit in range(10)])
+    rows = pd.DataFrame(data.X[few]).assign(label=data.y[few])
+    rows.to_csv(place / "rows.csv", index_label="id")
+    data.signatures.to_csv(place / "classes.csv", index_label="class")
+    own = datasets.make(place / "own", place / "rows.csv", "label", place / "classes.csv", unseen=["3", "4"])
+    model = ZeroShotKernelClassifier(epochs=1, random_state=0).fit(*own.samples("trainval"), own.signatures)
+    model.save(place / "own.zskl")
+    images = place / "images"
+    images.mkdir()
+    for row in (0, 8, 16, 39):
+        (images / f"{row}.png").write_bytes(pictures.Digits(data.X[few]).read(row)[0])
+    (images / "rows.csv").write_text("file,row\n" + "".join(f"{row}.png,{row}\n" for row in (0, 8, 16, 39)))
+    with served(place / "own.zskl", "--data", place / "own", "--images", images) as (address, _):
+        yield address
+
+
+def test_where_some_rows_have_pictures_these_can_be_seen_alone(pictured, visit):
+    page = visit(f"{pictured}/#classify")
+    expect(page.locator(".pick .card")).to_have_count(4)
+    expect(page.locator(".pick img.picture")).to_have_count(4)
+    page.get_by_label("only rows with pictures").uncheck()
+    expect(page.locator(".pick .card")).to_have_count(24)
+    page = visit(f"{pictured}/#describe")
+    page.get_by_label("top", exact=True).check()
+    expect(page.locator(".results img.picture")).to_have_count(4)
+    page.get_by_label("only rows with pictures").uncheck()
+    expect(page.locator(".results .card")).to_have_count(24)
+    expect(page.locator(".results img.picture")).not_to_have_count(24)
+
+
+def numbers(text):
+    return [float(one.replace("−", "-")) for one in re.findall(r"[+−][\d.]*\d", text)]
+
+
+def test_a_row_is_classified_and_explained(demo, visit):
+    page = visit(f"{demo}/#classify?row=5")
+    expect(page.locator(".sample")).to_contain_text("Row 5")
+    expect(page.locator(".card[aria-pressed=true]")).to_have_count(1)
+    expect(page.locator(".top li")).to_have_count(5)
+    assert set(page.locator(".top .badge").all_inner_texts()) <= {"● seen", "○ unseen", "+ added"}
+    told = page.locator(".why .number").all_inner_texts()[1:]
+    sums = numbers(page.locator(".sum").inner_text())
+    assert sum(numbers(" ".join(told))) == pytest.approx(sums[0], abs=0.005)
+    for fill, words in zip(page.locator(".why .fill").all(), told, strict=True):
+        assert ("plus" in fill.get_attribute("class")) == (not words.startswith("−"))
+    asked(page, lambda: page.get_by_label("Compare with").select_option("=0"), "/predict")
+    expect(page.locator(".answer h4").nth(1)).to_have_text(re.compile(r"Why \d and not 0\?"))
+    asked(page, lambda: page.get_by_label("Class", exact=True).select_option("=4"), "/predict")
+    expect(page.locator(".pager")).to_contain_text("of 181 rows")
+    expect(page.locator(".sample")).to_contain_text("True class: 4")
+    asked(page, lambda: page.get_by_role("button", name="Later rows").click(), "/predict")
+    expect(page.locator(".pager")).to_contain_text("25–48")
+    asked(page, lambda: page.locator(".pick .card").nth(3).click(), "/predict")
+    expect(page.locator(".pick .card").nth(3)).to_have_attribute("aria-pressed", "true")
+    page.get_by_label("Part", exact=True).select_option("trainval")
+    expect(page.locator(".pick .empty")).to_contain_text("No row of the data is of this class and part.")
+
+
+@pytest.mark.parametrize("kind", ["npy", "columnwise.npy", "csv", "json", "parquet"])
+def test_a_file_is_classified(demo, visit, tmp_path, kind):
+    rows = datasets.load("digits").X[:30]
+    file = tmp_path / f"rows.{kind}"
+    if kind.endswith("npy"):
+        np.save(file, np.asfortranarray(rows) if "column" in kind else rows)
+    elif kind == "csv":
+        pd.DataFrame(rows).to_csv(file, index=False)
+    elif kind == "parquet":
+        pd.DataFrame(rows).rename(columns=str).to_parquet(file)
+    else:
+        file.write_text(json.dumps({"rows": rows.tolist()}))
+    page = visit(f"{demo}/#classify")
+    page.locator(".pick .words b").first.wait_for()
+    own = page.locator(".pick .words b").all_inner_texts()
+    page.get_by_label("A file", exact=True).check()
+    page.get_by_label("A file of samples").set_input_files(file)
+    expect(page.locator(".pager")).to_contain_text("1–24 of 30 rows")
+    expect(page.locator(".sample")).to_contain_text(f"Row 1 of {file.name}")
+    expect(page.locator(".why tbody tr")).to_have_count(7)
+    until(page, "[...document.querySelectorAll('.pick .words')].every((one) => one.textContent !== '…')")
+    assert page.locator(".pick .words b").all_inner_texts() == own  # the first rows of the data are the same
+    page.get_by_role("button", name="Later rows").click()
+    expect(page.locator(".pick .card")).to_have_count(6)
+    expect(page.locator(".sample")).to_contain_text("Row 25")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fault"),
+    [
+        ("x.csv", "1,2,3", "Row 1 of x.csv has 3 numbers, the model takes 64."),
+        ("x.csv", "a,b\n1,2\n3,three", "Line 3 of x.csv: “three” in column 2 is no number."),
+        ("x.json", "{", "x.json is no JSON."),
+        ("x.json", '{"rows": [["a"]]}', "x.json should be a list of rows"),
+        ("x.npy", "no", "x.npy is no .npy file."),
+        ("x.pdf", "no", "a file that ends in .npy, .parquet, .csv or .json is expected."),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused_with_a_reason(demo, visit, tmp_path, name, text, fault):
+    (tmp_path / name).write_text(text)
+    page = visit(f"{demo}/#classify")
+    page.get_by_label("A file", exact=True).check()
+    page.get_by_label("A file of samples").set_input_files(tmp_path / name)
+    expect(page.locator(".drop .fault")).to_contain_text(fault)
+
+
+def test_the_balance_moves_the_point_and_the_answers(demo, visit):
+    page = visit(f"{demo}/#classify")
+    slider = page.get_by_label("Taken off the scores of seen classes")
+    point = page.locator(".curve .dot")
+    page.locator(".told b").wait_for()
+
+    def answers():
+        return page.locator(".pick .words b").all_inner_texts(), point.get_attribute("cx")
+
+    own = answers()
+    slider.focus()
+    asked(page, lambda: slider.press("End"), "/predict")
+    expect(page.locator(".side")).to_contain_text("unseen 81 %")
+    until(page, "document.querySelectorAll('.pick .words b').length === 24")
+    unseen = answers()
+    assert set(unseen[0]) <= {"3", "4", "6"}
+    asked(page, lambda: slider.press("Home"), "/predict")
+    until(page, "![...document.querySelectorAll('.pick .words b')].some((one) => '346'.includes(one.textContent))")
+    assert float(answers()[1]) > float(own[1]) > float(unseen[1])
+    asked(page, page.get_by_role("button", name="Back to the model’s own").click, "/predict")
+    expect(page.locator(".side")).to_contain_text("the model’s own")
+    expect(page.locator(".pick .words b")).to_have_text(own[0])
+    assert answers() == own
+    expect(page.locator(".side")).to_contain_text("for looking, not for choosing")
+
+
+def test_classes_are_sorted_filtered_and_shown(demo, visit):
+    page = visit(f"{demo}/#classes")
+    accuracy = page.locator(".sortable tbody td:nth-child(4)")
+    expect(accuracy.last).to_contain_text("%")
+
+    def column():
+        return [float(one.split()[0]) for one in accuracy.all_inner_texts() if one != "–"]
+
+    page.get_by_role("button", name="Accuracy").click()
+    assert column() == sorted(column(), reverse=True)
+    expect(page.get_by_role("columnheader", name="Accuracy")).to_have_attribute("aria-sort", "descending")
+    page.get_by_role("button", name="Accuracy").click()
+    assert column() == sorted(column())
+    page.get_by_label("Kind").select_option("unseen")
+    expect(page.locator(".sortable tbody tr")).to_have_count(3)
+    page.get_by_label("Filter by name").fill("4")
+    expect(page.locator(".sortable tbody tr")).to_have_count(1)
+    page.get_by_role("link", name="4", exact=True).click()
+    expect(page.locator(".detail")).to_contain_text("Nearest classes")
+    expect(page.locator(".detail .near").first.locator("li")).to_have_count(8)
+    expect(page.locator(".detail")).to_contain_text(re.compile(r"of 181 test rows right"))
+    page.locator(".detail .near a").first.click()
+    expect(page.locator("#class-title")).not_to_contain_text("4")
+    page.get_by_label("Filter by name").fill("nothing like it")
+    expect(page.locator("#view-classes")).to_contain_text("No class has these letters in its name.")
+
+
+def test_all_of_it_by_keyboard(demo, visit):
+    page = visit(demo)
+    keys = page.keyboard
+    keys.press("Tab")
+    expect(page.locator("#skip")).to_be_focused()
+    keys.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+    assert page.url.endswith("/")
+    page.get_by_label("top", exact=True).focus()
+    for _ in range(2):  # top, then upper right
+        asked(page, lambda: keys.press("Space"))
+        keys.press("Tab")
+        keys.press("Tab")
+    assert page.locator(".segment.on").count() == 2
+    page.locator("nav a").nth(1).focus()
+    asked(page, lambda: keys.press("Enter"), "/predict")
+    expect(page.locator("#classify-title")).to_be_focused()
+    page.locator(".pick .card").nth(1).focus()
+    asked(page, lambda: keys.press("Enter"), "/predict")
+    expect(page.locator(".sample")).to_contain_text("Row 1")
+    outline = page.locator(".pick .card").nth(1).evaluate("(one) => getComputedStyle(one).outlineStyle")
+    assert outline == "solid"
+
+
+def test_many_attributes_and_classes_without_data(large, visit):
+    page = visit(large)
+    expect(page.locator("#loaded")).to_contain_text("no data loaded")
+    assert page.locator("details.group").count() == 26
+    assert page.locator(".attribute").count() == 0  # closed groups are not drawn
+    page.locator("details.group summary").first.click()
+    expect(page.locator(".attribute")).to_have_count(12)
+    slider = page.get_by_label("shade 3", exact=True)
+    slider.focus()
+    slider.press("End")
+    expect(page.locator("details.group summary").first).to_contain_text("1 of 12 changed")
+    expect(page.locator(".chips li")).to_have_count(1)
+    expect(page.locator(".results")).to_contain_text("No data is loaded")
+    page.get_by_label("Search attributes").fill("part_7 shade_11")
+    expect(page.locator(".attribute:visible label")).to_have_text(["part 7 colour: shade 11"])
+    page.locator(".chips button").click()
+    expect(page.locator(".chips li")).to_have_count(0)
+    page.get_by_role("link", name="Classes").click()
+    expect(page.locator(".sortable tbody tr")).to_have_count(50)
+    page.get_by_role("button", name="Show 50 more").click()
+    expect(page.locator(".sortable tbody tr")).to_have_count(100)
+    page.get_by_label("Filter by name").fill("bird_2999")
+    expect(page.locator(".sortable tbody tr")).to_have_count(1)
+    page.get_by_role("link", name="Classify").click()
+    expect(page.locator(".side")).to_contain_text("there is no curve")
+    page.get_by_label("A file of samples").set_input_files(
+        {"name": "x.csv", "mimeType": "", "buffer": b",".join([b"1"] * 16)}
+    )
+    expect(page.locator(".top li")).to_have_count(5)
+    expect(page.locator(".why .rest")).to_have_count(1)
+
+
+def test_a_token_is_asked_for_and_a_stopped_service_is_said(visit):
+    with served("--demo", token="secret") as (address, process):
+        page = visit(address, faults="401|Failed to load resource")
+        expect(page.get_by_label("Token")).to_be_focused()
+        page.get_by_label("Token").fill("wrong")
+        page.get_by_role("button", name="Continue").click()
+        expect(page.locator("main")).to_contain_text("does not take this token")
+        page.get_by_label("Token").fill("secret")
+        page.get_by_role("button", name="Continue").click()
+        asked(page, lambda: page.get_by_label("top", exact=True).check())
+        until(page, "document.querySelector('.results img')?.naturalWidth > 0")
+        assert page.locator(".results img").first.get_attribute("src").startswith("blob:")
+        page.reload()
+        expect(page.get_by_label("Start from")).to_be_visible()
+        process.terminate()
+        process.wait(30)
+        page.get_by_label("top", exact=True).check()
+        expect(page.locator(".results .fault")).to_contain_text("The service does not answer. Is it still running?")
+        expect(page.locator(".results").get_by_role("button", name="Try again")).to_be_visible()
+
+
+def test_a_fault_goes_away_when_trying_again_helps(demo, visit):
+    page = visit(f"{demo}/#classes", faults="500")
+    page.route("**/rank", lambda route: route.fulfill(status=500, json={"error": "planted"}))
+    page.get_by_role("link", name="Describe").click()
+    page.get_by_label("top", exact=True).check()
+    expect(page.locator(".results .fault")).to_contain_text("planted")
+    page.unroute("**/rank")
+    asked(page, page.get_by_role("button", name="Try again").click)
+    assert ranked(page)
+
+
+def axe_faults(page):
+    page.evaluate((resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8"))
+    found = page.evaluate("axe.run()")["violations"]
+    return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
+
+
+def prepared(page, address, view):
+    """The view with as much on it as there can be."""
+    page.goto(f"{address}/#{view}")
+    if view == "describe":
+        describe(page, THREE)
+        page.locator(".results .card").nth(23).wait_for()
+    elif view == "classify":
+        page.locator(".why").wait_for()
+        page.locator(".curve").wait_for()
+    else:
+        page.get_by_role("link", name="4", exact=True).first.click()
+        page.locator(".detail .near").nth(1).wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_axe_finds_no_serious_fault(demo, visit, size, scheme):
+    pytest.importorskip("axe_playwright_python")
+    page = visit(demo, size, color_scheme=scheme)
+    grounds = {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 24, 27)"}
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == grounds[scheme]
+    assert axe_faults(page) == []
+    for view in VIEWS:
+        prepared(page, demo, view)
+        assert axe_faults(page) == [], view
+
+
+def test_axe_finds_planted_faults(demo, visit):
+    page = visit(demo)
+    page.evaluate("document.querySelector('#view-describe label').remove()")
+    page.evaluate("document.querySelector('.lead').style.color = '#ccc'")
+    assert {name for name, _ in axe_faults(page)} == {"color-contrast", "select-name"}
+
+
+def test_nothing_is_wider_than_a_small_phone(demo, large, visit):
+    wide = "document.documentElement.scrollWidth"
+    page = visit(demo, {"width": 360, "height": 740})
+    page.get_by_label("Start from").select_option(label="0")
+    saved(page, "W" * 200)
+    page.locator(".done").wait_for()
+    for view in VIEWS:
+        prepared(page, demo, view)
+        assert page.evaluate(wide) == 360, view
+    page.get_by_role("link", name="W" * 200).first.click()
+    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.locator("#view-classes .empty").wait_for()
+    page = visit(large, {"width": 360, "height": 740})
+    page.locator("details.group summary").first.click()
+    assert page.evaluate(wide) == 360
+    controls = page.locator("button:visible, select:visible, nav a:visible")
+    heights = controls.evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().height)")
+    assert min(heights) >= 40
