@@ -19,11 +19,13 @@ from typer.testing import CliRunner
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
+import uvicorn
+
 import served
 from zskl import cli, metrics
 from zskl.baselines import BASELINES
 from zskl.datasets import Dataset
-from zskl.serve import app, classes, openapi, pictures, server
+from zskl.serve import app, classes, connections, openapi, pictures, server
 from zskl.serve.guard import Guard
 from zskl.serve.limits import Limits
 from zskl.serve.refusal import Refusal, shown
@@ -992,6 +994,56 @@ def test_heads_of_requests_are_short(tmp_path, file):
             assert client.get("/health").status_code == 200
             assert client.get("/health", headers={"x": "y" * 30000}).status_code == 200
         assert service.peak() < 1000
+
+
+def test_what_stands_between_parts_of_a_body_is_short(tmp_path, file):
+    lines = [
+        "POST /predict HTTP/1.1",
+        "Host: localhost",
+        "Content-Type: application/json",
+        "Transfer-Encoding: chunked",
+    ]
+    chunked = "\r\n".join([*lines, "\r\n"]).encode()
+    with served.running(file, "--classes", tmp_path / "c.jsonl") as service:
+        for endless in (b"0\r\nx: " + b"y" * (1 << 16), b"0\r\n" + b"x: y\r\n" * 99_999, b"1;" + b"x" * (1 << 16)):
+            with socket.create_connection(("127.0.0.1", service.port)) as connection:
+                connection.settimeout(20)
+                connection.sendall(chunked + endless)
+                with pytest.raises(OSError, match=r"reset|pipe"):
+                    connection.sendall(b"y" * (100 << 20))
+        with socket.create_connection(("127.0.0.1", service.port)) as connection:
+            connection.settimeout(20)
+            parts = b"".join(b"1\r\n%c\r\n" % byte for byte in b'{"rows": [[0, 0, 0, 0, 0, 1]]' + b" " * 50_000 + b"}")
+            connection.sendall(chunked + parts + b"0\r\nx: y\r\n\r\n")
+            assert connection.recv(100).startswith(b"HTTP/1.1 200")
+        assert service.peak() < 1000
+
+
+def test_a_head_that_does_not_arrive_ends_the_connection(monkeypatch):
+    monkeypatch.setattr(connections, "SECONDS", 0.3)
+    model, _ = strings()
+    service = Service(model, "m", Limits())
+    listening = server.bound("127.0.0.1", 0)
+    listening.listen()
+    guarded = Guard(app.make(service), None, {"localhost"}, service.limits)
+    config = uvicorn.Config(guarded, http=connections.Connection, ws="none", log_config=None, timeout_keep_alive=1)
+    running = uvicorn.Server(config)
+    thread = threading.Thread(target=running.run, args=([listening],))
+    thread.start()
+    try:
+        begun = [b"", b"GET /hea", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET /hea"]
+        for start in begun:
+            with socket.create_connection(listening.getsockname()) as connection:
+                connection.settimeout(10)
+                connection.sendall(start)
+                came = b""
+                while part := connection.recv(4096):
+                    came += part
+                assert came.startswith(b"HTTP/1.1 200") == (start == begun[2])
+    finally:
+        running.should_exit = True
+        thread.join(20)
+        listening.close()
 
 
 def test_requests_of_many_threads_at_once(tmp_path, file):

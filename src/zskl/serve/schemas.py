@@ -111,6 +111,9 @@ class LimitsOf(Answer):
     body_bytes: int
     rows: int
     explained_rows: int
+    values: int
+    json_values: int
+    answers: int
     name_length: int
     classes: int
 

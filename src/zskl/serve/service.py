@@ -72,7 +72,16 @@ class Service:
             },
             "limits": {
                 name: getattr(self.limits, name)
-                for name in ("body_bytes", "rows", "explained_rows", "name_length", "classes")
+                for name in (
+                    "body_bytes",
+                    "rows",
+                    "explained_rows",
+                    "values",
+                    "json_values",
+                    "answers",
+                    "name_length",
+                    "classes",
+                )
             },
         }
 
