@@ -109,8 +109,11 @@ class Running:
         return httpx.Client(base_url=self.address, timeout=60, trust_env=False, **options)
 
     def peak(self):
-        """Megabytes."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        """Megabytes; none where no system tells."""
+        place = Path(f"/proc/{self.process.pid}/status")
+        if not place.exists():
+            return 0
+        status = place.read_text()
         return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
 
     def end(self):
