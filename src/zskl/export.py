@@ -5,7 +5,6 @@ The formulas are those that `compatibility` computes with, run on symbols (`zskl
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 from collections.abc import Mapping
@@ -80,7 +79,9 @@ def describe(model: ZeroShotClassifier, signatures: bool = True) -> dict[str, An
 
 def _onnx() -> Any:
     try:
-        return importlib.import_module("onnx")
+        import onnx
+
+        return onnx
     except ImportError as error:
         raise ValueError(
             f"ONNX files need the package {error.name or 'onnx'}, which is not installed: pip install 'zskl[onnx]'"
