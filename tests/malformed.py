@@ -108,6 +108,8 @@ def _many(count):
 def json_numbers():
     """What is no number where one belongs."""
     for path, number in product(GOOD, NUMBERS):
+        if number == "true" and path != "/predict":
+            continue  # an attribute that is there
         good = json.dumps(GOOD[path]).replace(f"[{ROW[0]}", "[HERE", 1).replace(": 1.0", ": HERE", 1)
         yield f"number {number[:20]}", path, JSON, good.replace("HERE", number).encode()
 

@@ -632,7 +632,10 @@ def test_a_table_of_all_rows(files, tmp_path):
     assert (code, out.strip()) == (0, f"wrote {tmp_path / 'out.csv'}: 150 lines")
     with open(tmp_path / "out.csv", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
-    assert ",".join(lines[0]) == "id,class,against,difference,rank,attribute,contribution,value,value_against"
+    assert (
+        ",".join(lines[0])
+        == "id,class,against,difference,calibration,rest,rank,attribute,contribution,value,value_against"
+    )
     found = model.explain(X, candidates=[3, 4, 6], against=4)
     assert [line["class"] for line in lines[::5]] == [str(one.label) for one in found]
     assert {line["against"] for line in lines} == {"4"}

@@ -351,6 +351,9 @@ def test_acknowledged_classes_survive_being_killed(tmp_path, torn):
             for one in clients:
                 one.start()
             time.sleep(random.Random(100 * torn + round_).uniform(0.2, 0.8))
+            end = time.monotonic() + 20
+            while sum(len(one.sure) for one in clients) < 12 and time.monotonic() < end:
+                time.sleep(0.01)  # on a slow machine
             service.process.kill()
             service.process.wait(30)
             for one in clients:

@@ -61,15 +61,13 @@ class Anatomy:
         found: np.ndarray[Any, Any] = (Y @ W.T) @ W if len(Y) <= Y.shape[1] else Y @ (W.T @ W)
         return found
 
-    def scores(self, P: Array, norms: Array, Y: Array, image_norms: Array) -> Array:
-        """(n, rows) of P (n, p) with norms ‖x‖² (n, 1), for Y (rows, p) with ‖Wy‖² (rows,)."""
+    def scores(self, P: Array, lengths: Array, norms: Array, Y: Array, image_norms: Array) -> Array:
+        """(n, rows) of P (n, p) with ‖P‖² and ‖x‖² (n, 1), for Y (rows, p) with ‖Wy‖² (rows,)."""
         S = P @ Y.T
         if self.kernel is None or not self.radial:
             return S if self.kernel is None else self.kernel.value(S)
         xp = namespace(P)
-        scores = self.kernel.value(
-            squared_distances(xp.sum(P * P, axis=1, keepdims=True), S, xp.sum(Y * Y, axis=1)[None, :])
-        )
+        scores = self.kernel.value(squared_distances(lengths, S, xp.sum(Y * Y, axis=1)[None, :]))
         return scores + self.kernel.value(squared_distances(norms, S, image_norms)) if self.both else scores
 
     def pair_scores(self, P: Array, norms: Array, Y: Array, images: Array | None) -> Array:

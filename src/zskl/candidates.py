@@ -9,6 +9,7 @@ import numpy as np
 
 from zskl import signatures
 from zskl.arrays import Array, like, namespace
+from zskl.parameters import did_you_mean
 from zskl.signatures import SignatureTable, label_kind, listed
 
 
@@ -44,7 +45,8 @@ def choose(model: Any, given: Any, candidates: Any) -> SignatureTable:
     known = set(table.labels.tolist())
     unknown = [label for label in wanted.tolist() if label not in known]
     if unknown:
-        raise ValueError(f"candidate {listed(unknown)} is not in {source}, which has {listed(table.classes)}")
+        near = did_you_mean(unknown[0], [str(label) for label in table.classes.tolist()])
+        raise ValueError(f"candidate {listed(unknown)} is not in {source}{near}, which has {listed(table.classes)}")
     chosen: SignatureTable = table.select(wanted)
     return chosen
 

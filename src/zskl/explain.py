@@ -9,7 +9,7 @@ import numpy as np
 
 from zskl import anatomy, inputs
 from zskl.arrays import Array, to_numpy
-from zskl.parameters import count
+from zskl.parameters import count, did_you_mean
 from zskl.ranking import Panel, best_first
 from zskl.signatures import listed
 
@@ -142,7 +142,10 @@ def _place(panel: Panel, parameter: str, name: Any) -> int | None:
         return None
     labels = panel.labels.tolist()
     if name not in labels:
-        raise ValueError(f"{parameter} {listed([name])} is not among the candidates: expected one of {listed(labels)}")
+        near = did_you_mean(name, [str(label) for label in labels])
+        raise ValueError(
+            f"{parameter} {listed([name])} is not among the candidates{near}: expected one of {listed(labels)}"
+        )
     return int(labels.index(name))
 
 

@@ -13,7 +13,10 @@ from zskl.estimator import ZeroShotClassifier
 from zskl.explain import Explanation
 from zskl.predictions import PathLike, candidate_table, opened, rows_of, typed
 
-COLUMNS = ("class", "against", "difference", "rank", "attribute", "contribution", "value", "value_against")
+COLUMNS = (
+    *("class", "against", "difference", "calibration", "rest"),
+    *("rank", "attribute", "contribution", "value", "value_against"),
+)
 
 
 @dataclass(frozen=True)
@@ -28,8 +31,9 @@ class Explained:
         """A line of a table for each attribute that is shown."""
         one = self.explanation
         for rank, (m, (attribute, contribution)) in enumerate(zip(one.order, one.top, strict=True), start=1):
+            whole = [_figure(value) for value in (one.difference, one.calibration, one.rest)]
             values = [_figure(value) for value in (contribution, one.values[m], one.values_against[m])]
-            yield [self.row, one.label, one.against, _figure(one.difference), rank, attribute, *values]
+            yield [self.row, one.label, one.against, *whole, rank, attribute, *values]
 
     def record(self) -> dict[str, Any]:
         """The same for JSON, with what calibration and the other attributes add."""

@@ -38,6 +38,7 @@ class Gallery:
             self._X = X
         else:
             self._P, self._norms = projected(self._model, self._anatomy, X)
+            self._lengths = namespace(self._P).sum(self._P * self._P, axis=1, keepdims=True)
             W = like(self._anatomy.W, self._P)
             self._gram = W.T @ W if self._anatomy.both else None
         self._rows = int(X.shape[0])
@@ -52,6 +53,6 @@ class Gallery:
         question = self._model._question(self._P, choose(self._model, signatures, candidates))
         Y = self._anatomy.described(question.Y)
         image_norms = None if self._gram is None else namespace(Y).sum((Y @ self._gram) * Y, axis=1)[None, :]
-        scores = self._anatomy.scores(self._P, self._norms, Y, image_norms)
+        scores = self._anatomy.scores(self._P, self._lengths, self._norms, Y, image_norms)
         of_type = inputs.taken(self._model, self._X, slice(0, 1))
         return like(best_of_rows(scores, question.rows), of_type)

@@ -52,8 +52,8 @@ def serve(
     """
     if demo == (model is not None):
         raise ValueError("zskl serve takes a model file, or --demo" + (", not both" if demo else ""))
-    if demo and (data is not None or images is not None):
-        raise ValueError("--demo brings its own data: leave out --data and --images")
+    if demo and any(given is not None for given in (data, images, device, root, features, signatures)):
+        raise ValueError("--demo brings its own model and data: leave out --data, --images, --device and the like")
     if images is not None and data is None:
         raise ValueError("--images was given without --data: pictures belong to the rows of a dataset")
     try:

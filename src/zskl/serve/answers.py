@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import copy
 from typing import Any
 
 import numpy as np
@@ -10,22 +10,9 @@ import numpy as np
 from zskl.candidates import softmax
 from zskl.explain import Explanation
 from zskl.ranking import best_first
+from zskl.serve.asking import Asked
 from zskl.serve.classes import Book
 from zskl.serve.refusal import Refusal, shown
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Options of a prediction. `calibration`, if given, takes the place of the model's constant; `against` names the
-    class that an explanation compares with, by default the runner-up, by at most `attributes` contributions."""
-
-    top: int = 5
-    candidates: tuple[str, ...] | None = None
-    calibrated: bool = True
-    calibration: float | None = None
-    explain: bool = False
-    against: str | None = None
-    attributes: int = 5
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused
@@ -86,29 +73,26 @@ def _check_explainable(labels: list[str], asked: Asked) -> None:
 
 
 def _explain(book: Book, X: np.ndarray[Any, Any], found: list[dict[str, Any]], asked: Asked, constant: float) -> None:
-    """Fill in the explanations: rows of the same two classes are explained together."""
-    pairs: dict[tuple[str, str], list[int]] = {}
-    for i, one in enumerate(found):
-        against = asked.against if asked.against not in (None, one["class"]) else one["top"][1]["class"]
-        pairs.setdefault((one["class"], str(against)), []).append(i)
-    for (label, against), rows in pairs.items():
-        shift = constant * ((book.kinds[against] == "seen") - (book.kinds[label] == "seen"))
-        try:
-            explained = book.model.explain(
-                X[rows], asked.attributes, book.table, [label, against], label=label, against=against, calibrated=False
-            )
-        except (TypeError, ValueError) as error:
-            raise Refusal(422, str(error)) from None
-        for i, found_here in zip(rows, explained, strict=True):
-            found[i]["explanation"] = _as_json(found_here, shift)
+    """Fill in the explanations. Of all candidates only those matter that are first or second somewhere."""
+    named = {one["class"] for answer in found for one in answer["top"][:2]} | {asked.against}
+    model = copy.copy(book.model)
+    model.calibration_ = constant
+    try:
+        explained = model.explain(
+            X, asked.attributes, book.table, [name for name in book.kinds if name in named], against=asked.against
+        )
+    except (TypeError, ValueError) as error:
+        raise Refusal(422, str(error)) from None
+    for answer, one in zip(found, explained, strict=True):
+        answer["explanation"] = _as_json(one)
 
 
-def _as_json(one: Explanation, shift: float) -> dict[str, Any]:
+def _as_json(one: Explanation) -> dict[str, Any]:
     return {
         "class": one.label,
         "against": one.against,
         "difference": one.difference,
-        "calibration": float(shift),
+        "calibration": one.calibration,
         "contributions": [
             {
                 "attribute": one.attributes[m],

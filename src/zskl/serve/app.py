@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from contextlib import nullcontext
+from dataclasses import fields
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +22,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
 from zskl.serve import answers, bodies, openapi, schemas
-from zskl.serve.answers import Asked
+from zskl.serve.asking import Asked, check_names
 from zskl.serve.json_bodies import parsed, sentence
 from zskl.serve.refusal import Refusal, shown
 from zskl.serve.service import Service
@@ -75,6 +77,11 @@ def make(service: Service) -> FastAPI:
     async def failed(_: Request, error: Exception) -> Response:
         log.error("a request failed", exc_info=error)
         return _json({"error": "the service failed on this request; its log says why"}, 500)
+
+    @app.head("/health", include_in_schema=False)
+    @app.head("/", include_in_schema=False)
+    async def there() -> Response:
+        return Response()
 
     @app.get("/", include_in_schema=False)
     async def index() -> Response:
@@ -136,7 +143,8 @@ def make(service: Service) -> FastAPI:
         return body
 
     async def put(name: str, attributes: dict[str, float], replace: bool) -> Response:
-        book, new = await run_in_threadpool(service.classes.put, name, attributes, replace)
+        numbers = {attribute: float(value) for attribute, value in attributes.items()}  # true is 1
+        book, new = await run_in_threadpool(service.classes.put, name, numbers, replace)
         defaulted = book.added[name].defaulted
         answer = {"name": name, "kind": "added", "defaulted": defaulted, "version": book.version}
         return _json(answer, 201 if new else 200)
@@ -162,6 +170,7 @@ def make(service: Service) -> FastAPI:
             against,
             attributes,
         )
+        check_names(request.query_params, [one.name for one in fields(Asked)])
         kind = _media_type(request, (*bodies.JSON, *bodies.NPY, *bodies.PARQUET))
         body, parts = bytearray(), request.stream()
         async for part in parts:
@@ -176,35 +185,40 @@ def make(service: Service) -> FastAPI:
             return await answer(kind, body, asked, at_once=False)
 
     async def answer(kind: str, body: bytearray, asked: Asked, at_once: bool) -> Response:
-        book = service.book
-        X, asked = rows_of(kind, body, asked) if at_once else await run_in_threadpool(rows_of, kind, body, asked)
-        if asked.explain and len(X) > service.limits.explained_rows:
-            raise Refusal(413, f"{len(X)} rows are to be explained: at most {service.limits.explained_rows} at once")
-        listed = len(X) * min(asked.top, len(asked.candidates or book.kinds))
-        if listed > service.limits.answers:
-            raise Refusal(
-                413, f"{listed} classes are to be listed: at most {service.limits.answers}; ask for a lower top"
-            )
-        d, (c, p) = X.shape[1], book.table.matrix.shape
-        if at_once and listed < FEW and len(X) * p * (d + c) < QUICK and not asked.explain:
-            return _json(answers.predict(book, X, asked))
-        return await run_in_threadpool(lambda: _json(answers.predict(book, X, asked)))
+        rows, asked = read(kind, body, asked) if at_once else await run_in_threadpool(read, kind, body, asked)
+        book, limits, n = service.book, service.limits, len(rows)
+        if asked.explain and n > limits.explained_rows:
+            raise Refusal(413, f"{n} rows are to be explained: at most {limits.explained_rows} at once")
+        listed = n * min(asked.top, len(asked.candidates or book.kinds))
+        if listed > limits.answers:
+            raise Refusal(413, f"{listed} classes are to be listed: at most {limits.answers}; ask for a lower top")
 
-    def rows_of(kind: str, body: bytearray, asked: Asked) -> tuple[np.ndarray[Any, Any], Asked]:
-        """Rows of features and options out of a body of any kind."""
+        def work() -> Response:
+            X = service.gallery.features(rows) if isinstance(rows, list) else rows
+            return _json(answers.predict(book, X, asked))
+
+        d, (c, p) = service.classes.model.n_features_in_, book.table.matrix.shape
+        cost = n * p * (d + c) + (d * p * min(len(asked.candidates), p) if asked.candidates else 0)
+        if at_once and listed < FEW and cost < QUICK and not asked.explain:
+            return work()
+        async with turns if at_once else nullcontext():  # a large body has its turn already
+            return await run_in_threadpool(work)
+
+    def read(kind: str, body: bytearray, asked: Asked) -> tuple[np.ndarray[Any, Any] | list[int], Asked]:
+        """Rows of features, or numbers of loaded ones, and options out of a body of any kind."""
         fitted, limits = service.classes.model, service.limits
         if kind in bodies.NPY:
-            return bodies.from_npy(body, fitted, limits), asked
+            return bodies.from_npy(body, fitted, limits), asked.check()
         if kind in bodies.PARQUET:
-            return bodies.from_parquet(body, fitted, limits), asked
+            return bodies.from_parquet(body, fitted, limits), asked.check()
         given = parsed(schemas.Prediction, body, limits)
-        asked = _overridden(asked, given)
+        asked = asked.overridden(given).check()
         if (given.rows is None) == (given.data_rows is None):
             raise Refusal(422, "expected either rows, a list of rows of features, or data_rows, numbers of loaded rows")
         if given.rows is not None:
-            return bodies.from_lists(given.rows, fitted, limits), asked
+            return bodies.from_lists(given.rows, given.columns, fitted, limits), asked
         bodies.check_shape((len(given.data_rows or ()), int(fitted.n_features_in_)), fitted, limits)
-        return service.gallery.features(given.data_rows or []), asked
+        return service.gallery.checked(given.data_rows or []), asked
 
     @app.post("/rank", response_model=schemas.RankedRows, **openapi.takes("Wanted", 409, 413, 415, 422))
     async def rank(request: Request) -> Any:
@@ -212,11 +226,14 @@ def make(service: Service) -> FastAPI:
         wanted = parsed(schemas.Wanted, await small_body(request), service.limits)
         gallery = service.gallery
         vector, defaulted = service.classes.words.vector(wanted.attributes)
-        rows = await run_in_threadpool(gallery.rank, service.book, vector, wanted.top, wanted.part, wanted.pictures)
+        cheap = len(gallery.X) * len(vector) < QUICK
+        async with nullcontext() if cheap else turns:
+            rows = await run_in_threadpool(gallery.rank, service.book, vector, wanted.top, wanted.part, wanted.pictures)
         return _json({"defaulted": defaulted, "rows": rows})
 
     @app.get("/rows", response_model=schemas.Rows, **openapi.may(409))
     async def rows(
+        request: Request,
         start: Annotated[int, Query(ge=0, le=2**53)] = 0,
         count: Annotated[int, Query(ge=1, le=1000)] = 24,
         label: Annotated[str | None, Query(alias="class")] = None,
@@ -224,6 +241,7 @@ def make(service: Service) -> FastAPI:
         pictures: bool = False,
     ) -> Any:
         """Rows of the loaded data, of one class or part if asked for."""
+        check_names(request.query_params, ("start", "count", "class", "part", "pictures"))
         return _json(service.gallery.page(service.book, start, count, label, part, pictures))
 
     @app.get("/rows/{row}/picture", response_class=Response, **openapi.picture())
@@ -251,15 +269,6 @@ def _media_type(request: Request, kinds: tuple[str, ...]) -> str:
     if kind not in kinds:
         raise Refusal(415, f"the body is of type {shown(kind)}: send the header Content-Type: {' or '.join(kinds)}")
     return kind
-
-
-def _overridden(asked: Asked, given: schemas.Options) -> Asked:
-    found = {name: getattr(asked, name) for name in vars(asked)} | {
-        name: getattr(given, name) for name in given.model_fields_set if name in schemas.Options.model_fields
-    }
-    if found["candidates"] is not None:
-        found["candidates"] = tuple(found["candidates"])
-    return Asked(**found)
 
 
 def _json(content: Any, status: int = 200, headers: Any = None) -> Response:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from zskl.estimator import ZeroShotClassifier
+from zskl.parameters import did_you_mean
 from zskl.serve import parquet_pages
 from zskl.serve.limits import Limits
 from zskl.serve.refusal import Refusal, shown
@@ -90,7 +91,9 @@ def from_parquet(body: Body, model: ZeroShotClassifier, limits: Limits) -> np.nd
     missing = next((name for name in names if name not in there), None)
     if missing is not None:
         raise Refusal(
-            422, f"the Parquet file lacks the feature column {shown(missing)}: see feature_names of GET /model"
+            422,
+            f"the Parquet file lacks the feature column {shown(missing)}{did_you_mean(missing, columns[:1000])}: see "
+            "feature_names of GET /model",
         )
     wanted = names or columns
     if paths != columns:
@@ -125,14 +128,34 @@ def from_parquet(body: Body, model: ZeroShotClassifier, limits: Limits) -> np.nd
     return _as_float32(X)
 
 
-def from_lists(rows: list[list[float]], model: ZeroShotClassifier, limits: Limits) -> np.ndarray[Any, Any]:
-    """(n, d) float32 from rows of numbers."""
-    width = int(model.n_features_in_)
+def from_lists(
+    rows: list[list[float]], columns: list[str] | None, model: ZeroShotClassifier, limits: Limits
+) -> np.ndarray[Any, Any]:
+    """(n, d) float32 from rows of numbers, in the order of the model's features or of the named `columns`."""
+    places = None if columns is None else _places(columns, model)
+    width = int(model.n_features_in_) if columns is None else len(columns)
     wrong = next((k for k, row in enumerate(rows) if len(row) != width), None)
     if wrong is not None:
-        raise Refusal(422, f"row {wrong} has {len(rows[wrong])} numbers: the model takes {width} features")
-    check_shape((len(rows), width), model, limits)
-    return _as_float32(np.array(rows, dtype=np.float64))
+        expected = f"the model takes {width} features" if columns is None else f"columns names {width}"
+        raise Refusal(422, f"row {wrong} has {len(rows[wrong])} numbers: {expected}")
+    check_shape((len(rows), int(model.n_features_in_)), model, limits)
+    X = np.array(rows, dtype=np.float64)
+    return _as_float32(X if places is None else X[:, places])
+
+
+def _places(columns: list[str], model: ZeroShotClassifier) -> list[int]:
+    """Where each feature of the model stands among named columns; others are passed over."""
+    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    if not names:
+        raise Refusal(422, "the model does not know names of its features: leave out columns, and keep their order")
+    place = {name: k for k, name in enumerate(columns)}
+    if len(place) < len(columns):
+        raise Refusal(422, "columns names one of them twice: name each once")
+    missing = next((name for name in names if name not in place), None)
+    if missing is not None:
+        near = did_you_mean(missing, columns)
+        raise Refusal(422, f"columns lacks the feature {shown(missing)}{near}: see feature_names of GET /model")
+    return [place[name] for name in names]
 
 
 def check_shape(shape: tuple[int, ...], model: ZeroShotClassifier, limits: Limits) -> None:

@@ -23,6 +23,7 @@ from zskl.candidates import best_of_rows
 from zskl.estimator import ZeroShotClassifier
 from zskl.preprocessing import Scaling
 from zskl.ranking import Panel
+from zskl.serve.asking import no_class
 from zskl.serve.limits import Limits
 from zskl.serve.refusal import Refusal, shown
 from zskl.serve.vocabulary import Vocabulary
@@ -81,7 +82,7 @@ def _panel(
     """All classes, or these of them, before the model. It knows no book, which so goes when its last request ends."""
     unknown = next((name for name in candidates or () if name not in kinds), None)
     if unknown is not None:
-        raise Refusal(422, f"no class is called {shown(unknown)}: GET /classes lists those there are")
+        raise no_class(unknown, kinds)
     return Panel(model, table, None if candidates is None else list(candidates))
 
 
@@ -121,7 +122,7 @@ class Classes:
         with self._lock:
             kind = self.book.kinds.get(name)
             if kind is None:
-                raise Refusal(404, f"no class is called {shown(name)}: GET /classes lists those there are")
+                raise no_class(name, self.book.kinds, 404)
             if kind != "added":
                 raise Refusal(409, f"{shown(name)} is a class of the model file, which stays as it is")
             rest = {other: one for other, one in self.book.added.items() if other != name}
@@ -146,7 +147,13 @@ class Classes:
 
     def _check_name(self, name: str) -> None:
         most = self._limits.name_length
-        if not name.strip() or name != name.strip() or name in (".", "..") or not name.isprintable():
+        if (
+            not name.strip()
+            or name != name.strip()
+            or name in (".", "..")
+            or not name.isprintable()
+            or "\ufffd" in name
+        ):
             raise Refusal(422, f"the class name is {shown(name)}: expected printable text without blanks at its ends")
         if len(name) > most:
             raise Refusal(422, f"the class name {shown(name, 30)} has {len(name)} letters: expected at most {most}")
@@ -191,6 +198,7 @@ def _texts(labels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 @contextmanager
 def kept_in(path: Path) -> Iterator[records.Folder]:
     """The file of added classes, for one service at a time. One of mostly outdated lines is written anew."""
+    path = path.resolve()  # or a link would be replaced in place of what it leads to
     with ExitStack() as stack:
         try:
             if path.is_file():
@@ -204,6 +212,8 @@ def kept_in(path: Path) -> Iterator[records.Folder]:
             raise OSError(
                 f"another service keeps its classes in {path}: stop it, or name another file by --classes"
             ) from None
+        except PermissionError as error:
+            raise PermissionError(f"{error}; --classes names where added classes are kept") from None
         yield file
 
 

@@ -14,6 +14,7 @@ from zskl import metrics
 from zskl.datasets import Dataset
 from zskl.estimator import ZeroShotClassifier
 from zskl.ranking import best_first
+from zskl.serve.asking import no_class
 from zskl.serve.classes import Book, nameless
 from zskl.serve.pictures import Pictures
 from zskl.serve.refusal import Refusal, shown
@@ -92,6 +93,8 @@ class Gallery:
     ) -> dict[str, Any]:
         """Some rows, of a class or a part if asked for, and how many there are."""
         rows = self._chosen(part, pictures)
+        if label is not None and label not in book.kinds and label not in self.sizes:
+            raise no_class(label, [*book.kinds, *self.sizes])
         if label is not None:
             rows = rows[self.labels[rows] == label]
         return {"total": len(rows), "rows": [self.card(book, row) for row in rows[start : start + count].tolist()]}
@@ -104,10 +107,15 @@ class Gallery:
         except OSError:
             raise Refusal(404, f"the picture of row {row} cannot be read any more") from None
 
-    def features(self, rows: list[int]) -> np.ndarray[Any, Any]:
+    def checked(self, rows: list[int]) -> list[int]:
+        """Numbers of rows, refused where one is of none."""
         wrong = next((row for row in rows if not 0 <= row < len(self.X)), None)
         if wrong is not None:
             raise Refusal(422, f"there is no row {wrong}: the data have {len(self.X)} rows, counted from 0")
+        return rows
+
+    def features(self, rows: list[int]) -> np.ndarray[Any, Any]:
+        """(n, d) float32"""
         return np.asarray(self.X[rows], np.float32)
 
     def balance(self) -> dict[str, Any]:

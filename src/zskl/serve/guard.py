@@ -85,7 +85,8 @@ class Guard:
             return
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() != b"bearer" or not hmac.compare_digest(given.strip(), self._token.encode()):
-            raise Refusal(401, "this service needs a token: send the header Authorization: Bearer TOKEN")
+            what = "the token is wrong" if given else "this service needs a token"
+            raise Refusal(401, f"{what}: send the header Authorization: Bearer TOKEN")
 
     def _counted(self, receive: Receive, headers: dict[bytes, bytes]) -> Receive:
         most, seen, waited = self._limits.body_bytes, 0, 0.0

@@ -9,6 +9,8 @@ from pydantic import BaseModel, ValidationError
 from zskl.serve.limits import Limits
 from zskl.serve.refusal import Refusal, shown
 
+TOLD = 3  # faults that a sentence names
+ROW = "; a row is a list of numbers in the order of the model's features, or of columns, a list of their names"
 TEXTS = 50_000  # quotation marks: names of fields, attributes and candidates
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -31,9 +33,18 @@ def parsed(model: type[Model], body: bytes | bytearray, limits: Limits) -> Model
 
 def sentence(errors: Any) -> str:
     """What pydantic found first, and how much more."""
-    first = errors[0]
-    where = ".".join(str(step)[:60] for step in first["loc"] if step not in ("body", "query", "path"))
-    value = f", found {shown(first['input'])}" if first.get("type") not in ("missing", "json_invalid") else ""
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    message = first["msg"].encode("utf-8", "backslashreplace").decode()
-    return f"{where or 'the body'}: {message}{value}{more}"
+    more = f" (and {len(errors) - TOLD} more)" if len(errors) > TOLD else ""
+    return "; ".join(map(_fault, errors[:TOLD])) + more
+
+
+def _fault(error: Any) -> str:
+    kind, steps = error.get("type"), [step for step in error["loc"] if step not in ("body", "query", "path")]
+    where = ".".join(str(step)[:60] for step in steps) or "the body"
+    if kind == "missing":
+        return f"{where} is missing"
+    if kind == "extra_forbidden":
+        return f"{where} is no field of this request"
+    value = "" if kind == "json_invalid" else f", found {shown(error['input'])}"
+    message = error["msg"].encode("utf-8", "backslashreplace").decode()
+    hint = ROW if steps[:1] == ["rows"] and kind == "list_type" else ""
+    return f"{where}: {message}{value}{hint}"

@@ -100,19 +100,21 @@ def find(folder: str | os.PathLike[str], rows: int, names: Sequence[str] | None)
 
 def _listed(place: Path, rows: int) -> dict[int, Path]:
     found: dict[int, Path] = {}
-    with (place / ROWS).open(encoding="utf-8", newline="") as file:
-        table = csv.DictReader(file)
-        for number, line in enumerate(table, start=2):
-            name, row = line.get("file") or "", line.get("row") or ""
-            if not name or not row.isdecimal() or int(row) >= rows:
-                raise ValueError(
-                    f"{place / ROWS}, line {number}: file is {name!r} and row {row!r}; expected a picture and the "
-                    f"number of a row, counted from 0, below {rows}"
-                )
-            path = place / name
-            if path.suffix.lower() not in TYPES or not path.is_file():
-                raise ValueError(f"{place / ROWS}, line {number}: {path} is no picture that a browser shows")
-            found[int(row)] = path
+    try:
+        lines = list(csv.DictReader((place / ROWS).read_text("utf-8-sig").splitlines()))
+    except (ValueError, csv.Error) as error:
+        raise ValueError(f"{place / ROWS} is no table of text ({error}): expected the columns file and row") from None
+    for number, line in enumerate(lines, start=2):
+        name, row = line.get("file") or "", line.get("row") or ""
+        if not name or not row.isdecimal() or len(row) > 15 or int(row) >= rows:
+            raise ValueError(
+                f"{place / ROWS}, line {number}: file is {name!r} and row {row!r}; expected a picture and the "
+                f"number of a row, counted from 0, below {rows}"
+            )
+        path = place / name
+        if path.suffix.lower() not in TYPES or not path.is_file():
+            raise ValueError(f"{place / ROWS}, line {number}: {path} is no picture that a browser shows")
+        found[int(row)] = path
     return found
 
 

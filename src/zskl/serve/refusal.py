@@ -15,6 +15,8 @@ class Refusal(Exception):
 
 def shown(value: object, longest: int = 60) -> str:
     """A value as part of a sentence: one line of printable text, cut where it is long. What is cut is not looked at."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()  # as JSON has them
     whole = not isinstance(value, str) or len(value) <= longest
     try:
         written = repr(value[:longest]) if isinstance(value, str) else reprlib.repr(value)

@@ -12,7 +12,8 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 FURTHEST = 1e20  # of a calibration constant, in either direction: scores are in single precision
 Constant = Annotated[float, Field(allow_inf_nan=False, ge=-FURTHEST, le=FURTHEST)]
 Attributes = Annotated[
-    dict[str, Number], Field(description="Attribute name → value. What is left out is the mean of the seen classes.")
+    dict[str, Number | bool],
+    Field(description="Attribute name → value. What is left out is the mean of the seen classes."),
 ]
 Top = Annotated[int, Field(ge=1, le=1000, description="How many, best first; fewer where there are fewer.")]
 
@@ -49,6 +50,10 @@ class Prediction(Options):
     rows: Annotated[
         Annotated[list[Annotated[list[float], FAST]], FAST] | None,
         Field(min_length=1, description="Rows of features."),
+    ] = None
+    columns: Annotated[
+        Annotated[list[str], FAST] | None,
+        Field(min_length=1, description="What the numbers of a row are, in its order: names of the model's features."),
     ] = None
     data_rows: Annotated[
         Annotated[list[Annotated[int, Field(ge=0, le=2**53)]], FAST] | None,

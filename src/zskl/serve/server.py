@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 import uvicorn
 from threadpoolctl import threadpool_limits
@@ -78,6 +81,13 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._ready()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A thread that computes cannot be stopped, and Python waits for it: the process then ends without."""
+        super().handle_exit(sig, frame)
+        last = threading.Timer(WAIT + 2, os._exit, [0])  # changes of classes are on the disk before they are told
+        last.daemon = True
+        last.start()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -8,10 +8,11 @@ from typing import Any
 from zskl import anatomy, records
 from zskl.arrays import to_numpy
 from zskl.estimator import ZeroShotClassifier
+from zskl.serve.asking import no_class
 from zskl.serve.classes import Book, Classes
 from zskl.serve.gallery import Gallery
 from zskl.serve.limits import Limits
-from zskl.serve.refusal import Refusal, shown
+from zskl.serve.refusal import Refusal
 from zskl.version import __version__
 
 NEAREST = 8  # classes beside the one that is looked at
@@ -98,7 +99,7 @@ class Service:
         """A class: its description (the mean of several), what of it was left to the mean, and those most like it."""
         book, words = self.book, self.classes.words
         if name not in book.kinds:
-            raise Refusal(404, f"no class is called {shown(name)}: GET /classes lists those there are")
+            raise no_class(name, book.kinds, 404)
         values = book.table.select([name]).matrix.mean(axis=0)
         added = book.added.get(name)
         return {

@@ -43,4 +43,12 @@ def run(
         gallery = Gallery(data, classes.by_text(model), pictures.of(data, images, names), names)
     with classes.kept_in(kept) if kept is not None else nullcontext() as file:
         service = Service(model, title, Limits(), file, gallery)
-        server.run(service, host, port, token, lambda address: say(f"zskl serves {title} at {address}"))
+
+        def ready(address: str) -> None:
+            say(f"zskl serves {title} at {address}")
+            if gallery is not None and path is not None:
+                say(f"rows of {gallery.data.name}: {len(gallery.X)}, with pictures: {int(gallery.pictured.sum())}")
+            if kept is not None:
+                say(f"added classes are kept in {kept}; there now: {len(service.book.added)}")
+
+        server.run(service, host, port, token, ready)
