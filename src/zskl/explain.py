@@ -55,9 +55,9 @@ class Explanation:
         lines = [f"{self.label} against {self.against}: {self.difference:+.4g}{calibration}"]
         width = max(map(len, (name for name, _ in self.top)))
         for m, (name, contribution) in zip(self.order, self.top, strict=True):
-            lines.append(
-                f"  {name:<{width}}  {contribution:+.4g}  ({self.values[m]:.4g} against {self.values_against[m]:.4g})"
-            )
+            mine, theirs = f"{self.values[m]:.4g}", f"{self.values_against[m]:.4g}"
+            values = f"{mine} in both" if mine == theirs else f"{mine} against {theirs}"
+            lines.append(f"  {name:<{width}}  {contribution:+.4g}  ({values})")
         others = len(self.contributions) - len(self.order)
         return "\n".join([*lines, f"  {others} more: {self.rest:+.4g}"] if others else lines)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,14 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+log = logging.getLogger(__name__)
 Answered = tuple[NDArray[Any], NDArray[np.int64]]  # scores (n, c) of rows, and the column of each row's class
+FLAT = 0.5  # this near to the end of the range, in log T, the minimum is beyond it
 RANGE = (1e-4, 1e4)  # of T, in units of the spread of the scores
 
 
-def fit(answered: Sequence[Answered]) -> float:
+def fit(answered: Sequence[Answered], candidates: str = "these") -> float:
     """argmin over T of the mean over folds of −log softmax(scores / T)[own class].
 
-    The loss is convex in 1/T. Scores that do not tell classes apart have no temperature: theirs is 1.
+    The loss is convex in 1/T. Scores that do not tell classes apart have no temperature: theirs is 1. Where no finite T
+    is best, since scores mislead more than they tell, T is the highest and the log says so.
     """
     parts = [(scores.astype(np.float64), own) for scores, own in answered if len(own)]
     spread = float(np.mean([np.std(scores, axis=1).mean() for scores, _ in parts])) if parts else 0.0
@@ -27,6 +31,12 @@ def fit(answered: Sequence[Answered]) -> float:
         return float(np.mean([_nll(scores / (spread * np.exp(log_t)), own) for scores, own in parts]))
 
     found = minimize_scalar(loss, bounds=tuple(np.log(RANGE)), method="bounded", options={"xatol": 1e-4})
+    if found.x > np.log(RANGE[1]) - FLAT:
+        log.warning(
+            "validation rows do not tell %s candidates apart, so probabilities among them will be nearly equal: their "
+            "order is still that of the scores; more validation classes or other settings may help",
+            candidates,
+        )
     return float(spread * np.exp(found.x))
 
 

@@ -156,9 +156,9 @@ def calibrate(
         constant = best_constant([margins(scores, own, seen) for scores, own, seen in scored])[0]
     model.calibration_ = float(constant)
     model.temperatures_ = {
-        "seen": temperatures.fit([_side(*one, wanted=True) for one in scored]),
-        "unseen": temperatures.fit([_side(*one, wanted=False) for one in scored]),
-        "mixed": temperatures.fit([(scores - constant * seen, own) for scores, own, seen in scored]),
+        "seen": temperatures.fit([_side(*one, wanted=True) for one in scored], "seen"),
+        "unseen": temperatures.fit([_side(*one, wanted=False) for one in scored], "unseen"),
+        "mixed": temperatures.fit([(scores - constant * seen, own) for scores, own, seen in scored], "mixed"),
     }
     return model
 
