@@ -47,6 +47,32 @@ def large(tmp_path_factory):
         yield address
 
 
+FEATURES = ["rpm", "current_A", "noise_dB", "oil, C"]
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory):
+    """A service whose features have names and whose attributes have units: the speed is in thousands, the load below 1."""
+    rng = np.random.default_rng(7)
+    names = ["motor: speed", "motor: load", "bearing: wear", "bearing: greased", "age"]
+    rows = [[3000, 0.5, 0.2, 1, 4], [2400, 0.7, 0.4, 1, 9], [1500, 0.9, 0.6, 0, 12]]
+    rows += [[1200, 0.2, 0.1, 0, 2], [400, 1.0, 0.8, 1, 25], [3600, 0.6, 0.7, 0, 7]]
+    table = pd.DataFrame(rows, index=["lathe", "mill", "pump", "fan", "press", "saw"], columns=names)
+    table["made"] = 1.0
+    spread = ((table - table.mean()) / table.std()).fillna(0.0).to_numpy() @ rng.normal(size=(6, 4))
+    X = pd.DataFrame(np.repeat(spread, 20, axis=0) + rng.normal(size=(120, 4)) / 4, columns=FEATURES)
+    y = np.repeat(table.index.to_numpy(str), 20)
+    place = tmp_path_factory.mktemp("machines")
+    X.assign(machine=y).to_csv(place / "rows.csv", index_label="id")
+    table.to_csv(place / "classes.csv", index_label="class")
+    own = datasets.make(place / "own", place / "rows.csv", "machine", place / "classes.csv", unseen=["fan", "saw"])
+    model = ZeroShotKernelClassifier(signature_scaling="standardize-l2", epochs=20, random_state=0)
+    seen = ~np.isin(y, ["fan", "saw"])
+    model.fit(X[seen], y[seen], own.signatures).save(place / "machines.zskl")
+    with served(place / "machines.zskl", "--data", place / "own") as (address, _):
+        yield address, place / "rows.csv"
+
+
 @pytest.fixture
 def visit(chromium):
     """Open a page whose console stays empty and that asks no other host; `faults` are messages a test expects."""
@@ -300,7 +326,7 @@ def test_a_file_is_classified(demo, visit, tmp_path, kind):
     ("name", "text", "fault"),
     [
         ("x.csv", "1,2,3", "Row 1 of x.csv has 3 numbers, the model takes 64."),
-        ("x.csv", "a,b\n1,2\n3,three", "Line 3 of x.csv: “three” in column 2 is no number."),
+        ("x.csv", "a,b\n1,2\n3,three", "Line 3 of x.csv: “three” in column “b” is no number."),
         ("x.json", "{", "x.json is no JSON."),
         ("x.json", '{"rows": [["a"]]}', "x.json should be a list of rows"),
         ("x.npy", "no", "x.npy is no .npy file."),
@@ -313,6 +339,59 @@ def test_a_file_that_cannot_be_read_is_refused_with_a_reason(demo, visit, tmp_pa
     page.get_by_label("A file", exact=True).check()
     page.get_by_label("A file of samples").set_input_files(tmp_path / name)
     expect(page.locator(".drop .fault")).to_contain_text(fault)
+
+
+def answered(page, name, text):
+    """The answers for the rows of a file."""
+    file = {"name": name, "mimeType": "", "buffer": text.encode()}
+    with page.expect_response("**/predict"):
+        page.get_by_label("A file of samples").set_input_files(file)
+    until(page, "[...document.querySelectorAll('.pick .words')].every((one) => one.textContent !== '…')")
+    return page.locator(".pick .words b").all_inner_texts()
+
+
+def test_columns_of_a_csv_file_are_found_by_their_names(machines, visit):
+    address, rows = machines
+    table = pd.read_csv(rows)[::6]
+    page = visit(f"{address}/#classify")
+    page.get_by_label("A file", exact=True).check()
+    expect(page.locator(".drop")).to_contain_text("found by their names")
+    right = answered(page, "a.csv", table[FEATURES].to_csv(index=False))
+    assert len(set(right)) > 2
+    mixed = table[["id", *FEATURES[::-1], "machine"]]
+    assert answered(page, "b.csv", mixed.to_csv(index=False)) == right
+    expect(page.locator(".drop")).to_contain_text("left out: “id”, “machine”")
+    assert answered(page, "c.csv", table[FEATURES].to_csv(index=False, header=False, sep=";")) == right
+    assert answered(page, "d.csv", table[FEATURES].set_axis(range(4), axis=1).to_csv(index=False)) == right
+    refused = {
+        "lacks the columns “noise_dB”, “oil, C”.": table[FEATURES[:2]].to_csv(index=False),
+        "has 5 columns, the model takes 4: drop column 5, which has no numbers.": (
+            table[[*FEATURES, "machine"]].to_csv(index=False, header=False)
+        ),
+        "has the column “rpm” twice": table[["rpm", *FEATURES]].to_csv(index=False),
+        "Line 2 of e.csv: nothing in column “rpm” is no number.": ",".join(["rpm", "current_A", "noise_dB", '"oil, C"'])
+        + "\n,1,2,3",
+    }
+    for fault, text in refused.items():
+        file = {"name": "e.csv", "mimeType": "", "buffer": text.encode()}
+        page.get_by_label("A file of samples").set_input_files(file)
+        expect(page.locator(".drop .fault")).to_contain_text(fault)
+        expect(page.locator(".pick .card")).to_have_count(0)  # not the answers of the file before
+        expect(page.locator(".answer")).to_contain_text("Choose a row or a file")
+        answered(page, "a.csv", table[FEATURES].to_csv(index=False))
+
+
+def test_columns_that_are_no_features_are_named_where_features_have_no_names(demo, visit):
+    rows = pd.DataFrame(datasets.load("digits").X[:3]).assign(label="x")
+    page = visit(f"{demo}/#classify")
+    page.get_by_label("A file", exact=True).check()
+    for text, fault in (
+        (rows.to_csv(index=False), "has 65 columns, the model takes 64: drop column 65 (“label”), which has no numbers."),
+        (rows.assign(label=1).to_csv(index_label="id"), "drop 2 of column 1 (“id”) to column 66 (“label”)."),
+    ):
+        file = {"name": "x.csv", "mimeType": "", "buffer": text.encode()}
+        page.get_by_label("A file of samples").set_input_files(file)
+        expect(page.locator(".drop .fault")).to_contain_text(fault)
 
 
 def test_the_balance_moves_the_point_and_the_answers(demo, visit):

@@ -44,8 +44,9 @@ export function classify(section, context) {
   );
   const updateAnswers = async () => {
     if (!shown || shown.end <= shown.start) return;
+    const mine = shown;
     const found = await askAnswers().catch(() => undefined); // the fault is said where the answer of the row stands
-    if (!found) return;
+    if (!found || shown !== mine) return; // other rows are shown by now, or none
     answers = found;
     if (items.length !== found.length) draw(found.length);
     pick.counting(shown.source);
@@ -66,12 +67,14 @@ export function classify(section, context) {
   };
 
   const askOne = newest(async (signal) => {
+    const mine = shown;
     const explain =
       model.explains &&
       !(shown.source.whole && !(shown.source.size <= LARGEST && shown.source.count <= model.limits.explained_rows));
     const other = against !== null && answers[place]?.class !== against ? against : null;
     const options = { top: 5, explain, against: other, attributes: REASONS, calibration };
-    return (await predicted(shown.source, shown.start + place, shown.start + place + 1, options, signal))[0];
+    const found = await predicted(shown.source, shown.start + place, shown.start + place + 1, options, signal);
+    return shown === mine ? found[0] : undefined;
   });
   const updateOne = () =>
     filled(answer, "the answer", askOne, (one) => {
@@ -131,7 +134,7 @@ export function classify(section, context) {
     }
     draw(found.source.count === null ? 0 : found.end - found.start);
     if (found.source.count === null)
-      updateAnswers().then(updateOne); // which tells how many rows there are
+      updateAnswers().then(() => shown === found && updateOne()); // which tells how many rows there are
     else again();
   });
 

@@ -9,7 +9,7 @@ export const PAGE = 24;
 
 // `picked` is told { source, start, end, rows }: rows are null for a file.
 export function picking(context, picked) {
-  const { data, features, limits } = context.model;
+  const { data, features, feature_names: names } = context.model;
   const place = el("div");
   const grid = el("ul", {
     class: `grid small${data?.pictures ? " pictures" : ""}${wordy(context.classes) ? " wordy" : ""}`,
@@ -71,15 +71,26 @@ export function picking(context, picked) {
   const show = () => (file ? showFile() : data && showData());
 
   const input = el("input", { type: "file", accept: ".npy,.parquet,.csv,.tsv,.txt,.json" });
-  const fault = el("div", { "aria-live": "polite" });
+  const message = el("div", { "aria-live": "polite" });
+  const read = newest((_, chosen) => readFile(chosen, context.model));
+  const nothing = () => {
+    file = null;
+    pager.hidden = true;
+    place.replaceChildren();
+    picked(null);
+  };
   const open = async (chosen) => {
-    fault.replaceChildren();
+    message.replaceChildren();
     try {
-      file = await readFile(chosen, features, limits?.body_bytes);
-      start = 0;
+      const found = await read(chosen);
+      if (found === undefined || drop.hidden) return; // a newer file is read, or none is wanted any more
+      [file, start] = [found, 0];
+      if (found.note) message.replaceChildren(el("p", { class: "quiet" }, found.note));
       show();
     } catch (wrong) {
-      fault.replaceChildren(failed(wrong));
+      if (drop.hidden) return;
+      nothing(); // the answers of an earlier file are not those of this one
+      message.replaceChildren(failed(wrong));
     }
   };
   input.addEventListener("change", () => input.files[0] && open(input.files[0]));
@@ -88,7 +99,8 @@ export function picking(context, picked) {
     { class: "drop" },
     field("A file of samples", input),
     el("p", { class: "quiet" }, `.npy, .parquet, .csv or .json: rows of ${features} numbers. Or drop it here.`),
-    fault,
+    names && el("p", { class: "quiet" }, "Columns of .csv and .parquet are found by their names, in any order."),
+    message,
   );
   drop.addEventListener("dragover", (event) => event.preventDefault());
   drop.addEventListener("drop", (event) => {
@@ -110,17 +122,11 @@ export function picking(context, picked) {
   const turn = (own) => {
     filters.hidden = !own;
     drop.hidden = own;
-    file = null;
-    start = 0;
-    if (own) {
-      input.value = "";
-      fault.replaceChildren();
-      show();
-    } else {
-      pager.hidden = true;
-      place.replaceChildren();
-      picked(null);
-    }
+    [file, start] = [null, 0];
+    input.value = ""; // so that the same file can be chosen again
+    message.replaceChildren();
+    if (own) show();
+    else nothing();
   };
   choice.addEventListener("change", (event) => turn(event.target.value === "data"));
   for (const one of [kind, part, pictured])
