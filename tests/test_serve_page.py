@@ -447,6 +447,20 @@ def test_classes_are_sorted_filtered_and_shown(demo, visit):
     expect(page.locator("#view-classes")).to_contain_text("No class has these letters in its name.")
 
 
+def test_what_sets_a_class_apart_is_told_by_the_range_of_each_attribute(machines, visit):
+    page = visit(f"{machines[0]}/#classes?class=press")
+    rows = page.locator(".detail .why tbody tr")
+    expect(rows).to_have_count(5)  # not `made`, which is the same for all classes
+    table = {name.split("\n")[0]: name for name in rows.all_inner_texts()}
+    assert list(table)[0] == "age"  # not the speed, whose numbers are larger
+    assert "400" in table["motor: speed"] and "−1425" in table["motor: speed"]
+    assert "0.8" in table["bearing: wear"] and "+0.3" in table["bearing: wear"]
+    wide = rows.locator(".fill").evaluate_all("(all) => all.map((one) => parseFloat(one.style.width))")
+    assert wide == sorted(wide, reverse=True)
+    assert wide[0] == 50
+    assert min(wide) > 5
+
+
 def test_all_of_it_by_keyboard(demo, visit):
     page = visit(demo)
     keys = page.keyboard

@@ -1,7 +1,7 @@
 // All about one class: nearest classes, what sets it apart, what its rows are taken for.
 import { call, classPath } from "./api.js";
 import { fullName } from "./attributes.js";
-import { badge, balanceBar, bar, counted, el, link, named, number, share, signs, whyTable } from "./pieces.js";
+import { badge, balanceBar, bar, counted, el, link, named, number, share, signed, whyTable } from "./pieces.js";
 import { failed } from "./states.js";
 
 const SHOWN = 10;
@@ -21,20 +21,25 @@ function nearest(found) {
   return el("ol", { class: "top near" }, items);
 }
 
+// Attributes may be in different units: how far one is from the mean is told by its range over all classes.
 function attributes(found, model) {
   const defaulted = new Set(found.defaulted);
   const all = model.attributes
+    .filter(({ range }) => range > 0)
     .map((one) => ({ one, value: found.attributes[one.name], by: found.attributes[one.name] - one.mean }))
-    .sort((a, b) => Math.abs(b.by) - Math.abs(a.by));
-  const largest = Math.abs(all[0]?.by ?? 0);
-  const signed = signs(all.map(({ by }) => by));
-  const row = ({ one, value, by }) => {
+    .map((each) => ({ ...each, part: each.by / each.one.range }))
+    .sort((a, b) => Math.abs(b.part) - Math.abs(a.part));
+  if (!all.length) return [el("p", { class: "quiet" }, "All classes have the same attributes.")];
+  const largest = Math.abs(all[0].part);
+  const row = ({ one, value, by, part }) => {
     const words = defaulted.has(one.name) ? `${number(value)}, not set` : number(value);
     const name = el("th", { scope: "row" }, fullName(one), el("span", { class: "quiet" }, words));
-    return el("tr", {}, name, el("td", {}, balanceBar(by, largest)), el("td", { class: "number" }, signed(by)));
+    return el("tr", {}, name, el("td", {}, balanceBar(part, largest)), el("td", { class: "number" }, signed(by)));
   };
   const body = el("tbody", {}, all.slice(0, SHOWN).map(row));
-  const caption = "Attributes by how far they are from the mean of the seen classes; below each name its value";
+  const caption =
+    "Attributes by how far they are from the mean of the seen classes, as a part of their range; " +
+    "below each name its value";
   const table = whyTable(caption, ["Attribute", "◂ below", "above ▸", "by"], body);
   const more = all.length > SHOWN && el("button", { type: "button" }, `Show all ${all.length}`);
   if (more)

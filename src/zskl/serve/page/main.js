@@ -22,7 +22,11 @@ const context = Object.assign(new EventTarget(), {
     const [model, found] = await Promise.all([call("model"), call("classes")]);
     context.model = {
       ...model,
-      attributes: model.attributes.map((one) => (one.binary ? { ...one, low: 0, high: 1 } : one)),
+      attributes: model.attributes.map((one) => ({
+        ...one,
+        range: one.high - one.low,
+        ...(one.binary ? { low: 0, high: 1 } : {}),
+      })),
     };
     context.classes = found.classes;
     header();

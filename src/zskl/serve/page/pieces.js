@@ -23,8 +23,14 @@ export const number = (value) => {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
   const text =
-    size !== 0 && (size < 0.001 || size >= 100000) ? value.toExponential(1) : String(Number(value.toPrecision(3)));
+    size !== 0 && (size < 0.001 || size >= 100000)
+      ? value.toExponential(1)
+      : String(size >= 1000 ? Math.round(value) : Number(value.toPrecision(3)));
   return text.replace("-", "−");
+};
+export const signed = (value) => {
+  const text = number(Math.abs(value) < 1e-9 ? 0 : value); // what is left over of a difference is none
+  return value > 0 && text !== "0" ? `+${text}` : text;
 };
 export const score = (value) => {
   const size = Math.abs(value);
