@@ -9,11 +9,15 @@ import { predicted } from "./sources.js";
 import { empty, filled } from "./states.js";
 
 const REASONS = 8; // attributes in an explanation
+const NARROW = matchMedia("(max-width: 56rem)"); // where all is one below the other, as in page.css
+const STILL = matchMedia("(prefers-reduced-motion: reduce)");
 
 export function classify(section, context) {
   const { model } = context;
   const answer = el("div", { class: "answer" });
   const side = el("div");
+  const title = el("h3", { tabindex: "-1" }, "Answer");
+  const way = el("button", { type: "button", class: "narrow", onclick: () => items[place]?.button.focus() }, "Back to the rows");
   const told = el("p", { class: "told" });
   let shown = null; // the rows on show, as `picking` tells them
   let [place, against, calibration] = [0, null, null];
@@ -94,11 +98,18 @@ export function classify(section, context) {
     updateAnswers();
     updateOne();
   };
+  // On a phone the answer stands below the rows: bring whoever chose one there.
+  const reveal = () => {
+    if (!NARROW.matches || section.hidden) return;
+    title.focus({ preventScroll: true });
+    title.scrollIntoView({ behavior: STILL.matches ? "auto" : "smooth", block: "start" });
+  };
   const choose = (index) => {
     place = index;
     items.forEach(({ button }, one) => button.setAttribute("aria-pressed", one === index ? "true" : "false"));
     tell();
     updateOne();
+    reveal();
   };
   const draw = (count) => {
     items = Array.from({ length: count }, (_, index) => {
@@ -180,7 +191,7 @@ export function classify(section, context) {
       "div",
       { class: "columns classify" },
       el("div", { class: "panel pick" }, el("h3", {}, "Rows"), pick.node),
-      el("div", { class: "panel reply" }, el("h3", {}, "Answer"), answer),
+      el("div", { class: "panel reply" }, el("div", { class: "head" }, title, way), answer),
       el("div", { class: "panel side" }, el("h3", {}, "Balance of seen and unseen"), side),
     ),
   );
