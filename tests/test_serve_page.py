@@ -4,6 +4,7 @@ import json
 import re
 import time
 from importlib import resources
+from urllib.parse import urlencode
 
 import numpy as np
 import pandas as pd
@@ -157,7 +158,7 @@ def test_start_from_a_class_and_take_changes_back(demo, visit):
     asked(page, lambda: page.get_by_role("button", name="Reset upper left").click())
     assert ranked(page) == three
     asked(page, lambda: page.get_by_label("top", exact=True).uncheck())
-    asked(page, lambda: page.get_by_role("button", name="Take all back").click())
+    asked(page, lambda: page.get_by_role("button", name="Reset all").click())
     assert ranked(page) == three
     page.get_by_label("Start from").select_option(index=0)
     expect(page.locator(".results")).to_contain_text("Set an attribute")
@@ -209,6 +210,42 @@ def test_a_saved_class_is_found_edited_and_deleted(demo, visit):
     expect(page.locator("#view-classes")).to_contain_text("Choose a class of the table")
     page.get_by_label("Kind").select_option("added")
     expect(page.get_by_role("link", name="dash", exact=True)).to_have_count(0)
+
+
+def test_a_class_that_is_edited_under_another_name_is_a_new_one(demo, visit):
+    page = visit(demo)
+    page.get_by_label("Start from").select_option(label="8")
+    expect(page.locator(".editing")).to_be_hidden()
+    saved(page, "one")
+    page.get_by_role("link", name="Show it in Classes").click()
+    page.get_by_role("link", name="Edit").click()
+    expect(page.locator(".editing")).to_contain_text("Editing the class one: saving replaces it.")
+    button = page.locator("form button")
+    expect(button).to_have_text("Save")
+    page.get_by_label("middle", exact=True).uncheck()
+    page.get_by_label("Name", exact=True).fill("two")
+    expect(button).to_have_text("Save as a new class")
+    expect(page.locator("form h3")).to_have_text("Save as a new class")
+    expect(page.locator("form")).to_contain_text("The class one stays as it is.")
+    button.dblclick()
+    expect(page.locator(".done")).to_contain_text("Saved “two” as a new class; “one” is as it was.")
+    expect(page.locator(".editing")).to_contain_text("Editing the class two")
+    assert page.get_by_label("Start from").input_value() == "=two"
+    expect(page.get_by_role("button", name="Reset all")).to_be_disabled()  # what was saved is the start
+    page.get_by_role("button", name="Stop editing").click()
+    expect(page.locator(".editing")).to_be_hidden()
+    expect(page.locator("#describe-title")).to_be_focused()
+    expect(page.locator("form h3")).to_have_text("Save as a class")
+    assert not page.get_by_label("middle", exact=True).is_checked()
+    for name in ("one", "two"):
+        page.goto(f"{demo}/#describe?{urlencode({'class': name, 'edit': 'yes'})}")
+        expect(page.locator(".editing")).to_contain_text(name)
+        page.goto(f"{demo}/#classes?{urlencode({'class': name})}")
+        page.get_by_role("button", name="Delete …").click()
+        page.get_by_role("button", name="Delete", exact=True).dblclick()
+        expect(page.locator("#view-classes")).to_contain_text("Choose a class of the table")
+    page.get_by_role("link", name="Describe").click()
+    expect(page.locator(".editing")).to_be_hidden()  # there is nothing to replace any more
 
 
 def test_names_are_text_wherever_they_are_shown(demo, visit):
@@ -293,6 +330,21 @@ def test_a_row_is_classified_and_explained(demo, visit):
     expect(page.locator(".pick .card").nth(3)).to_have_attribute("aria-pressed", "true")
     page.get_by_label("Part", exact=True).select_option("trainval")
     expect(page.locator(".pick .empty")).to_contain_text("No row of the data is of this class and part.")
+
+
+def test_the_answer_is_in_sight_wherever_its_row_is(demo, visit):
+    inside = "(() => { const { top } = document.querySelector('.reply h3').getBoundingClientRect();"
+    inside += " return top >= 0 && top < innerHeight / 2 })()"
+    for size in (DESKTOP, PHONE):
+        page = visit(f"{demo}/#classify", size, reduced_motion="reduce")
+        page.locator(".why").wait_for()
+        page.locator(".pick .card").nth(22).scroll_into_view_if_needed()
+        asked(page, lambda page=page: page.locator(".pick .card").nth(22).click(), "/predict")
+        expect(page.locator(".sample")).to_contain_text("Row 22")
+        assert page.evaluate(inside), size
+    expect(page.locator(".reply h3")).to_be_focused()
+    page.get_by_role("button", name="Back to the rows").click()
+    expect(page.locator(".pick .card").nth(22)).to_be_focused()
 
 
 @pytest.mark.parametrize("kind", ["npy", "columnwise.npy", "csv", "json", "parquet"])

@@ -1,8 +1,8 @@
 // The view Describe: invent a class by its attributes and watch which rows match.
-import { call, classPath } from "./api.js";
+import { call, classPath, newest } from "./api.js";
 import { attributeList, changedList } from "./attributes.js";
 import { Description } from "./description.js";
-import { classOf, classSelect, el, field } from "./pieces.js";
+import { classOf, classSelect, el, field, named } from "./pieces.js";
 import { ranking } from "./ranking.js";
 import { saving } from "./saving.js";
 import { display, isDisplay } from "./segments.js";
@@ -14,6 +14,7 @@ const MANY = 60; // attributes that need a column of their own to scroll in
 export function describe(section, context) {
   const { attributes } = context.model;
   const description = new Description(attributes);
+  const title = el("h2", { id: "describe-title", tabindex: "-1" }, "Describe a class");
   const fault = el("div");
   const select = el("select");
   const list = () =>
@@ -24,30 +25,48 @@ export function describe(section, context) {
       description.start === null ? "" : `=${description.start}`,
     );
 
+  const ask = newest((signal, name) => call(classPath(name), { signal }));
   const startFrom = async (name, editing = false) => {
     fault.replaceChildren();
     if (name === null) {
+      ask.stop();
       description.from(null);
-      list();
       return;
     }
     try {
-      const found = await call(classPath(name));
+      const found = await ask(name);
+      if (found === undefined) return; // another class was chosen since
       const defaulted = new Set(found.defaulted);
       const given = Object.entries(found.attributes).filter(([attribute]) => !defaulted.has(attribute));
       description.from(name, Object.fromEntries(given), editing && found.kind === "added");
     } catch (wrong) {
       fault.replaceChildren(failed(wrong, () => startFrom(name, editing)));
+      list();
+      if (!("status" in wrong)) throw wrong;
     }
-    list();
   };
   select.addEventListener("change", () => startFrom(classOf(select)));
-  context.addEventListener("classes", list);
+  context.addEventListener("classes", () => {
+    const { start } = description;
+    if (start !== null && !context.classes.some((one) => one.name === start)) description.stopEditing(true);
+    list();
+  });
   list();
 
-  const clear = el("button", { type: "button", onclick: () => description.clear() }, "Take all back");
+  const which = el("span");
+  const stop = el("button", { type: "button" }, "Stop editing");
+  stop.addEventListener("click", () => {
+    description.stopEditing();
+    title.focus();
+  });
+  const editing = el("div", { class: "note row editing" }, which, stop);
+
+  const clear = el("button", { type: "button", onclick: () => description.clear() }, "Reset all");
   const lower = el("button", { type: "button", onclick: () => description.lowerRest() }, "Turn the rest off");
   const sync = () => {
+    if (classOf(select) !== description.start) list();
+    editing.hidden = !description.editing;
+    which.replaceChildren("Editing the class ", el("b", {}, named(description.start ?? "")), ": saving replaces it.");
     clear.disabled = !description.changed.size;
     lower.disabled = description.empty || !description.unset.length; // all off describes nothing
   };
@@ -68,7 +87,8 @@ export function describe(section, context) {
     attributeList(description),
   );
   section.append(
-    el("h2", { id: "describe-title", tabindex: "-1" }, "Describe a class"),
+    title,
+    editing,
     el(
       "p",
       { class: "lead" },

@@ -17,6 +17,13 @@ export class Description extends EventTarget {
     this.#tell();
   }
 
+  // What is described stays, but saving makes a class of its own; `gone`: there is no such class any more.
+  stopEditing(gone = false) {
+    this.editing = false;
+    if (gone) this.start = null;
+    this.#tell();
+  }
+
   isSet({ name }) {
     return this.changed.has(name) || this.base.has(name);
   }

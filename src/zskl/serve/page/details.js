@@ -85,6 +85,7 @@ function remover(found, context, gone) {
   );
   cancel.addEventListener("click", () => dialog.close());
   sure.addEventListener("click", async () => {
+    sure.disabled = true; // a second click would find no such class
     try {
       await call(classPath(found.name), { method: "DELETE" });
       dialog.close();
@@ -93,6 +94,8 @@ function remover(found, context, gone) {
       gone();
     } catch (fault) {
       message.replaceChildren(failed(fault));
+      sure.disabled = false;
+      if (!("status" in fault)) throw fault;
     }
   });
   const open = el("button", { type: "button", class: "danger", onclick: () => dialog.showModal() }, "Delete …");
