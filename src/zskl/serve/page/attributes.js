@@ -2,6 +2,7 @@
 import { counted, el, field, fresh, later, number } from "./pieces.js";
 
 const FOUND = 60; // shown at most by a search
+export const FEW = 12; // attributes that can all be in sight
 const FLAT = 60; // more attributes without groups than this are divided
 
 export const fullName = ({ label, group }) => (group ? `${group}: ${label}` : label);
@@ -85,6 +86,19 @@ function grouped(attributes) {
   return groups;
 }
 
+const opens = (text, word) => {
+  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1))
+    if (at === 0 || !/[\p{L}\p{N}]/u.test(text[at - 1])) return true;
+  return false;
+};
+// Attributes with all of `words` in their names, first those with words that begin with them.
+function hitsOf(attributes, words) {
+  const texts = new Map(attributes.map((one) => [one, `${fullName(one)} ${one.name}`.toLowerCase()]));
+  const hits = attributes.filter((one) => words.every((word) => texts.get(one).includes(word)));
+  const inside = new Map(hits.map((one) => [one, words.filter((word) => !opens(texts.get(one), word)).length]));
+  return hits.sort((a, b) => inside.get(a) - inside.get(b));
+}
+
 export function attributeList(description) {
   const drawn = new Set(); // the `sync` of all controls that are drawn
   const draw = (list, attributes, name) => {
@@ -102,10 +116,12 @@ export function attributeList(description) {
     }
     const count = el("span", { class: "quiet" });
     const node = el("details", { class: "group" }, el("summary", {}, el("span", {}, name), count), list);
-    node.addEventListener(
-      "toggle",
-      () => node.open && !list.childElementCount && draw(list, members, (one) => one.label),
-    );
+    const fill = () => list.childElementCount || draw(list, members, (one) => one.label);
+    node.addEventListener("toggle", () => node.open && fill());
+    if (description.attributes.length <= FEW) {
+      fill();
+      node.open = true;
+    }
     const sync = () => {
       const changed = members.filter((one) => description.changed.has(one.name)).length;
       count.textContent = changed ? `${changed} of ${members.length} changed` : String(members.length);
@@ -126,9 +142,7 @@ export function attributeList(description) {
   const search = () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     forget();
-    const hits = description.attributes.filter((one) =>
-      words.every((word) => `${fullName(one)} ${one.name}`.toLowerCase().includes(word)),
-    );
+    const hits = hitsOf(description.attributes, words);
     all.hidden = words.length > 0;
     found.hidden = !words.length;
     forget = words.length ? draw(found, hits.slice(0, FOUND), fullName) : () => {};

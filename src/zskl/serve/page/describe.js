@@ -1,6 +1,6 @@
 // The view Describe: invent a class by its attributes and watch which rows match.
 import { call, classPath, newest } from "./api.js";
-import { attributeList, changedList } from "./attributes.js";
+import { FEW, attributeList, changedList } from "./attributes.js";
 import { Description } from "./description.js";
 import { classOf, classSelect, el, field, named } from "./pieces.js";
 import { ranking } from "./ranking.js";
@@ -8,7 +8,6 @@ import { saving } from "./saving.js";
 import { display, isDisplay } from "./segments.js";
 import { failed } from "./states.js";
 
-const FEW = 12; // attributes that are all in sight with their own reset: no list of changed ones is needed
 const MANY = 60; // attributes that need a column of their own to scroll in
 
 export function describe(section, context) {
