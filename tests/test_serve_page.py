@@ -178,6 +178,18 @@ def test_attributes_are_searched(demo, visit):
     expect(page.locator(".attribute:visible").nth(2)).to_contain_text("on")
 
 
+def test_hits_at_the_beginning_of_a_word_come_first(machines, visit):
+    page = visit(machines[0])
+    expect(page.locator("details.group[open]")).to_have_count(3)  # so few attributes are all in sight
+    page.get_by_label("Search attributes").fill("ar")
+    hits = page.locator(".attribute:visible label")
+    expect(hits).to_have_text(["bearing: wear", "bearing: greased"])
+    page.get_by_label("Search attributes").fill("a")
+    expect(hits.first).to_have_text("age")
+    names = page.get_by_label("Start from").locator("option").all_inner_texts()
+    assert names[1:] == ["fan", "saw", "lathe", "mill", "press", "pump"]
+
+
 def test_a_saved_class_is_found_edited_and_deleted(demo, visit):
     page = visit(demo, faults="409")
     page.get_by_label("top", exact=True).check()
@@ -472,6 +484,48 @@ def test_the_balance_moves_the_point_and_the_answers(demo, visit):
     expect(page.locator(".side")).to_contain_text("for looking, not for choosing")
 
 
+def test_the_balance_is_a_part_of_the_explanation(demo, visit):
+    page = visit(f"{demo}/#classify")
+    page.locator(".why").wait_for()
+    slider = page.get_by_label("Taken off the scores of seen classes")
+    slider.focus()
+    asked(page, lambda: slider.press("End"), "/predict")
+    asked(page, lambda: page.get_by_label("Compare with").select_option("=8"), "/predict")
+    rows = page.locator(".why tbody tr")
+    expect(rows).to_have_count(8)
+    expect(rows.last).to_contain_text("balance of seen and unseen")
+    expect(rows.last).to_contain_text("taken off 8, which is seen")
+    adds = [float(one.replace("−", "-")) for one in rows.locator(".number").all_inner_texts()]
+    told = page.locator(".sum").inner_text()
+    assert "the balance of seen and unseen +" in told
+    whole = float(re.search(r": (\S+) for", told)[1].replace("−", "-"))
+    assert whole == pytest.approx(sum(adds), abs=0.01)
+    assert page.locator(".why .fill").evaluate_all("(all) => Math.max(...all.map((one) => parseFloat(one.style.width)))") == 50
+
+
+def test_a_wrong_answer_is_compared_with_the_true_class(demo, visit):
+    page = visit(f"{demo}/#classify")
+    page.get_by_label("Class", exact=True).select_option("=1")
+    expect(page.locator(".told")).to_contain_text("training rows among them")
+    page.get_by_label("Part", exact=True).select_option("test_seen")
+    expect(page.locator(".pager")).not_to_contain_text("of 182 rows")
+    expect(page.locator(".told")).to_contain_text("rows shown.")
+    wrong = page.locator(".pick .card", has=page.locator(".wrong"))
+    for place in range(wrong.count()):  # one whose true class is not the second best
+        asked(page, wrong.nth(place).click, "/predict")
+        if "true class" in page.get_by_label("Compare with").locator("option").first.inner_text():
+            break
+    first = page.get_by_label("Compare with").locator("option").first
+    if first.get_attribute("value"):
+        asked(page, lambda: page.get_by_label("Compare with").select_option(index=0), "/predict")
+        expect(page.locator(".answer h4").nth(1)).to_contain_text("and not 1?")
+        expect(page.get_by_label("Compare with").locator("option").nth(1)).to_contain_text("second best (")
+    else:
+        expect(first).to_have_text("second best (1, the true class)")
+    expect(page.locator(".why")).to_contain_text("on in both")
+    expect(page.locator(".answer")).to_contain_text("scaled to unit length")
+
+
 def test_classes_are_sorted_filtered_and_shown(demo, visit):
     page = visit(f"{demo}/#classes")
     accuracy = page.locator(".sortable tbody td:nth-child(4)")
@@ -480,7 +534,8 @@ def test_classes_are_sorted_filtered_and_shown(demo, visit):
     def column():
         return [float(one.split()[0]) for one in accuracy.all_inner_texts() if one != "–"]
 
-    page.get_by_role("button", name="Accuracy").click()
+    expect(page.get_by_role("button", name="Rows", exact=True)).to_have_attribute("title", re.compile("training rows too"))
+    page.get_by_role("button", name="Accuracy on test rows").click()
     assert column() == sorted(column(), reverse=True)
     expect(page.get_by_role("columnheader", name="Accuracy")).to_have_attribute("aria-sort", "descending")
     page.get_by_role("button", name="Accuracy").click()
@@ -492,7 +547,7 @@ def test_classes_are_sorted_filtered_and_shown(demo, visit):
     page.get_by_role("link", name="4", exact=True).click()
     expect(page.locator(".detail")).to_contain_text("Nearest classes")
     expect(page.locator(".detail .near").first.locator("li")).to_have_count(8)
-    expect(page.locator(".detail")).to_contain_text(re.compile(r"of 181 test rows right"))
+    expect(page.locator(".detail")).to_contain_text(re.compile(r"181 rows · 181 test rows.*of 181 test rows right", re.DOTALL))
     page.locator(".detail .near a").first.click()
     expect(page.locator("#class-title")).not_to_contain_text("4")
     page.get_by_label("Filter by name").fill("nothing like it")

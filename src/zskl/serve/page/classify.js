@@ -40,7 +40,10 @@ export function classify(section, context) {
         badge(context.kind(one.class)),
         ".",
       );
-    if (right !== null && rows.length) told.append(` Right for ${right} of the ${counted(rows.length, "row")} shown.`);
+    if (right !== null && rows.length) {
+      const trained = rows.some((row) => row.part === "trainval") ? " (training rows among them)" : "";
+      told.append(` Right for ${right} of the ${counted(rows.length, "row")} shown${trained}.`);
+    }
   };
 
   const askAnswers = newest((signal) =>

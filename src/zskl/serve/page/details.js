@@ -109,6 +109,7 @@ export function details(found, context, confusion, gone, back) {
     added && el("a", { class: "button", href: link("describe", { class: found.name, edit: "yes" }) }, "Edit");
   const way = el("button", { type: "button", class: "narrow", onclick: back }, "Back to the table");
   const rows = context.classes.find((one) => one.name === found.name)?.rows;
+  const tested = confusion?.get(found.name)?.rows;
   return [
     el("h3", { id: "class-title", tabindex: "-1" }, named(found.name), " ", badge(found.kind)),
     el(
@@ -116,6 +117,7 @@ export function details(found, context, confusion, gone, back) {
       { class: "quiet" },
       [
         rows !== null && rows !== undefined && counted(rows, "row"),
+        tested && counted(tested, "test row"),
         added && `${counted(found.defaulted.length, "attribute")} not set`,
       ]
         .filter(Boolean)

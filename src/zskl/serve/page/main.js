@@ -3,7 +3,7 @@ import { call, token } from "./api.js";
 import { classes } from "./classes.js";
 import { classify } from "./classify.js";
 import { describe } from "./describe.js";
-import { counted, el, field, later } from "./pieces.js";
+import { counted, el, field, later, natural } from "./pieces.js";
 import { failed } from "./states.js";
 
 const VIEWS = { describe, classify, classes };
@@ -28,7 +28,7 @@ const context = Object.assign(new EventTarget(), {
         ...(one.binary ? { low: 0, high: 1 } : {}),
       })),
     };
-    context.classes = found.classes;
+    context.classes = found.classes.sort((a, b) => natural(a.name, b.name)); // also in every list to choose from
     header();
     context.dispatchEvent(new Event("classes"));
   },
