@@ -1,5 +1,5 @@
 // The answer for one row: its best classes, and which attributes decided between two of them.
-import { fullName } from "./attributes.js";
+import { fullName } from "./controls.js";
 import {
   badge,
   balanceBar,
@@ -74,7 +74,7 @@ function bars(found, byName) {
   });
   const others = found.contributions.length < byName.size && line("all others", null, found.rest, "rest");
   const seen = found.calibration < 0 ? found.class : found.against;
-  const balance = found.calibration !== 0 && line(BALANCE, `taken off ${seen}, which is seen`, found.calibration, "rest");
+  const balance = found.calibration !== 0 && line(BALANCE, `taken off ${seen}, which is seen`, found.calibration, "balance");
   const caption =
     `What each attribute adds to the score of ${found.class} over that of ${found.against}; ` +
     "below its name, its value for the one and for the other class";

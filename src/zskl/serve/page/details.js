@@ -1,6 +1,6 @@
 // All about one class: nearest classes, what sets it apart, what its rows are taken for.
 import { call, classPath } from "./api.js";
-import { fullName } from "./attributes.js";
+import { fullName } from "./controls.js";
 import { badge, balanceBar, bar, counted, el, link, named, number, share, signed, whyTable } from "./pieces.js";
 import { failed } from "./states.js";
 

@@ -1,6 +1,6 @@
 // The form that saves the description as a class.
 import { call, classPath } from "./api.js";
-import { fullName } from "./attributes.js";
+import { fullName } from "./controls.js";
 import { counted, el, field, link } from "./pieces.js";
 import { failed } from "./states.js";
 
