@@ -4,7 +4,7 @@ import { answerCard } from "./answer.js";
 import { balancePanel } from "./balance.js";
 import { LARGEST } from "./files.js";
 import { picking } from "./picking.js";
-import { badge, counted, el, later, named, picture } from "./pieces.js";
+import { badge, counted, el, later, link, named, picture } from "./pieces.js";
 import { predicted } from "./sources.js";
 import { empty, filled } from "./states.js";
 
@@ -21,6 +21,8 @@ export function classify(section, context) {
   const told = el("p", { class: "told" });
   let shown = null; // the rows on show, as `picking` tells them
   let [place, against, calibration] = [0, null, null];
+  let own = false; // whether the row was chosen by someone
+  let [coming, missed] = [false, false]; // whether someone comes for a row; whether the answers could not be had
   let [items, answers, widen] = [[], [], () => {}];
 
   const nameOf = (index) => `Row ${shown.start + index + 1} of ${shown.source.label}`;
@@ -52,7 +54,8 @@ export function classify(section, context) {
   const updateAnswers = async () => {
     if (!shown || shown.end <= shown.start) return;
     const mine = shown;
-    const found = await askAnswers().catch(() => undefined); // the fault is said where the answer of the row stands
+    missed = false;
+    const found = await askAnswers().catch(() => void (missed = true)); // said where the answer of the row stands
     if (!found || shown !== mine) return; // other rows are shown by now, or none
     answers = found;
     if (items.length !== found.length) draw(found.length);
@@ -85,6 +88,7 @@ export function classify(section, context) {
   });
   const updateOne = () =>
     filled(answer, "the answer", askOne, (one) => {
+      if (missed) updateAnswers(); // trying again has helped
       const head = shown.rows ? { row: shown.rows[place] } : { label: nameOf(place) };
       const scores = one.top.map(({ score }) => score);
       widen(2 * Math.max(Math.abs(model.calibration ?? 0), Math.max(...scores) - Math.min(...scores), 1e-6));
@@ -107,8 +111,15 @@ export function classify(section, context) {
     title.focus({ preventScroll: true });
     title.scrollIntoView({ behavior: STILL.matches ? "auto" : "smooth", block: "start" });
   };
+  // The row that was chosen, not merely shown first, is kept in the address, for a reload or a link.
+  const keepRow = () => {
+    const row = own ? shown?.rows?.[place]?.row : undefined;
+    if (!section.hidden) history.replaceState(null, "", link("classify", row === undefined ? {} : { row }));
+  };
   const choose = (index) => {
     place = index;
+    own = true;
+    keepRow();
     items.forEach(({ button }, one) => button.setAttribute("aria-pressed", one === index ? "true" : "false"));
     tell();
     updateOne();
@@ -139,7 +150,9 @@ export function classify(section, context) {
   const pick = picking(context, (found) => {
     shown = found;
     answers = [];
-    place = found?.chosen ?? 0;
+    place = Math.max(0, found?.chosen ?? 0);
+    own = (found?.chosen ?? -1) >= 0;
+    keepRow();
     told.replaceChildren();
     if (!found || found.end <= found.start) {
       items = [];
@@ -150,18 +163,18 @@ export function classify(section, context) {
     if (found.source.count === null)
       updateAnswers().then(() => shown === found && updateOne()); // which tells how many rows there are
     else again();
+    if (coming) reveal();
+    coming = false;
   });
 
-  const moved = later(() => {
-    again();
-  }, 60);
+  const soon = later(again, 60);
   const put = (balance) => {
     const panel = balancePanel(
       balance,
       model,
       (value) => {
         calibration = value;
-        moved();
+        soon();
       },
       told,
     );
@@ -198,12 +211,13 @@ export function classify(section, context) {
       el("div", { class: "panel side" }, el("h3", {}, "Balance of seen and unseen"), side),
     ),
   );
-  return (values) => {
-    if (stale && !values.has("row")) again();
+  return (values, moved) => {
+    const row = values.get("row");
+    const there = row === null || Number(row) === shown?.rows?.[place]?.row;
+    const sought = !there && pick.seek(Number(row)); // which tells the rows, and so the address, later
+    coming = sought && moved;
+    if (!sought && stale) again();
+    if (!sought) keepRow();
     stale = false;
-    if (values.has("row")) {
-      pick.seek(Number(values.get("row")));
-      history.replaceState(null, "", "#classify");
-    }
   };
 }

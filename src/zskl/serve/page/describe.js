@@ -2,6 +2,7 @@
 import { call, classPath, newest } from "./api.js";
 import { FEW, attributeList, changedList } from "./attributes.js";
 import { Description } from "./description.js";
+import { keep } from "./keeping.js";
 import { classOf, classSelect, el, field, named } from "./pieces.js";
 import { ranking } from "./ranking.js";
 import { saving } from "./saving.js";
@@ -13,6 +14,7 @@ const MANY = 60; // attributes that need a column of their own to scroll in
 export function describe(section, context) {
   const { attributes } = context.model;
   const description = new Description(attributes);
+  keep(description, context.model);
   const title = el("h2", { id: "describe-title", tabindex: "-1" }, "Describe a class");
   const fault = el("div");
   const select = el("select");
@@ -45,12 +47,13 @@ export function describe(section, context) {
     }
   };
   select.addEventListener("change", () => startFrom(classOf(select)));
-  context.addEventListener("classes", () => {
+  const relist = () => {
     const { start } = description;
     if (start !== null && !context.classes.some((one) => one.name === start)) description.stopEditing(true);
     list();
-  });
-  list();
+  };
+  context.addEventListener("classes", relist);
+  relist();
 
   const which = el("span");
   const stop = el("button", { type: "button" }, "Stop editing");

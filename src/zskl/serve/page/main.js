@@ -55,7 +55,7 @@ function show(moved) {
   for (const name of Object.keys(VIEWS)) find(`view-${name}`).hidden = name !== view || !context.model;
   if (!context.model) return;
   made[view] ??= VIEWS[view](find(`view-${view}`), context);
-  made[view](values);
+  made[view](values, moved);
   document.title = `${view[0].toUpperCase()}${view.slice(1)} · zskl`;
   if (moved) find(`${view}-title`)?.focus();
 }

@@ -7,7 +7,7 @@ import { failed, filled } from "./states.js";
 
 export const PAGE = 24;
 
-// `picked` is told { source, start, end, rows }: rows are null for a file.
+// `picked` is told { source, start, end, rows, chosen }: rows are null for a file, chosen is −1 unless a row was sought.
 export function picking(context, picked) {
   const { data, features, feature_names: names } = context.model;
   const place = el("div");
@@ -51,10 +51,7 @@ export function picking(context, picked) {
       total = found.total;
       paged();
       const source = dataSource(found.rows);
-      const chosen = Math.max(
-        0,
-        found.rows.findIndex((one) => one.row === wanted),
-      );
+      const chosen = found.rows.findIndex((one) => one.row === wanted);
       wanted = null;
       picked({ source, start: 0, end: found.rows.length, rows: found.rows, grid, chosen });
       return found.rows.length
@@ -66,7 +63,7 @@ export function picking(context, picked) {
     total = file.count ?? PAGE;
     if (file.count === null) pager.hidden = true;
     else paged();
-    picked({ source: file, start, end: Math.min(start + PAGE, total), rows: null, grid, chosen: 0 });
+    picked({ source: file, start, end: Math.min(start + PAGE, total), rows: null, grid, chosen: -1 });
   };
   const show = () => (file ? showFile() : data && showData());
 
@@ -151,8 +148,9 @@ export function picking(context, picked) {
       paged();
     }
   };
+  // Show the page of rows with this one; false where there is no such row.
   const seek = (row) => {
-    if (!data) return;
+    if (!data || !Number.isInteger(row) || row < 0 || row >= data.rows) return false;
     choice.querySelector("input").checked = true;
     [kind.value, part.value, pictured.checked, wanted] = ["", "", false, row];
     filters.hidden = false;
@@ -160,6 +158,7 @@ export function picking(context, picked) {
     file = null;
     start = Math.floor(row / PAGE) * PAGE;
     show();
+    return true;
   };
   return { node: [data && choice, filters, drop, place, pager].filter(Boolean), seek, counting };
 }
