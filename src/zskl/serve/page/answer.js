@@ -74,7 +74,8 @@ function bars(found, byName) {
   });
   const others = found.contributions.length < byName.size && line("all others", null, found.rest, "rest");
   const seen = found.calibration < 0 ? found.class : found.against;
-  const balance = found.calibration !== 0 && line(BALANCE, `taken off ${seen}, which is seen`, found.calibration, "balance");
+  const balance =
+    found.calibration !== 0 && line(BALANCE, `taken off ${seen}, which is seen`, found.calibration, "balance");
   const caption =
     `What each attribute adds to the score of ${found.class} over that of ${found.against}; ` +
     "below its name, its value for the one and for the other class";

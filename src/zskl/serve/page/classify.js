@@ -17,7 +17,8 @@ export function classify(section, context) {
   const answer = el("div", { class: "answer" });
   const side = el("div");
   const title = el("h3", { tabindex: "-1" }, "Answer");
-  const way = el("button", { type: "button", class: "narrow", onclick: () => items[place]?.button.focus() }, "Back to the rows");
+  const back = () => items[place]?.button.focus();
+  const way = el("button", { type: "button", class: "narrow", onclick: back }, "Back to the rows");
   const told = el("p", { class: "told" });
   let shown = null; // the rows on show, as `picking` tells them
   let [place, against, calibration] = [0, null, null];

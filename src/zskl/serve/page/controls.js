@@ -39,7 +39,7 @@ function typing(description, one, { low, high }, input) {
   const follow = () => {
     if (document.activeElement === input && input.dataset.typed) return; // not under the hands of who types
     input.value = description.isSet(one) ? String(Number(description.value(one).toPrecision(6))) : "";
-    input.placeholder = exact(one, one.mean);
+    input.placeholder = number(one.mean);
     input.removeAttribute("aria-invalid");
   };
   input.addEventListener("input", () => {

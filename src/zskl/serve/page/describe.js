@@ -68,7 +68,7 @@ export function describe(section, context) {
   const sync = () => {
     if (classOf(select) !== description.start) list();
     editing.hidden = !description.editing;
-    which.replaceChildren("Editing the class ", el("b", {}, named(description.start ?? "")), ": saving replaces it.");
+    which.replaceChildren("Editing the class ", el("b", {}, named(description.start ?? "")), ".");
     clear.disabled = !description.changed.size;
     lower.disabled = description.empty || !description.unset.length; // all off describes nothing
   };
