@@ -747,6 +747,23 @@ def test_axe_finds_no_serious_fault(demo, visit, size, scheme):
         assert axe_faults(page) == [], view
 
 
+@pytest.mark.parametrize("size", [DESKTOP, {"width": 360, "height": 740}], ids=["desktop", "phone"])
+def test_axe_finds_no_serious_fault_where_numbers_are_typed(machines, visit, size):
+    pytest.importorskip("axe_playwright_python")
+    page = visit(machines[0], size)
+    asked(page, lambda: page.get_by_role("spinbutton", name="speed", exact=True).fill("-12345.6"))
+    page.get_by_role("spinbutton", name="wear", exact=True).fill("1e9")  # refused
+    assert axe_faults(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+    narrow = page.get_by_role("slider").evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().width)")
+    assert min(narrow) > 60
+    for view in ("classify", "classes?class=press"):
+        page.goto(f"{machines[0]}/#{view}")
+        page.locator("section:not([hidden]) .why").wait_for()
+        assert axe_faults(page) == [], view
+        assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+
+
 def test_axe_finds_planted_faults(demo, visit):
     page = visit(demo)
     page.evaluate("document.querySelector('#view-describe label').remove()")

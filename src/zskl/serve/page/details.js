@@ -89,7 +89,7 @@ function remover(found, context, gone) {
     try {
       await call(classPath(found.name), { method: "DELETE" });
       dialog.close();
-      await context.refresh();
+      await context.refresh().catch((fault) => context.say(fault.message)); // it is deleted all the same
       context.say(`Deleted ${found.name}.`);
       gone();
     } catch (fault) {

@@ -52,7 +52,7 @@ export function saving(description, context) {
         method: replace ? "PUT" : "POST",
         body: replace ? { attributes } : { name: wanted, attributes },
       });
-      await context.refresh();
+      await context.refresh().catch((fault) => context.say(fault.message)); // it is saved all the same
       if (own === null) name.value = "";
       else if (edited() === own) description.from(done.name, attributes, true); // what was saved is edited from now on
       const what = replace || own === null ? "." : ` as a new class; “${own}” is as it was.`;
