@@ -4,6 +4,7 @@ import json
 import re
 import time
 from importlib import resources
+from urllib.parse import urlencode
 
 import numpy as np
 import pandas as pd
@@ -45,6 +46,32 @@ def large(tmp_path_factory):
     model.save(file)
     with served(file) as (address, _):
         yield address
+
+
+FEATURES = ["rpm", "current_A", "noise_dB", "oil, C"]
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory):
+    """A service whose features have names and whose attributes have units: a speed in thousands, a load below 1."""
+    rng = np.random.default_rng(7)
+    names = ["motor: speed", "motor: load", "bearing: wear", "bearing: greased", "age"]
+    rows = [[3000, 0.5, 0.2, 1, 4], [2400, 0.7, 0.4, 1, 9], [1500, 0.9, 0.6, 0, 12]]
+    rows += [[1200, 0.2, 0.1, 0, 2], [400, 1.0, 0.8, 1, 25], [3600, 0.6, 0.7, 0, 7]]
+    table = pd.DataFrame(rows, index=["lathe", "mill", "pump", "fan", "press", "saw"], columns=names)
+    table["made"] = 1.0
+    spread = ((table - table.mean()) / table.std()).fillna(0.0).to_numpy() @ rng.normal(size=(6, 4))
+    X = pd.DataFrame(np.repeat(spread, 20, axis=0) + rng.normal(size=(120, 4)) / 4, columns=FEATURES)
+    y = np.repeat(table.index.to_numpy(str), 20)
+    place = tmp_path_factory.mktemp("machines")
+    X.assign(machine=y).to_csv(place / "rows.csv", index_label="id")
+    table.to_csv(place / "classes.csv", index_label="class")
+    own = datasets.make(place / "own", place / "rows.csv", "machine", place / "classes.csv", unseen=["fan", "saw"])
+    model = ZeroShotKernelClassifier(signature_scaling="standardize-l2", epochs=20, random_state=0)
+    seen = ~np.isin(y, ["fan", "saw"])
+    model.fit(X[seen], y[seen], own.signatures).save(place / "machines.zskl")
+    with served(place / "machines.zskl", "--data", place / "own") as (address, _):
+        yield address, place / "rows.csv"
 
 
 @pytest.fixture
@@ -131,7 +158,7 @@ def test_start_from_a_class_and_take_changes_back(demo, visit):
     asked(page, lambda: page.get_by_role("button", name="Reset upper left").click())
     assert ranked(page) == three
     asked(page, lambda: page.get_by_label("top", exact=True).uncheck())
-    asked(page, lambda: page.get_by_role("button", name="Take all back").click())
+    asked(page, lambda: page.get_by_role("button", name="Reset all").click())
     assert ranked(page) == three
     page.get_by_label("Start from").select_option(index=0)
     expect(page.locator(".results")).to_contain_text("Set an attribute")
@@ -149,6 +176,68 @@ def test_attributes_are_searched(demo, visit):
     expect(page.get_by_text("No attribute has these letters")).to_be_visible()
     page.get_by_label("Search attributes").fill("")
     expect(page.locator(".attribute:visible").nth(2)).to_contain_text("on")
+
+
+def test_hits_at_the_beginning_of_a_word_come_first(machines, visit):
+    page = visit(machines[0])
+    expect(page.locator("details.group[open]")).to_have_count(3)  # so few attributes are all in sight
+    page.get_by_label("Search attributes").fill("ar")
+    hits = page.locator(".attribute:visible label")
+    expect(hits).to_have_text(["bearing: wear", "bearing: greased"])
+    page.get_by_label("Search attributes").fill("a")
+    expect(hits.first).to_have_text("age")
+    names = page.get_by_label("Start from").locator("option").all_inner_texts()
+    assert names[1:] == ["fan", "saw", "lathe", "mill", "press", "pump"]
+
+
+def test_a_number_can_be_typed_also_beyond_the_slider(machines, visit):
+    page = visit(machines[0])
+    slider = page.get_by_role("slider", name="speed", exact=True)
+    field = page.get_by_role("spinbutton", name="speed", exact=True)
+    assert field.input_value() == ""
+    assert field.get_attribute("placeholder") == "1825"  # the mean of the seen classes
+    for typed, shown in (("2500.5", "2500.5"), ("5000", "3600")):
+        asked(page, lambda typed=typed: field.fill(typed))
+        assert slider.input_value() == shown
+    field.fill("5000000")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    field.blur()
+    assert field.input_value() == "5000"  # what was before
+    slider.focus()
+    asked(page, lambda: slider.press("Home"))
+    assert field.input_value() == "400"
+    field.fill("")
+    expect(page.locator(".results")).to_contain_text("Set an attribute")
+    asked(page, lambda: field.fill("-100"))
+    saved(page, "slow")
+    page.get_by_role("link", name="Show it in Classes").click()
+    expect(page.locator(".detail .why tbody tr").first).to_contain_text("−100")
+    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+
+
+def test_a_reload_keeps_the_description_and_the_chosen_row(demo, visit):
+    page = visit(demo)
+    asked(page, lambda: page.get_by_label("Start from").select_option(label="3"))
+    asked(page, lambda: page.get_by_label("top", exact=True).uncheck())
+    before = ranked(page)
+    asked(page, page.reload)
+    assert ranked(page) == before
+    assert page.get_by_label("Start from").input_value() == "=3"
+    expect(page.get_by_role("button", name="Reset top")).to_be_visible()
+    page.goto(f"{demo}/#classify")
+    asked(page, lambda: page.locator(".pick .card").nth(4).click(), "/predict")
+    assert page.url.endswith("#classify?row=4")
+    asked(page, page.reload, "/predict")
+    expect(page.locator(".sample")).to_contain_text("Row 4")
+    page.get_by_role("link", name="Classes").click()
+    page.get_by_role("link", name="Classify").click()
+    expect(page.locator(".sample")).to_contain_text("Row 4")
+    assert page.url.endswith("#classify?row=4")
+    asked(page, page.get_by_role("button", name="Later rows").click, "/predict")
+    assert page.url.endswith("#classify")
+    page.goto(f"{demo}/#classify?row=none")
+    expect(page.locator(".sample")).to_contain_text("Row 24")
 
 
 def test_a_saved_class_is_found_edited_and_deleted(demo, visit):
@@ -183,6 +272,42 @@ def test_a_saved_class_is_found_edited_and_deleted(demo, visit):
     expect(page.locator("#view-classes")).to_contain_text("Choose a class of the table")
     page.get_by_label("Kind").select_option("added")
     expect(page.get_by_role("link", name="dash", exact=True)).to_have_count(0)
+
+
+def test_a_class_that_is_edited_under_another_name_is_a_new_one(demo, visit):
+    page = visit(demo)
+    page.get_by_label("Start from").select_option(label="8")
+    expect(page.locator(".editing")).to_be_hidden()
+    saved(page, "one")
+    page.get_by_role("link", name="Show it in Classes").click()
+    page.get_by_role("link", name="Edit").click()
+    expect(page.locator(".editing")).to_contain_text("Editing the class one.")
+    button = page.locator("form button")
+    expect(button).to_have_text("Save")
+    page.get_by_label("middle", exact=True).uncheck()
+    page.get_by_label("Name", exact=True).fill("two")
+    expect(button).to_have_text("Save as a new class")
+    expect(page.locator("form h3")).to_have_text("Save as a new class")
+    expect(page.locator("form")).to_contain_text("The class one stays as it is.")
+    button.dblclick()
+    expect(page.locator(".done")).to_contain_text("Saved “two” as a new class; “one” is as it was.")
+    expect(page.locator(".editing")).to_contain_text("Editing the class two")
+    assert page.get_by_label("Start from").input_value() == "=two"
+    expect(page.get_by_role("button", name="Reset all")).to_be_disabled()  # what was saved is the start
+    page.get_by_role("button", name="Stop editing").click()
+    expect(page.locator(".editing")).to_be_hidden()
+    expect(page.locator("#describe-title")).to_be_focused()
+    expect(page.locator("form h3")).to_have_text("Save as a class")
+    assert not page.get_by_label("middle", exact=True).is_checked()
+    for name in ("one", "two"):
+        page.goto(f"{demo}/#describe?{urlencode({'class': name, 'edit': 'yes'})}")
+        expect(page.locator(".editing")).to_contain_text(name)
+        page.goto(f"{demo}/#classes?{urlencode({'class': name})}")
+        page.get_by_role("button", name="Delete …").click()
+        page.get_by_role("button", name="Delete", exact=True).dblclick()
+        expect(page.locator("#view-classes")).to_contain_text("Choose a class of the table")
+    page.get_by_role("link", name="Describe").click()
+    expect(page.locator(".editing")).to_be_hidden()  # there is nothing to replace any more
 
 
 def test_names_are_text_wherever_they_are_shown(demo, visit):
@@ -269,6 +394,21 @@ def test_a_row_is_classified_and_explained(demo, visit):
     expect(page.locator(".pick .empty")).to_contain_text("No row of the data is of this class and part.")
 
 
+def test_the_answer_is_in_sight_wherever_its_row_is(demo, visit):
+    inside = "(() => { const { top } = document.querySelector('.reply h3').getBoundingClientRect();"
+    inside += " return top >= 0 && top < innerHeight / 2 })()"
+    for size in (DESKTOP, PHONE):
+        page = visit(f"{demo}/#classify", size, reduced_motion="reduce")
+        page.locator(".why").wait_for()
+        page.locator(".pick .card").nth(22).scroll_into_view_if_needed()
+        asked(page, lambda page=page: page.locator(".pick .card").nth(22).click(), "/predict")
+        expect(page.locator(".sample")).to_contain_text("Row 22")
+        assert page.evaluate(inside), size
+    expect(page.locator(".reply h3")).to_be_focused()
+    page.get_by_role("button", name="Back to the rows").click()
+    expect(page.locator(".pick .card").nth(22)).to_be_focused()
+
+
 @pytest.mark.parametrize("kind", ["npy", "columnwise.npy", "csv", "json", "parquet"])
 def test_a_file_is_classified(demo, visit, tmp_path, kind):
     rows = datasets.load("digits").X[:30]
@@ -288,7 +428,7 @@ def test_a_file_is_classified(demo, visit, tmp_path, kind):
     page.get_by_label("A file of samples").set_input_files(file)
     expect(page.locator(".pager")).to_contain_text("1–24 of 30 rows")
     expect(page.locator(".sample")).to_contain_text(f"Row 1 of {file.name}")
-    expect(page.locator(".why tbody tr")).to_have_count(7)
+    expect(page.locator(".why tbody tr:not(.balance)")).to_have_count(7)
     until(page, "[...document.querySelectorAll('.pick .words')].every((one) => one.textContent !== '…')")
     assert page.locator(".pick .words b").all_inner_texts() == own  # the first rows of the data are the same
     page.get_by_role("button", name="Later rows").click()
@@ -300,7 +440,7 @@ def test_a_file_is_classified(demo, visit, tmp_path, kind):
     ("name", "text", "fault"),
     [
         ("x.csv", "1,2,3", "Row 1 of x.csv has 3 numbers, the model takes 64."),
-        ("x.csv", "a,b\n1,2\n3,three", "Line 3 of x.csv: “three” in column 2 is no number."),
+        ("x.csv", "a,b\n1,2\n3,three", "Line 3 of x.csv: “three” in column “b” is no number."),
         ("x.json", "{", "x.json is no JSON."),
         ("x.json", '{"rows": [["a"]]}', "x.json should be a list of rows"),
         ("x.npy", "no", "x.npy is no .npy file."),
@@ -313,6 +453,62 @@ def test_a_file_that_cannot_be_read_is_refused_with_a_reason(demo, visit, tmp_pa
     page.get_by_label("A file", exact=True).check()
     page.get_by_label("A file of samples").set_input_files(tmp_path / name)
     expect(page.locator(".drop .fault")).to_contain_text(fault)
+
+
+def answered(page, name, text):
+    """The answers for the rows of a file."""
+    file = {"name": name, "mimeType": "", "buffer": text.encode()}
+    with page.expect_response("**/predict"):
+        page.get_by_label("A file of samples").set_input_files(file)
+    until(page, "[...document.querySelectorAll('.pick .words')].every((one) => one.textContent !== '…')")
+    return page.locator(".pick .words b").all_inner_texts()
+
+
+def test_columns_of_a_csv_file_are_found_by_their_names(machines, visit):
+    address, rows = machines
+    table = pd.read_csv(rows)[::6]
+    page = visit(f"{address}/#classify")
+    page.get_by_label("A file", exact=True).check()
+    expect(page.locator(".drop")).to_contain_text("found by their names")
+    right = answered(page, "a.csv", table[FEATURES].to_csv(index=False))
+    assert len(set(right)) > 2
+    mixed = table[["id", *FEATURES[::-1], "machine"]]
+    assert answered(page, "b.csv", mixed.to_csv(index=False)) == right
+    expect(page.locator(".drop")).to_contain_text("left out: “id”, “machine”")
+    assert answered(page, "c.csv", table[FEATURES].to_csv(index=False, header=False, sep=";")) == right
+    assert answered(page, "d.csv", table[FEATURES].set_axis(range(4), axis=1).to_csv(index=False)) == right
+    refused = {
+        "lacks the columns “noise_dB”, “oil, C”.": table[FEATURES[:2]].to_csv(index=False),
+        "has 5 columns, the model takes 4: drop column 5, which has no numbers.": (
+            table[[*FEATURES, "machine"]].to_csv(index=False, header=False)
+        ),
+        "has the column “rpm” twice": table[["rpm", *FEATURES]].to_csv(index=False),
+        "Line 2 of e.csv: nothing in column “rpm” is no number.": ",".join(["rpm", "current_A", "noise_dB", '"oil, C"'])
+        + "\n,1,2,3",
+    }
+    for fault, text in refused.items():
+        file = {"name": "e.csv", "mimeType": "", "buffer": text.encode()}
+        page.get_by_label("A file of samples").set_input_files(file)
+        expect(page.locator(".drop .fault")).to_contain_text(fault)
+        expect(page.locator(".pick .card")).to_have_count(0)  # not the answers of the file before
+        expect(page.locator(".answer")).to_contain_text("Choose a row or a file")
+        answered(page, "a.csv", table[FEATURES].to_csv(index=False))
+
+
+def test_columns_that_are_no_features_are_named_where_features_have_no_names(demo, visit):
+    rows = pd.DataFrame(datasets.load("digits").X[:3]).assign(label="x")
+    page = visit(f"{demo}/#classify")
+    page.get_by_label("A file", exact=True).check()
+    for text, fault in (
+        (
+            rows.to_csv(index=False),
+            "has 65 columns, the model takes 64: drop column 65 (“label”), which has no numbers.",
+        ),
+        (rows.assign(label=1).to_csv(index_label="id"), "drop 2 of column 1 (“id”) to column 66 (“label”)."),
+    ):
+        file = {"name": "x.csv", "mimeType": "", "buffer": text.encode()}
+        page.get_by_label("A file of samples").set_input_files(file)
+        expect(page.locator(".drop .fault")).to_contain_text(fault)
 
 
 def test_the_balance_moves_the_point_and_the_answers(demo, visit):
@@ -341,6 +537,49 @@ def test_the_balance_moves_the_point_and_the_answers(demo, visit):
     expect(page.locator(".side")).to_contain_text("for looking, not for choosing")
 
 
+def test_the_balance_is_a_part_of_the_explanation(demo, visit):
+    page = visit(f"{demo}/#classify")
+    page.locator(".why").wait_for()
+    slider = page.get_by_label("Taken off the scores of seen classes")
+    slider.focus()
+    asked(page, lambda: slider.press("End"), "/predict")
+    asked(page, lambda: page.get_by_label("Compare with").select_option("=8"), "/predict")
+    rows = page.locator(".why tbody tr")
+    expect(rows).to_have_count(8)
+    expect(rows.last).to_contain_text("balance of seen and unseen")
+    expect(rows.last).to_contain_text("taken off 8, which is seen")
+    adds = [float(one.replace("−", "-")) for one in rows.locator(".number").all_inner_texts()]
+    told = page.locator(".sum").inner_text()
+    assert "the balance of seen and unseen +" in told
+    whole = float(re.search(r": (\S+) for", told)[1].replace("−", "-"))
+    assert whole == pytest.approx(sum(adds), abs=0.01)
+    wide = page.locator(".why .fill").evaluate_all("(all) => all.map((one) => parseFloat(one.style.width))")
+    assert max(wide) == 50
+
+
+def test_a_wrong_answer_is_compared_with_the_true_class(demo, visit):
+    page = visit(f"{demo}/#classify")
+    page.get_by_label("Class", exact=True).select_option("=1")
+    expect(page.locator(".told")).to_contain_text("training rows among them")
+    page.get_by_label("Part", exact=True).select_option("test_seen")
+    expect(page.locator(".pager")).not_to_contain_text("of 182 rows")
+    expect(page.locator(".told")).to_contain_text("rows shown.")
+    wrong = page.locator(".pick .card", has=page.locator(".wrong"))
+    for place in range(wrong.count()):  # one whose true class is not the second best
+        asked(page, wrong.nth(place).click, "/predict")
+        if "true class" in page.get_by_label("Compare with").locator("option").first.inner_text():
+            break
+    first = page.get_by_label("Compare with").locator("option").first
+    if first.get_attribute("value"):
+        asked(page, lambda: page.get_by_label("Compare with").select_option(index=0), "/predict")
+        expect(page.locator(".answer h4").nth(1)).to_contain_text("and not 1?")
+        expect(page.get_by_label("Compare with").locator("option").nth(1)).to_contain_text("second best (")
+    else:
+        expect(first).to_have_text("second best (1, the true class)")
+    expect(page.locator(".why")).to_contain_text("on in both")
+    expect(page.locator(".answer")).to_contain_text("scaled to unit length")
+
+
 def test_classes_are_sorted_filtered_and_shown(demo, visit):
     page = visit(f"{demo}/#classes")
     accuracy = page.locator(".sortable tbody td:nth-child(4)")
@@ -349,7 +588,10 @@ def test_classes_are_sorted_filtered_and_shown(demo, visit):
     def column():
         return [float(one.split()[0]) for one in accuracy.all_inner_texts() if one != "–"]
 
-    page.get_by_role("button", name="Accuracy").click()
+    expect(page.get_by_role("button", name="Rows", exact=True)).to_have_attribute(
+        "title", re.compile("training rows too")
+    )
+    page.get_by_role("button", name="Accuracy on test rows").click()
     assert column() == sorted(column(), reverse=True)
     expect(page.get_by_role("columnheader", name="Accuracy")).to_have_attribute("aria-sort", "descending")
     page.get_by_role("button", name="Accuracy").click()
@@ -361,11 +603,27 @@ def test_classes_are_sorted_filtered_and_shown(demo, visit):
     page.get_by_role("link", name="4", exact=True).click()
     expect(page.locator(".detail")).to_contain_text("Nearest classes")
     expect(page.locator(".detail .near").first.locator("li")).to_have_count(8)
-    expect(page.locator(".detail")).to_contain_text(re.compile(r"of 181 test rows right"))
+    expect(page.locator(".detail")).to_contain_text(
+        re.compile(r"181 rows · 181 test rows.*of 181 test rows right", re.DOTALL)
+    )
     page.locator(".detail .near a").first.click()
     expect(page.locator("#class-title")).not_to_contain_text("4")
     page.get_by_label("Filter by name").fill("nothing like it")
     expect(page.locator("#view-classes")).to_contain_text("No class has these letters in its name.")
+
+
+def test_what_sets_a_class_apart_is_told_by_the_range_of_each_attribute(machines, visit):
+    page = visit(f"{machines[0]}/#classes?class=press")
+    rows = page.locator(".detail .why tbody tr")
+    expect(rows).to_have_count(5)  # not `made`, which is the same for all classes
+    table = {name.split("\n")[0]: name for name in rows.all_inner_texts()}
+    assert next(iter(table)) == "age"  # not the speed, whose numbers are larger
+    assert {"400", "−1425"} <= set(table["motor: speed"].split())
+    assert {"0.8", "+0.3"} <= set(table["bearing: wear"].split())
+    wide = rows.locator(".fill").evaluate_all("(all) => all.map((one) => parseFloat(one.style.width))")
+    assert wide == sorted(wide, reverse=True)
+    assert wide[0] == 50
+    assert min(wide) > 5
 
 
 def test_all_of_it_by_keyboard(demo, visit):
@@ -399,7 +657,7 @@ def test_many_attributes_and_classes_without_data(large, visit):
     assert page.locator(".attribute").count() == 0  # closed groups are not drawn
     page.locator("details.group summary").first.click()
     expect(page.locator(".attribute")).to_have_count(12)
-    slider = page.get_by_label("shade 3", exact=True)
+    slider = page.get_by_role("slider", name="shade 3", exact=True)
     slider.focus()
     slider.press("End")
     expect(page.locator("details.group summary").first).to_contain_text("1 of 12 changed")
@@ -440,7 +698,7 @@ def test_a_token_is_asked_for_and_a_stopped_service_is_said(visit):
         expect(page.get_by_label("Start from")).to_be_visible()
         process.terminate()
         process.wait(30)
-        page.get_by_label("top", exact=True).check()
+        page.get_by_label("middle", exact=True).check()
         expect(page.locator(".results .fault")).to_contain_text("The service does not answer. Is it still running?")
         expect(page.locator(".results").get_by_role("button", name="Try again")).to_be_visible()
 
@@ -487,6 +745,23 @@ def test_axe_finds_no_serious_fault(demo, visit, size, scheme):
     for view in VIEWS:
         prepared(page, demo, view)
         assert axe_faults(page) == [], view
+
+
+@pytest.mark.parametrize("size", [DESKTOP, {"width": 360, "height": 740}], ids=["desktop", "phone"])
+def test_axe_finds_no_serious_fault_where_numbers_are_typed(machines, visit, size):
+    pytest.importorskip("axe_playwright_python")
+    page = visit(machines[0], size)
+    asked(page, lambda: page.get_by_role("spinbutton", name="speed", exact=True).fill("-12345.6"))
+    page.get_by_role("spinbutton", name="wear", exact=True).fill("1e9")  # refused
+    assert axe_faults(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+    narrow = page.get_by_role("slider").evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().width)")
+    assert min(narrow) > 60
+    for view in ("classify", "classes?class=press"):
+        page.goto(f"{machines[0]}/#{view}")
+        page.locator("section:not([hidden]) .why").wait_for()
+        assert axe_faults(page) == [], view
+        assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
 
 
 def test_axe_finds_planted_faults(demo, visit):

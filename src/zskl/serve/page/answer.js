@@ -1,5 +1,5 @@
 // The answer for one row: its best classes, and which attributes decided between two of them.
-import { fullName } from "./attributes.js";
+import { fullName } from "./controls.js";
 import {
   badge,
   balanceBar,
@@ -49,46 +49,72 @@ const value = (attribute, number_) =>
       ? "off"
       : number(number_);
 
-const written = (found) => signs([...found.contributions.map((one) => one.contribution), found.rest, found.difference]);
+const BALANCE = "balance of seen and unseen";
+const numbers = (found) => [...found.contributions.map((one) => one.contribution), found.rest, found.calibration];
+const written = (found) => signs([...numbers(found), found.difference]);
+const same = (one) =>
+  Math.abs(one.value - one.value_against) <= 1e-6 * Math.max(Math.abs(one.value), Math.abs(one.value_against));
 
 function bars(found, byName) {
-  const largest = Math.max(...found.contributions.map((one) => Math.abs(one.contribution)), Math.abs(found.rest));
+  const largest = Math.max(...numbers(found).map(Math.abs));
   const signed = written(found);
   const line = (name, below, adds, kind) =>
     el(
       "tr",
       { class: kind },
-      el("th", { scope: "row" }, name, below),
+      el("th", { scope: "row" }, name, below && el("span", { class: "quiet" }, below)),
       el("td", {}, balanceBar(adds, largest)),
       el("td", { class: "number" }, signed(adds)),
     );
   const rows = found.contributions.map((one) => {
     const attribute = byName.get(one.attribute);
-    const values = `${value(attribute, one.value)} against ${value(attribute, one.value_against)}`;
-    return line(
-      attribute ? fullName(attribute) : one.attribute,
-      el("span", { class: "quiet" }, values),
-      one.contribution,
-    );
+    const [own, other] = [value(attribute, one.value), value(attribute, one.value_against)];
+    const values = same(one) ? `${own} in both` : `${own} against ${other}`;
+    return line(attribute ? fullName(attribute) : one.attribute, values, one.contribution);
   });
   const others = found.contributions.length < byName.size && line("all others", null, found.rest, "rest");
+  const seen = found.calibration < 0 ? found.class : found.against;
+  const balance =
+    found.calibration !== 0 && line(BALANCE, `taken off ${seen}, which is seen`, found.calibration, "balance");
   const caption =
     `What each attribute adds to the score of ${found.class} over that of ${found.against}; ` +
     "below its name, its value for the one and for the other class";
-  return whyTable(caption, ["Attribute", "◂ against", "for ▸", "adds"], el("tbody", {}, rows, others));
+  return whyTable(caption, ["Attribute", "◂ against", "for ▸", "adds"], el("tbody", {}, rows, others, balance));
 }
 
 function sum(found, all) {
   const signed = written(found);
   const shown = found.contributions.reduce((total, one) => total + one.contribution, 0);
-  const others = found.contributions.length < all ? `, all others ${signed(found.rest)}` : "";
-  const both = `for ${found.class} over ${found.against}`;
-  const first = `These attributes add ${signed(shown)}${others}: ${signed(found.difference)} ${both}.`;
+  const parts = [`These attributes add ${signed(shown)}`];
+  if (found.contributions.length < all) parts.push(`all others ${signed(found.rest)}`);
+  if (found.calibration) parts.push(`the ${BALANCE} ${signed(found.calibration)}`);
   const whole = signed(found.difference + found.calibration);
-  const seen = found.calibration
-    ? ` The balance of seen and unseen classes adds ${signed(found.calibration)}: ${whole} in all.`
-    : "";
-  return el("p", { class: "sum" }, first + seen);
+  return el("p", { class: "sum" }, `${parts.join(", ")}: ${whole} for ${found.class} over ${found.against}.`);
+}
+
+// Why an attribute counts that is the same for both classes, where that can be seen.
+const scaled = (found, model) =>
+  found.contributions.some(same) &&
+  String(model.parameters?.signature_scaling).includes("l2") &&
+  el(
+    "p",
+    { class: "quiet" },
+    "An attribute with one value in both classes counts, too: descriptions are scaled to unit length, " +
+      "so that what one attribute is worth depends on all the others.",
+  );
+
+// Classes to compare with: the second best unless another one is chosen; the true class at hand where the answer is wrong.
+function comparing(prediction, against, row, classes, chosen) {
+  const second = against === null ? prediction.explanation.against : prediction.top[1]?.class;
+  const wrong = row && row.class !== prediction.class && classes.some((one) => one.name === row.class);
+  const truth = wrong && row.class !== second ? row.class : null;
+  const known = second === undefined ? "" : ` (${second}${wrong && truth === null ? ", the true class" : ""})`;
+  const first = [["", `second best${known}`]];
+  if (truth !== null) first.unshift([`=${truth}`, `true class (${truth})`]);
+  const others = classes.filter((one) => one.name !== prediction.class && one.name !== truth);
+  const select = classSelect(el("select"), others, first, against === null ? "" : `=${against}`);
+  select.addEventListener("change", () => chosen(select.value ? select.value.slice(1) : null));
+  return field("Compare with", select, { class: "field inline" });
 }
 
 // `chosen`: told the class to compare with, null for the second best.
@@ -111,24 +137,17 @@ export function answerCard({ row, label }, prediction, against, context, chosen)
     el("div", {}, el("p", { class: "strong" }, row ? `Row ${row.row}` : label), part, truth),
   );
   const found = prediction.explanation;
-  const select = el("select");
-  classSelect(
-    select,
-    classes.filter((one) => one.name !== prediction.class),
-    [["", found && against === null ? `second best (${found.against})` : "second best"]],
-    against === null ? "" : `=${against}`,
-  );
-  select.addEventListener("change", () => chosen(select.value ? select.value.slice(1) : null));
   const why = found
     ? [
         el(
           "div",
           { class: "head" },
           el("h4", {}, named(`Why ${found.class} and not ${found.against}?`)),
-          field("Compare with", select, { class: "field inline" }),
+          comparing(prediction, against, row, classes, chosen),
         ),
         bars(found, byName),
         sum(found, byName.size),
+        scaled(found, model),
       ]
     : [
         el(

@@ -78,10 +78,10 @@ export async function fillPicture(image, row) {
 }
 
 // Only the newest of several requests counts: a new one aborts the one under way, whose promise then never settles
-// a view. `work` gets a signal and what the call was given.
+// a view. `work` gets a signal and what the call was given; `stop` of what is returned aborts without a new one.
 export function newest(work) {
   let control = null;
-  return async (...given) => {
+  const run = async (...given) => {
     control?.abort();
     const mine = (control = new AbortController());
     try {
@@ -92,4 +92,5 @@ export function newest(work) {
       throw fault;
     }
   };
+  return Object.assign(run, { stop: () => control?.abort() });
 }

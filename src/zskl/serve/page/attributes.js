@@ -1,77 +1,10 @@
-// The attributes as switches and sliders: in groups that are drawn when they are opened, or as found by a search.
-import { counted, el, field, fresh, later, number } from "./pieces.js";
+// The attributes: in groups that are drawn when they are opened, or as found by a search.
+import { control, fullName, stateOf } from "./controls.js";
+import { counted, el, field, later } from "./pieces.js";
 
 const FOUND = 60; // shown at most by a search
+export const FEW = 12; // attributes that can all be in sight
 const FLAT = 60; // more attributes without groups than this are divided
-
-export const fullName = ({ label, group }) => (group ? `${group}: ${label}` : label);
-export const stateOf = (description, one) => {
-  if (!description.isSet(one)) return "not set";
-  const value = description.value(one);
-  return one.binary && value === one.high ? "on" : one.binary && value === one.low ? "off" : exact(one, value);
-};
-// To a hundredth of its range.
-const exact = ({ low, high }, value) =>
-  value.toFixed(Math.min(8, Math.max(0, Math.ceil(2 - Math.log10(high - low || 1))))).replace("-", "−");
-
-function toggle(description, one, input) {
-  input.addEventListener("change", () => description.set(one, input.checked ? one.high : one.low));
-  return () => {
-    input.indeterminate = !description.isSet(one);
-    input.checked = description.isSet(one) && description.value(one) > (one.low + one.high) / 2;
-  };
-}
-
-function slider(description, one, input) {
-  input.addEventListener("input", () => description.set(one, Number(Number(input.value).toPrecision(4))));
-  return () => {
-    input.value = description.value(one);
-    input.setAttribute(
-      "aria-valuetext",
-      description.isSet(one) ? number(description.value(one)) : `${number(one.mean)}, the mean: not set`,
-    );
-  };
-}
-
-// One attribute as a list item; `sync` brings it up to what the description says.
-function control(description, one, words) {
-  const low = Math.min(one.low, one.mean);
-  const high = Math.max(one.high, one.mean, low + 1e-6);
-  const input = one.binary
-    ? el("input", { type: "checkbox", class: "switch", id: fresh("attribute") })
-    : el("input", { type: "range", min: low, max: high, step: "any", id: fresh("attribute") });
-  const follow = (one.binary ? toggle : slider)(description, one, input);
-  const state = el("span", { class: "state" });
-  const reset = el(
-    "button",
-    { type: "button", class: "icon", "aria-label": `Reset ${words}`, title: "Back to the start" },
-    "↺",
-  );
-  reset.addEventListener("click", () => {
-    description.reset(one);
-    input.focus();
-  });
-  const item = el(
-    "li",
-    { class: one.binary ? "attribute binary" : "attribute" },
-    el("label", { for: input.id }, words),
-    input,
-    state,
-    reset,
-  );
-  const sync = () => {
-    follow();
-    const changed = description.changed.has(one.name);
-    const open = !description.isSet(one);
-    state.textContent = open && !one.binary ? exact(one, one.mean) : stateOf(description, one);
-    state.title = open ? `Not set: ${number(one.mean)}, the mean of the seen classes` : "";
-    item.classList.toggle("changed", changed);
-    item.classList.toggle("unset", open);
-    reset.classList.toggle("gone", !changed);
-  };
-  sync();
-  return { item, sync };
-}
 
 function grouped(attributes) {
   const groups = new Map();
@@ -83,6 +16,19 @@ function grouped(attributes) {
     groups.set(key, [...(groups.get(key) ?? []), one]);
   });
   return groups;
+}
+
+const opens = (text, word) => {
+  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1))
+    if (at === 0 || !/[\p{L}\p{N}]/u.test(text[at - 1])) return true;
+  return false;
+};
+// Attributes with all of `words` in their names, first those with words that begin with them.
+function hitsOf(attributes, words) {
+  const texts = new Map(attributes.map((one) => [one, `${fullName(one)} ${one.name}`.toLowerCase()]));
+  const hits = attributes.filter((one) => words.every((word) => texts.get(one).includes(word)));
+  const inside = new Map(hits.map((one) => [one, words.filter((word) => !opens(texts.get(one), word)).length]));
+  return hits.sort((a, b) => inside.get(a) - inside.get(b));
 }
 
 export function attributeList(description) {
@@ -102,10 +48,12 @@ export function attributeList(description) {
     }
     const count = el("span", { class: "quiet" });
     const node = el("details", { class: "group" }, el("summary", {}, el("span", {}, name), count), list);
-    node.addEventListener(
-      "toggle",
-      () => node.open && !list.childElementCount && draw(list, members, (one) => one.label),
-    );
+    const fill = () => list.childElementCount || draw(list, members, (one) => one.label);
+    node.addEventListener("toggle", () => node.open && fill());
+    if (description.attributes.length <= FEW) {
+      fill();
+      node.open = true;
+    }
     const sync = () => {
       const changed = members.filter((one) => description.changed.has(one.name)).length;
       count.textContent = changed ? `${changed} of ${members.length} changed` : String(members.length);
@@ -126,9 +74,7 @@ export function attributeList(description) {
   const search = () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     forget();
-    const hits = description.attributes.filter((one) =>
-      words.every((word) => `${fullName(one)} ${one.name}`.toLowerCase().includes(word)),
-    );
+    const hits = hitsOf(description.attributes, words);
     all.hidden = words.length > 0;
     found.hidden = !words.length;
     forget = words.length ? draw(found, hits.slice(0, FOUND), fullName) : () => {};

@@ -1,7 +1,7 @@
 // The view Classes: all classes as a table, and one of them in detail.
 import { call, classPath, newest } from "./api.js";
 import { details } from "./details.js";
-import { badge, counted, el, field, later, link, named, share } from "./pieces.js";
+import { badge, counted, el, field, later, link, named, natural, share } from "./pieces.js";
 import { empty, failed, filled } from "./states.js";
 
 const PAGE = 50;
@@ -9,17 +9,16 @@ const ORDER = { added: 0, unseen: 1, seen: 2 };
 const COLUMNS = [
   { name: "Class", of: (one) => one.name },
   { name: "Kind", of: (one) => ORDER[one.kind] ?? 3 },
-  { name: "Rows", number: true, of: (one) => one.rows },
-  { name: "Accuracy", number: true, of: (one) => one.test?.accuracy },
+  { name: "Rows", title: "All rows of the data, training rows too", number: true, of: (one) => one.rows },
+  { name: "Accuracy on test rows", number: true, of: (one) => one.test?.accuracy },
   { name: "Most often taken for", of: (one) => one.test?.wrong[0]?.class },
 ];
-const text = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
 
 function compare(a, b, column, down) {
   const [x, y] = [column.of(a), column.of(b)];
   const [no, none] = [x ?? null, y ?? null].map((one) => one === null);
   if (no || none) return no - none; // gaps last, whichever way
-  const found = typeof x === "number" ? x - y : text.compare(x, y);
+  const found = typeof x === "number" ? x - y : natural(x, y);
   return down ? -found : found;
 }
 
@@ -72,7 +71,7 @@ export function classes(section, context) {
     const hits = context.classes
       .filter((one) => (kind.value === "all" || one.kind === kind.value) && one.name.toLowerCase().includes(letters))
       .map((one) => ({ ...one, test: confusion?.get(one.name) }))
-      .sort((a, b) => compare(a, b, COLUMNS[column], down) || text.compare(a.name, b.name));
+      .sort((a, b) => compare(a, b, COLUMNS[column], down) || natural(a.name, b.name));
     const wanted = hits.slice(0, shown).map(row);
     if (wanted.length !== body.rows.length || wanted.some((one, place) => one !== body.rows[place]))
       body.replaceChildren(...wanted);
@@ -91,8 +90,8 @@ export function classes(section, context) {
     table.hidden = !hits.length;
   };
 
-  const heads = COLUMNS.map(({ name, number }, place) => {
-    const button = el("button", { type: "button" }, name);
+  const heads = COLUMNS.map(({ name, title, number }, place) => {
+    const button = el("button", { type: "button", title }, name);
     button.addEventListener("click", () => {
       down = column === place ? !down : Boolean(number);
       column = place;
@@ -172,7 +171,7 @@ export function classes(section, context) {
       "p",
       { class: "lead" },
       context.model.data
-        ? "Accuracy is of test rows, with all classes of the model file as candidates."
+        ? "Rows are all rows of the data; accuracy is of test rows alone, with all classes of the model file as candidates."
         : "No data is loaded: rows and accuracy are not known.",
     ),
     note,

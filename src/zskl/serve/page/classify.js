@@ -4,19 +4,26 @@ import { answerCard } from "./answer.js";
 import { balancePanel } from "./balance.js";
 import { LARGEST } from "./files.js";
 import { picking } from "./picking.js";
-import { badge, counted, el, later, named, picture } from "./pieces.js";
+import { badge, counted, el, later, link, named, picture } from "./pieces.js";
 import { predicted } from "./sources.js";
 import { empty, filled } from "./states.js";
 
 const REASONS = 8; // attributes in an explanation
+const NARROW = matchMedia("(max-width: 56rem)"); // where all is one below the other, as in page.css
+const STILL = matchMedia("(prefers-reduced-motion: reduce)");
 
 export function classify(section, context) {
   const { model } = context;
   const answer = el("div", { class: "answer" });
   const side = el("div");
+  const title = el("h3", { tabindex: "-1" }, "Answer");
+  const back = () => items[place]?.button.focus();
+  const way = el("button", { type: "button", class: "narrow", onclick: back }, "Back to the rows");
   const told = el("p", { class: "told" });
   let shown = null; // the rows on show, as `picking` tells them
   let [place, against, calibration] = [0, null, null];
+  let own = false; // whether the row was chosen by someone
+  let [coming, missed] = [false, false]; // whether someone comes for a row; whether the answers could not be had
   let [items, answers, widen] = [[], [], () => {}];
 
   const nameOf = (index) => `Row ${shown.start + index + 1} of ${shown.source.label}`;
@@ -36,7 +43,10 @@ export function classify(section, context) {
         badge(context.kind(one.class)),
         ".",
       );
-    if (right !== null && rows.length) told.append(` Right for ${right} of the ${counted(rows.length, "row")} shown.`);
+    if (right !== null && rows.length) {
+      const trained = rows.some((row) => row.part === "trainval") ? " (training rows among them)" : "";
+      told.append(` Right for ${right} of the ${counted(rows.length, "row")} shown${trained}.`);
+    }
   };
 
   const askAnswers = newest((signal) =>
@@ -44,8 +54,10 @@ export function classify(section, context) {
   );
   const updateAnswers = async () => {
     if (!shown || shown.end <= shown.start) return;
-    const found = await askAnswers().catch(() => undefined); // the fault is said where the answer of the row stands
-    if (!found) return;
+    const mine = shown;
+    missed = false;
+    const found = await askAnswers().catch(() => void (missed = true)); // said where the answer of the row stands
+    if (!found || shown !== mine) return; // other rows are shown by now, or none
     answers = found;
     if (items.length !== found.length) draw(found.length);
     pick.counting(shown.source);
@@ -66,15 +78,18 @@ export function classify(section, context) {
   };
 
   const askOne = newest(async (signal) => {
+    const mine = shown;
     const explain =
       model.explains &&
       !(shown.source.whole && !(shown.source.size <= LARGEST && shown.source.count <= model.limits.explained_rows));
     const other = against !== null && answers[place]?.class !== against ? against : null;
     const options = { top: 5, explain, against: other, attributes: REASONS, calibration };
-    return (await predicted(shown.source, shown.start + place, shown.start + place + 1, options, signal))[0];
+    const found = await predicted(shown.source, shown.start + place, shown.start + place + 1, options, signal);
+    return shown === mine ? found[0] : undefined;
   });
   const updateOne = () =>
     filled(answer, "the answer", askOne, (one) => {
+      if (missed) updateAnswers(); // trying again has helped
       const head = shown.rows ? { row: shown.rows[place] } : { label: nameOf(place) };
       const scores = one.top.map(({ score }) => score);
       widen(2 * Math.max(Math.abs(model.calibration ?? 0), Math.max(...scores) - Math.min(...scores), 1e-6));
@@ -91,11 +106,25 @@ export function classify(section, context) {
     updateAnswers();
     updateOne();
   };
+  // On a phone the answer stands below the rows: bring whoever chose one there.
+  const reveal = () => {
+    if (!NARROW.matches || section.hidden) return;
+    title.focus({ preventScroll: true });
+    title.scrollIntoView({ behavior: STILL.matches ? "auto" : "smooth", block: "start" });
+  };
+  // The row that was chosen, not merely shown first, is kept in the address, for a reload or a link.
+  const keepRow = () => {
+    const row = own ? shown?.rows?.[place]?.row : undefined;
+    if (!section.hidden) history.replaceState(null, "", link("classify", row === undefined ? {} : { row }));
+  };
   const choose = (index) => {
     place = index;
+    own = true;
+    keepRow();
     items.forEach(({ button }, one) => button.setAttribute("aria-pressed", one === index ? "true" : "false"));
     tell();
     updateOne();
+    reveal();
   };
   const draw = (count) => {
     items = Array.from({ length: count }, (_, index) => {
@@ -122,7 +151,9 @@ export function classify(section, context) {
   const pick = picking(context, (found) => {
     shown = found;
     answers = [];
-    place = found?.chosen ?? 0;
+    place = Math.max(0, found?.chosen ?? 0);
+    own = (found?.chosen ?? -1) >= 0;
+    keepRow();
     told.replaceChildren();
     if (!found || found.end <= found.start) {
       items = [];
@@ -131,20 +162,20 @@ export function classify(section, context) {
     }
     draw(found.source.count === null ? 0 : found.end - found.start);
     if (found.source.count === null)
-      updateAnswers().then(updateOne); // which tells how many rows there are
+      updateAnswers().then(() => shown === found && updateOne()); // which tells how many rows there are
     else again();
+    if (coming) reveal();
+    coming = false;
   });
 
-  const moved = later(() => {
-    again();
-  }, 60);
+  const soon = later(again, 60);
   const put = (balance) => {
     const panel = balancePanel(
       balance,
       model,
       (value) => {
         calibration = value;
-        moved();
+        soon();
       },
       told,
     );
@@ -177,16 +208,17 @@ export function classify(section, context) {
       "div",
       { class: "columns classify" },
       el("div", { class: "panel pick" }, el("h3", {}, "Rows"), pick.node),
-      el("div", { class: "panel reply" }, el("h3", {}, "Answer"), answer),
+      el("div", { class: "panel reply" }, el("div", { class: "head" }, title, way), answer),
       el("div", { class: "panel side" }, el("h3", {}, "Balance of seen and unseen"), side),
     ),
   );
-  return (values) => {
-    if (stale && !values.has("row")) again();
+  return (values, moved) => {
+    const row = values.get("row");
+    const there = row === null || Number(row) === shown?.rows?.[place]?.row;
+    const sought = !there && pick.seek(Number(row)); // which tells the rows, and so the address, later
+    coming = sought && moved;
+    if (!sought && stale) again();
+    if (!sought) keepRow();
     stale = false;
-    if (values.has("row")) {
-      pick.seek(Number(values.get("row")));
-      history.replaceState(null, "", "#classify");
-    }
   };
 }

@@ -1,19 +1,21 @@
 // The view Describe: invent a class by its attributes and watch which rows match.
-import { call, classPath } from "./api.js";
-import { attributeList, changedList } from "./attributes.js";
+import { call, classPath, newest } from "./api.js";
+import { FEW, attributeList, changedList } from "./attributes.js";
 import { Description } from "./description.js";
-import { classOf, classSelect, el, field } from "./pieces.js";
+import { keep } from "./keeping.js";
+import { classOf, classSelect, el, field, named } from "./pieces.js";
 import { ranking } from "./ranking.js";
 import { saving } from "./saving.js";
 import { display, isDisplay } from "./segments.js";
 import { failed } from "./states.js";
 
-const FEW = 12; // attributes that are all in sight with their own reset: no list of changed ones is needed
 const MANY = 60; // attributes that need a column of their own to scroll in
 
 export function describe(section, context) {
   const { attributes } = context.model;
   const description = new Description(attributes);
+  keep(description, context.model);
+  const title = el("h2", { id: "describe-title", tabindex: "-1" }, "Describe a class");
   const fault = el("div");
   const select = el("select");
   const list = () =>
@@ -24,30 +26,49 @@ export function describe(section, context) {
       description.start === null ? "" : `=${description.start}`,
     );
 
+  const ask = newest((signal, name) => call(classPath(name), { signal }));
   const startFrom = async (name, editing = false) => {
     fault.replaceChildren();
     if (name === null) {
+      ask.stop();
       description.from(null);
-      list();
       return;
     }
     try {
-      const found = await call(classPath(name));
+      const found = await ask(name);
+      if (found === undefined) return; // another class was chosen since
       const defaulted = new Set(found.defaulted);
       const given = Object.entries(found.attributes).filter(([attribute]) => !defaulted.has(attribute));
       description.from(name, Object.fromEntries(given), editing && found.kind === "added");
     } catch (wrong) {
       fault.replaceChildren(failed(wrong, () => startFrom(name, editing)));
+      list();
+      if (!("status" in wrong)) throw wrong;
     }
-    list();
   };
   select.addEventListener("change", () => startFrom(classOf(select)));
-  context.addEventListener("classes", list);
-  list();
+  const relist = () => {
+    const { start } = description;
+    if (start !== null && !context.classes.some((one) => one.name === start)) description.stopEditing(true);
+    list();
+  };
+  context.addEventListener("classes", relist);
+  relist();
 
-  const clear = el("button", { type: "button", onclick: () => description.clear() }, "Take all back");
+  const which = el("span");
+  const stop = el("button", { type: "button" }, "Stop editing");
+  stop.addEventListener("click", () => {
+    description.stopEditing();
+    title.focus();
+  });
+  const editing = el("div", { class: "note row editing" }, which, stop);
+
+  const clear = el("button", { type: "button", onclick: () => description.clear() }, "Reset all");
   const lower = el("button", { type: "button", onclick: () => description.lowerRest() }, "Turn the rest off");
   const sync = () => {
+    if (classOf(select) !== description.start) list();
+    editing.hidden = !description.editing;
+    which.replaceChildren("Editing the class ", el("b", {}, named(description.start ?? "")), ".");
     clear.disabled = !description.changed.size;
     lower.disabled = description.empty || !description.unset.length; // all off describes nothing
   };
@@ -68,7 +89,8 @@ export function describe(section, context) {
     attributeList(description),
   );
   section.append(
-    el("h2", { id: "describe-title", tabindex: "-1" }, "Describe a class"),
+    title,
+    editing,
     el(
       "p",
       { class: "lead" },

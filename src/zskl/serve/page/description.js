@@ -17,6 +17,13 @@ export class Description extends EventTarget {
     this.#tell();
   }
 
+  // What is described stays, but saving makes a class of its own; `gone`: there is no such class any more.
+  stopEditing(gone = false) {
+    this.editing = false;
+    if (gone) this.start = null;
+    this.#tell();
+  }
+
   isSet({ name }) {
     return this.changed.has(name) || this.base.has(name);
   }
@@ -61,6 +68,18 @@ export class Description extends EventTarget {
 
   given() {
     return Object.fromEntries([...this.base, ...this.changed]);
+  }
+
+  // As plain values and back, through a reload; attributes that the model no longer has are left out.
+  get plain() {
+    return { start: this.start, editing: this.editing, base: [...this.base], changed: [...this.changed] };
+  }
+
+  restore({ start, editing, base, changed }) {
+    const known = new Set(this.attributes.map((one) => one.name));
+    const kept = (pairs) => new Map(pairs.filter(([name, value]) => known.has(name) && Number.isFinite(value)));
+    Object.assign(this, { start, editing, base: kept(base), changed: kept(changed) });
+    this.#tell();
   }
 
   #tell() {

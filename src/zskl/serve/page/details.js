@@ -1,7 +1,7 @@
 // All about one class: nearest classes, what sets it apart, what its rows are taken for.
 import { call, classPath } from "./api.js";
-import { fullName } from "./attributes.js";
-import { badge, balanceBar, bar, counted, el, link, named, number, share, signs, whyTable } from "./pieces.js";
+import { fullName } from "./controls.js";
+import { badge, balanceBar, bar, counted, el, link, named, number, share, signed, whyTable } from "./pieces.js";
 import { failed } from "./states.js";
 
 const SHOWN = 10;
@@ -21,20 +21,25 @@ function nearest(found) {
   return el("ol", { class: "top near" }, items);
 }
 
+// Attributes may be in different units: how far one is from the mean is told by its range over all classes.
 function attributes(found, model) {
   const defaulted = new Set(found.defaulted);
   const all = model.attributes
+    .filter(({ range }) => range > 0)
     .map((one) => ({ one, value: found.attributes[one.name], by: found.attributes[one.name] - one.mean }))
-    .sort((a, b) => Math.abs(b.by) - Math.abs(a.by));
-  const largest = Math.abs(all[0]?.by ?? 0);
-  const signed = signs(all.map(({ by }) => by));
-  const row = ({ one, value, by }) => {
+    .map((each) => ({ ...each, part: each.by / each.one.range }))
+    .sort((a, b) => Math.abs(b.part) - Math.abs(a.part));
+  if (!all.length) return [el("p", { class: "quiet" }, "All classes have the same attributes.")];
+  const largest = Math.abs(all[0].part);
+  const row = ({ one, value, by, part }) => {
     const words = defaulted.has(one.name) ? `${number(value)}, not set` : number(value);
     const name = el("th", { scope: "row" }, fullName(one), el("span", { class: "quiet" }, words));
-    return el("tr", {}, name, el("td", {}, balanceBar(by, largest)), el("td", { class: "number" }, signed(by)));
+    return el("tr", {}, name, el("td", {}, balanceBar(part, largest)), el("td", { class: "number" }, signed(by)));
   };
   const body = el("tbody", {}, all.slice(0, SHOWN).map(row));
-  const caption = "Attributes by how far they are from the mean of the seen classes; below each name its value";
+  const caption =
+    "Attributes by how far they are from the mean of the seen classes, as a part of their range; " +
+    "below each name its value";
   const table = whyTable(caption, ["Attribute", "◂ below", "above ▸", "by"], body);
   const more = all.length > SHOWN && el("button", { type: "button" }, `Show all ${all.length}`);
   if (more)
@@ -80,14 +85,17 @@ function remover(found, context, gone) {
   );
   cancel.addEventListener("click", () => dialog.close());
   sure.addEventListener("click", async () => {
+    sure.disabled = true; // a second click would find no such class
     try {
       await call(classPath(found.name), { method: "DELETE" });
       dialog.close();
-      await context.refresh();
+      await context.refresh().catch((fault) => context.say(fault.message)); // it is deleted all the same
       context.say(`Deleted ${found.name}.`);
       gone();
     } catch (fault) {
       message.replaceChildren(failed(fault));
+      sure.disabled = false;
+      if (!("status" in fault)) throw fault;
     }
   });
   const open = el("button", { type: "button", class: "danger", onclick: () => dialog.showModal() }, "Delete …");
@@ -101,6 +109,7 @@ export function details(found, context, confusion, gone, back) {
     added && el("a", { class: "button", href: link("describe", { class: found.name, edit: "yes" }) }, "Edit");
   const way = el("button", { type: "button", class: "narrow", onclick: back }, "Back to the table");
   const rows = context.classes.find((one) => one.name === found.name)?.rows;
+  const tested = confusion?.get(found.name)?.rows;
   return [
     el("h3", { id: "class-title", tabindex: "-1" }, named(found.name), " ", badge(found.kind)),
     el(
@@ -108,6 +117,7 @@ export function details(found, context, confusion, gone, back) {
       { class: "quiet" },
       [
         rows !== null && rows !== undefined && counted(rows, "row"),
+        tested && counted(tested, "test row"),
         added && `${counted(found.defaulted.length, "attribute")} not set`,
       ]
         .filter(Boolean)

@@ -1,10 +1,13 @@
 // A file of samples as a source of rows. A source gives the body of /predict for the rows from `start` to `end`;
 // `whole`: only all rows together can be sent. Bytes of .npy are cut row by row here, and read by the service.
+import { readCsv } from "./csv.js";
+
 const MAGIC = "\x93NUMPY";
 export const LARGEST = 1e6; // bytes of a file that is sent whole for explanations
 
-export const listSource = (label, rows) => ({
+export const listSource = (label, rows, note = null) => ({
   label,
+  note,
   count: rows.length,
   request: (start, end) => ({ body: { rows: rows.slice(start, end) } }),
 });
@@ -18,34 +21,6 @@ function checked(rows, features, name) {
       throw wrong(`Row ${place + 1} of ${name} has ${row.length} numbers, the model takes ${features}.`);
   });
   return rows;
-}
-
-// Names of columns: words, or the numbers 0, 1, 2 … that a table without names is written with.
-const isHead = (row) =>
-  row.some((cell) => cell === "" || Number.isNaN(Number(cell))) ||
-  (row.length > 2 && row.every((cell, place) => cell === String(place)));
-
-export function readCsv(text, features, name) {
-  const lines = text
-    .replace(/^\ufeff/, "")
-    .split(/\r?\n/)
-    .map((line, place) => [line.trim(), place + 1])
-    .filter(([line]) => line);
-  const mark = [",", ";", "\t"].find((one) => lines[0]?.[0].includes(one)) ?? /\s+/;
-  const cells = lines.map(([line, place]) => [
-    line.split(mark).map((cell) => cell.trim().replace(/^"(.*)"$/, "$1")),
-    place,
-  ]);
-  if (cells.length > 1 && isHead(cells[0][0])) cells.shift();
-  const rows = cells.map(([row, place]) =>
-    row.map((cell, column) => {
-      const value = cell === "" ? NaN : Number(cell);
-      if (!Number.isFinite(value))
-        throw wrong(`Line ${place} of ${name}: “${cell.slice(0, 40)}” in column ${column + 1} is no number.`);
-      return value;
-    }),
-  );
-  return checked(rows, features, name);
 }
 
 export function readJson(text, features, name) {
@@ -104,12 +79,18 @@ export function npySource(label, buffer, features) {
     : { label, count, request: (start, end) => ({ body: cut(start, end), type: kind }) };
 }
 
-export async function readFile(file, features, limit) {
-  const name = file.name;
+// `model`: the answer of /model.
+export async function readFile(file, model) {
+  const { name } = file;
+  const { features } = model;
+  const limit = model.limits?.body_bytes;
   if (limit && file.size > limit) throw wrong(`${name} has ${file.size} bytes, the service takes at most ${limit}.`);
   if (/\.npy$/i.test(name)) return npySource(name, await file.arrayBuffer(), features);
   if (/\.json$/i.test(name)) return listSource(name, readJson(await file.text(), features, name));
-  if (/\.(csv|tsv|txt)$/i.test(name)) return listSource(name, readCsv(await file.text(), features, name));
+  if (/\.(csv|tsv|txt)$/i.test(name)) {
+    const { rows, note } = readCsv(await file.text(), model, name);
+    return listSource(name, checked(rows, features, name), note);
+  }
   if (/\.parquet$/i.test(name))
     return {
       label: name,

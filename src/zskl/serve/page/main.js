@@ -3,7 +3,7 @@ import { call, token } from "./api.js";
 import { classes } from "./classes.js";
 import { classify } from "./classify.js";
 import { describe } from "./describe.js";
-import { counted, el, field, later } from "./pieces.js";
+import { counted, el, field, later, natural } from "./pieces.js";
 import { failed } from "./states.js";
 
 const VIEWS = { describe, classify, classes };
@@ -22,9 +22,13 @@ const context = Object.assign(new EventTarget(), {
     const [model, found] = await Promise.all([call("model"), call("classes")]);
     context.model = {
       ...model,
-      attributes: model.attributes.map((one) => (one.binary ? { ...one, low: 0, high: 1 } : one)),
+      attributes: model.attributes.map((one) => ({
+        ...one,
+        range: one.high - one.low,
+        ...(one.binary ? { low: 0, high: 1 } : {}),
+      })),
     };
-    context.classes = found.classes;
+    context.classes = found.classes.sort((a, b) => natural(a.name, b.name)); // also in every list to choose from
     header();
     context.dispatchEvent(new Event("classes"));
   },
@@ -51,7 +55,7 @@ function show(moved) {
   for (const name of Object.keys(VIEWS)) find(`view-${name}`).hidden = name !== view || !context.model;
   if (!context.model) return;
   made[view] ??= VIEWS[view](find(`view-${view}`), context);
-  made[view](values);
+  made[view](values, moved);
   document.title = `${view[0].toUpperCase()}${view.slice(1)} · zskl`;
   if (moved) find(`${view}-title`)?.focus();
 }

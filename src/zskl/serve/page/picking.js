@@ -7,9 +7,9 @@ import { failed, filled } from "./states.js";
 
 export const PAGE = 24;
 
-// `picked` is told { source, start, end, rows }: rows are null for a file.
+// `picked` is told { source, start, end, rows, chosen }: rows are null for a file, chosen is −1 unless a row was sought.
 export function picking(context, picked) {
-  const { data, features, limits } = context.model;
+  const { data, features, feature_names: names } = context.model;
   const place = el("div");
   const grid = el("ul", {
     class: `grid small${data?.pictures ? " pictures" : ""}${wordy(context.classes) ? " wordy" : ""}`,
@@ -51,10 +51,7 @@ export function picking(context, picked) {
       total = found.total;
       paged();
       const source = dataSource(found.rows);
-      const chosen = Math.max(
-        0,
-        found.rows.findIndex((one) => one.row === wanted),
-      );
+      const chosen = found.rows.findIndex((one) => one.row === wanted);
       wanted = null;
       picked({ source, start: 0, end: found.rows.length, rows: found.rows, grid, chosen });
       return found.rows.length
@@ -66,20 +63,31 @@ export function picking(context, picked) {
     total = file.count ?? PAGE;
     if (file.count === null) pager.hidden = true;
     else paged();
-    picked({ source: file, start, end: Math.min(start + PAGE, total), rows: null, grid, chosen: 0 });
+    picked({ source: file, start, end: Math.min(start + PAGE, total), rows: null, grid, chosen: -1 });
   };
   const show = () => (file ? showFile() : data && showData());
 
   const input = el("input", { type: "file", accept: ".npy,.parquet,.csv,.tsv,.txt,.json" });
-  const fault = el("div", { "aria-live": "polite" });
+  const message = el("div", { "aria-live": "polite" });
+  const read = newest((_, chosen) => readFile(chosen, context.model));
+  const nothing = () => {
+    file = null;
+    pager.hidden = true;
+    place.replaceChildren();
+    picked(null);
+  };
   const open = async (chosen) => {
-    fault.replaceChildren();
+    message.replaceChildren();
     try {
-      file = await readFile(chosen, features, limits?.body_bytes);
-      start = 0;
+      const found = await read(chosen);
+      if (found === undefined || drop.hidden) return; // a newer file is read, or none is wanted any more
+      [file, start] = [found, 0];
+      if (found.note) message.replaceChildren(el("p", { class: "quiet" }, found.note));
       show();
     } catch (wrong) {
-      fault.replaceChildren(failed(wrong));
+      if (drop.hidden) return;
+      nothing(); // the answers of an earlier file are not those of this one
+      message.replaceChildren(failed(wrong));
     }
   };
   input.addEventListener("change", () => input.files[0] && open(input.files[0]));
@@ -88,7 +96,8 @@ export function picking(context, picked) {
     { class: "drop" },
     field("A file of samples", input),
     el("p", { class: "quiet" }, `.npy, .parquet, .csv or .json: rows of ${features} numbers. Or drop it here.`),
-    fault,
+    names && el("p", { class: "quiet" }, "Columns of .csv and .parquet are found by their names, in any order."),
+    message,
   );
   drop.addEventListener("dragover", (event) => event.preventDefault());
   drop.addEventListener("drop", (event) => {
@@ -110,17 +119,11 @@ export function picking(context, picked) {
   const turn = (own) => {
     filters.hidden = !own;
     drop.hidden = own;
-    file = null;
-    start = 0;
-    if (own) {
-      input.value = "";
-      fault.replaceChildren();
-      show();
-    } else {
-      pager.hidden = true;
-      place.replaceChildren();
-      picked(null);
-    }
+    [file, start] = [null, 0];
+    input.value = ""; // so that the same file can be chosen again
+    message.replaceChildren();
+    if (own) show();
+    else nothing();
   };
   choice.addEventListener("change", (event) => turn(event.target.value === "data"));
   for (const one of [kind, part, pictured])
@@ -145,8 +148,9 @@ export function picking(context, picked) {
       paged();
     }
   };
+  // Show the page of rows with this one; false where there is no such row.
   const seek = (row) => {
-    if (!data) return;
+    if (!data || !Number.isInteger(row) || row < 0 || row >= data.rows) return false;
     choice.querySelector("input").checked = true;
     [kind.value, part.value, pictured.checked, wanted] = ["", "", false, row];
     filters.hidden = false;
@@ -154,6 +158,7 @@ export function picking(context, picked) {
     file = null;
     start = Math.floor(row / PAGE) * PAGE;
     show();
+    return true;
   };
   return { node: [data && choice, filters, drop, place, pager].filter(Boolean), seek, counting };
 }

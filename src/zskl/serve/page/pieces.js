@@ -23,8 +23,14 @@ export const number = (value) => {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
   const text =
-    size !== 0 && (size < 0.001 || size >= 100000) ? value.toExponential(1) : String(Number(value.toPrecision(3)));
+    size !== 0 && (size < 0.001 || size >= 100000)
+      ? value.toExponential(1)
+      : String(size >= 1000 ? Math.round(value) : Number(value.toPrecision(3)));
   return text.replace("-", "−");
+};
+export const signed = (value) => {
+  const text = number(Math.abs(value) < 1e-9 ? 0 : value); // what is left over of a difference is none
+  return value > 0 && text !== "0" ? `+${text}` : text;
 };
 export const score = (value) => {
   const size = Math.abs(value);
@@ -46,6 +52,9 @@ export const share = (value) =>
     : `${(100 * value).toFixed(value < 0.1 && value >= 0.0005 ? 1 : 0)}\u00a0%`;
 export const counted = (count, word, many = `${word}s`) =>
   `${count.toLocaleString("en").replaceAll(",", "\u00a0")} ${count === 1 ? word : many}`;
+
+// How to sort names: 2 before 10, whatever their case.
+export const natural = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" }).compare;
 
 // A name that may break where its words end, as long names of files and classes have to on a phone.
 export const named = (name) =>

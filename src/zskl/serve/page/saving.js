@@ -1,6 +1,6 @@
 // The form that saves the description as a class.
 import { call, classPath } from "./api.js";
-import { fullName } from "./attributes.js";
+import { fullName } from "./controls.js";
 import { counted, el, field, link } from "./pieces.js";
 import { failed } from "./states.js";
 
@@ -12,13 +12,22 @@ export function saving(description, context) {
   const rest = el("details", { class: "plain" }, el("summary", {}, "Which ones?"), names);
   const message = el("div", { "aria-live": "polite" });
   const title = el("h3", {}, "Save as a class");
+  const kept = el("p", { class: "quiet", role: "status" });
   let last = null; // what the name was filled in for
+  let busy = false;
 
+  const edited = () => (description.editing ? description.start : null);
+  const words = () => {
+    const own = edited();
+    const copy = own !== null && name.value.trim() !== own;
+    title.textContent = own === null ? "Save as a class" : copy ? "Save as a new class" : `Edit the class ${own}`;
+    button.textContent = copy ? "Save as a new class" : "Save";
+    kept.textContent = copy ? `The class ${own} stays as it is.` : "";
+    button.disabled = busy || description.empty;
+  };
   const sync = () => {
-    const editing = description.editing ? description.start : null;
-    if (editing !== last) name.value = editing ?? "";
-    last = editing;
-    title.textContent = editing === null ? "Save as a class" : `Edit the class ${editing}`;
+    if (edited() !== last) name.value = edited() ?? "";
+    last = edited();
     const open = description.unset;
     const count = `${open.length} of ${counted(description.attributes.length, "attribute")}`;
     unset.textContent = open.length
@@ -27,36 +36,43 @@ export function saving(description, context) {
     rest.hidden = !open.length || description.empty;
     names.textContent =
       open.slice(0, 100).map(fullName).join(", ") + (open.length > 100 ? ` and ${open.length - 100} more` : "");
-    button.disabled = description.empty;
     message.replaceChildren();
+    words();
   };
 
   const save = async () => {
-    const wanted = name.value.trim();
-    const replace = description.editing && wanted === description.start;
+    const [wanted, own] = [name.value.trim(), edited()];
+    if (busy || !wanted) return;
+    const replace = wanted === own;
     const attributes = description.given();
-    const path = replace ? classPath(wanted) : "classes";
-    button.disabled = true;
+    busy = true;
+    words();
     try {
-      const done = await call(path, {
+      const done = await call(replace ? classPath(wanted) : "classes", {
         method: replace ? "PUT" : "POST",
         body: replace ? { attributes } : { name: wanted, attributes },
       });
-      await context.refresh();
+      await context.refresh().catch((fault) => context.say(fault.message)); // it is saved all the same
+      if (own === null) name.value = "";
+      else if (edited() === own) description.from(done.name, attributes, true); // what was saved is edited from now on
+      const what = replace || own === null ? "." : ` as a new class; “${own}” is as it was.`;
       const defaulted = done.defaulted.length
         ? ` ${counted(done.defaulted.length, "attribute")} not set: the mean was taken.`
         : "";
       const there = el("a", { href: link("classes", { class: done.name }) }, "Show it in Classes");
-      message.replaceChildren(el("p", { class: "note done" }, `Saved “${done.name}”.${defaulted} `, there));
-      if (!replace) name.value = "";
+      message.replaceChildren(
+        el("p", { class: "note done" }, `Saved “${done.name}”${what}${defaulted} `, there),
+      );
     } catch (fault) {
       message.replaceChildren(failed(fault));
       if (fault.status === 409) name.focus();
       if (!("status" in fault)) throw fault;
     } finally {
-      button.disabled = description.empty;
+      busy = false;
+      words();
     }
   };
+  name.addEventListener("input", words);
   const form = el(
     "form",
     { class: "panel" },
@@ -64,6 +80,7 @@ export function saving(description, context) {
     unset,
     rest,
     el("div", { class: "row" }, field("Name", name), button),
+    kept,
     message,
   );
   form.addEventListener("submit", (event) => {
