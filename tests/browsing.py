@@ -46,12 +46,12 @@ def browser():
 
 
 def describe(page, segments):
-    """Set the switches of segments."""
+    """Set the switches of segments, each once the rows for the last have come: on a phone these take room."""
     for name, lit in segments.items():
         switch = page.get_by_label(name, exact=True)
-        switch.check()
-        if not lit:
-            switch.uncheck()
+        for state in (True,) if lit else (True, False):
+            switch.set_checked(state)
+            page.locator(".results[aria-busy=false] .card").first.wait_for()
 
 
 if __name__ == "__main__":
@@ -61,5 +61,6 @@ if __name__ == "__main__":
         describe(page, THREE)
         page.locator(".results .card").nth(23).wait_for()
         page.evaluate("document.activeElement.blur()")
-        page.wait_for_load_state("networkidle")
+        while not page.evaluate("[...document.querySelectorAll('.results img')].every((one) => one.naturalWidth)"):
+            page.wait_for_timeout(50)
         page.screenshot(path=PICTURE)

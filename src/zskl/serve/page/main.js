@@ -44,7 +44,7 @@ function header() {
 
 function address() {
   const [view, search] = location.hash.slice(1).split(/\?(.*)/s);
-  return { view: view in VIEWS ? view : "describe", values: new URLSearchParams(search ?? "") };
+  return { view: Object.hasOwn(VIEWS, view) ? view : "describe", values: new URLSearchParams(search ?? "") };
 }
 
 function show(moved) {

@@ -117,7 +117,10 @@ export function ranking(description, context, startFrom) {
     description.addEventListener("change", () => {
       top = STEP;
       if (description.empty) update();
-      else soon();
+      else {
+        place.setAttribute("aria-busy", "true"); // what is on show is of another description by now
+        soon();
+      }
     });
     for (const one of [part, pictured])
       one.addEventListener("change", () => {
