@@ -11,6 +11,7 @@ import typer
 from rich.markup import escape
 
 from zskl import arrays, explanations, methods, persistence, predictions
+from zskl.cli import options
 from zskl.cli.app import app, problems, say
 
 FIRST = 5  # rows that the terminal shows unless others are asked for
@@ -20,15 +21,9 @@ FIRST = 5  # rows that the terminal shows unless others are asked for
 def explain(
     model: Annotated[Path, typer.Argument(help="A model file of a kernel method or a bilinear one.")],
     features: Annotated[Path, typer.Argument(help="A row per sample: .csv .tsv .parquet .npy .npz .mat.")],
-    signatures: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The classes to choose from, new ones among them, a row each.")
-    ] = None,
-    with_known: Annotated[
-        bool, typer.Option("--with-known", help="Choose from the classes of the model as well.")
-    ] = False,
-    candidates: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Choose from these classes only, repeatable.")
-    ] = None,
+    signatures: options.ClassTable = None,
+    with_known: options.WithKnown = False,
+    candidates: options.Candidates = None,
     top: Annotated[int, typer.Option(min=1, help="How many attributes per row, strongest first.")] = 5,
     label: Annotated[
         str | None, typer.Option(metavar="NAME", help="The class to speak for. Default: the predicted one.")

@@ -89,15 +89,9 @@ def predict(
         Path,
         typer.Argument(help="A row per sample: .csv .tsv .parquet .npy .npz .mat; or a folder of .parquet or .npy."),
     ],
-    signatures: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The classes to choose from, new ones among them, a row each.")
-    ] = None,
-    with_known: Annotated[
-        bool, typer.Option("--with-known", help="Choose from the classes of the model as well.")
-    ] = False,
-    candidates: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Choose from these classes only, repeatable.")
-    ] = None,
+    signatures: options.ClassTable = None,
+    with_known: options.WithKnown = False,
+    candidates: options.Candidates = None,
     top: Annotated[int, typer.Option(min=1, help="How many classes per row, best first.")] = 5,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Write probabilities in place of scores; needs a calibrated model.")

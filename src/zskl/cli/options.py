@@ -1,4 +1,4 @@
-"""What several commands take: --root, --features, --signatures and --folds of a dataset; where work runs."""
+"""What several commands take: a dataset and its files, the classes to choose from, where work runs."""
 
 from __future__ import annotations
 
@@ -43,6 +43,15 @@ Features: TypeAlias = Annotated[
 Signatures: TypeAlias = Annotated[
     str | None,
     typer.Option(metavar="NAME or FILE", help="att (default), original_att, FILE.mat, FILE.mat:VARIABLE or FILE.csv."),
+]
+ClassTable: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The classes to choose from, new ones among them, a row each.")
+]
+WithKnown: TypeAlias = Annotated[
+    bool, typer.Option("--with-known", help="Choose from the classes of the model as well.")
+]
+Candidates: TypeAlias = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="Choose from these classes only, repeatable.")
 ]
 Folds: TypeAlias = Annotated[
     str | None,
