@@ -5,10 +5,15 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DEV    := $(VENV)/.ready-dev
 
-# These start clusters and kill their workers: in a process of their own, one after the other.
-CLUSTERS := tests/test_engines.py tests/test_sweep.py
+# Tests of the page need a browser; the packages that drive it are installed where there is one.
+BROWSER := $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
+COMMA   := ,
+EXTRAS  := dev$(if $(BROWSER),$(COMMA)browser)
 
-.PHONY: run test lint types unit bench clean
+# One thread for each of as many processes as there are cores.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+
+.PHONY: run test lint types unit coverage portable busy bench clean
 
 run: $(READY)
 	$(BIN)/zskl run digits --method gaussian-ort --method gaussian --tune --calibrate --seeds 3 --out runs/digits
@@ -24,8 +29,17 @@ types: $(DEV)
 	$(BIN)/mypy
 
 unit: $(DEV)
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(CLUSTERS:%=--ignore=%)
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 1 $(CLUSTERS)
+	$(PYTEST)
+
+# Lines and branches of src/zskl that the tests reach.
+coverage: $(DEV)
+	$(PYTEST) --cov --cov-report=term --cov-report=html:runs/coverage
+
+# All tests, RUNS times in a row, in a new order each time, while BUSY endless loops hold the processor.
+RUNS ?= 3
+BUSY ?= 8
+busy: $(DEV)
+	$(BIN)/python tests/busy.py --runs $(RUNS) --loops $(BUSY)
 
 # Needs PyTorch for the version with automatic differentiation: PYTORCH=torch==2.13.0 or any other.
 PYTORCH ?= torch
@@ -39,11 +53,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(READY): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --no-compile --editable .
 	touch $@
 
 $(DEV): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[$(EXTRAS)]'
 	touch $@ $(READY)
 
 clean:
