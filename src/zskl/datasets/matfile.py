@@ -74,7 +74,7 @@ def _read_v5(path: Path, names: list[str]) -> dict[str, Any]:
 
     with _refusing(path):
         _check_whole(path)
-        found = scipy.io.loadmat(path, variable_names=names)
+        found = scipy.io.loadmat(path, variable_names=names, spmatrix=False)
     values = {name: found[name] for name in names if name in found}
     for name, value in values.items():
         if scipy.sparse.issparse(value):
