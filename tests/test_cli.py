@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import pytest
 
 from zskl import methods, records
-from zskl.cli import main, options
-from zskl.cli.run import setting
+from zskl.cli import main, named
+from zskl.cli.settings import setting
 from zskl.experiment import seed_of
 from zskl.version import __version__
 
@@ -199,9 +199,9 @@ def test_repeated_names_are_run_once():
 
 
 def test_root_and_features_speak_of_the_benchmarks_alone(tmp_path):
-    assert options.load_dataset("digits", tmp_path, ["res101"]).name == "digits"
+    assert named.load_dataset("digits", tmp_path, ["res101"]).name == "digits"
     with pytest.raises(ValueError, match="takes none"):
-        options.load_dataset("digits", None, ["digits=res101"])
+        named.load_dataset("digits", None, ["digits=res101"])
 
 
 def test_cuda_without_a_gpu_is_refused_before_any_work():
