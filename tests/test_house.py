@@ -1,6 +1,7 @@
 """The order of the house: who may import whom, what may be heavy, how long a file may be."""
 
 import ast
+import functools
 import importlib
 import re
 from pathlib import Path
@@ -35,8 +36,12 @@ NAMELESS = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
 LONGEST = 300
 
 
+@functools.cache
 def files():
     return {path.relative_to(SOURCE).as_posix(): path.read_text("utf-8") for path in sorted(SOURCE.rglob("*.py"))}
+
+
+parse = functools.cache(ast.parse)
 
 
 def home(file):
@@ -48,7 +53,7 @@ def home(file):
 def imports(file, text):
     """(line, absolute dotted name) of all that a file imports, wherever in it."""
     package = ["zskl", *file.removesuffix(".py").split("/")][:-1]
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parse(text)):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name
@@ -81,7 +86,7 @@ def out_of_order(file, text):
 
 def imported_at_once(text):
     """(line, package) of what is imported by merely importing the file: not in functions, not for types alone."""
-    waiting = list(ast.parse(text).body)
+    waiting = list(parse(text).body)
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
@@ -105,7 +110,7 @@ def heavy(file, text):
 def prints(file, text):
     return [
         f"{file}:{node.lineno} prints"
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(parse(text))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
 
