@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from zskl.cli import catalogue, compare, embed, explain, export, fetch, model, own, paper, report, run, serve, words
 from zskl.cli.terminal import fail, say
@@ -21,14 +22,25 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 )
 DATA_COMMANDS: tuple[Callable[..., None], ...] = (fetch.fetch, embed.embed, words.words, own.make, own.check)
 
+
+class Group(TyperGroup):
+    """A group whose --help is off unless given. Typer has no default there and imports Pydantic to learn what none means."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)
+        option.default = False
+        return option
+
+
 app = typer.Typer(
+    cls=Group,
     help="Zero-shot kernel learning: recognise classes nobody has trained on, from a description of them.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-data_app = typer.Typer(help="Get, make and check data.", no_args_is_help=True)
+data_app = typer.Typer(cls=Group, help="Get, make and check data.", no_args_is_help=True)
 for command in COMMANDS:
     app.command()(command)
 for command in DATA_COMMANDS:
