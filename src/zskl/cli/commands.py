@@ -24,11 +24,12 @@ DATA_COMMANDS: tuple[Callable[..., None], ...] = (fetch.fetch, embed.embed, word
 
 
 class Group(TyperGroup):
-    """A group whose --help is off unless given. Typer has no default there and imports Pydantic to learn what none means."""
+    """A group whose --help is off unless given: without a default, Typer imports Pydantic to look at what is absent."""
 
     def get_help_option(self, ctx: Any) -> Any:
         option = super().get_help_option(ctx)
-        option.default = False
+        if option is not None:
+            option.default = False
         return option
 
 
