@@ -230,6 +230,32 @@ def serving(record: dict[str, Any]) -> Iterator[str]:
     yield measured_on(record)
 
 
+def starting(record: dict[str, Any]) -> Iterator[str]:
+    lines = {one["line"]: one for one in record["figures"]}
+    helps = [one for name, one in lines.items() if name.endswith(" --help")]
+    slowest = max(helps, key=lambda one: one["processor_seconds"])
+    yield "## Starting\n"
+    yield (
+        "`python benchmarks/startup.py --keep`: medians of fresh processes that take turns. Help imports no array library, and "
+        f"`import zskl` imports a name when you first use it. Of {len(helps)} pages of help, the table shows the first and the "
+        "slowest. Asked for, on a quiet core: 0.4 s for `--version` and every `--help`, 1 s for `import zskl`.\n"
+    )
+    first = "python -c pass", "import numpy", "import sklearn.base", "import zskl"
+    classifier, answers = (
+        "from zskl import ZeroShotKernelClassifier",
+        ("zskl --version", "zskl --help", slowest["line"]),
+    )
+    empty, numpy = (lines[name]["processor_seconds"] for name in first[:2])
+    rows = [
+        [f"`{name}`", f"{one['seconds']:.2f}", f"{s:.2f}", f"{s / empty:.1f}", f"{s / numpy:.1f}"]
+        for name in dict.fromkeys((*first, classifier, *answers))
+        for one in [lines[name]]
+        for s in [one["processor_seconds"]]
+    ]
+    yield table(("line", "seconds", "processor seconds", "over an empty process", "over `import numpy`"), rows)
+    yield measured_on(record)
+
+
 PARTS = {
     "cpu": on_cpu,
     "gpu": on_gpu,
@@ -239,11 +265,12 @@ PARTS = {
     "memory": memory,
     "nystrom": maps,
     "serve": serving,
+    "startup": starting,
 }
 HEAD = """# Performance
 
 Made by `python benchmarks/performance.py` from the records of `make bench`, `benchmarks/search.py`,
-`benchmarks/fast_paths.py` and `benchmarks/serve_load.py` in `benchmarks/results/`; not edited by hand. Ratios were measured in one run each: machines differ, and
+`benchmarks/fast_paths.py`, `benchmarks/serve_load.py` and `benchmarks/startup.py` in `benchmarks/results/`; not edited by hand. Ratios were measured in one run each: machines differ, and
 are seldom quiet. More than memory holds: [large data](large.md); many classes: the maps in [math](math.md); many cores:
 [scaling](scaling.md).
 """

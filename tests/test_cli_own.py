@@ -2,10 +2,8 @@
 
 import json
 import os
-import subprocess
-import sys
+import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,6 +12,7 @@ import scipy.io
 from typer.testing import CliRunner
 
 import own_files
+import test_cli
 import zskl
 from zskl import datasets, methods, predictions
 from zskl.cli import app
@@ -37,21 +36,22 @@ def invoke(*arguments):
     return result.exit_code, result.stdout
 
 
-def zskl_process(*arguments):
-    """The command in a process of its own, as a user runs it."""
-    code = "from zskl.cli import main; main()"
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    source = str(Path(zskl.__file__).parents[1])
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": source}
-    )
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with the files, the dataset made of them, fox and gnu unseen, and a model fitted on it."""
+    folder = tmp_path_factory.mktemp("made")
+    own_files.write(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        invoke(*MAKE, "--unseen", "fox", "--unseen", "gnu")
+        invoke("fit", "birds", "-o", "birds.zskl", "--set", "epochs=3")
+    return folder
 
 
 @pytest.fixture
-def model(here):
-    """birds.zskl, fitted on a folder with fox and gnu unseen."""
-    invoke(*MAKE, "--unseen", "fox", "--unseen", "gnu")
-    invoke("fit", "birds", "-o", "birds.zskl", "--set", "epochs=3")
+def model(here, made):
+    """The model in a copy of that folder, which a test may change."""
+    shutil.copytree(made, here, dirs_exist_ok=True)
     return "birds.zskl"
 
 
@@ -248,7 +248,7 @@ def test_a_model_that_knows_no_names_takes_just_its_columns(here):
 
 
 def test_errors_are_a_sentence_and_exit_code_2(here):
-    result = zskl_process(*MAKE[:8], "features.csv")
+    result = test_cli.zskl(*MAKE[:8], "features.csv")
     assert result.returncode == 2
     assert result.stderr.startswith("error: features.csv")
     assert "Traceback" not in result.stderr
@@ -305,6 +305,7 @@ def test_scoring_is_for_tuning():
 
 def test_probabilities_need_a_calibrated_model(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("zskl.engines.Engine", lambda *names: None)  # no processes for so little
     np.save("rows.npy", datasets.load("digits").X[:5])
     invoke("fit", "digits", "-o", "plain.zskl", "--set", "epochs=1")
     for option in (("--probabilities",), ("--reject", "0.5")):

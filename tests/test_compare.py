@@ -10,7 +10,7 @@ import pytest
 
 from test_cli import zskl
 from zskl import compare, formats, records
-from zskl.cli.compare import console
+from zskl.cli.terminal import console
 
 
 def record(method="gaussian", seed=0, accuracy=0.5, dataset="CUB", **more):

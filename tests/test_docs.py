@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+import zskl
 from zskl.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -24,7 +25,12 @@ def blocks(text: str) -> list[tuple[str, str, int]]:
 
 def execute(text: str, name: str) -> None:
     module = ModuleType("executed_docs")
-    sys.modules[module.__name__] = module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, module.__name__, module)
+        _execute(text, name, module)
+
+
+def _execute(text: str, name: str, module: ModuleType) -> None:
     for language, code, line in blocks(text):
         if language == "python":
             exec(compile("\n" * line + code, name, "exec"), vars(module))
@@ -42,7 +48,7 @@ def execute(text: str, name: str) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("zskl.kernels._registered", dict(__import__("zskl").kernels._registered))
+    monkeypatch.setattr("zskl.kernels._registered", dict(zskl.kernels._registered))
     execute(page.read_text(encoding="utf-8"), page.name)
 
 

@@ -8,7 +8,7 @@ from package_files import CLASSES, EACH, UNSEEN, WRITERS, tiny, write_package, w
 from test_validation import with_fold
 from zskl import datasets, records
 from zskl.cli import app
-from zskl.cli.options import features_of
+from zskl.cli.named import features_of
 from zskl.datasets import mapped, xlsa17
 
 n = len(CLASSES) * EACH

@@ -1,13 +1,45 @@
-"""Zero-shot kernel learning: recognise classes nobody has trained on, from a description of them."""
+"""Zero-shot kernel learning: recognise classes nobody has trained on, from a description of them.
 
-from zskl import baselines, datasets, export, kernels, methods, metrics, protocols, selection
-from zskl.datasets import Dataset
-from zskl.estimator import UncalibratedWarning, ZeroShotClassifier
-from zskl.methods import load
-from zskl.model import ZeroShotKernelClassifier
-from zskl.protocols import Result
-from zskl.solver import DivergenceError
+`import zskl` is quick: each of these names is imported when it is first used.
+"""
+
 from zskl.version import __version__
+
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all this
+if TYPE_CHECKING:
+    from zskl import baselines, datasets, export, kernels, methods, metrics, protocols, selection
+    from zskl.datasets import Dataset
+    from zskl.estimator import UncalibratedWarning, ZeroShotClassifier
+    from zskl.methods import load
+    from zskl.model import ZeroShotKernelClassifier
+    from zskl.protocols import Result
+    from zskl.solver import DivergenceError
+else:
+    _MODULES = {"baselines", "datasets", "export", "kernels", "methods", "metrics", "protocols", "selection"}
+    _HOMES = {
+        "Dataset": "datasets",
+        "DivergenceError": "solver",
+        "Result": "protocols",
+        "UncalibratedWarning": "estimator",
+        "ZeroShotClassifier": "estimator",
+        "ZeroShotKernelClassifier": "model",
+        "load": "methods",
+    }
+
+    def __getattr__(name):
+        """Called where a name is not here yet."""
+        from importlib import import_module
+
+        if name in _MODULES:
+            return import_module(f"zskl.{name}")
+        if name not in _HOMES:
+            raise AttributeError(f"module 'zskl' has no attribute {name!r}")
+        found = globals()[name] = getattr(import_module(f"zskl.{_HOMES[name]}"), name)
+        return found
+
+    def __dir__():
+        return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "Dataset",

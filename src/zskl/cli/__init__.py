@@ -1,36 +1,38 @@
-"""The command line: arguments → one call. No logic."""
+"""The command line: arguments → one call. No logic.
 
-from zskl.cli import (
-    catalogue,
-    compare,
-    embed,
-    explain,
-    export,
-    fetch,
-    model,
-    own,
-    paper,
-    report,
-    run,
-    serve,
-    words,
-)
-from zskl.cli.app import app, main
+Nothing is imported here, so that Ctrl-C is looked after from the first moment on.
+"""
 
-__all__ = [
-    "app",
-    "catalogue",
-    "compare",
-    "embed",
-    "explain",
-    "export",
-    "fetch",
-    "main",
-    "model",
-    "own",
-    "paper",
-    "report",
-    "run",
-    "serve",
-    "words",
-]
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from zskl.cli.commands import app
+
+__all__ = ["app", "main"]
+
+
+def main() -> None:
+    """The entry point."""
+    try:
+        from zskl.cli import startup
+
+        startup.begin()
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    try:
+        from zskl.cli.commands import start
+
+        start()
+    finally:
+        startup.over()
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        """`app`, with all its commands, is imported when it is first used."""
+        if name != "app":
+            raise AttributeError(f"module 'zskl.cli' has no attribute {name!r}")
+        from zskl.cli.commands import app
+
+        return app

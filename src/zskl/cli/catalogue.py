@@ -8,18 +8,20 @@ import typer
 from rich import box
 from rich.table import Table
 
-from zskl import datasets, methods
-from zskl.cli.app import app, console
+from zskl.cli import startup
+from zskl.cli.terminal import console
 
 
-@app.command("methods")
-def list_methods(
+def methods(
     name: Annotated[str | None, typer.Argument(help="One method: list all its settings and their values.")] = None,
 ) -> None:
     """The methods by name, and what each sets other than the defaults; or all settings of one.
 
     Example: [b]zskl methods gaussian-ort[/b]
     """
+    from zskl import methods
+
+    startup.over()
     if name is not None:
         grid = methods.find(name).grid
         settings = Table("setting", "value", "tried by --tune", box=box.SIMPLE)
@@ -33,12 +35,14 @@ def list_methods(
     console.print(table)
 
 
-@app.command("datasets")
-def list_datasets() -> None:
+def datasets() -> None:
     """The datasets by name.
 
     Example: [b]zskl datasets[/b]
     """
+    from zskl import datasets
+
+    startup.over()
     table = Table("dataset", "what it is", box=box.SIMPLE)
     for name, description in datasets.names():
         table.add_row(name, description)

@@ -7,13 +7,10 @@ from typing import Annotated
 
 import typer
 
-from zskl import persistence
-from zskl.cli.app import fail, progress_display, say
-from zskl.cli.data import data_app
-from zskl.datasets import images
+from zskl.cli import startup
+from zskl.cli.terminal import fail, say
 
 
-@data_app.command()
 def embed(
     pictures: Annotated[
         list[Path], typer.Argument(metavar="IMAGES...", help="Folders (one folder per class, or flat) or image files.")
@@ -29,6 +26,11 @@ def embed(
 
     Example: [b]zskl data embed photos/ -o features.npz[/b]
     """
+    from zskl import persistence
+    from zskl.cli.bars import progress_display
+    from zskl.datasets import images
+
+    startup.over()
     persistence.check_target(out, *pictures)
     try:
         with progress_display() as bars:

@@ -10,14 +10,12 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from zskl import arrays, explanations, methods, persistence, predictions
-from zskl.cli import options
-from zskl.cli.app import app, problems, say
+from zskl.cli import options, startup
+from zskl.cli.terminal import problems, say
 
 FIRST = 5  # rows that the terminal shows unless others are asked for
 
 
-@app.command()
 def explain(
     model: Annotated[Path, typer.Argument(help="A model file of a kernel method or a bilinear one.")],
     features: Annotated[Path, typer.Argument(help="A row per sample: .csv .tsv .parquet .npy .npz .mat.")],
@@ -48,6 +46,9 @@ def explain(
 
     Example: [b]zskl explain birds.zskl new.csv --signatures new_classes.csv --rows 0-9 --top 3[/b]
     """
+    from zskl import arrays, explanations, methods, persistence, predictions
+
+    startup.over()
     if with_known and signatures is None:
         raise ValueError("--with-known was given without --signatures: the classes of the model are the default")
     arrays.check_device(device)

@@ -7,12 +7,10 @@ from typing import Annotated
 
 import typer
 
-from zskl import export as exporting
-from zskl import methods, persistence
-from zskl.cli.app import app, say
+from zskl.cli import startup
+from zskl.cli.terminal import say
 
 
-@app.command()
 def export(
     model: Annotated[Path, typer.Argument(help="A model file.")],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The ONNX file to write.")],
@@ -24,6 +22,10 @@ def export(
 
     Example: [b]zskl export birds.zskl -o birds.onnx[/b]
     """
+    from zskl import export as exporting
+    from zskl import methods, persistence
+
+    startup.over()
     persistence.check_target(out, model)
     loaded = methods.load(model)
     exporting.to_onnx(loaded, out, signatures=not fixed)

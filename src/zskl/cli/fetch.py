@@ -7,12 +7,10 @@ from typing import Annotated
 
 import typer
 
-from zskl.cli.app import progress_display, say
-from zskl.cli.data import data_app
-from zskl.datasets import fetch as fetching
+from zskl.cli import startup
+from zskl.cli.terminal import say
 
 
-@data_app.command()
 def fetch(
     name: Annotated[str, typer.Argument(help="xlsa17: AWA1, AWA2, SUN, CUB and APY with ResNet-101 features.")],
     url: Annotated[
@@ -25,6 +23,10 @@ def fetch(
 
     Example: [b]zskl data fetch xlsa17[/b]
     """
+    from zskl.cli.bars import progress_display
+    from zskl.datasets import fetch as fetching
+
+    startup.over()
     with progress_display() as progress:
         task = progress.add_task(name, total=None)
         folder = fetching.fetch(

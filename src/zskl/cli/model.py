@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from zskl import arrays, methods, persistence, predictions, selection, shards
-from zskl.cli import options
-from zskl.cli.app import app, progress_display, say
-from zskl.cli.run import reporter, setting
-from zskl.cli.shards import predict_folder
-from zskl.engines import Engine
-from zskl.parameters import one_of
+from zskl.cli import options, startup
+from zskl.cli.settings import setting
+from zskl.cli.terminal import say
 
 
-@app.command()
 def fit(
     data: Annotated[str, typer.Argument(help="A dataset folder, or the name of a dataset.")],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The model file to write.")],
@@ -47,6 +41,13 @@ def fit(
 
     Example: [b]zskl fit birds -o birds.zskl --method gaussian-ort --tune[/b]
     """
+    from zskl import arrays, methods, persistence, selection
+    from zskl.cli import named
+    from zskl.cli.bars import progress_display, reporter
+    from zskl.engines import Engine
+    from zskl.parameters import one_of
+
+    startup.over()
     if scoring is not None and not tune:
         raise ValueError(f"--scoring {scoring} was given without --tune, which it is for")
     scoring = scoring or "zsl"
@@ -55,7 +56,7 @@ def fit(
     settings = dict(setting(text) for text in set_ or [])
     model = methods.make(method, {**settings, "random_state": seed, "device": device})
     persistence.check_target(out)
-    loaded = options.load_dataset(data, root, features, signatures)
+    loaded = named.load_dataset(data, root, features, signatures)
     X, y = loaded.samples("trainval")
     with progress_display() as progress:
         task = progress.add_task(f"{loaded.name} {method}", total=None)
@@ -82,7 +83,6 @@ def fit(
     say(f"wrote {out}: {method} fitted on {len(y)} rows of {len(model.classes_)} classes of {loaded.name}")
 
 
-@app.command()
 def predict(
     model: Annotated[Path, typer.Argument(help="A model file.")],
     features: Annotated[
@@ -120,10 +120,17 @@ def predict(
 
     Example: [b]zskl predict birds.zskl shards --out predictions --engine loky[/b], and again after an interruption
     """
+    import csv
+
+    from zskl import arrays, methods, persistence, predictions, shards
+    from zskl.cli import named
+    from zskl.cli.shards import predict_folder
+
+    startup.over()
     if with_known and signatures is None:
         raise ValueError("--with-known was given without --signatures: the classes of the model are the default")
     arrays.check_device(device)
-    runner = options.engine_of(engine, address, workers)
+    runner = named.engine_of(engine, address, workers)
     asked = shards.Options(
         None if signatures is None else str(signatures),
         with_known,

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import statistics
 from enum import StrEnum
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
 from rich.table import Table
 
-from zskl import datasets
-from zskl.cli import options
-from zskl.cli.app import console, fail, say
-from zskl.cli.data import data_app
-from zskl.datasets import folder, xlsa17_writer
-from zskl.datasets.health import ClassCount, Health
-from zskl.datasets.new_folder import new_folder
+from zskl.cli import options, startup
+from zskl.cli.terminal import console, fail, say
+
+if TYPE_CHECKING:
+    from zskl.datasets.health import ClassCount, Health
 
 SHOWN = 30  # classes in a table; of more, the smallest and the largest
 
@@ -30,7 +26,6 @@ class Format(StrEnum):
     xlsa17 = "xlsa17"
 
 
-@data_app.command()
 def make(
     out: Annotated[Path, typer.Argument(help="The folder to write.")],
     features: Annotated[
@@ -58,6 +53,13 @@ def make(
 
     Example: [b]zskl data make birds --features birds.csv --labels species --signatures traits.csv --unseen kiwi[/b]
     """
+    from tempfile import TemporaryDirectory
+
+    from zskl import datasets
+    from zskl.datasets import folder, xlsa17_writer
+    from zskl.datasets.new_folder import new_folder
+
+    startup.over()
     if unseen and unseen_fraction is not None:
         raise ValueError("--unseen and --unseen-fraction were both given: name the unseen classes, or have them drawn")
     how: dict[str, Any] = {
@@ -84,7 +86,6 @@ def make(
     _list(found)
 
 
-@data_app.command("check")
 def check(
     path: Annotated[str, typer.Argument(help="A dataset folder, or the name of a dataset.")],
     root: options.Root = None,
@@ -96,10 +97,17 @@ def check(
 
     Example: [b]zskl data check birds[/b]
     """
+    import statistics
+
+    from zskl import datasets
+    from zskl.cli import named
+    from zskl.datasets import folder
+
+    startup.over()
     try:
         if folder.is_dataset(path):
             folder.check_features(Path(path))
-        found = datasets.check(options.load_dataset(path, root, features, signatures, folds))
+        found = datasets.check(named.load_dataset(path, root, features, signatures, folds))
     except ValueError as error:
         if Path(path).exists() or path.upper() in datasets.xlsa17.BENCHMARKS:  # it is there, and this is its fault
             fail(f"{path} has 1 fault: {error}", 1)

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
-from zskl import arrays
-from zskl.cli import options
-from zskl.cli.app import app, fail, problems, say
-from zskl.cli.display import Display
-from zskl.datasets import Dataset
-from zskl.datasets.xlsa17 import BENCHMARKS
-from zskl.engines import Engine
-from zskl.paper import rows
-from zskl.paper.claims import UNTESTED, counted
-from zskl.paper.conducting import Order, conduct
-from zskl.paper.pictures import WITHOUT
-from zskl.paper.writing import Written, write
-from zskl.sweep import Source
+from zskl.cli import options, startup
+from zskl.cli.terminal import fail, note, say
+
+if TYPE_CHECKING:
+    from zskl.datasets import Dataset
+    from zskl.paper.writing import Written
+    from zskl.sweep import Source
 
 
 class Part(StrEnum):
@@ -36,7 +29,6 @@ class Part(StrEnum):
     all = "all"
 
 
-@app.command()
 def paper(
     part: Annotated[Part, typer.Argument(help="Which tables and figures.")],
     root: options.Root = None,
@@ -78,9 +70,19 @@ def paper(
 
     Example: [b]zskl paper all --offline --out paper[/b], the same from the records alone
     """
+    from zskl import arrays
+    from zskl.cli import named
+    from zskl.cli.bars import Display
+    from zskl.datasets.xlsa17 import BENCHMARKS
+    from zskl.engines import Engine
+    from zskl.paper import rows
+    from zskl.paper.conducting import Order, conduct
+    from zskl.paper.writing import write
+
+    startup.over()
     arrays.check_device(device)
     names = {name.lower(): name.upper() if name.upper() in BENCHMARKS else name for name in dataset or rows.DATASETS}
-    wanted = tuple((name, options.source_of(name, root, features).features) for name in names.values())
+    wanted = tuple((name, named.source_of(name, root, features).features) for name in names.values())
     methods = rows.chosen(method)
     parts = rows.parts(part.value)
     if not rows.needed(parts, methods):
@@ -88,10 +90,7 @@ def paper(
         raise ValueError(f"{part.value} is about none of the methods {', '.join(methods)}: expected some of {about}")
 
     def load(name: str) -> tuple[Source, Dataset]:
-        return options.source_of(name, root, features), options.load_dataset(name, root, features)
-
-    def note(sentence: str) -> None:
-        problems.print(f"[yellow]note:[/] {escape(sentence)}", highlight=False, soft_wrap=True)
+        return named.source_of(name, root, features), named.load_dataset(name, root, features)
 
     order = Order(
         parts,
@@ -100,7 +99,7 @@ def paper(
         seeds,
         out,
         device,
-        options.engine_of(engine, address, workers) or Engine(),
+        named.engine_of(engine, address, workers) or Engine(),
         tuple(merge or ()),
         compact,
         offline,
@@ -120,6 +119,9 @@ def paper(
 
 def _tell(written: Written, out: Path, ran: int) -> None:
     """What was found, and where it is."""
+    from zskl.paper.claims import UNTESTED, counted
+    from zskl.paper.pictures import WITHOUT
+
     say(f"{ran} unit(s) run; {len(written.files)} files in {out}: results.md, tables/, figures/")
     say("claims of the paper, in how many cases they hold by the means over seeds:")
     for claim, true, cases in counted(written.verdicts):

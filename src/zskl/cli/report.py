@@ -7,12 +7,10 @@ from typing import Annotated
 
 import typer
 
-from zskl import compare, persistence
-from zskl import report as source
-from zskl.cli.app import app, say
+from zskl.cli import startup
+from zskl.cli.terminal import say
 
 
-@app.command()
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Run folders (zskl run --out) or .jsonl files (--json).")],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The HTML page to write.")] = Path(
@@ -24,6 +22,10 @@ def report(
 
     Example: [b]zskl report runs -o report.html[/b]
     """
+    from zskl import compare, persistence
+    from zskl import report as source
+
+    startup.over()
     persistence.check_target(out, *(file for path in runs for file in (path, *path.glob("*.jsonl"))))
     found = compare.collect(runs)
     persistence.write_atomically(out, source.page(found, title, [str(path) for path in runs]).encode())

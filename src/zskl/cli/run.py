@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.progress import Progress
 
-from zskl import arrays, compare, methods, records, sweep
-from zskl.cli import options
-from zskl.cli.app import app, fail, say
-from zskl.cli.compare import drawn, show
-from zskl.cli.display import Display
-from zskl.engines import Engine
-from zskl.experiment import Unit
-from zskl.sweep import Failure, Piece
+from zskl.cli import options, startup
+from zskl.cli.settings import setting
 
 
 class Scoring(StrEnum):
@@ -30,7 +20,6 @@ class Scoring(StrEnum):
     both = "both"
 
 
-@app.command()
 def run(
     dataset: Annotated[
         list[str], typer.Argument(help="Names of datasets, see [b]zskl datasets[/b], or folders of your own.")
@@ -79,6 +68,14 @@ def run(
 
     Example: [b]zskl run CUB AWA1 --tune --calibrate --seeds 5 --out runs[/b], and again after an interruption
     """
+    from zskl import arrays, methods, records
+    from zskl.cli import named
+    from zskl.cli.sweeping import run_pieces
+    from zskl.engines import Engine
+    from zskl.experiment import Unit
+    from zskl.sweep import Piece
+
+    startup.over()
     arrays.check_device(device)
     settings = dict(setting(text) for text in set_ or [])
     names = list(dict.fromkeys(name.lower() for name in method or ["gaussian-ort"]))
@@ -89,83 +86,12 @@ def run(
         for name in names
         for seed in range(seeds)
     ]
-    runner = options.engine_of(engine, address, workers) or (Engine() if tune or calibrate else None)
+    runner = named.engine_of(engine, address, workers) or (Engine() if tune or calibrate else None)
     if json_ is not None:
         records.check_target(json_)
     pieces = []
     for name in dict.fromkeys(dataset):
-        source = options.source_of(name, root, features, signatures, folds)
-        data = options.load_dataset(name, root, features, signatures, folds)
+        source = named.source_of(name, root, features, signatures, folds)
+        data = named.load_dataset(name, root, features, signatures, folds)
         pieces += [Piece(source, data, unit) for unit in units]
-    _sweep(pieces, runner, out, json_)
-
-
-def _sweep(pieces: list[Piece], engine: Engine | None, out: Path | None, json_: Path | None) -> None:
-    found: dict[int, dict[str, Any]] = {}
-    failures = []
-    with records.opened(out) if out is not None else nullcontext() as folder:
-        before = sum(piece.key in folder.done for piece in pieces) if folder is not None else 0
-        if before:
-            say(f"{before} of {len(pieces)} units were done before")
-        try:
-            with Display([piece.name for piece in pieces], before) as display:
-                for place, outcome in sweep.run(pieces, engine, folder, display):
-                    display.finished(place)
-                    if isinstance(outcome, Failure):
-                        failures.append(outcome.sentence)
-                        continue
-                    found[place] = outcome
-                    if json_ is not None:  # what is finished stays, whatever comes
-                        records.write(json_, (found[place] for place in sorted(found)))
-        except KeyboardInterrupt:
-            if folder is None:
-                fail(f"interrupted: {len(found)} of {len(pieces)} done; with --out DIR it could be continued", 130)
-            folder.refresh()
-            done = sum(piece.key in folder.done for piece in pieces)
-            fail(f"interrupted: {done} of {len(pieces)} done; the same command continues", 130)
-    results = [found[place] for place in sorted(found)]
-    for name in dict.fromkeys(record["dataset"] for record in results):
-        _show([record for record in results if record["dataset"] == name])
-    for target in filter(None, (json_, folder and folder.path)):
-        say(f"{len(results)} record(s) written to {target}")
-    if failures:
-        fail("; ".join(failures), 2)
-
-
-def setting(text: str) -> tuple[str, Any]:
-    """ "sigma=0.8" → ("sigma", 0.8); values are numbers, true, false, none or text."""
-    name, equals, value = (part.strip() for part in text.partition("="))
-    if not equals or not name:
-        raise ValueError(f"--set {text!r}: expected NAME=VALUE, for example --set sigma=0.8")
-    if name in ("random_state", "device"):
-        raise ValueError(f"--set {text!r}: use --{'seeds' if name == 'random_state' else 'device'} for that")
-    constants = {"true": True, "false": False, "none": None}
-    if value.lower() in constants:
-        return name, constants[value.lower()]
-    try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value
-
-
-def reporter(progress: Progress, task: Any) -> Callable[[Any], None]:
-    """A callback for `fit` that moves a bar in steps of a hundredth."""
-
-    def report(state: Any) -> None:
-        if state.step % max(1, state.steps // 100) == 0:
-            progress.update(task, total=state.steps, completed=state.step)
-
-    return report
-
-
-def _show(results: list[dict[str, Any]]) -> None:
-    """The figures of one dataset: per cent, mean over seeds, and ± the deviation where there are several."""
-    table = compare.compare(results)
-    seeds = max(row.seeds for row in table.rows)
-    say(f"\n{results[0]['dataset']}: mean per-class top-1 accuracy in per cent, {seeds} seed(s)")
-    show(drawn(table, without=("dataset", "seeds")))
-    left_out = sorted(
-        {str(name) for record in results[:1] for key in ("zsl", "gzsl") for name in record[key]["left_out"]}
-    )
-    if left_out:
-        say(f"left out of the means, having no test rows: {', '.join(left_out)}")
+    run_pieces(pieces, runner, out, json_)

@@ -7,12 +7,10 @@ from typing import Annotated
 
 import typer
 
-from zskl import datasets, methods
-from zskl.cli import options
-from zskl.cli.app import app, say
+from zskl.cli import options, startup
+from zskl.cli.terminal import say
 
 
-@app.command()
 def serve(
     model: Annotated[Path | None, typer.Argument(help="A model file.")] = None,
     data: Annotated[
@@ -50,19 +48,23 @@ def serve(
 
     Example: [b]zskl serve birds.zskl --data birds --images pictures --port 8080[/b]
     """
+    from zskl import datasets, methods
+    from zskl.cli import named
+
+    try:
+        from zskl.serve import starting
+    except ImportError as error:
+        raise ValueError(f"zskl serve needs the package {error.name}: pip install 'zskl[serve]'") from None
+    startup.over()
     if demo == (model is not None):
         raise ValueError("zskl serve takes a model file, or --demo" + (", not both" if demo else ""))
     if demo and any(given is not None for given in (data, images, device, root, features, signatures)):
         raise ValueError("--demo brings its own model and data: leave out --data, --images, --device and the like")
     if images is not None and data is None:
         raise ValueError("--images was given without --data: pictures belong to the rows of a dataset")
-    try:
-        from zskl.serve import starting
-    except ImportError as error:
-        raise ValueError(f"zskl serve needs the package {error.name}: pip install 'zskl[serve]'") from None
     starting.check(host, token)
     fitted = None if model is None else methods.load(model, device)
-    loaded = None if data is None else options.load_dataset(data, root, features, signatures)
-    names = None if data is None else datasets.row_names(data, root, options.features_of(data, features or []))
+    loaded = None if data is None else named.load_dataset(data, root, features, signatures)
+    names = None if data is None else datasets.row_names(data, root, named.features_of(data, features or []))
     starting.run(fitted, model, classes, loaded, names, images, host, port, token, say)
     say("stopped")

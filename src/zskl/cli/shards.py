@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from rich.markup import escape
-
 from zskl import records, shards
 from zskl.arrays import on_gpu
-from zskl.cli.app import fail, problems, say
-from zskl.cli.display import Display
+from zskl.cli.bars import Display
+from zskl.cli.terminal import complain, fail, say
 from zskl.engines import Engine
 
 
@@ -42,9 +40,7 @@ def predict_folder(
                     display.finished(place)
                     if isinstance(outcome, shards.Failure):
                         failures += 1
-                        problems.print(
-                            f"[bold red]error:[/] {escape(outcome.sentence)}", highlight=False, soft_wrap=True
-                        )
+                        complain(outcome.sentence)
                     else:
                         rows += outcome
         except KeyboardInterrupt:

@@ -7,13 +7,10 @@ from typing import Annotated
 
 import typer
 
-from zskl import persistence
-from zskl import words as source
-from zskl.cli.app import say
-from zskl.cli.data import data_app
+from zskl.cli import startup
+from zskl.cli.terminal import say
 
 
-@data_app.command()
 def words(
     names: Annotated[
         Path, typer.Argument(help="One class per line; or a .csv file: class, and if you like a description.")
@@ -31,6 +28,10 @@ def words(
 
     Example: [b]zskl data words classes.txt --vectors glove.6B.300d.txt -o signatures.csv[/b]
     """
+    from zskl import persistence
+    from zskl import words as source
+
+    startup.over()
     persistence.check_target(out, names, vectors)
     given = source.read_names(names)
     if vectors is not None and encoder is None and template is None:

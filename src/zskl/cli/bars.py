@@ -1,16 +1,46 @@
-"""The one progress display of a sweep: what runs, how many units are done, the time passed and left."""
+"""Progress on standard error: a bar for one task, or the display of a sweep. Both vanish when done."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
-from zskl.cli.app import problems
+from zskl.cli.terminal import problems
+
+
+def progress_display() -> Progress:
+    """Bars for tasks whose steps can be counted."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=problems, transient=True)
+
+
+def reporter(progress: Progress, task: Any) -> Callable[[Any], None]:
+    """A callback for `fit` that moves a bar in steps of a hundredth."""
+
+    def report(state: Any) -> None:
+        if state.step % max(1, state.steps // 100) == 0:
+            progress.update(task, total=state.steps, completed=state.step)
+
+    return report
 
 
 class TimeLeft(ProgressColumn):
@@ -24,7 +54,9 @@ class TimeLeft(ProgressColumn):
 
 
 class Display:
-    """On standard error; vanishes when done. A row for all units, called `what`, and one for each that runs.
+    """The display of a sweep: what runs, how many units are done, the time passed and left.
+
+    A row for all units, called `what`, and one for each that runs.
 
     Of `names`, `before` were done before: they count as done, but not for the time left.
     """

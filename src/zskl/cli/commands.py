@@ -1,0 +1,81 @@
+"""All commands, and what becomes of an error: one sentence and exit code 2.
+
+ZSKL_DEBUG=1 in the environment shows the traceback instead.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from zskl.cli import catalogue, compare, embed, explain, export, fetch, model, own, paper, report, run, serve, words
+from zskl.cli.terminal import fail, say
+from zskl.version import __version__
+
+COMMANDS: tuple[Callable[..., None], ...] = (
+    *(run.run, compare.compare, report.report, model.fit, model.predict, explain.explain, export.export),
+    *(serve.serve, paper.paper, catalogue.methods, catalogue.datasets),
+)
+DATA_COMMANDS: tuple[Callable[..., None], ...] = (fetch.fetch, embed.embed, words.words, own.make, own.check)
+
+
+class Group(TyperGroup):
+    """A group whose --help is off unless given: without a default, Typer imports Pydantic to look at what is absent."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.default = False
+        return option
+
+
+app = typer.Typer(
+    cls=Group,
+    help="Zero-shot kernel learning: recognise classes nobody has trained on, from a description of them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+data_app = typer.Typer(cls=Group, help="Get, make and check data.", no_args_is_help=True)
+for command in COMMANDS:
+    app.command()(command)
+for command in DATA_COMMANDS:
+    data_app.command()(command)
+app.add_typer(data_app, name="data")
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
+) -> None:
+    if version:
+        say(f"zskl {__version__}")
+        raise typer.Exit()
+
+
+def start() -> None:
+    """Run the command that the arguments name; what a user can mend is told in one sentence."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        fail("interrupted", 130)
+    except (ImportError, SystemError) as error:  # what compiled modules make of Ctrl-C while they are imported
+        if not _interrupted(error):
+            raise
+        fail("interrupted", 130)
+    except (ValueError, TypeError, ArithmeticError, OSError, MemoryError, RuntimeError) as error:
+        if os.environ.get("ZSKL_DEBUG"):
+            raise
+        fail(str(error) or type(error).__name__, 2)
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind this error."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None

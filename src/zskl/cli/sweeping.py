@@ -1,0 +1,60 @@
+"""The pieces of `zskl run`, one after another or through an engine, and their figures."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from zskl import compare, records, sweep
+from zskl.cli.bars import Display
+from zskl.cli.tables import drawn, show
+from zskl.cli.terminal import fail, say
+from zskl.engines import Engine
+from zskl.sweep import Failure, Piece
+
+
+def run_pieces(pieces: list[Piece], engine: Engine | None, out: Path | None, json_: Path | None) -> None:
+    """What is finished is kept, in the folder `out` and the file `json_`."""
+    found: dict[int, dict[str, Any]] = {}
+    failures = []
+    with records.opened(out) if out is not None else nullcontext() as folder:
+        before = sum(piece.key in folder.done for piece in pieces) if folder is not None else 0
+        if before:
+            say(f"{before} of {len(pieces)} units were done before")
+        try:
+            with Display([piece.name for piece in pieces], before) as display:
+                for place, outcome in sweep.run(pieces, engine, folder, display):
+                    display.finished(place)
+                    if isinstance(outcome, Failure):
+                        failures.append(outcome.sentence)
+                        continue
+                    found[place] = outcome
+                    if json_ is not None:  # what is finished stays, whatever comes
+                        records.write(json_, (found[place] for place in sorted(found)))
+        except KeyboardInterrupt:
+            if folder is None:
+                fail(f"interrupted: {len(found)} of {len(pieces)} done; with --out DIR it could be continued", 130)
+            folder.refresh()
+            done = sum(piece.key in folder.done for piece in pieces)
+            fail(f"interrupted: {done} of {len(pieces)} done; the same command continues", 130)
+    results = [found[place] for place in sorted(found)]
+    for name in dict.fromkeys(record["dataset"] for record in results):
+        _show([record for record in results if record["dataset"] == name])
+    for target in filter(None, (json_, folder and folder.path)):
+        say(f"{len(results)} record(s) written to {target}")
+    if failures:
+        fail("; ".join(failures), 2)
+
+
+def _show(results: list[dict[str, Any]]) -> None:
+    """The figures of one dataset: per cent, mean over seeds, and ± the deviation where there are several."""
+    table = compare.compare(results)
+    seeds = max(row.seeds for row in table.rows)
+    say(f"\n{results[0]['dataset']}: mean per-class top-1 accuracy in per cent, {seeds} seed(s)")
+    show(drawn(table, without=("dataset", "seeds")))
+    left_out = sorted(
+        {str(name) for record in results[:1] for key in ("zsl", "gzsl") for name in record[key]["left_out"]}
+    )
+    if left_out:
+        say(f"left out of the means, having no test rows: {', '.join(left_out)}")

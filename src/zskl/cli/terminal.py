@@ -1,0 +1,32 @@
+"""What the command line says, and where: answers on standard output, the rest on standard error."""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+from rich.console import Console
+from rich.markup import escape
+
+console = Console()
+problems = Console(stderr=True)
+
+
+def say(sentence: str) -> None:
+    """Plain text to standard output: no markup, no wrapping."""
+    console.print(escape(sentence), highlight=False, soft_wrap=True)
+
+
+def note(sentence: str) -> None:
+    """A word on the side."""
+    problems.print(f"[yellow]note:[/] {escape(sentence)}", highlight=False, soft_wrap=True)
+
+
+def complain(sentence: str) -> None:
+    """What went wrong, without stopping."""
+    problems.print(f"[bold red]error:[/] {escape(sentence)}", highlight=False, soft_wrap=True)
+
+
+def fail(sentence: str, code: int) -> NoReturn:
+    complain(sentence)
+    sys.exit(code)
