@@ -14,7 +14,7 @@ from zskl import DivergenceError, ZeroShotKernelClassifier, datasets, metrics, p
 from zskl.engines import Engine
 from zskl.estimator import UncalibratedWarning
 from zskl.methods import METHODS, find, load, make
-from zskl.selection import Fold, Range, temperatures
+from zskl.selection import Fold, temperatures
 from zskl.selection.grid import expand, group
 from zskl.selection.margins import best_constant, margins
 from zskl.stack import STACKABLE
@@ -474,34 +474,6 @@ def test_confidence_of_both_protocols(calibrated):
         protocols.confidence(calibrated, DATA, "both")
 
 
-# Larger spaces --------------------------------------------------------------------------------------------------------
-
-
-def test_optuna_searches_a_space_and_prunes():
-    pytest.importorskip("optuna", reason="the extra optuna is not installed")
-    seen = []
-    space = {"sigma": Range(0.05, 3.0, log=True), "learning_rate": [1e-3, 1e-2, 1e15], "epochs": [1, 3]}
-    arguments = estimator(), *TRAINING, space, FOLDS
-    result = selection.optimise(*arguments, trials=25, report=lambda done, total: seen.append((done, total)))
-    assert seen[-1] == (25, 25)
-    assert result.search.pruned > 0
-    assert len(result.settings) == 2 * (25 - result.search.pruned)
-    for place in list(range(len(result.settings)))[:4]:
-        if place not in result.diverged:
-            accuracies = [by_hand(result.settings[place], fold)[0] for fold in FOLDS]
-            np.testing.assert_allclose(result.fold_scores[place], accuracies)
-    assert result.score == max(result.scores)
-    again = selection.optimise(*arguments, trials=25)
-    assert again.best == result.best
-    np.testing.assert_array_equal(again.model.projection_, result.model.projection_)
-
-
-def test_ranges_make_sense():
-    for low, high, log in [(1, 1, False), (2, 1, False), (0, 1, True)]:
-        with pytest.raises(ValueError, match="expected low < high"):
-            Range(low, high, log)
-
-
 def test_settings_of_one_group_may_be_anything(found):
     """The order of settings in a group, and their number, do not matter."""
     for order in itertools.islice(itertools.permutations(range(3)), 3):
@@ -546,8 +518,6 @@ def test_arguments_that_make_no_sense():
         selection.search(estimator(), *TRAINING, None, FOLDS)
     with pytest.raises(ValueError, match="found Pipeline"):
         selection.search(make_pipeline(StandardScaler(), estimator()), *TRAINING, {}, FOLDS)
-    with pytest.raises(ValueError, match="expected low < high"):
-        Range("a", 3)
     with pytest.raises(ValueError, match="folds of no rows"):
         selection.folds([])
     with pytest.raises(NotFittedError):
