@@ -1,7 +1,6 @@
 """Class-disjoint folds, the search over them, the calibration constant. Is never handed a test row."""
 
 from zskl.selection.folding import Fold, folds
-from zskl.selection.optimising import Range, optimise
 from zskl.selection.searching import SCORINGS, Choice, Search, check_seen, search
 from zskl.selection.tuning import Tuned, calibrate, refit, tune
 
@@ -9,13 +8,11 @@ __all__ = [
     "SCORINGS",
     "Choice",
     "Fold",
-    "Range",
     "Search",
     "Tuned",
     "calibrate",
     "check_seen",
     "folds",
-    "optimise",
     "refit",
     "search",
     "tune",

@@ -33,7 +33,7 @@ def expand(grid: Grid, estimator: ZeroShotClassifier) -> list[dict[str, Any]]:
                     f"the grid names {name!r}, which {type(estimator).__name__} does not have"
                     f"{did_you_mean(name, known)}: expected some of {', '.join(known)}"
                 )
-        lists.append({name: as_values(name, values) for name, values in part.items()})
+        lists.append({name: _values(name, values) for name, values in part.items()})
     settings = [dict(setting) for setting in ParameterGrid(lists or [{}])]
     unique = {repr(sorted(setting.items(), key=lambda item: item[0])): setting for setting in settings}
     for setting in unique.values():
@@ -53,7 +53,7 @@ def group(settings: Sequence[Mapping[str, Any]], free: Sequence[str]) -> list[li
     return list(groups.values())
 
 
-def as_values(name: str, values: Any) -> list[Any]:
+def _values(name: str, values: Any) -> list[Any]:
     """What a grid gives for one setting, as a list; a single value stands for itself."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         return [values]

@@ -51,8 +51,7 @@ class Search:
 
     `zsl` (S, F) are accuracies of held-out classes among themselves; `gzsl` (S, F) harmonic means among all classes of
     the fold at the setting's one `constants` (S,); `raw` (S, F) the same with no constant. `diverged` maps the place
-    of a setting to the first step at which it diverged. `pruned` counts trials that `optimise` gave up early; their
-    settings are not listed.
+    of a setting to the first step at which it diverged.
     """
 
     settings: tuple[Mapping[str, Any], ...]
@@ -62,7 +61,6 @@ class Search:
     raw: NDArray[np.float64]
     constants: NDArray[np.float64]
     diverged: Mapping[int, int]
-    pruned: int = 0
 
     def scores(self, scoring: str) -> NDArray[np.float64]:
         """(S, F) by "zsl" or "gzsl"."""
@@ -170,7 +168,6 @@ def judge(
     settings: Sequence[Mapping[str, Any]],
     folds: Sequence[Fold],
     found: Mapping[tuple[int, int], Margins | int],
-    pruned: int = 0,
 ) -> Search:
     """All figures, from the margins (or the step of divergence) of each place on each fold."""
     shape = (len(settings), len(folds))
@@ -187,7 +184,7 @@ def judge(
         zsl[place] = [one.zsl for one in whole]
         raw[place] = [_harmonic(*one.at(0.0)) for one in whole]
         constants[place], gzsl[place] = best_constant(whole)
-    return Search(tuple(settings), tuple(folds), zsl, gzsl, raw, constants, diverged, pruned)
+    return Search(tuple(settings), tuple(folds), zsl, gzsl, raw, constants, diverged)
 
 
 def _harmonic(seen: float, unseen: float) -> float:

@@ -74,20 +74,7 @@ def tune(
     if scoring == "gzsl":
         check_seen(material(estimator, X, y, signatures, folds).folds)
     found = search(estimator, X, y, signatures, grid, folds, runner, report)
-    return finish(estimator, found, scoring, X, y, signatures, runner)
-
-
-def finish(
-    estimator: ZeroShotClassifier,
-    found: Search,
-    scoring: str,
-    X: Any,
-    y: Any,
-    signatures: Any,
-    engine: Engine | None = None,
-) -> Tuned:
-    """The result of a search: its best setting, fitted on all training rows."""
-    model, choice = refit(estimator, found, scoring, X, y, signatures, engine=engine)
+    model, choice = refit(estimator, found, scoring, X, y, signatures, engine=runner)
     return Tuned(
         scoring,
         found.settings,
