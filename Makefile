@@ -8,7 +8,7 @@ DEV    := $(VENV)/.ready-dev
 # These start clusters and kill their workers: in a process of their own, one after the other.
 CLUSTERS := tests/test_engines.py tests/test_sweep.py
 
-.PHONY: run test lint types unit bench clean
+.PHONY: run test lint types unit portable bench clean
 
 run: $(READY)
 	$(BIN)/zskl run digits --method gaussian-ort --method gaussian --tune --calibrate --seeds 3 --out runs/digits
@@ -26,6 +26,10 @@ types: $(DEV)
 unit: $(DEV)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(CLUSTERS:%=--ignore=%)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 1 $(CLUSTERS)
+
+# The numerical tests with other kernels of OpenBLAS, NumPy and PyTorch than this machine would choose.
+portable: $(DEV)
+	$(BIN)/python tests/portable.py -n auto
 
 # Needs PyTorch for the version with automatic differentiation: PYTORCH=torch==2.13.0 or any other.
 PYTORCH ?= torch
