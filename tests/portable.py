@@ -21,30 +21,30 @@ baselines baselines_closed baselines_trained divergence estimator explain export
 metrics nystrom objective persistence preprocessing protocols ranking selection sklearn solver stack streaming
 tolerances torch
 """
-SAME = {"Prescott": "Katmai", "Zen": "Haswell"}  # cores whose kernels OpenBLAS lists under another's name
+SAME = {"Prescott": "Katmai", "Zen": "Haswell"}  # kernels that OpenBLAS lists, and may share, under another name
 NARROW = r"AVX512|X86_V4"  # what NumPy's builds call the sets of instructions: first AVX512, then AVX2 with its friends
 NARROWEST = NARROW + r"|AVX2|FMA3|X86_V3"
 
 
 @dataclass(frozen=True)
 class Variant:
-    core: str = ""  # of OpenBLAS; "": what it takes by itself
-    threads: int = 1  # of OpenBLAS
+    core: str  # of OpenBLAS
+    threads: int  # of OpenBLAS
     without: str = ""  # sets of instructions that NumPy must not use, as a regular expression
     numba: bool = True
     torch: str = ""  # the instructions of PyTorch's own loops; "": what it takes by itself
 
     @property
     def name(self) -> str:
-        parts = [f"OpenBLAS {self.core or 'as it chooses'}", f"{self.threads} thread{'s' * (self.threads > 1)}"]
+        shown = f"{self.core} (listed as {SAME[self.core]})" if self.core in SAME else self.core
+        parts = [f"OpenBLAS {shown}", f"{self.threads} thread{'s' * (self.threads > 1)}"]
         parts += {NARROW: ["NumPy without AVX512"], NARROWEST: ["NumPy without AVX2"]}.get(self.without, [])
         parts += [f"PyTorch {self.torch}"] * bool(self.torch) + ["no numba"] * (not self.numba)
         return ", ".join(parts)
 
     def environment(self) -> dict[str, str]:
         chosen = {"OPENBLAS_NUM_THREADS": str(self.threads), "OMP_NUM_THREADS": str(self.threads)}
-        if self.core:
-            chosen["OPENBLAS_CORETYPE"] = self.core
+        chosen["OPENBLAS_CORETYPE"] = self.core
         if self.without:
             chosen["NPY_DISABLE_CPU_FEATURES"] = ",".join(disabled(self.without))
         if self.torch:
@@ -88,7 +88,7 @@ def probe(environment: dict[str, str]) -> dict:
     """What the libraries say they use in such a process; raises OSError with the reason where it cannot run."""
     ended = subprocess.run([sys.executable, "-c", PROBE], env=environment, capture_output=True, text=True, check=False)
     if ended.returncode == -signal.SIGILL:
-        raise OSError("this processor has not the instructions")
+        raise OSError("this processor lacks the instructions")
     if ended.returncode:
         raise OSError(f"a first matrix product ended with {ended.returncode}: {ended.stderr.strip()[-200:]}")
     return json.loads(ended.stdout)
@@ -104,12 +104,12 @@ def disabled(pattern: str) -> list[str]:
 def impossible(variant: Variant) -> str | None:
     """Why a variant would not be what its name says, or None."""
     if not HERE["cores"]:
-        return "NumPy is not linked to OpenBLAS here" if variant.core else None
+        return "NumPy is not linked to OpenBLAS here"
     try:
         found = probe(variant.environment())
     except OSError as reason:
         return str(reason)
-    if variant.core and found["cores"] not in ([variant.core], [SAME.get(variant.core)]):
+    if found["cores"] not in ([variant.core], [SAME.get(variant.core)]):
         return f"OpenBLAS took {', '.join(found['cores'])} instead: it has no such kernels, or not for this processor"
     if found["threads"] != [variant.threads]:
         return f"OpenBLAS took {found['threads']} threads"
@@ -134,9 +134,8 @@ def run(variant: Variant, arguments: list[str]) -> tuple[bool, str]:
 
 
 def main(arguments: list[str]) -> int:
-    print(
-        f"Here: OpenBLAS {', '.join(HERE['cores']) or 'absent'}, NumPy with {', '.join(HERE['numpy']) or 'no extras'}"
-    )
+    cores, extras = (", ".join(HERE[name]) or "none" for name in ("cores", "numpy"))
+    print(f"Chosen by itself: OpenBLAS {cores}; NumPy beyond its baseline: {extras}", flush=True)
     if not HERE["numba"]:
         print("numba is not installed (extra 'fast'): no variant has it")
     lines, good = [], True
