@@ -9,7 +9,7 @@ import pytest
 
 import naive
 from test_objective import SHAPES, VARIANTS, lone, make_batch, settings_of
-from tolerances import FIT, FORMULA, SUMS, close
+from tolerances import DIFFERENCES, FIT, FORMULA, SUMS, close
 from zskl import ZeroShotKernelClassifier, rmsprop, solver
 from zskl.inplace import InPlace
 from zskl.kernels import Gaussian, Kernel
@@ -52,7 +52,9 @@ def test_its_gradient_is_the_slope_of_its_objective(loss, shape):
             direction = np.random.default_rng(1).standard_normal(W.shape)
             h = 1e-6
             ends = [evaluate(W + t * direction, batch.X, rows, batch.Y, batch.codes).objective[0] for t in (h, -h)]
-            assert (ends[0] - ends[1]) / (2 * h) == pytest.approx(np.vdot(gradient, direction), rel=1e-6, abs=1e-9)
+            slope, allowed = np.vdot(gradient, direction), np.linalg.norm(gradient) * np.linalg.norm(direction)
+            assert abs((ends[0] - ends[1]) / (2 * h) - slope) < DIFFERENCES * allowed
+            assert abs((ends[0] - ends[1]) / (2 * h) - 1.01 * slope) > DIFFERENCES * allowed  # a planted fault
 
 
 def test_rows_are_taken_from_all_features():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import naive
-from tolerances import SUMS, close
+from tolerances import DIFFERENCES, SUMS, close
 from zskl import kernels
 from zskl.kernels import Cauchy, Gaussian, Polynomial
 from zskl.objective import BALANCES, LOSSES, Evaluation, Objective, _image_norms, _images, _loss, _pull
@@ -98,8 +98,8 @@ def gradient_error(evaluate, W, h=1e-5):
 def test_gradient_equals_finite_differences(kernel, loss, balance, incoherence, shape):
     batch = make_batch(shape)
     settings = settings_of(kernel, loss, balance, incoherence)
-    assert gradient_error(lambda W: lone(settings[1]).evaluate(W, *batch.data), batch.W[1]) < 1e-6
-    assert gradient_error(lambda W: stacked(settings).evaluate(W, *batch.data), batch.W) < 1e-6
+    assert gradient_error(lambda W: lone(settings[1]).evaluate(W, *batch.data), batch.W[1]) < DIFFERENCES
+    assert gradient_error(lambda W: stacked(settings).evaluate(W, *batch.data), batch.W) < DIFFERENCES
 
 
 @pytest.mark.parametrize(("kernel", "loss", "balance", "incoherence", "shape"), VARIANTS)
@@ -122,7 +122,7 @@ def test_value_and_gradient_equal_the_double_loop(kernel, loss, balance, incoher
 def test_every_degree_of_the_polynomial(degree, loss, bias):
     batch = make_batch("C>p")
     objective = Objective(Polynomial(degree, bias), loss, temperature=0.5)
-    assert gradient_error(lambda W: objective.evaluate(W, *batch.data), batch.W[0]) < 1e-6
+    assert gradient_error(lambda W: objective.evaluate(W, *batch.data), batch.W[0]) < DIFFERENCES
 
 
 def test_incoherence_changes_nothing_for_the_polynomial_kernel():
@@ -172,8 +172,8 @@ def test_the_gradient_check_catches_one_wrong_entry_of_one_member(member):
         found.gradient[member, 2, 1] *= 1 + 1e-3
         return found
 
-    assert gradient_error(lambda W: objective.evaluate(W, *batch.data), batch.W) < 1e-6
-    assert gradient_error(perturbed, batch.W) > 1e-6
+    assert gradient_error(lambda W: objective.evaluate(W, *batch.data), batch.W) < DIFFERENCES
+    assert gradient_error(perturbed, batch.W) > DIFFERENCES
 
 
 def test_the_gradient_check_catches_a_forgotten_term():

@@ -1,8 +1,11 @@
 """The table of tolerances: the check catches what it must, and the conditions it assumes are those of the problems."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import portable
 from test_stack import TRAINING, estimator
 from tolerances import EPSILON, FIT, SHAKEN, close, distance, shaken
 from zskl import kernels
@@ -42,3 +45,10 @@ def test_the_condition_of_a_fit_is_that_of_the_table(kernel, loss):
     assert moved <= FIT.condition * SHAKEN * EPSILON["float32"]
     with pytest.raises(AssertionError):
         close(steps[-2], W, FIT.single)
+
+
+def test_other_arithmetic_is_tried_on_every_file_that_uses_the_table():
+    listed = set(portable.NUMERICAL.split())
+    here = {file.stem[5:]: file.read_text("utf-8") for file in Path(__file__).parent.glob("test_*.py")}
+    assert listed <= set(here)
+    assert {name for name, text in here.items() if "from tolerances import" in text} - {"cuda"} <= listed
