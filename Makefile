@@ -41,6 +41,10 @@ BUSY ?= 8
 busy: $(DEV)
 	$(BIN)/python tests/busy.py --runs $(RUNS) --loops $(BUSY)
 
+# The numerical tests with other kernels of OpenBLAS, NumPy and PyTorch than this machine would choose.
+portable: $(DEV)
+	$(BIN)/python tests/portable.py -n auto
+
 # Needs PyTorch for the version with automatic differentiation: PYTORCH=torch==2.13.0 or any other.
 PYTORCH ?= torch
 bench: $(READY)

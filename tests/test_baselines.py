@@ -1,5 +1,6 @@
 """What every published method promises, whoever wrote it: one battery over the registry."""
 
+import functools
 import re
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import zskl
+from tolerances import AFTER_FIT, SUMS, close
 from zskl import baselines, datasets, methods, protocols
 from zskl.baselines import BASELINES
 
@@ -35,6 +37,12 @@ def data():
 def trained(name, data, **settings):
     rows = data.parts["trainval"]
     return make(name, **settings).fit(data.X[rows], data.y[rows], data.signatures)
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    """name → the model of a method with its usual settings, which no test changes."""
+    return functools.cache(lambda name: trained(name, data))
 
 
 def learned(model):
@@ -98,8 +106,8 @@ def test_it_recognises_classes_never_trained_on(name):
 
 
 @each
-def test_several_candidate_sets(name, data):
-    model = trained(name, data)
+def test_several_candidate_sets(name, data, fitted):
+    model = fitted(name)
     X, labels = unseen(data), model.candidates_.tolist()
     scores = model.compatibility(X)
     assert scores.shape == (len(X), len(labels))
@@ -107,13 +115,16 @@ def test_several_candidate_sets(name, data):
     for chosen in (data.unseen_classes[::-1], data.seen_classes[:3], data.unseen_classes[:1], labels[::-1]):
         columns = [labels.index(label) for label in chosen]
         some = model.compatibility(X, candidates=chosen)
-        np.testing.assert_allclose(some, scores[:, columns], rtol=1e-3, atol=1e-5 * np.abs(scores).max())
+        close(some, scores[:, columns], SUMS.single)
+        if len(chosen) > 1:
+            with pytest.raises(AssertionError):  # columns in another order
+                close(some[:, ::-1], scores[:, columns], SUMS.single)
     one = np.concatenate([model.compatibility(row[None]) for row in X[:5]])
-    np.testing.assert_allclose(one, scores[:5], rtol=1e-3, atol=1e-5 * np.abs(scores).max())
+    close(one, scores[:5], SUMS.single)
 
 
 @each
-def test_other_names_for_the_classes_change_nothing_else(name, data):
+def test_other_names_for_the_classes_change_nothing_else(name, data, fitted):
     """A permutation changes which class comes first, and so the order of sums, but no answer."""
     rows, table = data.parts["trainval"], data.signatures
     names = data.class_names
@@ -121,7 +132,7 @@ def test_other_names_for_the_classes_change_nothing_else(name, data):
         zip(names, np.random.default_rng(1).permutation([f"kind {k:02}" for k in range(len(names))]), strict=True)
     )
     other = make(name).fit(data.X[rows], [renamed[label] for label in data.y[rows]], table.rename(index=renamed))
-    model = trained(name, data)
+    model = fitted(name)
     expected = [renamed[label] for label in model.predict(unseen(data), candidates=data.unseen_classes)]
     found = other.predict(unseen(data), candidates=[renamed[label] for label in data.unseen_classes])
     assert (found == expected).mean() > 0.97
@@ -132,8 +143,8 @@ def test_other_names_for_the_classes_change_nothing_else(name, data):
 
 
 @each
-def test_the_same_seed_gives_the_same_model(name, data):
-    one, two = trained(name, data), trained(name, data)
+def test_the_same_seed_gives_the_same_model(name, data, fitted):
+    one, two = fitted(name), trained(name, data)
     assert learned(one) == learned(two)
     np.testing.assert_array_equal(one.compatibility(unseen(data)), two.compatibility(unseen(data)))
     state = np.random.RandomState(0)
@@ -154,8 +165,8 @@ def after_changes(name, data, **settings):
 
 
 @each
-def test_nothing_of_test_rows_and_unseen_classes_is_learned(name, data):
-    assert after_changes(name, data) == learned(trained(name, data))
+def test_nothing_of_test_rows_and_unseen_classes_is_learned(name, data, fitted):
+    assert after_changes(name, data) == learned(fitted(name))
 
 
 def test_a_planted_leak_is_found(data):
@@ -175,7 +186,9 @@ def test_a_class_with_several_signatures_scores_the_best_of_them(name):
     assert protocols.zsl(model, data).accuracy > 0.4
     table = data.signatures.loc[data.unseen_classes]
     single = np.stack([model.compatibility(unseen(data), table.groupby(level=0, sort=False).nth(k)) for k in range(3)])
-    np.testing.assert_allclose(model.compatibility(unseen(data), table), single.max(axis=0), rtol=1e-4, atol=1e-5)
+    close(model.compatibility(unseen(data), table), single.max(axis=0), SUMS.single)
+    with pytest.raises(AssertionError):
+        close(model.compatibility(unseen(data), table), single[0], SUMS.single)
 
 
 @each
@@ -196,13 +209,16 @@ def test_settings_fitted_together_equal_those_fitted_alone(name, data):
     for place, setting in enumerate(settings):
         alone = clone(estimator).set_params(**setting).fit(X, y, data.signatures)
         expected = alone.compatibility(unseen(data))
-        np.testing.assert_allclose(found[place][0], expected, rtol=1e-3, atol=1e-4 * np.abs(expected).max())
+        close(found[place][0], expected, AFTER_FIT.single)
         assert found[place][1] == alone.get_params()
+        if place:
+            with pytest.raises(AssertionError):  # the model of another setting
+                close(found[0][0], expected, AFTER_FIT.single)
 
 
 @each
-def test_a_fitted_model_scores_by_what_it_was_fitted_with(name, data):
-    model = trained(name, data)
+def test_a_fitted_model_scores_by_what_it_was_fitted_with(name, data, fitted):
+    model = fitted(name)
     before = model.compatibility(unseen(data))
     for setting, values in BASELINES[name].grid.items():
         for value in values:
@@ -221,8 +237,8 @@ def clone_fitted(model):
 
 
 @each
-def test_a_model_file_gives_bit_identical_scores(name, data, tmp_path):
-    model = trained(name, data)
+def test_a_model_file_gives_bit_identical_scores(name, data, fitted, tmp_path):
+    model = fitted(name)
     model.save(tmp_path / "a.zskl")
     loaded = zskl.load(tmp_path / "a.zskl")
     assert type(loaded) is type(model)
@@ -259,11 +275,13 @@ def test_bad_input_is_refused_with_a_sentence_and_leaves_the_model_as_it_was(nam
 
 
 @each
-def test_precision_and_callback(name, data):
-    model = trained(name, data)
+def test_precision_and_callback(name, data, fitted):
+    model = fitted(name)
     single, double = (model.compatibility(unseen(data).astype(dtype)) for dtype in (np.float32, np.float64))
     assert (single.dtype, double.dtype) == (np.float32, np.float64)
-    np.testing.assert_allclose(single, double, rtol=1e-3, atol=1e-4 * np.abs(double).max())
+    close(single, double, SUMS.single)
+    with pytest.raises(AssertionError):  # half precision
+        close(single * (1 + 2**-10), double, SUMS.single)
     rows = data.parts["trainval"]
     again = make(name).fit(data.X[rows], data.y[rows], data.signatures, callback=lambda progress: None)
     assert learned(again) == learned(model)
@@ -273,7 +291,7 @@ def test_precision_and_callback(name, data):
 
 
 @each
-def test_tensors(name, data):
+def test_tensors(name, data, fitted):
     torch = pytest.importorskip("torch")
     rows = data.parts["trainval"]
     model = make(name).fit(torch.from_numpy(data.X[rows].copy()), data.y[rows], data.signatures)
@@ -282,8 +300,8 @@ def test_tensors(name, data):
     assert isinstance(scores, torch.Tensor)
     assert scores.dtype is torch.float32
     expected = model.compatibility(unseen(data))
-    np.testing.assert_allclose(scores.numpy(), expected, rtol=1e-3, atol=1e-4 * np.abs(expected).max())
-    by_numpy = trained(name, data)
+    close(scores.numpy(), expected, SUMS.single)
+    by_numpy = fitted(name)
     same = model.predict(unseen(data)) == by_numpy.predict(unseen(data))
     assert same.mean() > 0.95
 

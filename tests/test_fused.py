@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tolerances import FIT, SUMS, close
 from zskl import ZeroShotKernelClassifier, selection, stack
 from zskl.model import fit_stack
 
@@ -25,8 +26,9 @@ def test_the_fused_step_is_the_plain_one():
     ended = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-3000:]
     found = json.loads(ended.stdout)
-    assert len(found) == 42
-    far = {case: differences for case, differences in found.items() if not max(differences) < 1e-4}
+    assert max(found.pop("a planted fault")) > SUMS.single
+    assert len(found) == 24
+    far = {case: differences for case, differences in found.items() if not max(differences) < SUMS.single}
     assert not far, "objective, W or V of the fused step differ from the plain step's"
 
 
@@ -53,7 +55,9 @@ def test_a_stack_is_split_by_the_memory_that_is_free(monkeypatch, caplog):
         parts = fit_stack(estimator, SETTINGS, *problem(), lambda now: seen.append((now.first, len(now.objective))))
     for found, expected in zip(parts, whole, strict=True):
         assert found.sigma == expected.sigma
-        np.testing.assert_allclose(found.projection_, expected.projection_, rtol=1e-4, atol=1e-6)
+        close(found.projection_, expected.projection_, FIT.single)
+    with pytest.raises(AssertionError):  # a member in another's place
+        close(parts[0].projection_, whole[2].projection_, FIT.single)
     assert [part for i, part in enumerate(seen) if i == 0 or part != seen[i - 1]] == [(0, 2), (2, 2), (4, 1)]
     assert "5 projections of 12 × 6, on 120 rows, do not fit into the 0.0 GiB" in caplog.text
     assert "training 2 at a time" in caplog.text
@@ -77,4 +81,8 @@ def test_a_split_search_finds_what_a_whole_one_finds(monkeypatch):
         if members:
             limited(monkeypatch, members)
         found.append(selection.search(estimator, X, y, table, grid, folds))
-    np.testing.assert_allclose(found[0].zsl, found[1].zsl, rtol=1e-6)
+    one_row = 1.01 / 20 / 2  # of the 20 of each of two classes held out: one at a border may change sides
+    np.testing.assert_allclose(found[0].zsl, found[1].zsl, rtol=0, atol=one_row)
+    assert np.ptp(found[0].zsl, axis=0).max() > 2 * one_row, (
+        "all settings are alike: one in another's place would not be noticed"
+    )

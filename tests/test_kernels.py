@@ -9,6 +9,7 @@ import pytest
 
 import naive
 import zskl
+from tolerances import FORMULA, SUMS, close
 from zskl import ZeroShotKernelClassifier, kernels
 from zskl.kernels import Cauchy, Gaussian, Kernel, Polynomial, squared_distances
 
@@ -66,8 +67,8 @@ def test_value_and_slope_equal_the_formulas(name, setting):
     t = arguments(kernel)
     value = [[formula.value(u, **setting) for u in t[0]]]
     slope = [[formula.slope(u, **setting) for u in t[0]]]
-    np.testing.assert_allclose(kernel.value(t), value, rtol=1e-13, atol=1e-13)
-    np.testing.assert_allclose(kernel.slope(t), slope, rtol=1e-13, atol=1e-13)
+    close(kernel.value(t), value, FORMULA.double)
+    close(kernel.slope(t), slope, FORMULA.double)
     np.testing.assert_array_equal(kernel.slope(t, kernel.value(t)), kernel.slope(t))
 
 
@@ -87,7 +88,7 @@ def test_single_precision_stays(name, setting):
     exact = arguments(kernel)
     for found, expected in ((kernel.value(t), kernel.value(exact)), (kernel.slope(t), kernel.slope(exact))):
         assert found.dtype == np.float32
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
+        close(found, expected, FORMULA.single)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -96,11 +97,10 @@ def test_torch_equals_numpy(name, setting, dtype):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: kernels on tensors")
     kernel = kernels.make(name, setting)
     t = arguments(kernel, dtype)
-    rtol = {"float32": 1e-5, "float64": 1e-13}[dtype]
     for function in (kernel.value, kernel.slope):
         found, expected = function(torch.from_numpy(t)), function(t)
         assert found.dtype == getattr(torch, dtype)
-        np.testing.assert_allclose(found.numpy(), expected, rtol=rtol, atol=rtol * np.abs(expected).max())
+        close(found.numpy(), expected, FORMULA.of(dtype))
 
 
 # Table 1 --------------------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def check_table_1(kernel):
         else:
             t, inner = x @ W @ y, np.outer(x, y)
         printed = PRINTED[kernel.name](x, y, W, **kernel.parameters())
-        np.testing.assert_allclose(kernel.slope(t) * inner, printed, rtol=1e-12)
+        close(kernel.slope(t) * inner, printed, SUMS.double)
 
 
 @pytest.mark.parametrize(("name", "setting"), CASES)
@@ -146,7 +146,7 @@ def test_squared_distances_equal_the_loop():
     rng = np.random.default_rng(0)
     A, B = rng.standard_normal((6, 5)), rng.standard_normal((4, 5))
     found = squared_distances(np.sum(A * A, axis=1, keepdims=True), A @ B.T, np.sum(B * B, axis=1))
-    np.testing.assert_allclose(found, naive.distances(A, B), rtol=1e-12)
+    close(found, naive.distances(A, B), SUMS.double)
 
 
 def test_squared_distances_are_never_negative():
@@ -193,8 +193,8 @@ def test_a_stack_of_kernels_equals_its_members(name):
     stacked = kernels.stack(members, as_column)
     t = arguments(members[0])  # (1, 41), so that a stack gives (3, 1, 41)
     for k, member in enumerate(members):
-        np.testing.assert_allclose(stacked.value(t)[k], member.value(t), rtol=1e-15)
-        np.testing.assert_allclose(stacked.slope(t)[k], member.slope(t), rtol=1e-15)
+        close(stacked.value(t)[k], member.value(t), FORMULA.double)
+        close(stacked.slope(t)[k], member.slope(t), FORMULA.double)
     assert members[0] == kernels.make(name, naive.KERNELS[name].settings[0]), "stacking changed a member"
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import naive
+from tolerances import SUMS, close
 from zskl import preprocessing
 from zskl.preprocessing import SCALINGS, Scaling, fit, parse
 
@@ -25,8 +26,8 @@ def steps_of(name):
 def test_a_scaling_equals_the_loop(name):
     training, new = rows(), rows(6, seed=1)
     scaling = fit(name, training)
-    np.testing.assert_allclose(scaling.apply(training), naive.scale(steps_of(name), training, training), rtol=1e-12)
-    np.testing.assert_allclose(scaling.apply(new), naive.scale(steps_of(name), training, new), rtol=1e-12)
+    close(scaling.apply(training), naive.scale(steps_of(name), training, training), SUMS.double)
+    close(scaling.apply(new), naive.scale(steps_of(name), training, new), SUMS.double)
     assert (scaling.mean is None) == (not any(step in name for step in ("center", "standardize")))
     assert (scaling.deviation is None) == ("standardize" not in name)
 
@@ -44,7 +45,7 @@ def test_the_mean_is_summed_in_double_precision():
     """In float32 the sum of 2 × 10⁵ values near 1000 would lose what tells them apart."""
     training = (1000 + np.random.default_rng(0).random((200_000, 1))).astype(np.float32)
     mean = fit("center", training).mean
-    np.testing.assert_allclose(mean, training.astype(np.float64).mean(axis=0), rtol=1e-14)
+    close(mean, training.astype(np.float64).mean(axis=0), SUMS.double)
     assert np.abs(training.sum(dtype=np.float32) / len(training) - mean[0]) > 1e-9
 
 
@@ -79,8 +80,8 @@ def test_only_the_rows_given_are_fitted_on():
     alone = scaling.apply(new[:1])
     together = scaling.apply(new)
     np.testing.assert_array_equal(scaling.mean, before)
-    np.testing.assert_array_equal(together[:1], alone)
-    np.testing.assert_allclose(before, training.mean(axis=0), rtol=1e-14)
+    close(together[:1], alone, SUMS.double)
+    close(before, training.mean(axis=0), SUMS.double)
     leaked = fit("center-l2", np.concatenate([training, new]))
     assert np.abs(leaked.apply(new)[:1] - alone).max() > 0.01, "the comparison would not notice a leak"
 
@@ -115,13 +116,12 @@ def test_torch_equals_numpy(name, dtype):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: scaling of tensors")
     training = rows(dtype=dtype)
     expected, found = fit(name, training), fit(name, torch.from_numpy(training))
-    rtol = {"float32": 1e-5, "float64": 1e-12}[dtype]
     if expected.mean is not None:
         assert isinstance(found.mean, np.ndarray)
-        np.testing.assert_allclose(found.mean, expected.mean, rtol=rtol)
+        close(found.mean, expected.mean, SUMS.of(dtype))
     scaled = found.apply(torch.from_numpy(training))
     assert scaled.dtype == getattr(torch, dtype)
-    np.testing.assert_allclose(scaled.numpy(), expected.apply(training), rtol=rtol, atol=rtol)
+    close(scaled.numpy(), expected.apply(training), SUMS.of(dtype))
 
 
 def test_a_row_that_is_the_mean_up_to_rounding_becomes_zero():
@@ -137,16 +137,14 @@ def test_no_square_leaves_the_range_of_single_precision(scale):
     rows = np.random.default_rng(0).standard_normal((5, 4))
     expected = preprocessing.fit("center-l2", rows).apply(rows)
     large = (rows * scale).astype(np.float32)
-    np.testing.assert_allclose(preprocessing.fit("center-l2", large).apply(large), expected, rtol=1e-4, atol=1e-5)
+    close(preprocessing.fit("center-l2", large).apply(large), expected, SUMS.single)
 
 
 def test_standardized_columns_do_not_depend_on_their_units():
     rows = np.random.default_rng(0).standard_normal((40, 4))
     units = np.array([1e-3, 1.0, 60.0, 1e6])
     expected = preprocessing.fit("standardize-l2", rows).apply(rows)
-    np.testing.assert_allclose(
-        preprocessing.fit("standardize-l2", rows * units).apply(rows * units), expected, rtol=1e-9
-    )
+    close(preprocessing.fit("standardize-l2", rows * units).apply(rows * units), expected, SUMS.double)
 
 
 def test_a_constant_column_is_left_at_zero():
