@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
-pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 
 import schemathesis
@@ -23,7 +22,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 import malformed
 import served
-from malformed import GOOD, JSON, NPY, PARQUET
+from malformed import GOOD, JSON, NPY
 from zskl import methods, records
 from zskl.baselines import BASELINES
 from zskl.serve import app, classes
@@ -48,8 +47,6 @@ def description():
     bodies = [malformed.saved(np.ones(shape, np.float32)) for shape in ((1, 6), (6,), (3, 3), (0, 6))]
     for kind in (NPY, "application/octet-stream"):
         schemathesis.openapi.media_type(kind, st.one_of(st.binary(max_size=300), st.sampled_from(bodies)))
-    for kind in (PARQUET, "application/x-parquet"):
-        schemathesis.openapi.media_type(kind, st.one_of(st.binary(max_size=300), st.just(malformed.table())))
     service = served.with_data(*served.small())
     guarded = Guard(app.make(service), None, {"testserver"}, service.limits)
     return schemathesis.openapi.from_asgi("/openapi.json", guarded)
@@ -126,11 +123,10 @@ def test_good_bodies_are_taken(attacked):
     """So that the refusals above are about what is wrong with the others."""
     client = attacked.asking
     good = malformed.saved(np.zeros((1, 64), np.float32))
-    for kind, body in ((NPY, good), (PARQUET, malformed.table()), (JSON, json.dumps(GOOD["/predict"]).encode())):
+    for kind, body in ((NPY, good), (JSON, json.dumps(GOOD["/predict"]).encode())):
         assert send(client, "/predict", kind, body).status_code == 200
     assert send(client, "/predict", NPY, malformed.npy(malformed.described(), b"\0" * 256)).status_code == 200
     assert send(client, "/predict", NPY, malformed.npy(malformed.described(), b"\0" * 256, (2, 0))).status_code == 200
-    assert send(client, "/predict", PARQUET, malformed.crafted(b"\0" * 80, 80, codec=0)).status_code == 200
     assert client.post("/rank", json=GOOD["/rank"]).status_code == 200
     twice = b'{"top": 9, "top": 2, "rows": ' + json.dumps(GOOD["/predict"]["rows"]).encode() + b"}"
     assert len(send(client, "/predict", JSON, twice).json()["predictions"][0]["top"]) == 2  # the last one counts
@@ -153,43 +149,6 @@ def test_large_json_takes_little_memory(attacked):
         began = time.monotonic()
         check_sentence(send(attacked.asking, "/predict", JSON, body), body[:50])
         assert time.monotonic() - began < 20
-    goes_on(attacked)
-
-
-def test_damaged_parquet_files(attacked):
-    """One byte or a few are others: refused, or read as something; never the end of the service."""
-    draw = random.Random(0)
-    counted = {200: 0, 422: 0, 413: 0}
-    for options in (
-        {"compression": "none", "use_dictionary": False},
-        {"compression": "zstd"},
-        {"write_page_index": True},
-    ):
-        good = malformed.table(50, **options)
-        footer = len(good) - 8 - int.from_bytes(good[-8:-4], "little")
-        for _ in range(150):
-            body = bytearray(good)
-            for _ in range(draw.choice([1, 1, 2, 5])):
-                place = draw.randrange(footer if draw.random() < 0.7 else 0, len(body))
-                body[place] = draw.choice(
-                    [0, 1, 0x7F, 0x80, 0xFF, body[place] ^ 1 << draw.randrange(8), draw.randrange(256)]
-                )
-            answer = send(attacked.asking, "/predict", PARQUET, bytes(body))
-            counted[answer.status_code] += 1
-            if answer.status_code != 200:
-                check_sentence(answer, "damaged")
-    assert counted[200] > 20
-    assert counted[422] > 100
-    goes_on(attacked)
-
-
-def test_level_histograms_that_do_not_fit(attacked):
-    """Asked for the columns of such a footer, pyarrow ends the process."""
-    good = malformed.table(50, compression="none")
-    for place in range(len(good) - 8 - int.from_bytes(good[-8:-4], "little"), len(good) - 8, 23):
-        body = bytearray(good)
-        body[place] ^= 0x10
-        assert send(attacked.asking, "/predict", PARQUET, bytes(body)).status_code in (200, 413, 422)
     goes_on(attacked)
 
 

@@ -409,7 +409,7 @@ def test_the_answer_is_in_sight_wherever_its_row_is(demo, visit):
     expect(page.locator(".pick .card").nth(22)).to_be_focused()
 
 
-@pytest.mark.parametrize("kind", ["npy", "columnwise.npy", "csv", "json", "parquet"])
+@pytest.mark.parametrize("kind", ["npy", "columnwise.npy", "csv", "json"])
 def test_a_file_is_classified(demo, visit, tmp_path, kind):
     rows = datasets.load("digits").X[:30]
     file = tmp_path / f"rows.{kind}"
@@ -417,8 +417,6 @@ def test_a_file_is_classified(demo, visit, tmp_path, kind):
         np.save(file, np.asfortranarray(rows) if "column" in kind else rows)
     elif kind == "csv":
         pd.DataFrame(rows).to_csv(file, index=False)
-    elif kind == "parquet":
-        pd.DataFrame(rows).rename(columns=str).to_parquet(file)
     else:
         file.write_text(json.dumps({"rows": rows.tolist()}))
     page = visit(f"{demo}/#classify")
@@ -444,7 +442,7 @@ def test_a_file_is_classified(demo, visit, tmp_path, kind):
         ("x.json", "{", "x.json is no JSON."),
         ("x.json", '{"rows": [["a"]]}', "x.json should be a list of rows"),
         ("x.npy", "no", "x.npy is no .npy file."),
-        ("x.pdf", "no", "a file that ends in .npy, .parquet, .csv or .json is expected."),
+        ("x.parquet", "no", "a file that ends in .npy, .csv or .json is expected."),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_with_a_reason(demo, visit, tmp_path, name, text, fault):
