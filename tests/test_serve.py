@@ -9,8 +9,10 @@ import signal
 import socket
 import struct
 import threading
-import time
 import zlib
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
 from urllib.parse import quote
 
 import httpx
@@ -62,6 +64,7 @@ def integers():
     return model, np.asarray(data.X[::150], np.float32)
 
 
+@cache
 def strings():
     X, y, table = served.toy()
     return served.calibrated(served.kernel().fit(X, y, table)), X
@@ -298,29 +301,61 @@ def test_a_computation_cannot_keep_the_process_from_ending(monkeypatch):
     assert started == [(server.WAIT + 2, os._exit, [0]), True]
 
 
+class Turns(asyncio.Semaphore):
+    """A semaphore that knows how many are past it, and how many ever were."""
+
+    inside = ever = 0
+
+    def __init__(self, most):
+        super().__init__(most)
+        self.most = most
+
+    async def __aenter__(self):
+        await super().__aenter__()
+        self.inside += 1
+        self.ever += 1
+
+    async def __aexit__(self, *fault):
+        self.inside -= 1
+        await super().__aexit__(*fault)
+
+
 @pytest.mark.parametrize("asked", [{"data_rows": [0] * 3000}, {"data_rows": [0], "explain": True}])
 def test_small_requests_for_much_work_take_turns(asked, monkeypatch):
-    model, data = served.digits()
-    service = served.with_data(model, data)
-    at_once, most, predict = 0, 0, app.answers.predict
+    """Each computation has passed the semaphore, which lets `TURNS` of them in at once."""
+    service = served.with_data(*served.digits())
+    made, at_once, lock, predict = [], 0, threading.Lock(), app.answers.predict
+    outside = []
+
+    def semaphore(most):
+        made.append(Turns(most))
+        return made[-1]
 
     def counted(*arguments):
-        nonlocal at_once, most
-        at_once += 1
-        most = max(most, at_once)
-        time.sleep(0.05)
-        at_once -= 1
-        return predict(*arguments)
+        nonlocal at_once
+        with lock:
+            at_once += 1
+            if at_once > made[0].inside:
+                outside.append(at_once)
+        try:
+            return predict(*arguments)
+        finally:
+            with lock:
+                at_once -= 1
 
+    with monkeypatch.context() as patch:
+        patch.setattr(app.asyncio, "Semaphore", semaphore)
+        application = app.make(service)
     monkeypatch.setattr(app.answers, "predict", counted)
 
     async def ask():
-        transport = httpx.ASGITransport(app.make(service))
+        transport = httpx.ASGITransport(application)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            return await asyncio.gather(*(client.post("/predict", json=asked) for _ in range(3 * app.TURNS)))
+            return await asyncio.gather(*(client.post("/predict", json=asked) for _ in range(2 * app.TURNS)))
 
     assert {answer.status_code for answer in asyncio.run(ask())} == {200}
-    assert 1 <= most <= app.TURNS
+    assert outside == []
+    assert [(one.most, one.ever, one.inside) for one in made] == [(app.TURNS, 2 * app.TURNS, 0)]
 
 
 def test_options_of_the_body_go_before_those_of_the_address(plain):
@@ -363,14 +398,15 @@ def file(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def over_a_socket(file):
-    """A client of a service in a process of its own, where paths are decoded as they will be."""
+    """A service in a process of its own, where paths are decoded as they will be; `asking` is a client of it."""
     with served.running(file, "--classes", file.with_name("odd.jsonl")) as service, service.client() as client:
-        yield client
+        service.asking = client
+        yield service
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_classes_of_odd_names(over_a_socket, name):
-    client, row = over_a_socket, strings()[1][:1].tolist()
+    client, row = over_a_socket.asking, strings()[1][:1].tolist()
     place = f"/classes/{quote(name, safe='')}"
     made = client.post("/classes", json={"name": name, "attributes": {"size": 1.0}})
     assert made.status_code == 201, made.text
@@ -907,27 +943,76 @@ def test_a_model_file_as_the_file_of_classes_stays_whole(file):
     assert file.read_bytes() == before
 
 
-def test_classes_are_there_after_a_restart(tmp_path, file):
+def ended_by(number, service, headers=()):
+    """Send a signal in the middle of a request: the request is answered, then the process ends by itself."""
+    X = strings()[1]
+    body = json.dumps({"rows": X.tolist()}).encode()
+    lines = [
+        "POST /predict HTTP/1.1",
+        "Host: localhost",
+        "Content-Type: application/json",
+        "Expect: 100-continue",
+        f"Content-Length: {len(body)}",
+        *headers,
+    ]
+    with service.connected() as connection:
+        connection.sendall("\r\n".join([*lines, "\r\n"]).encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 100")  # the service waits for the body
+        connection.sendall(body[:100])
+        service.process.send_signal(number)
+        service.wait_until_closed()  # it has the signal
+        connection.sendall(body[100:])
+        answer = b""
+        while part := connection.recv(1 << 16):
+            answer += part
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert len(json.loads(answer.partition(b"\r\n\r\n")[2])["predictions"]) == len(X)
+    assert service.process.wait(served.LIMIT) == 0
+    return service.process.stdout.read().splitlines()
+
+
+def test_classes_are_there_after_a_restart_however_it_was_ended(tmp_path, file):
+    """Three services one after another, each ended by another signal; the first has a token."""
     model = tmp_path / file.name
     model.write_bytes(file.read_bytes())
     kept = tmp_path / f"{file.name}.classes.jsonl"
-    with served.running(model) as service, service.client() as client:
+    token = {"authorization": "Bearer t0ken"}
+    with served.running(model, patient=True, ZSKL_TOKEN="t0ken") as service, service.client(headers=token) as client:
         assert service.name == "toy.zskl"
+        assert "t0ken" not in service.said
+        with service.client() as nobody:
+            refusal(nobody.get("/health"), 401)
         for name in ODD:
             assert client.post("/classes", json={"name": name, "attributes": {"size": 0.1}}).status_code == 201
         client.put("/classes/100%25", json={"attributes": {"legs": 1 / 3, "fur": -1e-300}})
         client.delete("/classes/null")
         before, about = client.get("/classes").json()["classes"], client.get("/classes/100%25").json()
         assert "another service keeps its classes" in not_started(model, "--port", 0)
-        assert service.end() == 0
-    lines = kept.read_text().splitlines()
-    assert len(lines) == len(ODD) + 2
-    with served.running(model) as service, service.client() as client:
+        said = ended_by(signal.SIGTERM, service, ["Authorization: Bearer t0ken"])
+        assert said[-2:] == [f"added classes are kept in {kept}; there now: 0", "stopped"]
+    assert len(kept.read_text().splitlines()) == len(ODD) + 2
+    with served.running(model, patient=True) as service, service.client() as client:
         assert client.get("/classes").json() == {"version": 0, "classes": before}
         assert client.get("/classes/100%25").json() == about
-        other = served.running(model, "--classes", tmp_path / "other.jsonl")
-        with other as second, second.client() as asking:
-            assert len(asking.get("/classes").json()["classes"]) == 5
+        assert ended_by(signal.SIGINT, service)[-1] == "stopped"
+    other = tmp_path / "other.jsonl"
+    with served.running(model, "--classes", other, patient=True) as service, service.client() as client:
+        assert len(client.get("/classes").json()["classes"]) == 5
+        said = ended_by(signal.SIGHUP, service)
+        assert said[-2:] == [f"added classes are kept in {other}; there now: 0", "stopped"]
+
+
+@pytest.mark.parametrize("ignored", [True, False])
+def test_under_nohup_a_terminal_that_closes_ends_nothing(ignored):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
+    try:
+        running = server._Server(uvicorn.Config("none"), lambda: None)
+        with running.capture_signals():
+            assert (signal.getsignal(signal.SIGHUP) is signal.SIG_IGN) == ignored
+            assert (signal.getsignal(signal.SIGHUP) == running.handle_exit) == (not ignored)
+        assert signal.getsignal(signal.SIGHUP) is (signal.SIG_IGN if ignored else signal.SIG_DFL)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_file_of_mostly_outdated_lines_is_written_anew(tmp_path):
@@ -946,44 +1031,6 @@ def test_a_file_of_mostly_outdated_lines_is_written_anew(tmp_path):
             assert Service(model, "m", Limits(), kept).book.added["one"].attributes == {"size": 19.0}
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-def test_a_signal_ends_it_after_the_requests_under_way(tmp_path, file, number):
-    X = strings()[1]
-    body = json.dumps({"rows": X.tolist()}).encode()
-    lines = [
-        "POST /predict HTTP/1.1",
-        "Host: localhost",
-        "Content-Type: application/json",
-        f"Content-Length: {len(body)}",
-    ]
-    head = "\r\n".join([*lines, "\r\n"]).encode()
-    with served.running(file, "--classes", tmp_path / "c.jsonl") as service:
-        with socket.create_connection(("127.0.0.1", service.port)) as connection:
-            connection.settimeout(20)
-            connection.sendall(head + body[:100])
-            time.sleep(0.2)  # the service waits for the rest
-            service.process.send_signal(number)
-            time.sleep(0.3)
-            connection.sendall(body[100:])
-            answer = b""
-            while part := connection.recv(1 << 16):
-                answer += part
-        assert answer.startswith(b"HTTP/1.1 200")
-        assert len(json.loads(answer.partition(b"\r\n\r\n")[2])["predictions"]) == len(X)
-        assert service.process.wait(20) == 0
-        assert service.process.stdout.read().endswith("there now: 0\nstopped\n")
-        with pytest.raises(OSError, match="refused"):
-            socket.create_connection(("127.0.0.1", service.port))
-
-
-def test_a_token_from_the_environment(tmp_path, file):
-    with served.running(file, "--classes", tmp_path / "c.jsonl", ZSKL_TOKEN="t0ken") as service:
-        with service.client() as client:
-            refusal(client.get("/health"), 401)
-            assert client.get("/health", headers={"authorization": "Bearer t0ken"}).status_code == 200
-        assert "token" not in service.said
-
-
 class Slow:
     """A client that sends some messages and then nothing."""
 
@@ -992,7 +1039,7 @@ class Slow:
 
     async def receive(self):
         if not self.messages:
-            await asyncio.sleep(30)
+            await asyncio.Event().wait()
         return self.messages.pop(0)
 
     async def send(self, message):
@@ -1002,7 +1049,7 @@ class Slow:
 def test_a_slow_body_and_a_client_that_goes_away():
     """Neither is a fault of the service."""
     model, _ = strings()
-    limits = Limits(seconds=0.3)
+    limits = Limits(seconds=0.05)
     service = Service(model, "m", limits)
 
     guarded = Guard(app.make(service), None, {"localhost"}, limits)
@@ -1022,22 +1069,25 @@ def test_a_slow_body_and_a_client_that_goes_away():
             assert "did not arrive" in json.loads(slow.sent[1]["body"])["error"]
 
 
-def test_heads_of_requests_are_short(tmp_path, file):
-    with served.running(file, "--classes", tmp_path / "c.jsonl") as service:
-        start = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
-        for endless in (b"GET /" + b"a" * (1 << 16), start + b"x: y\r\n" * 9999, start + b"x: " + b"y" * (1 << 16)):
-            with socket.create_connection(("127.0.0.1", service.port)) as connection:
-                connection.settimeout(20)
-                connection.sendall(endless)
-                with pytest.raises(OSError, match=r"reset|pipe"):
-                    connection.sendall(b"y" * (100 << 20))
-        with service.client() as client:
-            assert client.get("/health").status_code == 200
-            assert client.get("/health", headers={"x": "y" * 30000}).status_code == 200
-        assert service.peak() < 1000
+def test_heads_of_requests_are_short(over_a_socket):
+    start = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
+    for endless in (b"GET /" + b"a" * (1 << 16), start + b"x: y\r\n" * 9999, start + b"x: " + b"y" * (1 << 16)):
+        cut_off(over_a_socket, endless)
+    client = over_a_socket.asking
+    assert client.get("/health").status_code == 200
+    assert client.get("/health", headers={"x": "y" * 30000}).status_code == 200
+    assert over_a_socket.peak() < 1000
 
 
-def test_what_stands_between_parts_of_a_body_is_short(tmp_path, file):
+def cut_off(service, endless):
+    """The service ends a connection rather than read on."""
+    with service.connected() as connection:
+        connection.sendall(endless)
+        with pytest.raises(ConnectionError):
+            connection.sendall(b"y" * (100 << 20))
+
+
+def test_what_stands_between_parts_of_a_body_is_short(over_a_socket):
     lines = [
         "POST /predict HTTP/1.1",
         "Host: localhost",
@@ -1045,65 +1095,60 @@ def test_what_stands_between_parts_of_a_body_is_short(tmp_path, file):
         "Transfer-Encoding: chunked",
     ]
     chunked = "\r\n".join([*lines, "\r\n"]).encode()
-    with served.running(file, "--classes", tmp_path / "c.jsonl") as service:
-        for endless in (b"0\r\nx: " + b"y" * (1 << 16), b"0\r\n" + b"x: y\r\n" * 99_999, b"1;" + b"x" * (1 << 16)):
-            with socket.create_connection(("127.0.0.1", service.port)) as connection:
-                connection.settimeout(20)
-                connection.sendall(chunked + endless)
-                with pytest.raises(OSError, match=r"reset|pipe"):
-                    connection.sendall(b"y" * (100 << 20))
-        with socket.create_connection(("127.0.0.1", service.port)) as connection:
-            connection.settimeout(20)
-            parts = b"".join(b"1\r\n%c\r\n" % byte for byte in b'{"rows": [[0, 0, 0, 0, 0, 1]]' + b" " * 50_000 + b"}")
-            connection.sendall(chunked + parts + b"0\r\nx: y\r\n\r\n")
-            assert connection.recv(100).startswith(b"HTTP/1.1 200")
-        assert service.peak() < 1000
+    for endless in (b"0\r\nx: " + b"y" * (1 << 16), b"0\r\n" + b"x: y\r\n" * 99_999, b"1;" + b"x" * (1 << 16)):
+        cut_off(over_a_socket, chunked + endless)
+    with over_a_socket.connected() as connection:
+        parts = b"".join(b"1\r\n%c\r\n" % byte for byte in b'{"rows": [[0, 0, 0, 0, 0, 1]]' + b" " * 50_000 + b"}")
+        connection.sendall(chunked + parts + b"0\r\nx: y\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 200")
+    assert over_a_socket.peak() < 1000
 
 
 def test_a_head_that_does_not_arrive_ends_the_connection(monkeypatch):
-    monkeypatch.setattr(connections, "SECONDS", 0.3)
     model, _ = strings()
     service = Service(model, "m", Limits())
     listening = server.bound("127.0.0.1", 0)
     listening.listen()
     guarded = Guard(app.make(service), None, {"localhost"}, service.limits)
-    config = uvicorn.Config(guarded, http=connections.Connection, ws="none", log_config=None, timeout_keep_alive=1)
+    config = uvicorn.Config(
+        guarded, http=connections.Connection, ws="none", log_config=None, timeout_keep_alive=served.LIMIT
+    )
     running = uvicorn.Server(config)
     thread = threading.Thread(target=running.run, args=([listening],))
     thread.start()
+
+    def connected():
+        return socket.create_connection(listening.getsockname(), timeout=served.LIMIT)
+
+    def ended(connection, start):
+        """Nothing comes back but the end, also where that comes before all is sent."""
+        with suppress(ConnectionError):
+            connection.sendall(start)
+            assert connection.recv(4096) == b""
+        return True
+
     try:
-        begun = [b"", b"GET /hea", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET /hea"]
-        for start in begun:
-            with socket.create_connection(listening.getsockname()) as connection:
-                connection.settimeout(10)
-                connection.sendall(start)
-                came = b""
-                while part := connection.recv(4096):
-                    came += part
-                assert came.startswith(b"HTTP/1.1 200") == (start == begun[2])
+        with connected() as connection:  # which had a whole request before
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+            monkeypatch.setattr(connections, "SECONDS", 0.05)
+            assert ended(connection, b"GET /hea")
+        for start in (b"", b"GET /hea"):
+            with connected() as connection:
+                assert ended(connection, start)
     finally:
         running.should_exit = True
-        thread.join(20)
+        thread.join(served.LIMIT)
         listening.close()
 
 
-def test_requests_of_many_threads_at_once(tmp_path, file):
-    X = strings()[1]
-    failed = []
-    with served.running(file, "--classes", tmp_path / "c.jsonl") as service:
-        with service.client() as client:
-            expected = client.post("/predict", json={"rows": X.tolist()}).json()
+def test_requests_of_many_threads_at_once(over_a_socket):
+    body = {"rows": strings()[1].tolist(), "candidates": served.SEEN}
 
-        def ask():
-            with service.client() as client:
-                for _ in range(20):
-                    answer = client.post("/predict", json={"rows": X.tolist()})
-                    if answer.json() != expected:
-                        failed.append(answer.text)
+    def ask(_):
+        with over_a_socket.client() as client:
+            return [client.post("/predict", json=body).json()["predictions"] for _ in range(5)]
 
-        threads = [threading.Thread(target=ask) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
-    assert not failed
+    expected = ask(0)[0]
+    with ThreadPoolExecutor(8) as pool:
+        assert all(answer == expected for answers in pool.map(ask, range(8)) for answer in answers)

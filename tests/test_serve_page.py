@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from importlib import resources
 from urllib.parse import urlencode
 
@@ -10,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from browsing import BROWSER, DESKTOP, PHONE, THREE, browser, describe, served
+from browsing import BROWSER, DESKTOP, LIMIT, PHONE, THREE, browser, describe, new_page, served, until
 from zskl import ZeroShotKernelClassifier, datasets
 from zskl.serve import pictures
 
@@ -80,8 +79,7 @@ def visit(chromium):
     opened = []
 
     def open_page(address, size=DESKTOP, faults="", **options):
-        page = chromium.new_context(viewport=size, **options).new_page()
-        page.set_default_timeout(8000)
+        page = new_page(chromium, viewport=size, **options)
         said, hosts = [], set()
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
@@ -96,14 +94,6 @@ def visit(chromium):
         page.context.close()
         assert [one for one in said if not faults or not re.search(faults, one)] == []
         assert hosts == {own}
-
-
-def until(page, condition):
-    """Wait for a condition in the page's own language; its policy forbids what Playwright has for that."""
-    end = time.monotonic() + 15
-    while not page.evaluate(condition):
-        assert time.monotonic() < end, condition
-        page.wait_for_timeout(30)
 
 
 def ranked(page):
@@ -409,48 +399,43 @@ def test_the_answer_is_in_sight_wherever_its_row_is(demo, visit):
     expect(page.locator(".pick .card").nth(22)).to_be_focused()
 
 
-@pytest.mark.parametrize("kind", ["npy", "columnwise.npy", "csv", "json"])
-def test_a_file_is_classified(demo, visit, tmp_path, kind):
+def test_files_of_every_kind_are_classified(demo, visit, tmp_path):
     rows = datasets.load("digits").X[:30]
-    file = tmp_path / f"rows.{kind}"
-    if kind.endswith("npy"):
-        np.save(file, np.asfortranarray(rows) if "column" in kind else rows)
-    elif kind == "csv":
-        pd.DataFrame(rows).to_csv(file, index=False)
-    else:
-        file.write_text(json.dumps({"rows": rows.tolist()}))
+    files = [tmp_path / f"rows.{kind}" for kind in ("npy", "columnwise.npy", "csv", "json")]
+    np.save(files[0], rows)
+    np.save(files[1], np.asfortranarray(rows))
+    pd.DataFrame(rows).to_csv(files[2], index=False)
+    files[3].write_text(json.dumps({"rows": rows.tolist()}))
     page = visit(f"{demo}/#classify")
     page.locator(".pick .words b").first.wait_for()
     own = page.locator(".pick .words b").all_inner_texts()
     page.get_by_label("A file", exact=True).check()
-    page.get_by_label("A file of samples").set_input_files(file)
-    expect(page.locator(".pager")).to_contain_text("1–24 of 30 rows")
-    expect(page.locator(".sample")).to_contain_text(f"Row 1 of {file.name}")
-    expect(page.locator(".why tbody tr:not(.balance)")).to_have_count(7)
-    until(page, "[...document.querySelectorAll('.pick .words')].every((one) => one.textContent !== '…')")
-    assert page.locator(".pick .words b").all_inner_texts() == own  # the first rows of the data are the same
-    page.get_by_role("button", name="Later rows").click()
-    expect(page.locator(".pick .card")).to_have_count(6)
-    expect(page.locator(".sample")).to_contain_text("Row 25")
+    for file in files:
+        page.get_by_label("A file of samples").set_input_files(file)
+        expect(page.locator(".sample")).to_contain_text(f"Row 1 of {file.name}")
+        expect(page.locator(".pager")).to_contain_text("1–24 of 30 rows")
+        expect(page.locator(".why tbody tr:not(.balance)")).to_have_count(7)
+        until(page, "[...document.querySelectorAll('.pick .words')].every((one) => one.textContent !== '…')")
+        assert page.locator(".pick .words b").all_inner_texts() == own  # the first rows of the data are the same
+        page.get_by_role("button", name="Later rows").click()
+        expect(page.locator(".pick .card")).to_have_count(6)
+        expect(page.locator(".sample")).to_contain_text("Row 25")
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "fault"),
-    [
+def test_a_file_that_cannot_be_read_is_refused_with_a_reason(demo, visit):
+    page = visit(f"{demo}/#classify")
+    page.get_by_label("A file", exact=True).check()
+    for name, text, fault in (
         ("x.csv", "1,2,3", "Row 1 of x.csv has 3 numbers, the model takes 64."),
         ("x.csv", "a,b\n1,2\n3,three", "Line 3 of x.csv: “three” in column “b” is no number."),
         ("x.json", "{", "x.json is no JSON."),
         ("x.json", '{"rows": [["a"]]}', "x.json should be a list of rows"),
         ("x.npy", "no", "x.npy is no .npy file."),
         ("x.parquet", "no", "a file that ends in .npy, .csv or .json is expected."),
-    ],
-)
-def test_a_file_that_cannot_be_read_is_refused_with_a_reason(demo, visit, tmp_path, name, text, fault):
-    (tmp_path / name).write_text(text)
-    page = visit(f"{demo}/#classify")
-    page.get_by_label("A file", exact=True).check()
-    page.get_by_label("A file of samples").set_input_files(tmp_path / name)
-    expect(page.locator(".drop .fault")).to_contain_text(fault)
+    ):
+        file = {"name": name, "mimeType": "", "buffer": text.encode()}
+        page.get_by_label("A file of samples").set_input_files(file)
+        expect(page.locator(".drop .fault")).to_contain_text(fault)
 
 
 def answered(page, name, text):
@@ -695,7 +680,7 @@ def test_a_token_is_asked_for_and_a_stopped_service_is_said(visit):
         page.reload()
         expect(page.get_by_label("Start from")).to_be_visible()
         process.terminate()
-        process.wait(30)
+        process.wait(LIMIT)
         page.get_by_label("middle", exact=True).check()
         expect(page.locator(".results .fault")).to_contain_text("The service does not answer. Is it still running?")
         expect(page.locator(".results").get_by_role("button", name="Try again")).to_be_visible()
@@ -732,8 +717,9 @@ def prepared(page, address, view):
         page.locator(".detail .near").nth(1).wait_for()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize(
+    ("scheme", "size"), [("light", DESKTOP), ("dark", PHONE)], ids=["light, desktop", "dark, phone"]
+)
 def test_axe_finds_no_serious_fault(demo, visit, size, scheme):
     pytest.importorskip("axe_playwright_python")
     page = visit(demo, size, color_scheme=scheme)
