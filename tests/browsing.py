@@ -36,12 +36,12 @@ def served(*options, token=None):
 
 
 @contextmanager
-def browser():
+def browser(*options):
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=1000 * LIMIT)
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        found = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", *options])
         try:
             yield found
         finally:
