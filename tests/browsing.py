@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +14,7 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 PICTURE = Path(__file__).parents[1] / "docs" / "figures" / "page.png"
 LIT = ("top", "upper right", "lower right", "bottom", "middle")
+LIMIT = 120  # seconds that only a page that is stuck takes
 THREE = {name: name in LIT for name in (*LIT, "lower left", "upper left")}
 
 
@@ -29,20 +31,36 @@ def served(*options, token=None):
         yield found[1], process
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        process.wait(LIMIT)
         process.stdout.close()
 
 
 @contextmanager
-def browser():
-    from playwright.sync_api import sync_playwright
+def browser(*options):
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=1000 * LIMIT)
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        found = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", *options])
         try:
             yield found
         finally:
             found.close()
+
+
+def new_page(found, **options):
+    """A page of a browser, patient enough for a busy machine."""
+    context = found.new_context(**options)
+    context.set_default_timeout(1000 * LIMIT)
+    return context.new_page()
+
+
+def until(page, condition):
+    """Wait for a condition in the page's own language; its policy forbids what Playwright has for that."""
+    end = time.monotonic() + LIMIT
+    while not page.evaluate(condition):
+        assert time.monotonic() < end, condition
+        page.wait_for_timeout(20)
 
 
 def describe(page, segments):
@@ -56,11 +74,10 @@ def describe(page, segments):
 
 if __name__ == "__main__":
     with served("--demo") as (address, _), browser() as chromium:
-        page = chromium.new_page(viewport={"width": 1280, "height": 950}, color_scheme="light")
+        page = new_page(chromium, viewport={"width": 1280, "height": 950}, color_scheme="light")
         page.goto(address)
         describe(page, THREE)
         page.locator(".results .card").nth(23).wait_for()
         page.evaluate("document.activeElement.blur()")
-        while not page.evaluate("[...document.querySelectorAll('.results img')].every((one) => one.naturalWidth)"):
-            page.wait_for_timeout(50)
+        until(page, "[...document.querySelectorAll('.results img')].every((one) => one.naturalWidth)")
         page.screenshot(path=PICTURE)

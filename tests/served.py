@@ -2,9 +2,12 @@
 
 import os
 import re
+import socket
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import httpx
@@ -23,6 +26,7 @@ from zskl.serve.service import Service
 SEEN, UNSEEN = ["ant", "cat", "dog"], ["emu", "bee"]
 ATTRIBUTES = ["size", "legs", "wings", "fur"]
 TEMPERATURES = {"seen": 0.2, "unseen": 0.4, "mixed": 0.3}
+LIMIT = 300  # seconds that only a hang takes
 ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if name != "ZSKL_TOKEN"},
     "PYTHONPATH": str(Path(zskl.__file__).parents[1]),
@@ -48,13 +52,15 @@ def calibrated(model, constant=0.05):
     return model
 
 
+@cache
 def digits():
-    """A model of the digits, calibrated by hand, and the digits."""
+    """A model of the digits, calibrated by hand, and the digits; nobody changes them."""
     data = datasets.load("digits")
     model = methods.make("gaussian-ort", {"random_state": 0}).fit(*data.samples("trainval"), data.signatures)
     return calibrated(model, 0.4), data
 
 
+@cache
 def small():
     """Twelve rows, and a model that knows all their classes."""
     X, _, table = toy(each=4)
@@ -75,14 +81,18 @@ def client(service, token=None, limits=None, **options):
     return TestClient(guarded, base_url="http://localhost", raise_server_exceptions=False, **options)
 
 
-def command(*arguments):
-    return [sys.executable, "-m", "zskl", "serve", *map(str, arguments)]
+def command(*arguments, patient=False):
+    """`zskl serve`; a patient one waits for requests under way as long as a test may take."""
+    if not patient:
+        return [sys.executable, "-m", "zskl", "serve", *map(str, arguments)]
+    start = f"from zskl.serve import server; server.WAIT = {LIMIT}; from zskl.cli import main; main()"
+    return [sys.executable, "-c", start, "serve", *map(str, arguments)]
 
 
 def refused(*arguments, **environment):
     """The sentence with which a service does not start."""
     run = subprocess.run(
-        command(*arguments), capture_output=True, text=True, timeout=60, env=ENVIRONMENT | environment, check=False
+        command(*arguments), capture_output=True, text=True, timeout=LIMIT, env=ENVIRONMENT | environment, check=False
     )
     assert run.returncode == 2, (run.stdout, run.stderr)
     assert "Traceback" not in run.stderr
@@ -92,21 +102,37 @@ def refused(*arguments, **environment):
 class Running:
     """A service in a process of its own: its address, what it says, and how much memory it ever took."""
 
-    def __init__(self, *arguments, log=subprocess.DEVNULL, **environment):
+    def __init__(self, *arguments, patient=False, **environment):
         self.process = subprocess.Popen(
-            command(*arguments, "--port", 0),
+            command(*arguments, "--port", 0, patient=patient),
             stdout=subprocess.PIPE,
-            stderr=log,
+            stderr=subprocess.DEVNULL,
             text=True,
             env=ENVIRONMENT | environment,
         )
         self.said = self.process.stdout.readline()
         found = re.search(r"^zskl serves (.+) at (http://127\.0\.0\.1:(\d+))$", self.said)
-        assert found, f"the service did not start: {self.said!r}, exit code {self.process.wait(30)}"
+        assert found, f"the service did not start: {self.said!r}, exit code {self.process.wait(LIMIT)}"
         self.name, self.address, self.port = found[1], found[2], int(found[3])
 
     def client(self, **options):
-        return httpx.Client(base_url=self.address, timeout=60, trust_env=False, **options)
+        return httpx.Client(base_url=self.address, timeout=LIMIT, trust_env=False, **options)
+
+    def connected(self):
+        """A connection to it."""
+        return socket.create_connection(("127.0.0.1", self.port), timeout=LIMIT)
+
+    def wait_until_closed(self):
+        """Until it takes no more connections."""
+        end = time.monotonic() + LIMIT
+        while time.monotonic() < end:
+            try:
+                self.connected().close()
+            except ConnectionRefusedError:
+                return
+            except ConnectionResetError:  # it was about to close
+                continue
+        raise AssertionError("the service still takes connections")
 
     def peak(self):
         """Megabytes; none where no system tells."""
@@ -121,7 +147,7 @@ class Running:
         if self.process.poll() is None:
             self.process.terminate()
         try:
-            return self.process.wait(30)
+            return self.process.wait(LIMIT)
         finally:
             self.process.kill()
             self.process.stdout.close()

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from dataclasses import dataclass
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -12,12 +13,13 @@ import pytest
 
 from test_cli import zskl
 from test_docs import ROOT, execute
+from tolerances import FORMULA, SUMS
 from zskl import ZeroShotKernelClassifier, datasets, export, kernels, methods, objective, persistence, preprocessing
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed: exported models")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: exported models")
 
-TOLERANCE = 1e-5  # of scores up to 1, and of the largest score where that is above 1
+TOLERANCE = SUMS.single  # of scores up to 1, and of the largest score where that is above 1
 SCALINGS = [
     *preprocessing.SCALINGS,
     *("sqrt", "l2", "center", "standardize", "sqrt-l2", "l2-standardize", "sqrt-standardize-l2", "center-sqrt-l2"),
@@ -118,7 +120,7 @@ def test_every_method_on_digits(name, tmp_path):
                 export.to_onnx(model, tmp_path / "model.onnx", signatures=signatures)
         assert list(tmp_path.iterdir()) == []
         return
-    tolerance = 2e-4 if name == "iap" else TOLERANCE  # logarithms near 0: as far apart as ours in float32 and float64
+    tolerance = 8 * TOLERANCE if name == "iap" else TOLERANCE  # sums of logarithms of numbers near 0
     assert both_precisions(model, exported(model, tmp_path, signatures=False), data.X) < tolerance
     if name == "cmt-star":
         with pytest.raises(ValueError, match="tells seen classes by their names: fix the classes"):
@@ -138,7 +140,7 @@ def test_the_row_that_is_the_mean_is_zero_in_both_inputs(toy, tmp_path, monkeypa
     assert apart(found, model.compatibility(mean)) < TOLERANCE
     assert apart(found, model.compatibility(mean.astype(np.float32))) < TOLERANCE
     last = np.flatnonzero(model.candidates_ == "mean")
-    np.testing.assert_allclose(found[0, last], 2.0, rtol=1e-6)  # 0 meets 0 in both spaces
+    np.testing.assert_allclose(found[0, last], 2.0, rtol=FORMULA.single)  # 0 meets 0 in both spaces
     beside = np.nextafter(mean.astype(np.float32), np.float32(np.inf))  # the mean up to rounding
     expected = model.compatibility(beside)
     assert apart(scored(exported(model, tmp_path), beside), expected) < TOLERANCE
@@ -161,24 +163,23 @@ def test_a_planted_fault_is_seen(toy, tmp_path, monkeypatch, fault):
     expected = model.compatibility(X.astype(np.float32))
     assert apart(scored(exported(model, tmp_path), X), expected) < TOLERANCE
     if fault == "scaling":
-        mean = model.feature_scaling_.mean + 1e-4
+        mean = model.feature_scaling_.mean + 1e-3
         model.feature_scaling_ = preprocessing.Scaling(model.feature_scaling_.steps, mean)
     else:
-        model.projection_ = W + np.float32(3e-4) * (np.arange(W.size).reshape(W.shape) == 5)
+        model.projection_ = W + np.float32(3e-3) * (np.arange(W.size).reshape(W.shape) == 5)
     assert apart(scored(exported(model, tmp_path), X), expected) > TOLERANCE
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2, 700])
-@pytest.mark.parametrize("classes", [1, 3, 50])
-def test_any_number_of_rows_and_classes(toy, tmp_path, rows, classes):
+def test_any_number_of_rows_and_classes(toy, tmp_path):
     model = toy.fitted()
-    rng = np.random.default_rng(rows)
-    X, Y = rng.normal(size=(rows, 6)), pd.DataFrame(rng.normal(size=(classes, 4)), columns=toy.table.columns)
-    found = scored(exported(model, tmp_path), X, Y)
-    assert found.shape == (rows, classes)
-    if rows:
-        Y.index = [f"class {k}" for k in range(classes)]
-        assert apart(found, model.compatibility(X, Y)) < TOLERANCE
+    session, rng = exported(model, tmp_path), np.random.default_rng(0)
+    for rows, classes in product([0, 1, 2, 700], [1, 3, 50]):
+        X, Y = rng.normal(size=(rows, 6)), pd.DataFrame(rng.normal(size=(classes, 4)), columns=toy.table.columns)
+        found = scored(session, X, Y)
+        assert found.shape == (rows, classes)
+        if rows:
+            Y.index = [f"class {k}" for k in range(classes)]
+            assert apart(found, model.compatibility(X, Y)) < TOLERANCE
 
 
 def test_several_signatures_of_a_class(toy, tmp_path):
@@ -228,18 +229,16 @@ REAL = os.environ.get("ZSKL_DATA")
 
 
 @pytest.mark.skipif(REAL is None, reason="ZSKL_DATA is not set: no real features")
-@pytest.mark.parametrize("kernel", ["gaussian", "cauchy", "polynomial"])
-def test_cub_at_full_size(kernel, tmp_path, monkeypatch, tmp_path_factory):
+def test_cub_at_full_width(tmp_path, monkeypatch, tmp_path_factory):
+    """Sums of 2048 products and 312 attributes, and all classes: what the small problems above have not."""
     monkeypatch.setenv("ZSKL_CACHE", str(tmp_path_factory.getbasetemp() / "real-features"))
     data = datasets.load("CUB", root=REAL)
-    rows = data.parts["trainval"][::4]
-    model = ZeroShotKernelClassifier(kernel, epochs=1, random_state=0).fit(
-        np.asarray(data.X[rows]), data.y[rows], data.signatures
-    )
-    X = np.asarray(data.X[np.concatenate([data.parts["test_seen"], data.parts["test_unseen"]])], dtype=np.float32)
-    found = scored(exported(model, tmp_path), X)
-    for precision in (np.float32, np.float64):
-        np.testing.assert_allclose(found, model.compatibility(X.astype(precision)), rtol=0, atol=TOLERANCE)
+    rows = data.parts["trainval"][::16]
+    X = np.asarray(data.X[np.concatenate([data.parts["test_seen"], data.parts["test_unseen"]])[::8]], dtype=np.float32)
+    seen = np.asarray(data.X[rows])
+    for kernel in ("gaussian", "cauchy", "polynomial"):
+        model = ZeroShotKernelClassifier(kernel, epochs=1, random_state=0).fit(seen, data.y[rows], data.signatures)
+        assert both_precisions(model, exported(model, tmp_path), X) < TOLERANCE
 
 
 # The file -------------------------------------------------------------------------------------------------------------

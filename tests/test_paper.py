@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 import statistics
 import sys
@@ -16,10 +17,23 @@ import pytest
 
 from package_files import tiny, write_package
 from test_cli import zskl
+from tolerances import AFTER_FIT, SUMS, decided
 from zskl import datasets, experiment, methods, metrics, protocols, records, selection
 from zskl.compare import Figure
 from zskl.engines import Engine
-from zskl.paper import across, claims, gathering, page, pictures, published, rows, sensitivity, varying, watching
+from zskl.paper import (
+    across,
+    claims,
+    gathering,
+    page,
+    pictures,
+    published,
+    rows,
+    sensitivity,
+    varying,
+    watching,
+    writing,
+)
 from zskl.paper.protocols import printed_harmonic, printed_zero_shot
 from zskl.paper.results import Problem, Results
 
@@ -32,9 +46,13 @@ VALUES = {
 PARTS = ("zsl", "gzsl", "incoherence", "gram", "sensitivity", "convergence")
 
 
+def image_of(svg):
+    return b"\x89PNG of " + svg.encode()
+
+
 @pytest.fixture(scope="module", autouse=True)
 def quick(tmp_path_factory):
-    """Grids of one or two settings, few values to vary, short courses; a cache of our own."""
+    """Grids of one or two settings, few values to vary, short courses, quick pictures; a cache of our own."""
 
     def short(name, method):
         grid = {setting: tuple(values)[:1] for setting, values in method.grid.items()}
@@ -46,6 +64,7 @@ def quick(tmp_path_factory):
         patch.setattr(methods, "METHODS", {name: short(name, one) for name, one in methods.METHODS.items()})
         patch.setattr(varying, "VALUES", VALUES)
         patch.setattr(watching, "EPOCHS", 3)
+        patch.setattr(writing, "pixels", image_of)  # seconds each; `pictures.pixels` has a test of its own
         patch.setenv("ZSKL_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.delenv("ZSKL_DATA", raising=False)
         yield
@@ -140,6 +159,7 @@ def test_all_writes_every_format_of_every_part(whole):
         assert f"(figures/{figure.name})" in text
         ElementTree.parse(figure)
         assert "var(" not in figure.read_text("utf-8")
+        assert figure.with_suffix(".png").read_bytes() == image_of(figure.read_text("utf-8"))
     assert len(list((out / "figures").glob("*.svg"))) == 9
     stages = [entry["stage"] for entry in json.loads((out / "times.json").read_text("utf-8"))]
     assert stages == ["kernel methods", "published methods", "sensitivity", "convergence"]
@@ -405,13 +425,28 @@ def test_a_diverging_value_is_a_gap(data):
     assert claims.SMALL in {one.claim for one in claims.judge(results) if one.answer == claims.UNTESTED}
 
 
+def open_(model, data):
+    """How far two accuracies on unseen test rows may be apart: by the rows that rounding during a fit can decide."""
+    held = data.parts["test_unseen"]
+    scores = model.compatibility(data.X[held], data.signatures.loc[np.unique(data.y[held])])
+    undecided = ~decided(scores, AFTER_FIT.single)
+    assert undecided.mean() < 0.2
+    shares = [undecided[data.y[held] == label].mean() for label in np.unique(data.y[held])]
+    return np.mean(shares) + 1e-12
+
+
 def test_a_stack_tests_what_single_fits_do(data, monkeypatch):
     """As on a GPU, where all values train at once."""
     settings = [{**SETTING, "sigma": sigma} for sigma in (0.5, 1.0, 2.0)]
     estimator = methods.make("gaussian-ort", {"random_state": 3})
     alone = varying._tested(estimator, settings, data, None)
     monkeypatch.setattr(varying, "on_gpu", lambda *given: True)
-    assert varying._tested(estimator, settings, data, None) == pytest.approx(alone, rel=1e-12)
+    stacked = varying._tested(estimator, settings, data, None)
+    for one, other, setting in zip(stacked, alone, settings, strict=True):
+        model = methods.make("gaussian-ort", {"random_state": 3, **setting}).fit(
+            *data.samples("trainval"), data.signatures
+        )
+        assert one == pytest.approx(other, abs=open_(model, data))
 
 
 def test_the_objective_of_watched_rows_is_the_same_in_torch(data):
@@ -420,7 +455,7 @@ def test_the_objective_of_watched_rows_is_the_same_in_torch(data):
     model = fitted(data, part)
     W = model.projection_[None]
     found = [watching._Measure(model, data, part, place).objective(place) for place in (W, torch.from_numpy(W))]
-    assert found[0] == pytest.approx(found[1], rel=1e-5)
+    assert found[0] == pytest.approx(found[1], rel=SUMS.single)
 
 
 def test_a_watched_course_ends_where_a_fit_does(data):
@@ -429,13 +464,15 @@ def test_a_watched_course_ends_where_a_fit_does(data):
     part = data.parts["trainval"]
     model = fitted(data, part, epochs=3)
     phase = record["phases"]["test"]
-    assert phase["accuracy"]["held out"][-1] == pytest.approx(protocols.zsl(model, data).accuracy, rel=1e-12)
+    assert phase["accuracy"]["held out"][-1] == pytest.approx(
+        protocols.zsl(model, data).accuracy, abs=open_(model, data)
+    )
     for side, held in (("training", part), ("held out", data.parts["test_unseen"])):
-        assert phase["objective"][side][-1] == pytest.approx(objective(model, data, held), rel=1e-4)
+        assert phase["objective"][side][-1] == pytest.approx(objective(model, data, held), rel=AFTER_FIT.single)
     fold = selection.folds(data)[0]
     model, held = fitted(data, part[fold.train], epochs=3), part[fold.val_unseen]
     assert record["phases"]["validation"]["objective"]["held out"][-1] == pytest.approx(
-        objective(model, data, held), rel=1e-4
+        objective(model, data, held), rel=AFTER_FIT.single
     )
 
 
@@ -551,6 +588,7 @@ def test_the_best_is_marked_at_the_precision_of_the_table():
 def test_pixels_need_a_package_and_the_command_says_so(whole, root, tmp_path, monkeypatch):
     out = tmp_path / "copy"
     shutil.copytree(whole[0], out)
+    monkeypatch.setattr(writing, "pixels", pictures.pixels)
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     done = paper("gram", out, "--root", root, "--dataset", "CUB")
     assert "pip install 'zskl[figures]'" in done.stdout
@@ -572,6 +610,25 @@ def test_results_page_is_made_from_the_records_beside_it(tmp_path):
     shutil.copytree(ROOT / "benchmarks" / "results" / "paper", tmp_path / "out")
     done = zskl("paper", "all", "--offline", "--out", str(tmp_path / "out"), "--docs", str(tmp_path / "docs"))
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "docs" / "results.md").read_text("utf-8") == (ROOT / "docs" / "results.md").read_text("utf-8")
-    for figure in (tmp_path / "docs" / "figures").glob("*.svg"):
-        assert figure.read_text("utf-8") == (ROOT / "docs" / "figures" / figure.name).read_text("utf-8"), figure.name
+    figures = [f"figures/{figure.name}" for figure in (tmp_path / "docs" / "figures").glob("*.svg")]
+    assert len(figures) > 5
+    for name in ("results.md", *figures):
+        assert_same_numbers(*((folder / name).read_text("utf-8") for folder in (tmp_path / "docs", ROOT / "docs")))
+
+
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def assert_same_numbers(found, expected):
+    """The same words, and numbers that differ by one in their last place at most: sums may be rounded otherwise."""
+    assert NUMBER.split(found) == NUMBER.split(expected)
+    for mine, theirs in zip(NUMBER.findall(found), NUMBER.findall(expected), strict=True):
+        place = min(len(one.partition(".")[2]) for one in (mine, theirs))
+        assert mine == theirs or (place and abs(float(mine) - float(theirs)) < 1.01 * 10.0**-place), (mine, theirs)
+
+
+def test_a_planted_edit_of_results_is_found():
+    assert_same_numbers("H 54.9 of 10", "H 55.0 of 10")
+    for edited in ("H 55.1 of 10", "H 54.9 of 11", "U 54.9 of 10", "H 54.9"):
+        with pytest.raises(AssertionError):
+            assert_same_numbers(edited, "H 54.9 of 10")

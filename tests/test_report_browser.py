@@ -1,17 +1,14 @@
 """The report in a real browser: headless Chromium, which no name of a host can leave."""
 
-import html
-import json
-import re
-import shutil
-import subprocess
+import time
 
 import pytest
 
+from browsing import BROWSER, LIMIT, browser, new_page
 from reported import full
 from zskl import report
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra dev")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium here: install Debian's package chromium")
 
 LOOK = """
@@ -32,33 +29,39 @@ const figures = [...document.querySelectorAll("svg")].map((svg) => {
 const column = () => [...document.querySelector("#generalised tbody").rows].map((row) => row.cells[2].textContent);
 const orders = [column()];
 for (let k = 0; k < 2; k++) { document.querySelectorAll("#generalised th button")[2].click(); orders.push(column()); }
-const found = { figures, orders, page: document.body.scrollWidth, window: document.body.clientWidth,
+return { figures, orders, page: document.body.scrollWidth, window: document.body.clientWidth,
   ground: getComputedStyle(document.body).backgroundColor };
-document.body.append(Object.assign(document.createElement("pre"), { id: "found", textContent: JSON.stringify(found) }));
 """
 
 
-def opened(folder, text, *options, address=""):
-    """The page after its script has run, and what its console says."""
-    file = folder / "report.html"
-    file.write_text(text, "utf-8")
-    command = [
-        BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom", "--enable-logging=stderr",
-        "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={folder / 'profile'}", *options,
-        file.as_uri() + address,
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return done.stdout, re.findall(r"CONSOLE.*", done.stderr)
+@pytest.fixture(scope="module")
+def chromium():
+    with browser("--host-resolver-rules=MAP * ~NOTFOUND") as found:
+        yield found
 
 
-def looked_at(folder, text, *options, wide=1200):
-    """What a script sees that is added to the page, whose policy has to go for that."""
-    free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
-    narrow = f"document.body.style.width = '{wide}px';"  # a window cannot be as narrow as a phone
-    dom, console = opened(folder, free.replace("</body>", f"<script>{narrow}{LOOK}</script></body>"), *options)
-    assert console == []
-    return json.loads(html.unescape(re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)[1]))
+@pytest.fixture
+def opened(chromium, tmp_path):
+    """Open a report whose script has run; what its console says, and what requests of it failed, are in `said`."""
+
+    def open_page(text, address="", **options):
+        file = tmp_path / "report.html"
+        file.write_text(text, "utf-8")
+        found = new_page(chromium, viewport={"width": 1300, "height": 900}, **options)
+        found.said = []
+        found.on("console", lambda message: found.said.append(message.text))
+        found.on("pageerror", lambda error: found.said.append(str(error)))
+        found.goto(file.as_uri() + address)
+        return found
+
+    return open_page
+
+
+def looked_at(found, wide=1200):
+    """What a script sees in a page of this width."""
+    seen = found.evaluate(f"() => {{ document.body.style.width = '{wide}px'; {LOOK} }}")
+    assert found.said == []
+    return seen
 
 
 @pytest.fixture(scope="module")
@@ -69,22 +72,19 @@ def page():
     return report.page([*few, *(full(dataset="CUB", seed=seed, classes=names, gram=gram) for seed in (0, 1))])
 
 
-def test_no_console_message_and_sorted_by_address(page, tmp_path):
-    dom, console = opened(tmp_path, page, address="#sort=zero-shot:3")
-    assert console == []
-    table = re.search(r'<table class="sortable" id="zero-shot">.*?</table>', dom, re.DOTALL)[0]
-    assert re.search(r'<th scope="col" class="number" aria-sort="descending">', table)
-    values = [
-        float(row)
-        for row in re.findall(r'data-value="([\d.]+)"[^>]*>(?:<b>)?[\d.]+(?: ± [\d.]+)?(?:</b>)?</td></tr>', table)
-    ]
+def test_no_console_message_and_sorted_by_address(page, opened):
+    found = opened(page, "#sort=zero-shot:3")
+    table = found.locator("#zero-shot")
+    assert table.locator("th").nth(3).get_attribute("aria-sort") == "descending"
+    values = [float(one.get_attribute("data-value")) for one in table.locator("tbody td:last-child").all()]
     assert len(values) == 4
     assert values == sorted(values, reverse=True)
+    assert found.said == []
 
 
 @pytest.mark.parametrize("wide", [1200, 390])
-def test_figures_are_drawn_and_nothing_overlaps(page, tmp_path, wide):
-    found = looked_at(tmp_path, page, "--window-size=1300,900", wide=wide)
+def test_figures_are_drawn_and_nothing_overlaps(page, opened, wide):
+    found = looked_at(opened(page, color_scheme="light"), wide)
     assert found["window"] == wide
     assert len(found["figures"]) == 19
     for figure in found["figures"]:
@@ -95,17 +95,15 @@ def test_figures_are_drawn_and_nothing_overlaps(page, tmp_path, wide):
         assert figure["high"] > 80
         assert figure["size"] > 8, f"{figure['name']}: words {figure['size']} pixels high"
     assert found["page"] <= found["window"], "the page is wider than its body"
+    assert found["ground"] == "rgb(255, 255, 255)"
 
 
-def test_a_click_on_a_header_sorts_and_a_second_one_turns(page, tmp_path):
-    before, first, second = looked_at(tmp_path, page)["orders"]
+def test_a_click_on_a_header_sorts_and_a_second_one_turns_in_the_dark_too(page, opened):
+    found = looked_at(opened(page, color_scheme="dark"))
+    before, first, second = found["orders"]
     assert first == sorted(before, key=float, reverse=True)
     assert second == first[::-1] != first
-
-
-def test_light_and_dark(page, tmp_path):
-    grounds = [looked_at(tmp_path, page, f"--blink-settings=preferredColorScheme={k}")["ground"] for k in (0, 1)]
-    assert grounds == ["rgb(22, 24, 27)", "rgb(255, 255, 255)"]
+    assert found["ground"] == "rgb(22, 24, 27)"
 
 
 @pytest.mark.parametrize(
@@ -116,12 +114,16 @@ def test_light_and_dark(page, tmp_path):
         '<link rel="stylesheet" href="https://example.org/x.css">',
     ],
 )
-def test_a_planted_fault_reaches_the_console(page, tmp_path, fault):
-    assert opened(tmp_path, page.replace("</main>", fault + "</main>"))[1]
+def test_a_planted_fault_reaches_the_console(page, opened, fault):
+    found = opened(page.replace("</main>", fault + "</main>"))
+    end = time.monotonic() + LIMIT
+    while not found.said and time.monotonic() < end:
+        found.wait_for_timeout(20)
+    assert found.said
 
 
-def test_planted_words_outside_and_on_top_of_each_other_are_found(page, tmp_path):
+def test_planted_words_outside_and_on_top_of_each_other_are_found(page, opened):
     stray = '<text x="-99" y="50">stray</text><text x="50" y="50">one</text><text x="52" y="50">two</text>'
-    first = looked_at(tmp_path, page.replace("</desc>", "</desc>" + stray, 1))["figures"][0]
+    first = looked_at(opened(page.replace("</desc>", "</desc>" + stray, 1)))["figures"][0]
     assert first["outside"] == ["stray"]
     assert "one / two" in first["over"]

@@ -4,11 +4,11 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from browsing import LIMIT, served
 from test_docs import ROOT, execute
 
 PAGES = [ROOT / "README.md", ROOT / "docs" / "service.md"]
@@ -20,11 +20,8 @@ pytestmark = pytest.mark.skipif(CURL is None, reason="no curl here: install it t
 @pytest.fixture(scope="module")
 def address():
     pytest.importorskip("fastapi", reason="the extra serve is not installed")
-    command = [sys.executable, "-m", "zskl", "serve", "--demo", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as service:
-        yield service.stdout.readline().split("http://127.0.0.1:")[1].strip()
-        service.terminate()
-        assert service.wait(30) == 0
+    with served("--demo") as (address, _):
+        yield address.rpartition(":")[2]
 
 
 def lines(page: Path) -> list[str]:
@@ -37,7 +34,7 @@ def answers(page: Path, port: str, folder: Path) -> list[str]:
     for line in lines(page):
         assert line.startswith("curl ")
         command = line.replace("localhost:8000", f"localhost:{port}").replace("curl ", "curl -sS --fail-with-body ", 1)
-        done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, timeout=LIMIT)
         assert done.returncode == 0, f"{page.name}: {line}: {done.stdout} {done.stderr}"
         found.append(done.stdout)
     return found

@@ -1,19 +1,19 @@
 """The service under attack: what no client should send, what no disk should do, and kill -9."""
 
 import errno
-import io
 import json
 import os
 import random
 import re
 import threading
-import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 
+import httpx
 import numpy as np
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
-pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 
 import schemathesis
@@ -23,24 +23,23 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 import malformed
 import served
-from malformed import GOOD, JSON, NPY, PARQUET
+from malformed import GOOD, JSON, NPY
+from tolerances import SUMS, decided, distance
 from zskl import methods, records
-from zskl.baselines import BASELINES
 from zskl.serve import app, classes
 from zskl.serve.guard import Guard
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
 
+EXAMPLES = (
+    20  # of each request, which find planted faults of queries, names and JSON bodies; for .npy there is more below
+)
 MEMORY = 1000  # megabytes that a service may ever take
+NEAR = SUMS.single  # of the largest score; of sums of 2048 products, too, whose roundings mostly cancel
 BODIES = list(malformed.everything())
 
 
 # Whatever the description allows, and what it does not ---------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def digits():
-    return served.digits()
 
 
 def description():
@@ -48,15 +47,13 @@ def description():
     bodies = [malformed.saved(np.ones(shape, np.float32)) for shape in ((1, 6), (6,), (3, 3), (0, 6))]
     for kind in (NPY, "application/octet-stream"):
         schemathesis.openapi.media_type(kind, st.one_of(st.binary(max_size=300), st.sampled_from(bodies)))
-    for kind in (PARQUET, "application/x-parquet"):
-        schemathesis.openapi.media_type(kind, st.one_of(st.binary(max_size=300), st.just(malformed.table())))
     service = served.with_data(*served.small())
     guarded = Guard(app.make(service), None, {"testserver"}, service.limits)
     return schemathesis.openapi.from_asgi("/openapi.json", guarded)
 
 
 @description().parametrize()
-@settings(max_examples=100, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 def test_answers_are_as_described(case):
     """All checks but one: that a request of the described form is accepted. Which attributes, rows and classes there
     are depends on the model, and no description says it."""
@@ -67,9 +64,9 @@ def test_answers_are_as_described(case):
 
 
 @pytest.fixture(scope="module")
-def file(tmp_path_factory, digits):
+def file(tmp_path_factory):
     path = tmp_path_factory.mktemp("served") / "digits.zskl"
-    digits[0].save(path)
+    served.digits()[0].save(path)
     return path
 
 
@@ -126,11 +123,10 @@ def test_good_bodies_are_taken(attacked):
     """So that the refusals above are about what is wrong with the others."""
     client = attacked.asking
     good = malformed.saved(np.zeros((1, 64), np.float32))
-    for kind, body in ((NPY, good), (PARQUET, malformed.table()), (JSON, json.dumps(GOOD["/predict"]).encode())):
+    for kind, body in ((NPY, good), (JSON, json.dumps(GOOD["/predict"]).encode())):
         assert send(client, "/predict", kind, body).status_code == 200
     assert send(client, "/predict", NPY, malformed.npy(malformed.described(), b"\0" * 256)).status_code == 200
     assert send(client, "/predict", NPY, malformed.npy(malformed.described(), b"\0" * 256, (2, 0))).status_code == 200
-    assert send(client, "/predict", PARQUET, malformed.crafted(b"\0" * 80, 80, codec=0)).status_code == 200
     assert client.post("/rank", json=GOOD["/rank"]).status_code == 200
     twice = b'{"top": 9, "top": 2, "rows": ' + json.dumps(GOOD["/predict"]["rows"]).encode() + b"}"
     assert len(send(client, "/predict", JSON, twice).json()["predictions"][0]["top"]) == 2  # the last one counts
@@ -150,77 +146,39 @@ def test_large_json_takes_little_memory(attacked):
         b'{"rows": [' + b",".join([json.dumps([0] * 64).encode()] * 80_000) + b"]}",
         b'{"data_rows": [' + b"0," * 100_000 + b"0]}",
     ):
-        began = time.monotonic()
         check_sentence(send(attacked.asking, "/predict", JSON, body), body[:50])
-        assert time.monotonic() - began < 20
-    goes_on(attacked)
-
-
-def test_damaged_parquet_files(attacked):
-    """One byte or a few are others: refused, or read as something; never the end of the service."""
-    draw = random.Random(0)
-    counted = {200: 0, 422: 0, 413: 0}
-    for options in (
-        {"compression": "none", "use_dictionary": False},
-        {"compression": "zstd"},
-        {"write_page_index": True},
-    ):
-        good = malformed.table(50, **options)
-        footer = len(good) - 8 - int.from_bytes(good[-8:-4], "little")
-        for _ in range(150):
-            body = bytearray(good)
-            for _ in range(draw.choice([1, 1, 2, 5])):
-                place = draw.randrange(footer if draw.random() < 0.7 else 0, len(body))
-                body[place] = draw.choice(
-                    [0, 1, 0x7F, 0x80, 0xFF, body[place] ^ 1 << draw.randrange(8), draw.randrange(256)]
-                )
-            answer = send(attacked.asking, "/predict", PARQUET, bytes(body))
-            counted[answer.status_code] += 1
-            if answer.status_code != 200:
-                check_sentence(answer, "damaged")
-    assert counted[200] > 20
-    assert counted[422] > 100
-    goes_on(attacked)
-
-
-def test_level_histograms_that_do_not_fit(attacked):
-    """Asked for the columns of such a footer, pyarrow ends the process."""
-    good = malformed.table(50, compression="none")
-    for place in range(len(good) - 8 - int.from_bytes(good[-8:-4], "little"), len(good) - 8, 23):
-        body = bytearray(good)
-        body[place] ^= 0x10
-        assert send(attacked.asking, "/predict", PARQUET, bytes(body)).status_code in (200, 413, 422)
     goes_on(attacked)
 
 
 # Large batches -------------------------------------------------------------------------------------------------------
 
 
-def test_ten_thousand_rows_as_json(attacked, digits):
-    model, data = digits
-    X = np.tile(data.X, (6, 1))[:10_000]
-    answer = send(attacked.asking, "/predict", JSON, json.dumps({"rows": X.tolist(), "top": 1}).encode())
+def agree(answer, model, X):
+    """The first class of each row is the model's, but for rows whose best two are as near as rounding."""
     assert answer.status_code == 200, answer.text[:200]
-    assert [row["class"] for row in answer.json()["predictions"]] == [str(one) for one in model.predict(X)]
+    clear = decided(model.compatibility(X), NEAR)
+    assert clear.mean() > 0.99
+    found = np.array([row["class"] for row in answer.json()["predictions"]])
+    assert found.shape == clear.shape
+    np.testing.assert_array_equal(found[clear], model.predict(X).astype(str)[clear])
+
+
+def test_ten_thousand_rows_as_json(attacked):
+    model, data = served.digits()
+    X = np.tile(data.X, (6, 1))[:10_000]
+    agree(send(attacked.asking, "/predict", JSON, json.dumps({"rows": X.tolist(), "top": 1}).encode()), model, X)
     goes_on(attacked)
 
 
 def test_ten_thousand_rows_of_many_features(tmp_path):
     draw = np.random.default_rng(0)
     y = np.repeat(served.SEEN, 20)
-    table = served.toy()[2]
     seen = draw.standard_normal((60, 2048), np.float32) + np.repeat(np.arange(3), 20)[:, None]
-    model = BASELINES["eszsl"].estimator().fit(seen, y, table)
+    model = served.kernel().fit(seen, y, served.toy()[2])
     model.save(tmp_path / "wide.zskl")
     X = draw.standard_normal((10_000, 2048), np.float32)
-    file = io.BytesIO()
-    np.save(file, X)
     with served.running(tmp_path / "wide.zskl") as service, service.client() as client:
-        began = time.monotonic()
-        answer = client.post("/predict?top=1", content=file.getvalue(), headers={"content-type": NPY})
-        assert answer.status_code == 200
-        assert time.monotonic() - began < 30
-        assert [row["class"] for row in answer.json()["predictions"]] == model.predict(X).tolist()
+        agree(send(client, "/predict?top=1", NPY, malformed.saved(X)), model, X)
         assert service.peak() < MEMORY
 
 
@@ -303,16 +261,17 @@ def test_a_torn_last_line_is_a_class_that_was_never_acknowledged(tmp_path):
 class Adding(threading.Thread):
     """A client that adds, changes and deletes classes of its own until nobody answers.
 
-    `sure` is what was acknowledged of each class, None where it is deleted; `maybe` the change without an answer."""
+    `sure` is what was acknowledged of each class, None where it is deleted; `maybe` the change without an answer.
+    `acknowledged` is released by every answer."""
 
-    def __init__(self, service, name, seed):
+    def __init__(self, service, name, seed, acknowledged):
         super().__init__()
-        self.service, self.own, self.draw = service, name, random.Random(seed)
+        self.service, self.own, self.draw, self.acknowledged = service, name, random.Random(seed), acknowledged
         self.sure, self.maybe, self.wrong = {}, {}, []
 
     def run(self):
         with self.service.client() as client:
-            for number in range(10_000):
+            for number in count():
                 name = f"{self.own} {number}"
                 if self.sure and self.draw.random() < 0.3:
                     name = self.draw.choice(list(self.sure))
@@ -327,47 +286,54 @@ class Adding(threading.Thread):
                         answer = client.delete(f"/classes/{name}")
                     else:
                         answer = client.put(f"/classes/{name}", json={"attributes": given})
-                except Exception:  # the service is gone
+                except httpx.TransportError:  # the service is gone
                     return
                 if answer.status_code != (204 if gone else 200 if there else 201):
                     self.wrong.append(answer.text)
                     return
                 self.sure[name], self.maybe = given, {}
+                self.acknowledged.release()
 
 
-@pytest.mark.parametrize("torn", [False, True], ids=["as it was left", "with a torn line"])
-def test_acknowledged_classes_survive_being_killed(tmp_path, torn):
+def killed_while_adding(service, number, answers):
+    """Four clients change classes until there have been so many answers; then the process is killed at once.
+    What must be there, and what may be."""
+    acknowledged = threading.Semaphore(0)
+    clients = [Adding(service, f"r{number} t{k}", 10 * number + k, acknowledged) for k in range(4)]
+    for one in clients:
+        one.start()
+    try:
+        for _ in range(answers):
+            assert acknowledged.acquire(timeout=served.LIMIT)
+    finally:
+        service.process.kill()
+    service.process.wait(served.LIMIT)
+    sure = {}
+    for one in clients:
+        one.join(served.LIMIT)
+        assert not one.is_alive()
+        assert not one.wrong
+        sure |= {name: [given] for name, given in one.sure.items()}
+        for name, given in one.maybe.items():
+            sure[name] = [*sure.get(name, [None]), given]
+    return sure
+
+
+def test_acknowledged_classes_survive_being_killed(tmp_path):
     X, y, table = served.toy()
     path, file = tmp_path / "toy.zskl", tmp_path / "toy.zskl.classes.jsonl"
-    served.kernel().fit(X, y, table).save(path)
-    sure, acknowledged = {}, 0
-    for round_ in range(4):
-        with served.running(path) as service:
-            with service.client() as client:
-                compare(client, sure)
-            if round_ == 3:
-                break
-            clients = [Adding(service, f"r{round_} t{k}", seed=10 * round_ + k) for k in range(4)]
-            for one in clients:
-                one.start()
-            time.sleep(random.Random(100 * torn + round_).uniform(0.2, 0.8))
-            end = time.monotonic() + 20
-            while sum(len(one.sure) for one in clients) < 12 and time.monotonic() < end:
-                time.sleep(0.01)  # on a slow machine
-            service.process.kill()
-            service.process.wait(30)
-            for one in clients:
-                one.join(30)
-                assert not one.wrong
-                assert not one.is_alive()
-                acknowledged += len(one.sure)
-                sure |= {name: [given] for name, given in one.sure.items()}
-                for name, given in one.maybe.items():
-                    sure[name] = [*sure.get(name, [None]), given]
-            if torn:
-                with file.open("ab") as kept:
-                    kept.write(b'{"key": "torn", "deleted": false, "attr')
-    assert acknowledged > 30
+    model = served.kernel().fit(X, y, table)
+    model.save(path)
+    with served.running(path) as service:
+        sure = killed_while_adding(service, 0, answers=40)
+    with file.open("ab") as kept:
+        kept.write(b'{"key": "torn", "deleted": false, "attr')
+    with served.running(path) as service:
+        with service.client() as client:
+            compare(client, sure)
+        sure |= killed_while_adding(service, 1, answers=7)
+    with classes.kept_in(file) as kept:
+        compare(served.client(Service(model, "m", Limits(), kept)), sure)
 
 
 def compare(client, sure):
@@ -386,70 +352,112 @@ def compare(client, sure):
 
 # Classes that change while requests run ------------------------------------------------------------------------------
 
+STATES = [
+    {"changing": {"size": 1.0, "legs": -1.0}},
+    {"changing": {"size": -1.0, "fur": 2.0}},
+    {"changing": {"size": -1.0, "fur": 2.0}, "coming": {"wings": 3.0}},
+    {"changing": {"size": 1.0, "legs": -1.0}, "coming": {"wings": 3.0}},
+]  # and the first again
+STEPS = [("changing", STATES[1]), ("coming", STATES[2]), ("changing", STATES[3]), ("coming", None)]
 
-def test_a_request_sees_the_classes_of_one_moment(tmp_path):
-    """With every version an answer must be what a service of just these classes says."""
+
+def change(client, number):
+    """The step after so many others."""
+    name, state = STEPS[number % 4]
+    if state is None:
+        assert client.delete(f"/classes/{name}").status_code == 204
+    else:
+        assert client.put(f"/classes/{name}", json={"attributes": state[name]}).status_code in (200, 201)
+
+
+def toy_model():
     X, y, table = served.toy()
-    path = tmp_path / "toy.zskl"
-    model = served.calibrated(served.kernel().fit(X, y, table))
-    model.save(path)
-    body = {"rows": X[:20].tolist(), "top": 1000}
-    states = [
-        {"changing": {"size": 1.0, "legs": -1.0}},
-        {"changing": {"size": -1.0, "fur": 2.0}},
-        {"changing": {"size": -1.0, "fur": 2.0}, "coming": {"wings": 3.0}},
-        {"changing": {"size": 1.0, "legs": -1.0}, "coming": {"wings": 3.0}},
-    ]  # and the first again
-    expected = []
-    for state in states:
-        client = served.client(Service(methods.load(path), "m", Limits()))
+    return served.calibrated(served.kernel().fit(X, y, table)), {"rows": X[:20].tolist(), "top": 1000}
+
+
+def expected_answers(model, body):
+    """What services of just these classes say, one for each state."""
+    found = []
+    for state in STATES:
+        client = served.client(Service(model, "m", Limits()))
         for name, given in state.items():
             client.put(f"/classes/{name}", json={"attributes": given})
-        expected.append(client.post("/predict", json=body).json()["predictions"])
-    steps = [("changing", states[1]), ("coming", states[2]), ("changing", states[3]), ("coming", None)]
-    wrong, versions, done = [], [], threading.Event()
+        found.append(client.post("/predict", json=body).json()["predictions"])
+    return found
+
+
+@pytest.mark.parametrize("explain", [False, True])
+def test_classes_that_change_during_a_request_change_nothing_in_it(explain, monkeypatch):
+    """The request is held before the first score is computed, and all steps are taken meanwhile."""
+    model, body = toy_model()
+    body = {**body, "explain": explain}
+    expected = expected_answers(model, body)
+    predict = app.answers.predict
+
+    def held(book, *rest):
+        monkeypatch.setattr(app.answers, "predict", predict)
+        for number in range(3):
+            service.classes.put(STEPS[number][0], STEPS[number][1][STEPS[number][0]], True)
+        return predict(book, *rest)
+
+    service = Service(model, "m", Limits())
+    client = served.client(service)
+    client.put("/classes/changing", json={"attributes": STATES[0]["changing"]})
+    monkeypatch.setattr(app.answers, "predict", held)
+    first, second = (client.post("/predict", json=body).json() for _ in range(2))
+    assert (first["version"], second["version"]) == (1, 4)
+    assert same(first["predictions"], expected[0])
+    assert same(second["predictions"], expected[3])
+
+
+def test_a_request_sees_the_classes_of_one_moment(tmp_path):
+    """With every version an answer must be what a service of just these classes says. Each change waits for one
+    answer more than there are readers: one of them asked after the change, so that every version is seen."""
+    model, body = toy_model()
+    path = tmp_path / "toy.zskl"
+    model.save(path)
+    expected = expected_answers(methods.load(path), body)
+    wrong, versions, done, answered = [], set(), threading.Event(), threading.Semaphore(0)
 
     def read():
         with service.client() as client:
             last = 0
-            for _ in range(2000):
-                if done.is_set():
-                    return
+            while not done.is_set():
                 answer = client.post("/predict", json=body).json()
-                versions.append(answer["version"])
+                versions.add(answer["version"])
                 if answer["version"] < last:
                     wrong.append(("back in time", last, answer["version"]))
                 last = answer["version"]
-                if last and not same(answer["predictions"], expected[(last - 1) % 4]):
+                if not same(answer["predictions"], expected[(last - 1) % 4]):
                     wrong.append(("a mixture", last))
+                answered.release()
 
     with served.running(path) as service, service.client() as client:
-        readers = [threading.Thread(target=read) for _ in range(4)]
-        for reader in readers:
-            reader.start()
-        client.put("/classes/changing", json={"attributes": states[0]["changing"]})
-        for number in range(160):
-            name, state = steps[number % 4]
-            if state is None:
-                assert client.delete(f"/classes/{name}").status_code == 204
-            else:
-                assert client.put(f"/classes/{name}", json={"attributes": state[name]}).status_code in (200, 201)
-            mine = client.get("/classes").json()
-            assert mine["version"] == number + 2
-            assert {one["name"] for one in mine["classes"] if one["kind"] == "added"} == set(states[(number + 1) % 4])
-        done.set()
-        for reader in readers:
-            reader.join(60)
+        client.put("/classes/changing", json={"attributes": STATES[0]["changing"]})
+        with ThreadPoolExecutor(2) as pool:
+            readers = [pool.submit(read) for _ in range(2)]
+            try:
+                for number in range(24):
+                    change(client, number)
+                    mine = client.get("/classes").json()
+                    assert mine["version"] == number + 2
+                    added = {one["name"] for one in mine["classes"] if one["kind"] == "added"}
+                    assert added == set(STATES[(number + 1) % 4])
+                    while answered.acquire(blocking=False):
+                        pass
+                    for _ in range(3):
+                        assert answered.acquire(timeout=served.LIMIT)
+            finally:
+                done.set()
+            for reader in readers:
+                reader.result()
     assert not wrong
-    assert len(set(versions)) > 20
+    assert versions >= set(range(2, 26))
 
 
 def same(found, expected):
-    """The same classes in the same order with the same scores, but for rounding."""
-    return len(found) == len(expected) and all(
-        [one["class"] for one in mine["top"]] == [one["class"] for one in theirs["top"]]
-        and np.allclose(
-            [one["score"] for one in mine["top"]], [one["score"] for one in theirs["top"]], rtol=1e-5, atol=1e-6
-        )
-        for mine, theirs in zip(found, expected, strict=True)
-    )
+    """The same classes with the same scores, in an order that is the same but for rounding."""
+    mine, theirs = ([{one["class"]: one["score"] for one in row["top"]} for row in rows] for rows in (found, expected))
+    if [set(row) for row in mine] != [set(row) for row in theirs]:
+        return False
+    return distance(*([[row[name] for name in sorted(row)] for row in rows] for rows in (mine, theirs))) < NEAR

@@ -171,7 +171,7 @@ def make(service: Service) -> FastAPI:
             attributes,
         )
         check_names(request.query_params, [one.name for one in fields(Asked)])
-        kind = _media_type(request, (*bodies.JSON, *bodies.NPY, *bodies.PARQUET))
+        kind = _media_type(request, (*bodies.JSON, *bodies.NPY))
         body, parts = bytearray(), request.stream()
         async for part in parts:
             body += part
@@ -209,8 +209,6 @@ def make(service: Service) -> FastAPI:
         fitted, limits = service.classes.model, service.limits
         if kind in bodies.NPY:
             return bodies.from_npy(body, fitted, limits), asked.check()
-        if kind in bodies.PARQUET:
-            return bodies.from_parquet(body, fitted, limits), asked.check()
         given = parsed(schemas.Prediction, body, limits)
         asked = asked.overridden(given).check()
         if (given.rows is None) == (given.data_rows is None):

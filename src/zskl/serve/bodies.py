@@ -11,14 +11,12 @@ import numpy as np
 
 from zskl.estimator import ZeroShotClassifier
 from zskl.parameters import did_you_mean
-from zskl.serve import parquet_pages
 from zskl.serve.limits import Limits
 from zskl.serve.refusal import Refusal, shown
 
 Body: TypeAlias = bytes | bytearray
 
 NPY = ("application/x-npy", "application/octet-stream")
-PARQUET = ("application/vnd.apache.parquet", "application/x-parquet")
 JSON = ("application/json",)
 _NUMBERS = re.compile(r"[<>|=]?(f[248]|[iu][1248]|b1)")  # types of numbers as a .npy file writes them
 _MAGIC = b"\x93NUMPY"
@@ -64,68 +62,6 @@ def _npy_header(head: bytes) -> tuple[int, np.dtype[Any], bool, tuple[int, ...]]
     if not isinstance(kind, str) or not _NUMBERS.fullmatch(kind):
         raise Refusal(422, f"the array holds {shown(kind)}: expected numbers such as '<f4', which is float32")
     return start, np.dtype(kind), by_column, shape
-
-
-def from_parquet(body: Body, model: ZeroShotClassifier, limits: Limits) -> np.ndarray[Any, Any]:
-    """(n, d) float32 from a Parquet file: the model's feature columns by name where it knows them, else all columns."""
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise Refusal(
-            415, "this service reads no Parquet: install pyarrow where it runs, or send .npy or JSON"
-        ) from None
-    damage = (pyarrow.ArrowException, OSError, ValueError, LookupError, OverflowError, MemoryError)
-    try:
-        if len(body) > 8 and int.from_bytes(body[-8:-4], "little") > parquet_pages.FOOTER:
-            raise ValueError("a footer that takes too much memory")
-        file = parquet.ParquetFile(
-            pyarrow.BufferReader(body), thrift_string_size_limit=1 << 24, thrift_container_size_limit=1 << 20
-        )
-        rows, columns, kinds = file.metadata.num_rows, file.schema_arrow.names, file.schema_arrow.types
-        paths = [file.schema.column(k).path for k in range(len(columns))]
-    except damage:
-        raise Refusal(422, "the body is no Parquet file that can be read") from None
-    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
-    there = set(columns)
-    missing = next((name for name in names if name not in there), None)
-    if missing is not None:
-        raise Refusal(
-            422,
-            f"the Parquet file lacks the feature column {shown(missing)}{did_you_mean(missing, columns[:1000])}: see "
-            "feature_names of GET /model",
-        )
-    wanted = names or columns
-    if paths != columns:
-        raise Refusal(422, "the Parquet file has nested columns: keep plain ones, one for each feature")
-    if len(there) < len(columns):
-        raise Refusal(422, "the Parquet file has two columns of one name: name each once")
-    check_shape((rows, len(wanted)), model, limits)
-    needed, types = set(wanted), pyarrow.types
-    for name, kind in zip(columns, kinds, strict=True):
-        if name in needed and not (types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)):
-            raise Refusal(422, f"column {shown(name)} of the Parquet file holds {shown(str(kind))}: expected numbers")
-    X = np.empty((rows, len(wanted)), np.float32)
-    done = 0
-    try:
-        places = {k for k, name in enumerate(columns) if name in needed}
-        if parquet_pages.unpacked(body, places, limits.body_bytes) > limits.body_bytes:
-            raise Refusal(413, f"the Parquet file unpacks to more than {limits.body_bytes} bytes: send rows in parts")
-        for batch in file.iter_batches(batch_size=4096, columns=wanted, use_threads=False):
-            end = done + batch.num_rows
-            if end > len(X):
-                break
-            for k, name in enumerate(wanted):
-                column = batch.column(batch.schema.get_field_index(name))
-                if column.null_count:
-                    raise Refusal(422, f"column {shown(name)} of the Parquet file has empty cells: fill them in")
-                X[done:end, k] = column.to_numpy(zero_copy_only=False)
-            done = end
-    except damage:
-        raise Refusal(422, "the Parquet file is damaged: its columns cannot be read") from None
-    if done != len(X):
-        raise Refusal(422, f"the Parquet file announces {len(X)} rows and holds others: it is damaged")
-    return _as_float32(X)
 
 
 def from_lists(

@@ -40,10 +40,10 @@ def takes(schema: str, *statuses: int, created: bool = False) -> dict[str, Any]:
 
 
 def takes_rows() -> dict[str, Any]:
-    """Arguments of the route that takes features: as JSON, .npy or Parquet."""
+    """Arguments of the route that takes features: as JSON or .npy."""
     route = takes("Prediction", 409, 413, 415, 422)
     content = route["openapi_extra"]["requestBody"]["content"]
-    for kind in (*bodies.NPY, *bodies.PARQUET):
+    for kind in bodies.NPY:
         content[kind] = {"schema": {"type": "string", "format": "binary"}}
     return route
 

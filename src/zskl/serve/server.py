@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -47,7 +48,7 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 def run(service: Service, host: str, port: int, token: str | None, ready: Callable[[str], object]) -> None:
-    """Serve until SIGINT or SIGTERM; `ready` is handed the address once requests are answered."""
+    """Serve until SIGINT, SIGTERM or SIGHUP; `ready` is handed the address once requests are answered."""
     check(host, token)
     listening = bound(host, port)
     with listening:
@@ -91,6 +92,20 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        with super().capture_signals():
+        with super().capture_signals(), self._hang_up():
             yield
             self._captured_signals.clear()
+
+    @contextmanager
+    def _hang_up(self) -> Iterator[None]:
+        """A terminal that closes ends the service as SIGTERM does, but not under nohup, which has it ignored."""
+        number = getattr(signal, "SIGHUP", None)
+        main = threading.current_thread() is threading.main_thread()
+        if number is None or not main or signal.getsignal(number) is signal.SIG_IGN:
+            yield
+            return
+        before = signal.signal(number, self.handle_exit)
+        try:
+            yield
+        finally:
+            signal.signal(number, before)

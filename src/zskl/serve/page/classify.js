@@ -59,8 +59,6 @@ export function classify(section, context) {
     const found = await askAnswers().catch(() => void (missed = true)); // said where the answer of the row stands
     if (!found || shown !== mine) return; // other rows are shown by now, or none
     answers = found;
-    if (items.length !== found.length) draw(found.length);
-    pick.counting(shown.source);
     items.forEach(({ words }, index) => {
       const row = shown.rows?.[index];
       const mark =
@@ -160,10 +158,8 @@ export function classify(section, context) {
       answer.replaceChildren(empty("Choose a row or a file to see its classes."));
       return;
     }
-    draw(found.source.count === null ? 0 : found.end - found.start);
-    if (found.source.count === null)
-      updateAnswers().then(() => shown === found && updateOne()); // which tells how many rows there are
-    else again();
+    draw(found.end - found.start);
+    again();
     if (coming) reveal();
     coming = false;
   });

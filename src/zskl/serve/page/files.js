@@ -91,13 +91,5 @@ export async function readFile(file, model) {
     const { rows, note } = readCsv(await file.text(), model, name);
     return listSource(name, checked(rows, features, name), note);
   }
-  if (/\.parquet$/i.test(name))
-    return {
-      label: name,
-      count: null,
-      whole: true,
-      size: file.size,
-      request: () => ({ body: file, type: "application/vnd.apache.parquet" }),
-    };
-  throw wrong(`${name}: a file that ends in .npy, .parquet, .csv or .json is expected.`);
+  throw wrong(`${name}: a file that ends in .npy, .csv or .json is expected.`);
 }

@@ -60,14 +60,13 @@ export function picking(context, picked) {
     });
   const showFile = () => {
     place.replaceChildren(grid);
-    total = file.count ?? PAGE;
-    if (file.count === null) pager.hidden = true;
-    else paged();
+    total = file.count;
+    paged();
     picked({ source: file, start, end: Math.min(start + PAGE, total), rows: null, grid, chosen: -1 });
   };
   const show = () => (file ? showFile() : data && showData());
 
-  const input = el("input", { type: "file", accept: ".npy,.parquet,.csv,.tsv,.txt,.json" });
+  const input = el("input", { type: "file", accept: ".npy,.csv,.tsv,.txt,.json" });
   const message = el("div", { "aria-live": "polite" });
   const read = newest((_, chosen) => readFile(chosen, context.model));
   const nothing = () => {
@@ -95,8 +94,8 @@ export function picking(context, picked) {
     "div",
     { class: "drop" },
     field("A file of samples", input),
-    el("p", { class: "quiet" }, `.npy, .parquet, .csv or .json: rows of ${features} numbers. Or drop it here.`),
-    names && el("p", { class: "quiet" }, "Columns of .csv and .parquet are found by their names, in any order."),
+    el("p", { class: "quiet" }, `.npy, .csv or .json: rows of ${features} numbers. Or drop it here.`),
+    names && el("p", { class: "quiet" }, "Columns of .csv are found by their names, in any order."),
     message,
   );
   drop.addEventListener("dragover", (event) => event.preventDefault());
@@ -142,12 +141,6 @@ export function picking(context, picked) {
   context.addEventListener("classes", list);
   list();
   turn(Boolean(data));
-  const counting = (source) => {
-    if (source === file && total !== file.count) {
-      total = file.count;
-      paged();
-    }
-  };
   // Show the page of rows with this one; false where there is no such row.
   const seek = (row) => {
     if (!data || !Number.isInteger(row) || row < 0 || row >= data.rows) return false;
@@ -160,5 +153,5 @@ export function picking(context, picked) {
     show();
     return true;
   };
-  return { node: [data && choice, filters, drop, place, pager].filter(Boolean), seek, counting };
+  return { node: [data && choice, filters, drop, place, pager].filter(Boolean), seek };
 }

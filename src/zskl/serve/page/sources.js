@@ -11,9 +11,5 @@ export async function predicted(source, start, end, options, signal) {
   const { body, type } = source.request(start, end);
   const asked = type ? { body, type, query: options } : { body: { ...body, ...options } };
   const found = await call("predict", { method: "POST", signal, ...asked });
-  if (source.whole) {
-    source.count = found.predictions.length;
-    return found.predictions.slice(start, end);
-  }
-  return found.predictions;
+  return source.whole ? found.predictions.slice(start, end) : found.predictions;
 }
