@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -57,20 +55,6 @@ def fails(shared, task):
     if task == 3:
         raise ArithmeticError(f"unit {task} has no answer")
     return task
-
-
-def identity(shared, task):
-    return task
-
-
-def abandons(parent, task):
-    """Kills the process that drives Ray: the child of `parent` that does."""
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            stat = (entry / "stat").read_text().split(")")[1].split() if entry.name.isdigit() else None
-            if stat and int(stat[1]) == parent and b"ray_driver" in (entry / "cmdline").read_bytes():
-                os.kill(int(entry.name), signal.SIGKILL)
-    time.sleep(60)
 
 
 def dies(shared, task):
@@ -159,8 +143,9 @@ def test_a_task_that_kills_every_worker_ends_in_a_sentence(monkeypatch):
     ("arguments", "words"),
     [
         ({"name": "lokky"}, "did you mean 'loky'"),
+        ({"name": "ray"}, "engine='ray': expected one of loky, dask"),
         ({"workers": 0}, "workers=0"),
-        ({"address": "tcp://127.0.0.1:1"}, "expected engine 'dask' or 'ray'"),
+        ({"address": "tcp://127.0.0.1:1"}, "expected engine 'dask'"),
         ({"name": "dask", "address": "tcp://127.0.0.1:1", "workers": 2}, "both given"),
     ],
 )
@@ -169,11 +154,10 @@ def test_a_mistaken_engine_is_refused(arguments, words):
         Engine(**arguments)
 
 
-@pytest.mark.parametrize("name", ["dask", "ray"])
-def test_an_engine_that_is_not_installed_names_its_extra(name, monkeypatch):
-    monkeypatch.setitem(sys.modules, {"dask": "distributed"}.get(name, name), None)
-    with pytest.raises(ValueError, match=rf"pip install 'zskl\[{name}\]'"):
-        list(each(fails, range(2), None, Engine(name, workers=2)))
+def test_an_engine_that_is_not_installed_names_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ValueError, match=r"pip install 'zskl\[dask\]'"):
+        list(each(fails, range(2), None, Engine("dask", workers=2)))
 
 
 INTERRUPTED = """
@@ -215,10 +199,10 @@ def interrupt(tmp_path, engine):
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for workers in /proc")
-@pytest.mark.parametrize("name", ["loky", "dask", "ray"])
+@pytest.mark.parametrize("name", ["loky", "dask"])
 def test_an_interrupt_ends_promptly_and_leaves_no_worker(name, tmp_path):
-    if name != "loky":
-        pytest.importorskip({"dask": "distributed"}.get(name, name), reason="an extra")
+    if name == "dask":
+        pytest.importorskip("distributed", reason="Dask is not installed")
     code, took, left = interrupt(tmp_path, name)
     assert (code, left) == (130, [])
     assert took < 20
@@ -266,74 +250,3 @@ def test_a_dask_scheduler_without_workers_is_told(monkeypatch):
         engine = Engine("dask", cluster.scheduler_address)
         with pytest.raises(ConnectionError, match=r"has no workers: start one with: dask worker tcp://127"):
             list(each(fails, range(2), None, engine))
-
-
-# Ray -----------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def ray():
-    pytest.importorskip("ray", reason="Ray is not installed")
-    with engines.opened(Engine("ray", workers=2)) as engine:
-        yield engine
-
-
-def test_ray_survives_a_killed_worker(ray, tmp_path):
-    found, told, killed = run_and_kill(ray, tmp_path)
-    assert killed
-    check_once(found, told, tmp_path)
-
-
-def test_ray_keeps_exceptions_and_limits_threads(ray):
-    with pytest.raises(ArithmeticError, match=r"^unit 3 has no answer$"):
-        list(each(fails, range(6), None, ray))
-    assert {found for _, found in each(threads, range(2), None, ray)} == {1}
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills a process")
-def test_a_driver_of_ray_that_dies_is_started_anew(ray, tmp_path):
-    told, found, drivers = [], [], []
-    for place, value in each(work, range(8), material(tmp_path, 0.1), ray, told.append):
-        found.append((place, value))
-        if len(found) == 2:
-            drivers.append(ray.driver._process.pid)
-            os.kill(drivers[0], signal.SIGABRT)
-    assert ray.driver._process.pid not in drivers
-    check_once(found, told, tmp_path)
-
-
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for the driver in /proc")
-def test_a_driver_of_ray_that_always_dies_ends_in_a_sentence(ray, monkeypatch):
-    monkeypatch.setattr(engines.engine, "DEATHS", 1)
-    found = each(abandons, range(4), os.getpid(), ray)
-    with pytest.raises(RuntimeError, match=r"2 workers of engine 'ray' died in a row.*drives Ray ended with SIGKILL"):
-        list(found)
-    assert dict(each(identity, range(3), None, ray)) == {0: 0, 1: 1, 2: 2}  # and Ray can be used again
-
-
-def test_tasks_of_ray_that_nobody_waits_for_end(ray, tmp_path):
-    found = each(work, range(30), material(tmp_path, 0.3), ray)
-    next(found)
-    workers = {int(path.name.split("-")[1]) for path in tmp_path.iterdir()}
-    found.close()
-    end = time.monotonic() + 10
-    while any(map(alive, workers)) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not any(map(alive, workers))
-    assert len(list(tmp_path.iterdir())) < 20
-
-
-def test_ray_that_does_not_start_is_told(monkeypatch):
-    pytest.importorskip("ray", reason="Ray is not installed")
-    monkeypatch.setattr(sys, "executable", shutil.which("false") or pytest.skip("no program that fails"))
-    with pytest.raises(
-        RuntimeError, match=r"Ray did not start, twice \(.*ended with exit code 1: no word\): look into"
-    ):
-        list(each(fails, range(2), None, Engine("ray", workers=2)))
-
-
-def test_a_ray_address_that_does_not_answer(monkeypatch):
-    pytest.importorskip("ray", reason="Ray is not installed")
-    monkeypatch.setattr(engines.engine, "PATIENCE", 0.5)
-    with pytest.raises(ConnectionError, match=r"no Ray cluster answers at '127.0.0.1:1'.*ray start"):
-        list(each(fails, range(2), None, Engine("ray", "127.0.0.1:1")))

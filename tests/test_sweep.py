@@ -201,12 +201,12 @@ def test_sources_travel_without_this_working_folder(digits, package, tmp_path, m
 # Where units run -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=["loky", pytest.param("dask", marks=THEIRS), "ray"])
+@pytest.fixture(scope="module", params=["loky", pytest.param("dask", marks=THEIRS)])
 def engine(request):
     if request.param == "loky":
         yield Engine(workers=2)
         return
-    pytest.importorskip({"dask": "distributed"}.get(request.param, request.param), reason="an extra")
+    pytest.importorskip("distributed", reason="Dask is not installed")
     with engines.opened(Engine(request.param, workers=2)) as ready:
         yield ready
 
@@ -244,18 +244,18 @@ def test_shards_are_predicted_alike_on_every_engine(digits, engine, tmp_path):
         assert (tmp_path / "there" / f"{k}.npy.csv").read_bytes() == (tmp_path / "here" / f"{k}.npy.csv").read_bytes()
 
 
-WORKERS = {"loky": "popen_loky", "dask": "spawn_main", "ray": "ray::call"}  # in the command lines of their processes
+WORKERS = {"loky": "popen_loky", "dask": "spawn_main"}  # in the command lines of their processes
 
 
 def test_a_killed_worker_costs_no_unit_and_doubles_none(digits, engine, tmp_path):
-    psutil = pytest.importorskip("psutil", reason="comes with Dask and Ray")
+    psutil = pytest.importorskip("psutil", reason="comes with Dask")
     units = [Unit(method, seed, {"epochs": 3}) for method in ("gaussian", "gaussian-ort") for seed in range(5)]
     here = outcomes(pieces(digits, units))
     there, killed = {}, []
     with records.opened(tmp_path) as folder:
         for place, record in sweep.run(pieces(digits, units), engine, folder):
             assert place not in there
-            if not killed:  # a worker of Ray between two tasks has another name: then after the next one
+            if not killed:
                 children = psutil.Process().children(recursive=True)
                 killed = [child.pid for child in children if WORKERS[engine.name] in " ".join(child.cmdline())][:1]
                 for worker in killed:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from zskl.engines import engine as kinds
-from zskl.engines.engine import Engine, LostError, Results, Started, Task, call, handed_out
+from zskl.engines.engine import Engine, LostError, Results, Started, Task, call, tell
 
 
 @contextmanager
@@ -67,7 +67,7 @@ def run(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, star
     with _client(engine) as client:
         data = None if shared is None else client.scatter([shared], broadcast=True, hash=False)[0]
         futures = {client.submit(call, function, data, task, pure=False): place for place, task in tasks.items()}
-        handed = handed_out(tasks, sum(client.nthreads().values()), started)
+        handed = _handed_out(tasks, sum(client.nthreads().values()), started)
         try:
             for future in distributed.as_completed(list(futures), loop=client.loop):
                 place = futures[future]
@@ -86,3 +86,18 @@ def run(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, star
                 yield place, value
         finally:
             client.cancel(list(futures), force=True)
+
+
+def _handed_out(tasks: dict[int, Any], slots: int, started: Started) -> Iterator[None]:
+    """A cluster takes tasks in order: the first `slots` start now, one more whenever one is done and this is moved."""
+
+    def rest() -> Iterator[None]:
+        for place in places:
+            tell(started, place)
+            yield
+
+    places = iter(list(tasks))
+    moves = rest()
+    for _ in range(slots):
+        next(moves, None)
+    return moves
