@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from zskl.cli import signals
 from zskl.version import __version__
 
 app = typer.Typer(
@@ -54,14 +55,15 @@ def progress_display() -> Progress:
 
 def main() -> None:
     """The entry point: what a user can mend is told in one sentence."""
+    signals.heed()
     try:
         app()
     except (ValueError, TypeError, ArithmeticError, OSError, MemoryError, RuntimeError) as error:
         if os.environ.get("ZSKL_DEBUG"):
             raise
         fail(str(error) or type(error).__name__, 2)
-    except KeyboardInterrupt:
-        fail("interrupted", 130)
+    except signals.STOPS as stop:
+        fail(*signals.told(stop))
 
 
 def fail(sentence: str, code: int) -> NoReturn:

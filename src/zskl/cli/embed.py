@@ -10,6 +10,7 @@ import typer
 from zskl import persistence
 from zskl.cli.app import fail, progress_display, say
 from zskl.cli.data import data_app
+from zskl.cli.signals import STOPS, told
 from zskl.datasets import images
 
 
@@ -41,8 +42,9 @@ def embed(
                 device,
                 progress=lambda done, total: bars.update(task, total=total, completed=done),
             )
-    except KeyboardInterrupt:
-        fail("interrupted; the same command goes on from here", 130)
+    except STOPS as stop:
+        how, code = told(stop)
+        fail(f"{how}; the same command goes on from here", code)
     for one in done.skipped:
         say(f"skipped {one.file}: {one.reason}")
     classes = "no classes" if done.labels is None else f"{len(set(done.labels.tolist()))} classes"

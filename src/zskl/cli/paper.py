@@ -13,6 +13,7 @@ from zskl import arrays
 from zskl.cli import options
 from zskl.cli.app import app, fail, problems, say
 from zskl.cli.display import Display
+from zskl.cli.signals import STOPS, told
 from zskl.datasets import Dataset
 from zskl.datasets.xlsa17 import BENCHMARKS
 from zskl.engines import Engine
@@ -107,8 +108,9 @@ def paper(
     )
     try:
         course = conduct(order, load, Display, note)
-    except KeyboardInterrupt:
-        fail("interrupted: what is finished is kept; the same command continues", 130)
+    except STOPS as stop:
+        how, code = told(stop)
+        fail(f"{how}: what is finished is kept; the same command continues", code)
     if not course.results.runs:
         reason = "; ".join(course.failures) or "none of the datasets could be read, and nothing is recorded of them"
         fail(f"nothing to show: {reason}", 2)

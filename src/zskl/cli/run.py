@@ -17,6 +17,7 @@ from zskl.cli import options
 from zskl.cli.app import app, fail, say
 from zskl.cli.compare import drawn, show
 from zskl.cli.display import Display
+from zskl.cli.signals import STOPS, told
 from zskl.engines import Engine
 from zskl.experiment import Unit
 from zskl.sweep import Failure, Piece
@@ -117,12 +118,13 @@ def _sweep(pieces: list[Piece], engine: Engine | None, out: Path | None, json_: 
                     found[place] = outcome
                     if json_ is not None:  # what is finished stays, whatever comes
                         records.write(json_, (found[place] for place in sorted(found)))
-        except KeyboardInterrupt:
+        except STOPS as stop:
+            how, code = told(stop)
             if folder is None:
-                fail(f"interrupted: {len(found)} of {len(pieces)} done; with --out DIR it could be continued", 130)
+                fail(f"{how}: {len(found)} of {len(pieces)} done; with --out DIR it could be continued", code)
             folder.refresh()
             done = sum(piece.key in folder.done for piece in pieces)
-            fail(f"interrupted: {done} of {len(pieces)} done; the same command continues", 130)
+            fail(f"{how}: {done} of {len(pieces)} done; the same command continues", code)
     results = [found[place] for place in sorted(found)]
     for name in dict.fromkeys(record["dataset"] for record in results):
         _show([record for record in results if record["dataset"] == name])

@@ -11,6 +11,7 @@ from zskl import records, shards
 from zskl.arrays import on_gpu
 from zskl.cli.app import fail, problems, say
 from zskl.cli.display import Display
+from zskl.cli.signals import STOPS, told
 from zskl.engines import Engine
 
 
@@ -47,9 +48,10 @@ def predict_folder(
                         )
                     else:
                         rows += outcome
-        except KeyboardInterrupt:
+        except STOPS as stop:
+            how, code = told(stop)
             done = len(found) - len(shards.reasons(job, found, folder_of_records))
-            fail(f"interrupted: {done} of {len(found)} shards done; the same command continues", 130)
+            fail(f"{how}: {done} of {len(found)} shards done; the same command continues", code)
     say(f"wrote {rows} rows of {len(left) - failures} shard(s) to {out}")
     if failures:
         fail(f"{failures} of {len(found)} shards failed: mend them, then the same command does the rest", 2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +15,8 @@ from zskl.parameters import count, one_of
 
 ENGINES = ("loky", "dask")
 DEATHS = 3  # workers that may die in a row, none of them having finished a task
-PATIENCE = 5.0  # seconds for an address to answer
+PATIENCE = 60.0  # seconds for a scheduler to answer: a busy machine takes its time; where nobody listens, none pass
+FIRST_WORKER = 60.0  # seconds for a scheduler to have a worker
 
 Task: TypeAlias = Callable[[Any, Any], Any]
 Started: TypeAlias = Callable[[int], object] | None
@@ -57,15 +57,16 @@ class LostError(Exception):
 
 @contextmanager
 def deaf_to_interrupts() -> Iterator[None]:
-    """Processes that are started meanwhile leave Ctrl-C to this one, which ends them."""
-    if threading.current_thread() is not threading.main_thread():
+    """Processes and threads that are started meanwhile leave Ctrl-C to this one, which ends them. It is held back here
+    as well, and comes when the block ends."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    usual = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, usual)
+        signal.pthread_sigmask(signal.SIG_SETMASK, usual)
 
 
 def tell(started: Started, place: int) -> None:
