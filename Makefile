@@ -5,9 +5,6 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DEV    := $(VENV)/.ready-dev
 
-# These start clusters and kill their workers: in a process of their own, one after the other.
-CLUSTERS := tests/test_engines.py tests/test_sweep.py
-
 .PHONY: run test lint types unit bench clean
 
 run: $(READY)
@@ -24,8 +21,7 @@ types: $(DEV)
 	$(BIN)/mypy
 
 unit: $(DEV)
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto $(CLUSTERS:%=--ignore=%)
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 1 $(CLUSTERS)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
 # Needs PyTorch for the version with automatic differentiation: PYTORCH=torch==2.13.0 or any other.
 PYTORCH ?= torch
