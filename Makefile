@@ -11,7 +11,7 @@ COMMA   := ,
 EXTRAS  := dev$(if $(BROWSER),$(COMMA)browser)
 
 # One thread for each of as many processes as there are cores.
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
 .PHONY: run test lint types unit coverage portable busy bench clean
 

@@ -140,7 +140,7 @@ def test_setting_values(text, expected):
         (("run", "digits", "--scoring", "gzsl"), ["'gzsl'", "without tune"]),
         (("run", "digits", "--scoring", "acc", "--tune"), ["acc", "gzsl"]),
         (("run", "digits", "--engine", "spark"), ["spark", "dask"]),
-        (("run", "digits", "--address", "tcp://127.0.0.1:1"), ["tcp://127.0.0.1:1", "'dask' or 'ray'"]),
+        (("run", "digits", "--address", "tcp://127.0.0.1:1"), ["tcp://127.0.0.1:1", "expected engine 'dask'"]),
         (("run", "digits", "--workers", "0"), ["--workers"]),
         (("run", "digits", "--out", "/proc/none"), ["/proc/none"]),
         (("fly",), ["fly"]),

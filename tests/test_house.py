@@ -19,7 +19,6 @@ HEAVY = {
     "torch",
     "dask",
     "distributed",
-    "ray",
     "onnxruntime",
     "matplotlib",
     "fastapi",

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import random
-import resource
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from test_engines import THEIRS, bounded  # noqa: F401 (bounded is a fixture for every test)
-from zskl import ZeroShotKernelClassifier, datasets, engines, experiment, methods, records, shards, sweep
+from zskl import datasets, engines, experiment, methods, records, sweep
+from zskl.cli import app
 from zskl.engines import Engine
 from zskl.experiment import Unit, seed_of
 from zskl.sweep import Failure, Piece, Source
@@ -201,73 +194,6 @@ def test_sources_travel_without_this_working_folder(digits, package, tmp_path, m
 # Where units run -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=["loky", pytest.param("dask", marks=THEIRS), "ray"])
-def engine(request):
-    if request.param == "loky":
-        yield Engine(workers=2)
-        return
-    pytest.importorskip({"dask": "distributed"}.get(request.param, request.param), reason="an extra")
-    with engines.opened(Engine(request.param, workers=2)) as ready:
-        yield ready
-
-
-def test_records_are_equal_on_every_engine(digits, engine, tmp_path):
-    units = [Unit("gaussian", 0, QUICK), Unit("gaussian-ort", 0, QUICK, calibrate=True), Unit("cauchy", 1, QUICK)]
-    wild = {"learning_rate": 9.0, "incoherence_weight": 0.0, **QUICK}
-    units.append(Unit("polynomial-6", 0, wild))
-    here = outcomes(pieces(digits, units))
-    with records.opened(tmp_path) as folder:
-        there = outcomes(pieces(digits, units), engine, folder)
-    assert there.keys() == here.keys()
-    for place in range(3):
-        assert timeless(there[place]) == timeless(here[place])
-    assert there[3] == here[3]
-    assert len(records.read(tmp_path / "records.jsonl")) == 3
-
-
-def test_shards_are_predicted_alike_on_every_engine(digits, engine, tmp_path):
-    model = ZeroShotKernelClassifier(epochs=1, random_state=0).fit(digits.X, digits.y, digits.signatures)
-    model.save(tmp_path / "model.zskl")
-    (tmp_path / "shards").mkdir()
-    for k in range(4):
-        np.save(tmp_path / "shards" / f"{k}.npy", digits.X[k::4])
-    np.save(tmp_path / "shards" / "bad.npy", digits.X[:, :3])
-    found = dict(enumerate(shards.find(tmp_path / "shards")))
-    for out, runner in (("here", None), ("there", engine)):
-        job = shards.job(tmp_path / "model.zskl", tmp_path / out, shards.Options(top=2))
-        with records.opened(tmp_path / out, shards.FILE) as folder:
-            outcomes = dict(shards.run(job, found, runner, folder, lambda place: None, lambda place, state: None))
-        assert [outcomes[place] for place in range(4)] == [450, 449, 449, 449]
-        assert "has 3 feature columns" in outcomes[4].sentence
-        assert len(records.read(tmp_path / out / shards.FILE)) == 4
-    for k in range(4):
-        assert (tmp_path / "there" / f"{k}.npy.csv").read_bytes() == (tmp_path / "here" / f"{k}.npy.csv").read_bytes()
-
-
-WORKERS = {"loky": "popen_loky", "dask": "spawn_main", "ray": "ray::call"}  # in the command lines of their processes
-
-
-def test_a_killed_worker_costs_no_unit_and_doubles_none(digits, engine, tmp_path):
-    psutil = pytest.importorskip("psutil", reason="comes with Dask and Ray")
-    units = [Unit(method, seed, {"epochs": 3}) for method in ("gaussian", "gaussian-ort") for seed in range(5)]
-    here = outcomes(pieces(digits, units))
-    there, killed = {}, []
-    with records.opened(tmp_path) as folder:
-        for place, record in sweep.run(pieces(digits, units), engine, folder):
-            assert place not in there
-            if not killed:  # a worker of Ray between two tasks has another name: then after the next one
-                children = psutil.Process().children(recursive=True)
-                killed = [child.pid for child in children if WORKERS[engine.name] in " ".join(child.cmdline())][:1]
-                for worker in killed:
-                    os.kill(worker, signal.SIGKILL)
-            there[place] = record
-    assert killed
-    assert {place: timeless(one) for place, one in there.items()} == {place: timeless(here[place]) for place in here}
-    assert sorted(one["key"] for one in records.read(tmp_path / "records.jsonl")) == sorted(
-        one["key"] for one in here.values()
-    )
-
-
 def test_few_units_share_their_search(digits, small, monkeypatch):
     """One unit and two workers: the search goes through the engine, and chooses as it does here."""
     used = []
@@ -281,98 +207,34 @@ def test_few_units_share_their_search(digits, small, monkeypatch):
     assert set(used) == {None}
 
 
-# Kills, interrupts, full disks ---------------------------------------------------------------------------------------
+# Full disks, second runs ---------------------------------------------------------------------------------------------
 
 
-def command(folder, *more):
-    sweeping = ["run", "digits", "--method", "gaussian", "--method", "gaussian-ort", "--seeds", "10"]
-    return [sys.executable, "-m", "zskl", *sweeping, "--set", "epochs=2", "--out", str(folder), *more]
-
-
-def start(folder, *more):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "NO_COLOR": "1"}
-    return subprocess.Popen(
-        command(folder, *more),
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
+def run_digits(folder, seeds):
+    """What the command line says."""
+    result = CliRunner().invoke(
+        app, ["run", "digits", "--set", "epochs=1", "--seeds", str(seeds), "--out", str(folder)]
     )
-
-
-def lines(folder):
-    file = Path(folder) / "records.jsonl"
-    return file.read_bytes().count(b"\n") if file.exists() else 0
-
-
-def wait_for(folder, count, process):
-    end = time.monotonic() + 60
-    while lines(folder) < count and process.poll() is None and time.monotonic() < end:
-        time.sleep(0.002)
-
-
-@pytest.mark.skipif(not hasattr(os, "killpg"), reason="kills a process group")
-def test_kill_9_at_random_moments_loses_and_doubles_nothing(tmp_path):
-    """Twenty units. Killed three times, each some units and some milliseconds after the last, here or in workers."""
-    rng = random.Random(4)
-    for moment, more in enumerate([(), ("--workers", "2"), ()]):
-        process = start(tmp_path, *more)
-        wait_for(tmp_path, lines(tmp_path) + rng.randint(1, 4), process)
-        time.sleep(rng.uniform(0, 0.05))
-        assert process.poll() is None, f"the sweep was over before kill {moment}"
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        assert 0 < lines(tmp_path) < 20
-    before = lines(tmp_path)
-    with (tmp_path / "records.jsonl").open("ab") as file:
-        file.write(b'{"key": "torn by a pow')  # what a power cut may leave, a kill does not
-    process = start(tmp_path, "--workers", "2")
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
-    assert f"{before} of 20 units were done before" in out
-    found = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
-    assert len(found) == 20
-    assert len({one["key"] for one in found}) == 20
-    assert sorted((one["method"], one["seed"]) for one in found) == [
-        (method, seed) for method in ("gaussian", "gaussian-ort") for seed in range(10)
-    ]
-
-
-@pytest.mark.skipif(not hasattr(os, "killpg"), reason="interrupts a process group")
-def test_an_interrupt_says_how_to_go_on(tmp_path):
-    process = start(tmp_path, "--workers", "2")
-    wait_for(tmp_path, 2, process)
-    os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert f"interrupted: {lines(tmp_path)} of 20 done; the same command continues" in err
-    assert "Traceback" not in err
-    assert "Warning" not in err
+    if result.exception is not None:
+        raise result.exception
+    return result.stdout
 
 
 def test_a_full_disk_is_a_sentence_and_the_same_command_continues(tmp_path):
-    process = start(tmp_path)
-    wait_for(tmp_path, 1, process)
-    size = (tmp_path / "records.jsonl").stat().st_size
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    room = int(3.5 * size)
-    done = subprocess.run(
-        command(tmp_path),
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)),
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "cannot append to" in done.stderr
-    assert "the same command continues" in done.stderr
-    assert "Traceback" not in done.stderr
-    content = (tmp_path / "records.jsonl").read_bytes()
-    assert content.endswith(b"\n")
-    assert 1 <= len(records.read(tmp_path / "records.jsonl")) < 20
+    resource = pytest.importorskip("resource", reason="no limits on the size of files here")
+    run_digits(tmp_path, 1)
+    file = tmp_path / "records.jsonl"
+    first = file.read_bytes()
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(first) * 3 // 2, usual[1]))  # half of the second record has room
+    try:
+        with pytest.raises(OSError, match=r"cannot append to .*the same command continues"):
+            run_digits(tmp_path, 3)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    assert file.read_bytes() == first
+    assert "1 of 3 units were done before" in run_digits(tmp_path, 3)
+    assert len({one["key"] for one in records.read(file)}) == len(records.read(file)) == 3
 
 
 def test_a_second_run_in_one_folder_is_refused(tmp_path):

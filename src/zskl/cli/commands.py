@@ -12,7 +12,22 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from zskl.cli import catalogue, compare, embed, explain, export, fetch, model, own, paper, report, run, serve, words
+from zskl.cli import (
+    catalogue,
+    compare,
+    embed,
+    explain,
+    export,
+    fetch,
+    model,
+    own,
+    paper,
+    report,
+    run,
+    serve,
+    signals,
+    words,
+)
 from zskl.cli.terminal import fail, say
 from zskl.version import __version__
 
@@ -60,10 +75,11 @@ def root(
 
 def start() -> None:
     """Run the command that the arguments name; what a user can mend is told in one sentence."""
+    signals.heed()
     try:
         app()
-    except KeyboardInterrupt:
-        fail("interrupted", 130)
+    except signals.STOPS as stop:
+        fail(*signals.told(stop))
     except (ImportError, SystemError) as error:  # what compiled modules make of Ctrl-C while they are imported
         if not _interrupted(error):
             raise

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from zskl.cli import startup
+from zskl.cli.signals import STOPS, told
 from zskl.cli.terminal import fail, say
 
 
@@ -43,8 +44,9 @@ def embed(
                 device,
                 progress=lambda done, total: bars.update(task, total=total, completed=done),
             )
-    except KeyboardInterrupt:
-        fail("interrupted; the same command goes on from here", 130)
+    except STOPS as stop:
+        how, code = told(stop)
+        fail(f"{how}; the same command goes on from here", code)
     for one in done.skipped:
         say(f"skipped {one.file}: {one.reason}")
     classes = "no classes" if done.labels is None else f"{len(set(done.labels.tolist()))} classes"

@@ -14,13 +14,12 @@ class EngineName(StrEnum):
 
     loky = "loky"
     dask = "dask"
-    ray = "ray"
 
 
 EngineOption: TypeAlias = Annotated[
-    EngineName | None, typer.Option(help="Processes of this machine (loky), a Dask or a Ray cluster.")
+    EngineName | None, typer.Option(help="Processes of this machine (loky) or a Dask cluster.")
 ]
-Address: TypeAlias = Annotated[str | None, typer.Option(help="Of the Dask scheduler or the Ray cluster.")]
+Address: TypeAlias = Annotated[str | None, typer.Option(help="Of the Dask scheduler.")]
 Workers: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Processes. Default: one per core.")]
 Root: TypeAlias = Annotated[
     Path | None,

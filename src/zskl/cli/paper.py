@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zskl.cli import options, startup
+from zskl.cli.signals import STOPS, told
 from zskl.cli.terminal import fail, note, say
 
 if TYPE_CHECKING:
@@ -106,8 +107,9 @@ def paper(
     )
     try:
         course = conduct(order, load, Display, note)
-    except KeyboardInterrupt:
-        fail("interrupted: what is finished is kept; the same command continues", 130)
+    except STOPS as stop:
+        how, code = told(stop)
+        fail(f"{how}: what is finished is kept; the same command continues", code)
     if not course.results.runs:
         reason = "; ".join(course.failures) or "none of the datasets could be read, and nothing is recorded of them"
         fail(f"nothing to show: {reason}", 2)

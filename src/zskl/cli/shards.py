@@ -8,6 +8,7 @@ from pathlib import Path
 from zskl import records, shards
 from zskl.arrays import on_gpu
 from zskl.cli.bars import Display
+from zskl.cli.signals import STOPS, told
 from zskl.cli.terminal import complain, fail, say
 from zskl.engines import Engine
 
@@ -43,9 +44,10 @@ def predict_folder(
                         complain(outcome.sentence)
                     else:
                         rows += outcome
-        except KeyboardInterrupt:
+        except STOPS as stop:
+            how, code = told(stop)
             done = len(found) - len(shards.reasons(job, found, folder_of_records))
-            fail(f"interrupted: {done} of {len(found)} shards done; the same command continues", 130)
+            fail(f"{how}: {done} of {len(found)} shards done; the same command continues", code)
     say(f"wrote {rows} rows of {len(left) - failures} shard(s) to {out}")
     if failures:
         fail(f"{failures} of {len(found)} shards failed: mend them, then the same command does the rest", 2)

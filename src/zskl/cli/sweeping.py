@@ -8,6 +8,7 @@ from typing import Any
 
 from zskl import compare, records, sweep
 from zskl.cli.bars import Display
+from zskl.cli.signals import STOPS, told
 from zskl.cli.tables import drawn, show
 from zskl.cli.terminal import fail, say
 from zskl.engines import Engine
@@ -32,12 +33,13 @@ def run_pieces(pieces: list[Piece], engine: Engine | None, out: Path | None, jso
                     found[place] = outcome
                     if json_ is not None:  # what is finished stays, whatever comes
                         records.write(json_, (found[place] for place in sorted(found)))
-        except KeyboardInterrupt:
+        except STOPS as stop:
+            how, code = told(stop)
             if folder is None:
-                fail(f"interrupted: {len(found)} of {len(pieces)} done; with --out DIR it could be continued", 130)
+                fail(f"{how}: {len(found)} of {len(pieces)} done; with --out DIR it could be continued", code)
             folder.refresh()
             done = sum(piece.key in folder.done for piece in pieces)
-            fail(f"interrupted: {done} of {len(pieces)} done; the same command continues", 130)
+            fail(f"{how}: {done} of {len(pieces)} done; the same command continues", code)
     results = [found[place] for place in sorted(found)]
     for name in dict.fromkeys(record["dataset"] for record in results):
         _show([record for record in results if record["dataset"] == name])

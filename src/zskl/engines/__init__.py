@@ -1,9 +1,8 @@
-"""Many calls of one function at once: processes of this machine (joblib on loky), a Dask cluster or a Ray cluster.
+"""Many calls of one function at once: processes of this machine (joblib on loky) or a Dask cluster.
 
 What all calls share travels once per worker. Each result is delivered exactly once, whatever becomes of a worker. No
-scheduler of our own: joblib, Dask and Ray decide where a call runs. Dask and Ray are driven by their own clients, since
-their joblib backends lose what was asked for here: Ray's hands results over only when all are there, and Dask's waits
-for ever for a call whose worker has died for good.
+scheduler of our own: joblib and Dask decide where a call runs. Dask is driven by its own client, since joblib's backend
+for it waits for ever for a call whose worker has died for good.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
-from zskl.engines import dask_cluster, processes, ray_cluster
+from zskl.engines import dask_cluster, processes
 from zskl.engines import engine as kinds
 from zskl.engines.engine import Engine, LostError, Results, Started, Task, tell
 
@@ -23,7 +22,7 @@ def slots(engine: Engine) -> int:
     """How many tasks the engine runs at once; asks the cluster where it has an address."""
     if engine.address is None:
         return engine.processes
-    return dask_cluster.slots(engine) if engine.name == "dask" else ray_cluster.slots(engine)
+    return dask_cluster.slots(engine)
 
 
 @contextmanager
@@ -31,9 +30,6 @@ def opened(engine: Engine) -> Iterator[Engine]:
     """The engine with its cluster running, for several calls of `each`; what was started here ends with the block."""
     if engine.name == "dask" and engine.address is None:
         with dask_cluster.started_here(engine) as ready:
-            yield ready
-    elif engine.name == "ray":
-        with ray_cluster.connected(engine) as ready:
             yield ready
     else:
         yield engine
@@ -57,7 +53,7 @@ def each(
             tell(started, place)
             yield place, function(shared, task)
         return
-    run = {"loky": processes.run, "dask": dask_cluster.run, "ray": ray_cluster.run}[engine.name]
+    run = {"loky": processes.run, "dask": dask_cluster.run}[engine.name]
     pending = dict(enumerate(tasks))
     deaths = 0
     with opened(engine) as ready:

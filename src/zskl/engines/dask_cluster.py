@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from zskl.engines import engine as kinds
-from zskl.engines.engine import Engine, LostError, Results, Started, Task, call, handed_out
+from zskl.engines.engine import Engine, LostError, Results, Started, Task, call, tell
+
+SLOW = {"distributed.deploy.lost-worker-timeout": "1 hour"}  # by default 15 s: too short for a busy machine
 
 
 @contextmanager
 def started_here(engine: Engine) -> Iterator[Engine]:
-    """A scheduler and worker processes that only this machine can reach, and their address."""
-    with kinds.deaf_to_interrupts():
-        cluster = _distributed().LocalCluster(
+    """A scheduler and worker processes that only this machine can reach, and their address. The processes end with
+    this one, however it ends: Dask sees to that."""
+    distributed = _distributed()
+    import dask
+
+    with dask.config.set(SLOW), kinds.deaf_to_interrupts():
+        cluster = distributed.LocalCluster(
             n_workers=engine.processes,
             threads_per_worker=1,
             processes=True,
@@ -25,7 +32,7 @@ def started_here(engine: Engine) -> Iterator[Engine]:
             scheduler_kwargs={"dashboard": False},
             silence_logs=logging.CRITICAL,
         )
-    with cluster:
+    with dask.config.set(SLOW), cluster:
         yield replace(engine, address=cluster.scheduler_address, workers=None)
 
 
@@ -42,19 +49,28 @@ def _distributed() -> Any:
     return distributed
 
 
+def _knock(address: str | None) -> None:
+    """Refuse at once an address where nobody listens: Dask would go on trying."""
+    scheme, _, place = (address or "").rpartition("://")
+    if scheme in ("", "tcp"):
+        host, _, port = place.rpartition(":")
+        socket.create_connection((host.strip("[]"), int(port)), kinds.PATIENCE).close()
+
+
 @contextmanager
 def _client(engine: Engine) -> Iterator[Any]:
     distributed = _distributed()
     try:
+        _knock(engine.address)
         client = distributed.Client(engine.address, timeout=kinds.PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise ConnectionError(
-            f"no Dask scheduler answers at {engine.address!r} within {kinds.PATIENCE:g} s ({type(error).__name__}): "
+            f"no Dask scheduler answers at {engine.address!r} ({type(error).__name__}): "
             "expected an address such as tcp://host:8786; start one with: dask scheduler"
         ) from None
     with client:
         try:
-            client.wait_for_workers(1, timeout=kinds.PATIENCE)
+            client.wait_for_workers(1, timeout=kinds.FIRST_WORKER)
         except TimeoutError:
             raise ConnectionError(
                 f"the Dask scheduler at {engine.address!r} has no workers: start one with: dask worker {engine.address}"
@@ -65,9 +81,12 @@ def _client(engine: Engine) -> Iterator[Any]:
 def run(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, started: Started) -> Results:
     distributed = _distributed()
     with _client(engine) as client:
-        data = None if shared is None else client.scatter([shared], broadcast=True, hash=False)[0]
+        try:
+            data = None if shared is None else client.scatter([shared], broadcast=True, hash=False)[0]
+        except OSError as error:  # a worker died meanwhile
+            raise LostError from error
         futures = {client.submit(call, function, data, task, pure=False): place for place, task in tasks.items()}
-        handed = handed_out(tasks, sum(client.nthreads().values()), started)
+        handed = _handed_out(tasks, sum(client.nthreads().values()), started)
         try:
             for future in distributed.as_completed(list(futures), loop=client.loop):
                 place = futures[future]
@@ -86,3 +105,18 @@ def run(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, star
                 yield place, value
         finally:
             client.cancel(list(futures), force=True)
+
+
+def _handed_out(tasks: dict[int, Any], slots: int, started: Started) -> Iterator[None]:
+    """A cluster takes tasks in order: the first `slots` start now, one more whenever one is done and this is moved."""
+
+    def rest() -> Iterator[None]:
+        for place in places:
+            tell(started, place)
+            yield
+
+    places = iter(list(tasks))
+    moves = rest()
+    for _ in range(slots):
+        next(moves, None)
+    return moves

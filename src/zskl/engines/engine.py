@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,9 +13,10 @@ from threadpoolctl import threadpool_limits
 
 from zskl.parameters import count, one_of
 
-ENGINES = ("loky", "dask", "ray")
+ENGINES = ("loky", "dask")
 DEATHS = 3  # workers that may die in a row, none of them having finished a task
-PATIENCE = 5.0  # seconds for an address to answer
+PATIENCE = 60.0  # seconds for a scheduler to answer: a busy machine takes its time; where nobody listens, none pass
+FIRST_WORKER = 60.0  # seconds for a scheduler to have a worker
 
 Task: TypeAlias = Callable[[Any, Any], Any]
 Started: TypeAlias = Callable[[int], object] | None
@@ -25,9 +25,9 @@ Results: TypeAlias = Generator[tuple[int, Any], None, None]
 
 @dataclass(frozen=True)
 class Engine:
-    """Where tasks run. `address` is that of a Dask scheduler or a Ray cluster, by default one is started on this
-    machine for as long as it is needed; `workers` is the number of processes on this machine, by default one for each
-    core that this process may use."""
+    """Where tasks run. `address` is that of a Dask scheduler, by default one is started on this machine for as long as
+    it is needed; `workers` is the number of processes on this machine, by default one for each core that this process
+    may use."""
 
     name: str = "loky"
     address: str | None = None
@@ -38,7 +38,7 @@ class Engine:
         if self.workers is not None:
             count("workers", self.workers)
         if self.address is not None and self.name == "loky":
-            raise ValueError(f"address {self.address!r} was given for engine 'loky': expected engine 'dask' or 'ray'")
+            raise ValueError(f"address {self.address!r} was given for engine 'loky': expected engine 'dask'")
         if self.address is not None and self.workers is not None:
             raise ValueError(
                 f"workers={self.workers} and address {self.address!r} were both given: the cluster at an address has "
@@ -57,15 +57,16 @@ class LostError(Exception):
 
 @contextmanager
 def deaf_to_interrupts() -> Iterator[None]:
-    """Processes that are started meanwhile leave Ctrl-C to this one, which ends them."""
-    if threading.current_thread() is not threading.main_thread():
+    """Processes and threads that are started meanwhile leave Ctrl-C to this one, which ends them. It is held back here
+    as well, and comes when the block ends."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    usual = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, usual)
+        signal.pthread_sigmask(signal.SIG_SETMASK, usual)
 
 
 def tell(started: Started, place: int) -> None:
@@ -81,18 +82,3 @@ def call(function: Task, shared: Any, task: Any) -> Any:
 
 def not_installed(name: str, extra: str) -> ValueError:
     return ValueError(f"engine {extra!r} needs the package {name!r}, which is not here: pip install 'zskl[{extra}]'")
-
-
-def handed_out(tasks: dict[int, Any], slots: int, started: Started) -> Iterator[None]:
-    """A cluster takes tasks in order: the first `slots` start now, one more whenever one is done and this is moved."""
-
-    def rest() -> Iterator[None]:
-        for place in places:
-            tell(started, place)
-            yield
-
-    places = iter(list(tasks))
-    moves = rest()
-    for _ in range(slots):
-        next(moves, None)
-    return moves

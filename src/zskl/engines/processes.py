@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
@@ -9,6 +10,7 @@ from typing import Any
 
 import joblib
 
+from zskl.engines import parent
 from zskl.engines.engine import Engine, LostError, Results, Started, Task, deaf_to_interrupts, tell
 
 MAPPED = 10_000  # bytes above which an array is shared with the processes through a file
@@ -28,7 +30,8 @@ def run(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, star
             tell(started, place)
             yield joblib.delayed(_numbered)(place, function, shared, task)
 
-    with joblib.parallel_config(backend="loky", inner_max_num_threads=threads):
+    watched = {"initializer": parent.watch, "initargs": (os.getpid(),)}
+    with joblib.parallel_config(backend="loky", inner_max_num_threads=threads, **watched):
         parallel = joblib.Parallel(
             workers, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs", max_nbytes=MAPPED
         )

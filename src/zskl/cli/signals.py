@@ -1,0 +1,46 @@
+"""`kill PID` and a closed terminal end a command as Ctrl-C does: it stops its workers and says how to go on."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType
+from typing import NoReturn
+
+SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]  # Windows has no SIGHUP
+
+
+class Ended(SystemExit):
+    """By a signal; the exit code is 128 + its number, as in a shell."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(128 + number)
+        self.number = number
+
+
+STOPS = (KeyboardInterrupt, Ended)  # what a command catches that has something to say about going on
+
+
+def heed() -> None:
+    """Raise `Ended` in the main thread on the first such signal; a second one ends the process at once.
+
+    A signal that is ignored, as after nohup, stays ignored.
+    """
+    if threading.current_thread() is threading.main_thread():
+        for number in SIGNALS:
+            if signal.getsignal(number) == signal.SIG_DFL:
+                signal.signal(number, _end)
+
+
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    for other in SIGNALS:
+        if signal.getsignal(other) is _end:
+            signal.signal(other, signal.SIG_DFL)
+    raise Ended(number)
+
+
+def told(stop: BaseException) -> tuple[str, int]:
+    """What ended a command, in words, and its exit code."""
+    if isinstance(stop, Ended):
+        return f"ended by {signal.Signals(stop.number).name}", 128 + stop.number
+    return "interrupted", 130
