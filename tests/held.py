@@ -1,6 +1,6 @@
 """Work that waits at a known point until a test lets it go on, so that no test depends on who is faster.
 
-`python -c "import held; held.main()" run ...` is the command line with units and shards that wait: each leaves a file
+`held.started(folder, "run", ...)` is the command line with units and shards that wait: each leaves a file
 PLACE-PID in the folder that ZSKL_TEST_HELD names, and goes on when that folder has a file `go`.
 """
 
@@ -76,7 +76,7 @@ class Predictor:
 def started(folder, *arguments, before="pass"):
     """The command line in a process of its own; `before` runs first there. Nothing of it outlives the block."""
     process = subprocess.Popen(
-        [sys.executable, "-c", f"import held, signal; {before}; held.main()", *map(str, arguments)],
+        [sys.executable, "-c", f"import held, signal; held.hear(); {before}; held.main()", *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": PATHS, FOLDER: str(folder), "NO_COLOR": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -91,8 +91,13 @@ def started(folder, *arguments, before="pass"):
                 os.killpg(process.pid, signal.SIGKILL)
 
 
+def hear():
+    """Heed signals also where the tests run in the background or under nohup."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def main():
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background
     experiment.Unit, shards.Job = Unit, Job
     from zskl.cli import main
 
