@@ -506,7 +506,7 @@ def test_the_balance_moves_the_point_and_the_answers(demo, visit):
     own = answers()
     slider.focus()
     asked(page, lambda: slider.press("End"), "/predict")
-    expect(page.locator(".side")).to_contain_text(re.compile(r"unseen [789]\d %"))  # 81 % here
+    expect(page.locator(".side")).to_contain_text(re.compile(r"unseen [789]\d\s%"))  # 81 % here
     until(page, "document.querySelectorAll('.pick .words b').length === 24")
     unseen = answers()
     assert set(unseen[0]) <= {"3", "4", "6"}
