@@ -1,12 +1,13 @@
 """Fetching the package from a real server on this machine, which behaves well, badly, and worse."""
 
 import io
+import socket
 import stat
 import threading
-import time
 import zipfile
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,7 +24,6 @@ from zskl.datasets.fetch import fetch
 def quick(monkeypatch, tmp_path):
     monkeypatch.setattr(download, "PAUSE", 0.001)
     monkeypatch.setattr(download, "BLOCK", 1000)
-    monkeypatch.setattr(download, "SILENCE", 2.0)
     monkeypatch.setenv("ZSKL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.delenv("ZSKL_DATA", raising=False)
@@ -61,11 +61,15 @@ class Server:
         self.status = 200
         self.announced = None  # a wrong Content-Length
         self.location = None
+        self.silent = None  # an event until which nothing is answered
         self.asked = []
 
     def answer(self, handler):
         asked = handler.headers.get("Range")
         self.asked.append(asked)
+        if self.silent:
+            self.silent.wait()
+            return
         if self.location or self.status >= 400:
             handler.send_response(302 if self.location else self.status)
             if self.location:
@@ -121,6 +125,15 @@ def server(content):
     with serving(made) as url:
         made.url = url
         yield made
+
+
+def pausing(monkeypatch, call):
+    """`call` takes the place of each pause between two connections; clocks of other threads go on."""
+    monkeypatch.setattr(download, "time", SimpleNamespace(sleep=call))
+
+
+def give_up(seconds):
+    raise KeyboardInterrupt
 
 
 def names(folder):
@@ -207,8 +220,7 @@ def test_resumes_within_a_call(server, root):
 
 def test_resumes_in_the_next_call(server, root, monkeypatch):
     server.drops = 1
-    monkeypatch.setattr(download, "PAUSE", 10.0)
-    monkeypatch.setattr(time, "sleep", lambda seconds: (_ for _ in ()).throw(KeyboardInterrupt))
+    pausing(monkeypatch, give_up)
     with pytest.raises(KeyboardInterrupt):  # the user gives up while it waits
         fetch(urls=[server.url], root=root)
     assert (root / "xlsa17.zip.part").stat().st_size == len(server.content) // 2
@@ -232,7 +244,7 @@ def test_a_file_that_changed_meanwhile_is_not_patched_together(server, root, mon
         server.content, server.etag = zipped({"CUB/att_splits.mat": new}), '"two"'
         assert len(server.content) == len(old)
 
-    monkeypatch.setattr(time, "sleep", change)
+    pausing(monkeypatch, change)
     folder = fetch(urls=[server.url], root=root)
     assert server.asked[1] == f"bytes={len(old) // 2}-"
     assert (folder / "CUB" / "att_splits.mat").read_bytes() == new
@@ -244,19 +256,18 @@ def test_another_length_without_a_mark_starts_anew(server, root, monkeypatch):
     def change(seconds):
         server.content = zipped({"CUB/att_splits.mat": np.random.default_rng(1).bytes(40_000)})
 
-    monkeypatch.setattr(time, "sleep", change)
+    pausing(monkeypatch, change)
     fetch(urls=[server.url], root=root)
     assert len(server.asked) == 3
     assert server.asked[2] is None
 
 
 def test_a_download_that_was_complete_is_taken(server, root, monkeypatch):
-    monkeypatch.setattr(unpack.shutil, "disk_usage", lambda path: type("Disk", (), {"free": 10})())
-    with pytest.raises(OSError, match=r"the zip file unpacks to 0\.0 GB, and \S* has 0\.0 GB left; make room"):
-        fetch(urls=[server.url], root=root)
+    with monkeypatch.context() as full:
+        full.setattr(unpack.shutil, "disk_usage", lambda path: SimpleNamespace(free=10))
+        with pytest.raises(OSError, match=r"the zip file unpacks to 0\.0 GB, and \S* has 0\.0 GB left; make room"):
+            fetch(urls=[server.url], root=root)
     assert not (root / "xlsa17").exists()
-    monkeypatch.undo()
-    monkeypatch.setenv("no_proxy", "*")
     fetch(urls=[server.url], root=root)
     assert server.asked == [None, f"bytes={len(server.content)}-"]  # answered by 416: there is no more
 
@@ -303,9 +314,19 @@ def test_a_server_in_trouble_is_asked_again(server, root):
 
 
 def test_nobody_there(root):
-    with serving(Server(b"")) as url:
-        pass
-    assert "the connection failed" in refused(None, root, ConnectionError, [url])
+    with socket.socket() as taken:  # and not listened to, so that nobody else can answer there
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/xlsa17.zip"
+        assert "the connection failed" in refused(None, root, ConnectionError, [url])
+
+
+def test_a_server_that_falls_silent(server, root, monkeypatch):
+    monkeypatch.setattr(download, "SILENCE", 0.05)
+    server.silent = threading.Event()
+    try:
+        assert "the connection failed (timed out), 5 times in a row" in refused(server, root, ConnectionError)
+    finally:
+        server.silent.set()
 
 
 def test_mirrors_in_order(server, root, content):
