@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,12 @@ class Toy:
 
 @pytest.fixture
 def toy():
+    made = _toy()
+    return Toy(made.X.copy(), made.y.copy(), made.X_new.copy(), made.y_new.copy(), made.table.copy())
+
+
+@cache
+def _toy():
     rng = np.random.default_rng(7)
     table = pd.DataFrame(rng.normal(size=(5, 4)), index=TABLE_ORDER, columns=ATTRIBUTES)
     mixing = rng.normal(size=(4, 6))

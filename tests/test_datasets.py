@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -145,11 +143,8 @@ def test_copies_and_pickles(again):
 # the fingerprint
 
 
-def test_fingerprint_is_the_same_in_another_process():
-    code = "from zskl import datasets; print(datasets.load('synthetic').fingerprint)"
-    there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-    assert there == datasets.load("synthetic").fingerprint
-    assert len(there) == 64
+def test_fingerprint_is_the_same_in_every_process_and_on_every_machine():
+    assert changed().fingerprint == "b2d1ab44bbaebcc129a50b8b0b3203d861d299e4e0491e99c168aa73d16d40cf"
 
 
 def test_the_digest_of_features_sees_features_alone():
@@ -329,7 +324,7 @@ def test_segments_draw_the_digits():
     assert not signatures.duplicated().any()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.sets(st.integers(0, 9), min_size=1, max_size=8))
 def test_a_digit_is_divided_alike_whatever_is_unseen(unseen):
     data, usual = digits.load(unseen), digits.load([0]) if 0 not in unseen else digits.load()

@@ -166,7 +166,7 @@ def test_other_kinds_of_files(here):
         assert data.fingerprint == expected.fingerprint, features
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     st.lists(st.text(min_size=1, max_size=8).filter(str.strip), min_size=4, max_size=6, unique=True),
     st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=6, max_size=6),

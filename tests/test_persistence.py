@@ -16,6 +16,7 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 import zskl
+from conftest import _toy
 from zskl import ZeroShotKernelClassifier, kernels, persistence
 from zskl.kernels import Cauchy, Gaussian, Polynomial
 
@@ -331,10 +332,18 @@ def rewrite(path, change_header=lambda header: None, change_arrays=lambda arrays
     save_file(arrays, path, metadata={"zskl": json.dumps(header)})
 
 
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    """The bytes of a model file."""
+    path = tmp_path_factory.mktemp("model") / "birds.zskl"
+    _toy().fitted(Gaussian(0.5)).save(path)
+    return path.read_bytes()
+
+
 @pytest.fixture
-def saved(toy, tmp_path):
+def saved(content, tmp_path):
     path = tmp_path / "birds.zskl"
-    toy.fitted(Gaussian(0.5)).save(path)
+    path.write_bytes(content)
     return path
 
 
@@ -349,9 +358,8 @@ def test_a_missing_file(tmp_path):
             zskl.load(path)
 
 
-def test_truncated_at_any_length(saved):
-    content = saved.read_bytes()
-    for length in [*range(24), *range(24, len(content) - 24, 37), *range(len(content) - 24, len(content))]:
+def test_truncated_at_any_length(saved, content):
+    for length in [*range(24), *range(24, len(content) - 24, 97), *range(len(content) - 24, len(content))]:
         saved.write_bytes(content[:length])
         assert "truncated" in refusal(saved)
 
@@ -405,8 +413,7 @@ def test_a_safetensors_file_with_other_metadata(tmp_path, metadata):
     refusal(path)
 
 
-def test_a_newer_format_and_an_unknown_estimator(saved):
-    content = saved.read_bytes()
+def test_a_newer_format_and_an_unknown_estimator(saved, content):
     rewrite(saved, lambda header: header.update(version=persistence.VERSION + 1))
     assert re.search(r"format version 2, this zskl reads up to 1: upgrade zskl", refusal(saved))
     for version in (None, "1", 1.5):
@@ -445,11 +452,14 @@ JUNK = [
 SOUND = [("parameters", {}), *(("calibration", number) for number in (-1, 7, 0.5, True))]  # another model, but a model
 
 
-@pytest.mark.parametrize(("key", "junk"), [pair for pair in product(HEADER, JUNK) if pair not in SOUND], ids=repr)
-def test_junk_in_a_header_is_refused_or_does_no_harm(toy, saved, key, junk):
+@pytest.mark.parametrize("key", HEADER)
+def test_junk_in_a_header_is_refused_or_does_no_harm(toy, saved, content, key):
     model = zskl.load(saved)
-    rewrite(saved, lambda header: header.update({key: junk}))
-    refused_or_same(toy, saved, model)
+    for junk in JUNK:
+        if (key, junk) not in SOUND:
+            saved.write_bytes(content)
+            rewrite(saved, lambda header, junk=junk: header.update({key: junk}))
+            refused_or_same(toy, saved, model)
 
 
 KERNELS = [
@@ -474,11 +484,13 @@ NESTED = [
 ]
 
 
-@pytest.mark.parametrize(("key", "name", "junk"), NESTED, ids=repr)
-def test_junk_deep_in_a_header_is_refused_or_does_no_harm(toy, saved, key, name, junk):
+@pytest.mark.parametrize(("key", "name"), sorted({(key, name) for key, name, _ in NESTED}))
+def test_junk_deep_in_a_header_is_refused_or_does_no_harm(toy, saved, content, key, name):
     model = zskl.load(saved)
-    rewrite(saved, lambda header: header[key].update({name: junk}))
-    refused_or_same(toy, saved, model)
+    for junk in [junk for *place, junk in NESTED if place == [key, name]]:
+        saved.write_bytes(content)
+        rewrite(saved, lambda header, junk=junk: header[key].update({name: junk}))
+        refused_or_same(toy, saved, model)
 
 
 @pytest.mark.parametrize(
@@ -508,21 +520,23 @@ def test_the_file_has_no_other_arrays(saved):
     assert sorted(parts(saved)[1]) == sorted(ARRAYS)
 
 
-@pytest.mark.parametrize("name", ARRAYS)
 @pytest.mark.parametrize(
     "damage",
     [None, lambda a: a[:-1], lambda a: np.concatenate([a, a]), lambda a: a[..., :-1], lambda a: a[None],
      lambda a: a.ravel()[:1].reshape(()), lambda a: a[:0], lambda a: a * np.nan],
     ids=["missing", "a row less", "twice", "a column less", "a dimension more", "a number", "empty", "NaN"],
 )  # fmt: skip
-def test_damaged_arrays(saved, name, damage):
-    def change(arrays):
-        array = arrays.pop(name)
-        if damage is not None:
-            arrays[name] = np.ascontiguousarray(damage(array)).reshape(np.shape(damage(array)))
+def test_damaged_arrays(saved, content, damage):
+    for name in ARRAYS:
 
-    rewrite(saved, change_arrays=change)
-    refusal(saved)
+        def change(arrays, name=name):
+            array = arrays.pop(name)
+            if damage is not None:
+                arrays[name] = np.ascontiguousarray(damage(array)).reshape(np.shape(damage(array)))
+
+        saved.write_bytes(content)
+        rewrite(saved, change_arrays=change)
+        refusal(saved)
 
 
 def test_an_unknown_array_cannot_replace_a_method(toy, saved):
