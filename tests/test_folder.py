@@ -166,9 +166,12 @@ def test_other_kinds_of_files(here):
         assert data.fingerprint == expected.fingerprint, features
 
 
-@settings(max_examples=15, deadline=None)
+AWKWARD = "aZ07 ,;:\t\n\"'\\#=-+.|éß猫🦜\u00a0\u0301\u200b\u202e"
+
+
+@settings(max_examples=25, deadline=None)
 @given(
-    st.lists(st.text(min_size=1, max_size=8).filter(str.strip), min_size=4, max_size=6, unique=True),
+    st.lists(st.text(AWKWARD, min_size=1, max_size=8).filter(str.strip), min_size=4, max_size=6, unique=True),
     st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=6, max_size=6),
 )
 def test_any_names_and_numbers_survive_the_folder(tmp_path_factory, names, values):
