@@ -42,7 +42,7 @@ class Row:
 FORMULA = Row(terms=4, condition=16)
 
 # Scores, objectives, gradients, scalings, metrics: products of matrices with inner sides up to 64. The form
-# ‖x‖² − 2⟨x, z⟩ + ‖z‖² loses a factor 4, a loss divided by a temperature of 0.3 or a sum of terms of either sign another 4.
+# ‖x‖² − 2⟨x, z⟩ + ‖z‖² loses a factor 4; a temperature of 0.3, or a sum of terms of either sign, loses another 4.
 SUMS = Row(terms=64, condition=16)
 
 # W after a fit. The first step of RMSprop moves every entry by rate / √(1 − smoothing), however small its gradient, so
@@ -50,7 +50,8 @@ SUMS = Row(terms=64, condition=16)
 # fits used here and holds it below 64. What a single step moves (1e-3 of W or more) stays visible.
 FIT = Row(terms=32, condition=64)
 
-# Objective and scores of two such W: a kernel's slope and the length of a row multiply an error of W by up to 4.
+# Objective and scores of two such W: a kernel's slope and the length of a row multiply an error of W by up to 4. Also W
+# on a GPU against W on the CPU, for settings whose condition nobody has measured: still below what one step moves.
 AFTER_FIT = Row(terms=32, condition=4 * 64)
 
 # The solution of a linear system or an eigenproblem of side up to 64; the matrices of these tests have conditions
