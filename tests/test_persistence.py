@@ -211,11 +211,10 @@ def runs_foreign_code(text):
             modules = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             modules = [node.module or ""]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) in FORBIDDEN_CALLS:
-            found.append(f"{ast.unparse(node.func)}( at line {node.lineno}")
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) in NEEDED:
+        elif isinstance(node, ast.Call):
             function = ast.unparse(node.func)
-            if NEEDED[function] not in [ast.unparse(keyword) for keyword in node.keywords]:
+            needed = NEEDED.get(function)
+            if function in FORBIDDEN_CALLS or (needed and needed not in map(ast.unparse, node.keywords)):
                 found.append(f"{function}( at line {node.lineno}")
         elif isinstance(node, ast.keyword) and node.arg == "allow_pickle" and ast.unparse(node.value) != "False":
             found.append(f"allow_pickle at line {node.value.lineno}")
