@@ -49,7 +49,7 @@ INTERRUPT = """
 import os, signal, sys
 
 def interrupt():
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.{number})
 
 class Deleted:
     __del__ = lambda self: interrupt()
@@ -74,6 +74,19 @@ sys.meta_path.insert(0, Interrupting())
 """
 
 
+@pytest.fixture(autouse=True)
+def hearing():
+    """Ctrl-C counts here and in processes started here, also where the tests run in the background of a script."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)
+
+
+def sent(number, name, fate):
+    """Code that sends its own process that signal when a module of that name is imported."""
+    return INTERRUPT.format(number=number, name=name, fate=fate)
+
+
 @pytest.mark.parametrize(
     ("name", "fate"),
     [
@@ -85,12 +98,20 @@ sys.meta_path.insert(0, Interrupting())
     ],
 )
 def test_ctrl_c_during_an_import_ends_at_once_without_a_traceback(name, fate):
-    done = process("run", "digits", before=INTERRUPT.format(name=name, fate=fate))
+    done = process("run", "digits", before=sent("SIGINT", name, fate))
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
+@pytest.mark.parametrize(("number", "code"), [("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_signal_to_end_during_an_import_does_so_at_once(number, code):
+    heard = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+    done = process("run", "digits", before=heard + sent(number, "pandas", "swallowed"))
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"error: ended by {number}\n")
+
+
 def test_the_interruption_above_would_print_a_traceback_otherwise():
-    code = INTERRUPT.format(name="numpy", fate="printed") + "import numpy"
+    code = sent("SIGINT", "numpy", "printed") + "import numpy"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "Traceback" in done.stderr
 
@@ -98,7 +119,7 @@ def test_the_interruption_above_would_print_a_traceback_otherwise():
 def test_a_signal_that_the_caller_ignores_stays_ignored():
     """As after `nohup`, or in the background of a script."""
     ignore = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-    done = process("--version", before=ignore + INTERRUPT.format(name="typer", fate="swallowed"))
+    done = process("--version", before=ignore + sent("SIGINT", "typer", "swallowed"))
     assert done.stderr == "Ctrl-C was swallowed\n"
 
 

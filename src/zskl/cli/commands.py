@@ -75,7 +75,6 @@ def root(
 
 def start() -> None:
     """Run the command that the arguments name; what a user can mend is told in one sentence."""
-    signals.heed()
     try:
         app()
     except signals.STOPS as stop:

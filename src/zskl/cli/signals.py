@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 from types import FrameType
 from typing import NoReturn
 
@@ -21,15 +20,9 @@ class Ended(SystemExit):
 STOPS = (KeyboardInterrupt, Ended)  # what a command catches that has something to say about going on
 
 
-def heed() -> None:
-    """Raise `Ended` in the main thread on the first such signal; a second one ends the process at once.
-
-    A signal that is ignored, as after nohup, stays ignored.
-    """
-    if threading.current_thread() is threading.main_thread():
-        for number in SIGNALS:
-            if signal.getsignal(number) == signal.SIG_DFL:
-                signal.signal(number, _end)
+def heed(number: int) -> None:
+    """Raise `Ended` in the main thread on the first such signal; a second one ends the process at once."""
+    signal.signal(number, _end)
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
