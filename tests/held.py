@@ -1,7 +1,6 @@
 """Work that waits at a known point until a test lets it go on, so that no test depends on who is faster.
 
-`held.started(folder, "run", ...)` is the command line with units and shards that wait: each leaves a file
-PLACE-PID in the folder that ZSKL_TEST_HELD names, and goes on when that folder has a file `go`.
+Workers import this file to find their tasks, so it imports little.
 """
 
 import os
@@ -12,7 +11,7 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from zskl import experiment, shards
+import numpy as np
 
 LIMIT = 300  # seconds; nothing but a fault takes as long, on a busy machine either
 FOLDER = "ZSKL_TEST_HELD"
@@ -45,38 +44,13 @@ def alive(pid):
         return False
 
 
-class Unit(experiment.Unit):
-    """Waits, but for the first two seeds."""
-
-    def run(self, data, report=None, engine=None):
-        if self.seed > 1:
-            hold(os.environ[FOLDER], self.seed)
-        return super().run(data, report, engine)
-
-
-class Job(shards.Job):
-    """Waits at shards whose names begin with "held"."""
-
-    def predictor(self):
-        return Predictor(super().predictor())
-
-
-class Predictor:
-    def __init__(self, usual):
-        self.usual = usual
-
-    def lines(self, path):
-        for line in self.usual.lines(path):
-            yield line  # the file of predictions has been begun
-            if os.path.basename(path).startswith("held"):
-                hold(os.environ[FOLDER], os.path.basename(path))
-
-
 @contextmanager
 def started(folder, *arguments, before="pass"):
-    """The command line in a process of its own; `before` runs first there. Nothing of it outlives the block."""
+    """The command line in a process of its own, where work waits (see held_command); `before` runs first there.
+    Nothing of it outlives the block."""
+    script = f"import held_command, signal; held_command.hear(); {before}; held_command.main()"
     process = subprocess.Popen(
-        [sys.executable, "-c", f"import held, signal; held.hear(); {before}; held.main()", *map(str, arguments)],
+        [sys.executable, "-c", script, *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": PATHS, FOLDER: str(folder), "NO_COLOR": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -91,14 +65,35 @@ def started(folder, *arguments, before="pass"):
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def hear():
-    """Heed signals also where the tests run in the background or under nohup."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+# Tasks for engines
 
 
-def main():
-    experiment.Unit, shards.Job = Unit, Job
-    from zskl.cli import main
+def work(shared, task):
+    """A sum that depends on shared arrays; the first task waits until the test says go."""
+    X, table, folder = shared
+    if task == 0:
+        hold(folder, task)
+    return float((X[task % len(X)] * np.arange(X.shape[1])).sum() + table["weight"].iloc[task % len(table)])
 
-    main()
+
+def fails(shared, task):
+    if task == 3:
+        raise ArithmeticError(f"unit {task} has no answer")
+    return task
+
+
+def dies(shared, task):
+    if task == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return task
+
+
+def threads(shared, task):
+    from threadpoolctl import threadpool_info
+
+    np.ones((4, 4)) @ np.ones((4, 4))
+    return max(pool["num_threads"] for pool in threadpool_info())
+
+
+def size_of_task(shared, task):
+    return type(shared[0]).__name__, float(shared[0].sum())

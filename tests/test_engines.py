@@ -51,37 +51,6 @@ def engine(request):
     return LOKY if request.param == "loky" else request.getfixturevalue("dask")
 
 
-def work(shared, task):
-    """A sum that depends on shared arrays; the first task waits until the test says go."""
-    X, table, folder = shared
-    if task == 0:
-        held.hold(folder, task)
-    return float((X[task % len(X)] * np.arange(X.shape[1])).sum() + table["weight"].iloc[task % len(table)])
-
-
-def fails(shared, task):
-    if task == 3:
-        raise ArithmeticError(f"unit {task} has no answer")
-    return task
-
-
-def dies(shared, task):
-    if task == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return task
-
-
-def threads(shared, task):
-    from threadpoolctl import threadpool_info
-
-    np.ones((4, 4)) @ np.ones((4, 4))
-    return max(pool["num_threads"] for pool in threadpool_info())
-
-
-def size_of_task(shared, task):
-    return type(shared[0]).__name__, float(shared[0].sum())
-
-
 def material(folder):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"weight": rng.normal(size=7)}, index=list("abcdefg"))
@@ -91,17 +60,17 @@ def material(folder):
 def test_in_this_process_in_order_without_an_engine(tmp_path):
     (tmp_path / "go").touch()
     told = []
-    found = list(each(work, range(5), material(tmp_path), None, told.append))
+    found = list(each(held.work, range(5), material(tmp_path), None, told.append))
     assert [place for place, _ in found] == told == [0, 1, 2, 3, 4]
     assert held.pids(tmp_path) == [os.getpid()]
-    assert list(each(work, [], material(tmp_path))) == []
+    assert list(each(held.work, [], material(tmp_path))) == []
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills a process")
 def test_a_killed_worker_costs_no_task_and_doubles_none(engine, tmp_path):
     assert engines.slots(engine) == 2
     told, found = [], []
-    for place, value in each(work, range(6), material(tmp_path), engine, told.append):
+    for place, value in each(held.work, range(6), material(tmp_path), engine, told.append):
         if not found:  # the first task waits
             held.wait_until(lambda: held.pids(tmp_path), "a worker has the first task")
             (worker,) = held.pids(tmp_path)
@@ -110,7 +79,7 @@ def test_a_killed_worker_costs_no_task_and_doubles_none(engine, tmp_path):
             (tmp_path / "go").touch()
         found.append((place, value))
     assert len(held.pids(tmp_path)) > 1  # it was given to another
-    here = dict(each(work, range(6), material(tmp_path)))
+    here = dict(each(held.work, range(6), material(tmp_path)))
     assert sorted(place for place, _ in found) == list(here)
     assert dict(found) == here
     assert set(told) == set(here)
@@ -118,27 +87,27 @@ def test_a_killed_worker_costs_no_task_and_doubles_none(engine, tmp_path):
 
 def test_loky_shares_arrays_through_a_file():
     shared = (np.ones((100, 100)), pd.DataFrame({"a": [1.0]}))
-    assert dict(each(size_of_task, range(3), shared, LOKY)) == dict.fromkeys(range(3), ("memmap", 10000.0))
+    assert dict(each(held.size_of_task, range(3), shared, LOKY)) == dict.fromkeys(range(3), ("memmap", 10000.0))
 
 
 def test_workers_times_threads_is_at_most_the_cores(engine):
     import joblib
 
     most = 1 if engine.name == "dask" else max(1, joblib.cpu_count() // 2)
-    assert all(found <= most for _, found in each(threads, range(2), None, engine))
+    assert all(found <= most for _, found in each(held.threads, range(2), None, engine))
 
 
 def test_an_exception_keeps_its_type_and_message(engine):
     for runner in (None, engine):
         with pytest.raises(ArithmeticError, match=r"^unit 3 has no answer$"):
-            list(each(fails, range(6), None, runner))
+            list(each(held.fails, range(6), None, runner))
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills a process")
 def test_a_task_that_kills_every_worker_ends_in_a_sentence(monkeypatch):
     monkeypatch.setattr(engines.engine, "DEATHS", 0)
     with pytest.raises(RuntimeError, match=r"died in a row without finishing a task.*more memory"):
-        list(each(dies, range(3), None, LOKY))
+        list(each(held.dies, range(3), None, LOKY))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +128,7 @@ def test_a_mistaken_engine_is_refused(arguments, words):
 def test_an_engine_that_is_not_installed_names_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ValueError, match=r"pip install 'zskl\[dask\]'"):
-        list(each(fails, range(2), None, Engine("dask", workers=2)))
+        list(each(held.fails, range(2), None, Engine("dask", workers=2)))
 
 
 # What runs on them ---------------------------------------------------------------------------------------------------
@@ -217,7 +186,7 @@ def test_where_nobody_listens_the_answer_comes_at_once(monkeypatch):
         silent.bind(("127.0.0.1", 0))
         for address in (f"tcp://127.0.0.1:{silent.getsockname()[1]}", "nonsense"):
             with pytest.raises(ConnectionError, match=f"no Dask scheduler answers at '{address}'.*dask scheduler"):
-                list(each(fails, range(2), None, Engine("dask", address)))
+                list(each(held.fails, range(2), None, Engine("dask", address)))
 
 
 def test_a_dask_scheduler_without_workers_is_told(monkeypatch):
@@ -226,7 +195,7 @@ def test_a_dask_scheduler_without_workers_is_told(monkeypatch):
     with distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster:
         engine = Engine("dask", cluster.scheduler_address)
         with pytest.raises(ConnectionError, match=r"has no workers: start one with: dask worker tcp://127"):
-            list(each(fails, range(2), None, engine))
+            list(each(held.fails, range(2), None, engine))
 
 
 @pytest.mark.xdist_group("dask")
@@ -241,5 +210,5 @@ def test_data_that_a_dying_worker_was_to_get_are_sent_again(dask, monkeypatch):
         return usual(self, *arguments, **named)
 
     monkeypatch.setattr(distributed.Client, "scatter", scatter)
-    assert dict(each(size_of_task, range(2), (np.ones(3),), dask)) == dict.fromkeys(range(2), ("ndarray", 3.0))
+    assert dict(each(held.size_of_task, range(2), (np.ones(3),), dask)) == dict.fromkeys(range(2), ("ndarray", 3.0))
     assert len(asked) == 2
