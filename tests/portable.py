@@ -17,9 +17,9 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 NUMERICAL = """
-baselines baselines_closed baselines_trained divergence estimator explain export fused initialisation inplace kernels
-metrics nystrom objective persistence preprocessing protocols ranking selection sklearn solver stack streaming
-tolerances torch
+backbones baselines baselines_closed baselines_trained divergence estimator explain export fused initialisation inplace
+kernels memory metrics nystrom objective persistence preprocessing protocols ranking selection signatures sklearn solver
+stack streaming symbols tolerances torch
 """
 SAME = {"Prescott": "Katmai", "Zen": "Haswell"}  # kernels that OpenBLAS lists, and may share, under another name
 NARROW = r"AVX512|X86_V4"  # what NumPy's builds call the sets of instructions: first AVX512, then AVX2 with its friends

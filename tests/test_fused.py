@@ -21,7 +21,7 @@ SETTINGS = [{"sigma": 0.7 + 0.1 * k, "repulsion": 1.0 + k} for k in range(5)]
 
 def test_the_fused_step_is_the_plain_one():
     pytest.importorskip("torch", reason="PyTorch is not installed: the fused step of GPUs")
-    pytest.importorskip("triton", reason="Triton is not installed: the fused step of GPUs")
+    pytest.importorskip("triton", "3.9", reason="Triton 3.9 is not installed; older interpreters fail with NumPy 2.5")
     script = Path(__file__).with_name("interpreted.py")
     ended = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-3000:]

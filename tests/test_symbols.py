@@ -19,6 +19,9 @@ def symbol(tape=None, name="x"):
     return Symbol(tape or Tape(), name, np.float32, (Dimension(name), 3))
 
 
+RUNTIME = tuple(map(int, onnxruntime.__version__.split(".")[:2]))
+
+
 def run(formula, X):
     """The formula as a graph, computed by onnxruntime."""
     tape = Tape()
@@ -65,6 +68,8 @@ X = np.array([[1.0, -2.5, 0.3], [0.0, 1.0, 1.0], [3.0, 0.7, -0.1], [2.0, 2.0, 2.
 @pytest.mark.parametrize("rows", [0, 1, 4])
 @pytest.mark.parametrize("name", FORMULAS)
 def test_a_graph_computes_what_numpy_does(name, rows):
+    if name == "sort" and not rows and RUNTIME < (1, 31):
+        pytest.skip("onnxruntime 1.30 divides by zero where it sorts no rows, which ends the process")
     expected = FORMULAS[name](X[:rows])
     found, result = run(FORMULAS[name], X[:rows])
     close(found, expected, FORMULA.single)

@@ -154,7 +154,7 @@ def test_layout_in_memory_does_not_matter(toy, tensor, view):
     expected = toy.model().fit(X, toy.y, toy.table)
     model = toy.model().fit(view(X), toy.y, toy.table)
     close(model.projection_, expected.projection_, FIT.single)
-    close(model.compatibility(view(X)), expected.compatibility(X), AFTER_FIT.single)
+    close(model.compatibility(view(X)).cpu(), expected.compatibility(X).cpu(), AFTER_FIT.single)
 
 
 def test_inputs_are_left_alone(toy, tensor):
