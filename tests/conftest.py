@@ -7,11 +7,16 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, settings
 
 from zskl import ZeroShotKernelClassifier
 
 if os.environ.get("ZSKL_DATA"):  # some tests change the working folder
     os.environ["ZSKL_DATA"] = os.path.abspath(os.environ["ZSKL_DATA"])
+
+# The same examples on every machine, however long it takes over them.
+settings.register_profile("any machine", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 SEEN = ["ant", "cat", "dog"]  # sorted, as `classes_` is
 UNSEEN = ["emu", "bee"]  # in the order of the table

@@ -324,7 +324,7 @@ def test_segments_draw_the_digits():
     assert not signatures.duplicated().any()
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(st.sets(st.integers(0, 9), min_size=1, max_size=8))
 def test_a_digit_is_divided_alike_whatever_is_unseen(unseen):
     data, usual = digits.load(unseen), digits.load([0]) if 0 not in unseen else digits.load()

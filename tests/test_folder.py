@@ -169,7 +169,7 @@ def test_other_kinds_of_files(here):
 AWKWARD = "aZ07 ,;:\t\n\"'\\#=-+.|éß猫🦜\u00a0\u0301\u200b\u202e"
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(st.text(AWKWARD, min_size=1, max_size=8).filter(str.strip), min_size=4, max_size=6, unique=True),
     st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=6, max_size=6),
@@ -237,7 +237,7 @@ def test_the_seed_decides_and_one_draw_does_not_move_another(here):
     assert of_cat[0] == of_cat[1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(0, 9), min_size=3, max_size=12), st.floats(0.01, 0.99), st.integers(0, 5))
 def test_division_of_any_class_sizes(sizes, fraction, seed):
     codes = np.repeat(np.arange(len(sizes)), sizes)

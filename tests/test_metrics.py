@@ -69,7 +69,7 @@ def small_problem():
 # accuracy per class
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1))
 def test_accuracies_equal_the_loop(pairs):
     true, predicted = map(list, zip(*pairs, strict=True))
@@ -116,7 +116,7 @@ def test_labels_that_do_not_pair_are_refused(true, predicted, sentence):
 # harmonic mean
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.floats(1e-6, 1), st.floats(1e-6, 1))
 def test_harmonic_mean_is_the_inverse_of_the_mean_inverse(seen, unseen):
     expected = 1 / ((1 / seen + 1 / unseen) / 2)
@@ -149,7 +149,7 @@ def test_curve_solved_by_hand():
     np.testing.assert_allclose(harmonic, 2 / 3, rtol=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(problems())
 def test_curve_equals_brute_force(problem):
     curve = metrics.seen_unseen_curve(*problem)
@@ -162,7 +162,7 @@ def test_curve_equals_brute_force(problem):
         np.testing.assert_allclose((seen, unseen), slow_point(*problem, constant), rtol=1e-12, atol=1e-15)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(problems())
 def test_best_is_the_highest_and_holds_under_rounding(problem):
     constant, harmonic = metrics.seen_unseen_curve(*problem).best()
@@ -272,7 +272,7 @@ matrices = hnp.arrays(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(matrices, st.randoms(use_true_random=False))
 def test_alignment_equals_the_loop(K, random):
     L = np.array([[random.uniform(-1, 1) for _ in row] for row in K])
@@ -286,7 +286,7 @@ def test_alignment_adds_up_in_float64():
     np.testing.assert_allclose(metrics.alignment(K, K), expected, rtol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(matrices, st.floats(0, 5), st.randoms(use_true_random=False))
 def test_polarisation_equals_the_loop(K, repulsion, random):
     rows, columns = ([random.choice("abc") for _ in range(size)] for size in K.shape)
@@ -304,7 +304,7 @@ def test_polarisation_by_hand():
     assert metrics.polarisation(K[:1], ["a"], ["a", "b"]) == -1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(matrices)
 def test_incoherence_equals_the_loop(W):
     columns = [w / np.sqrt(w @ w) if np.sqrt(w @ w) > 0 else w for w in W.T]

@@ -64,7 +64,7 @@ def test_a_row_at_the_mean_becomes_zero_and_stays_so():
     np.testing.assert_array_equal(fit("center-l2", training).apply(training)[2], 0)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(arrays(np.float64, (4, 3), elements=st.floats(-1e3, 1e3).map(lambda v: round(v, 3))))
 def test_rows_have_unit_length_or_none(training):
     for name in ("l2", "center-l2", "sqrt-center-l2", "l2-center-l2"):

@@ -53,7 +53,7 @@ def description():
 
 
 @description().parametrize()
-@settings(max_examples=EXAMPLES, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 def test_answers_are_as_described(case):
     """All checks but one: that a request of the described form is accepted. Which attributes, rows and classes there
     are depends on the model, and no description says it."""

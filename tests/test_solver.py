@@ -120,7 +120,7 @@ def test_torch_equals_numpy():
 # Batches --------------------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(1, 60), st.integers(1, 80), st.integers(0, 2**31 - 2), st.integers(0, 5))
 def test_every_row_at_most_once_and_the_short_batch_left_out(n_rows, batch_size, seed, epoch):
     found = list(batches(n_rows, batch_size, seed, epoch))
