@@ -14,7 +14,7 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 PICTURE = Path(__file__).parents[1] / "docs" / "figures" / "page.png"
 LIT = ("top", "upper right", "lower right", "bottom", "middle")
-LIMIT = 120  # seconds that only a page that is stuck takes
+LIMIT = 300  # seconds that only a page that is stuck takes
 THREE = {name: name in LIT for name in (*LIT, "lower left", "upper left")}
 
 
@@ -41,7 +41,9 @@ def browser(*options):
 
     expect.set_options(timeout=1000 * LIMIT)
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", *options])
+        found = playwright.chromium.launch(
+            executable_path=BROWSER, args=["--no-sandbox", *options], timeout=1000 * LIMIT
+        )
         try:
             yield found
         finally:

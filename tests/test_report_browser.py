@@ -8,8 +8,11 @@ from browsing import BROWSER, LIMIT, browser, new_page
 from reported import full
 from zskl import report
 
-pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra dev")
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium here: install Debian's package chromium")
+pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
+pytestmark = [
+    pytest.mark.skipif(BROWSER is None, reason="no Chromium here: install Debian's package chromium"),
+    pytest.mark.xdist_group("browser"),  # one service and one browser for all
+]
 
 LOOK = """
 const box = (one) => one.getBoundingClientRect();

@@ -13,8 +13,11 @@ from browsing import BROWSER, DESKTOP, LIMIT, PHONE, THREE, browser, describe, n
 from zskl import ZeroShotKernelClassifier, datasets
 from zskl.serve import pictures
 
-playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra dev")
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium here: install Debian's package chromium")
+playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
+pytestmark = [
+    pytest.mark.skipif(BROWSER is None, reason="no Chromium here: install Debian's package chromium"),
+    pytest.mark.xdist_group("browser"),  # one service and one browser for all
+]
 
 expect = playwright.expect
 VIEWS = ("describe", "classify", "classes")
