@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -192,6 +194,37 @@ def test_sources_travel_without_this_working_folder(digits, package, tmp_path, m
 
 
 # Where units run -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", ["here", "in the caller"])
+def test_an_interrupt_between_two_results_ends_the_engine(digits, monkeypatch, place):
+    """At once: a traceback that is still held would keep a generator that nobody closes, and its workers, alive."""
+    closed = []
+
+    def each(*_):
+        try:
+            yield from enumerate([Failure("first"), {"key": "second"}])
+        finally:
+            closed.append(True)
+
+    class Folder:
+        done: ClassVar = {}
+
+        def append(self, record):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(engines, "each", each)
+    units = pieces(digits, [Unit("gaussian", seed, QUICK) for seed in range(2)])
+
+    def interrupted():
+        with closing(sweep.run(units, Engine(workers=2), Folder())) as outcomes:
+            for _ in outcomes:
+                if place == "in the caller":
+                    raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert closed
 
 
 def test_few_units_share_their_search(digits, small, monkeypatch):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
@@ -101,6 +101,7 @@ class Failure:
 
 
 Outcome: TypeAlias = int | Failure  # rows
+Outcomes: TypeAlias = Generator[tuple[int, Outcome], None, None]
 Told: TypeAlias = Callable[[int, str], object]
 
 
@@ -175,24 +176,26 @@ def run(
     folder: records.Folder,
     started: Callable[[int], object],
     told: Told,
-) -> Iterator[tuple[int, Outcome]]:
-    """(place, rows or failure) of each of these shards as it finishes; then `folder` has its line."""
+) -> Outcomes:
+    """(place, rows or failure) of each of these shards as it finishes; then `folder` has its line. Close it
+    (`contextlib.closing`) to end the workers when you do not go through all."""
     for rest in Path(job.out).glob(".*.csv.*.part"):  # of a run that was killed: this one alone has the folder
         rest.unlink(missing_ok=True)
     places = list(shards)
-    for number, outcome in _outcomes(job, shards, engine, started, told):
-        shard = shards[places[number]]
-        if not isinstance(outcome, Failure):
-            size, written = _written(output(job, shard)) or (0, 0)
-            line = {"key": key(job, shard), "shard": shard.name, **_state(shard), "rows": outcome}
-            line |= {"model": job.fingerprint, "options": job.asked, "bytes": size, "written": written}
-            folder.append(line)
-        yield places[number], outcome
+    with closing(_outcomes(job, shards, engine, started, told)) as outcomes:
+        for number, outcome in outcomes:
+            shard = shards[places[number]]
+            if not isinstance(outcome, Failure):
+                size, written = _written(output(job, shard)) or (0, 0)
+                line = {"key": key(job, shard), "shard": shard.name, **_state(shard), "rows": outcome}
+                line |= {"model": job.fingerprint, "options": job.asked, "bytes": size, "written": written}
+                folder.append(line)
+            yield places[number], outcome
 
 
 def _outcomes(
     job: Job, shards: Mapping[int, Shard], engine: Engine | None, started: Callable[[int], object], told: Told
-) -> Iterator[tuple[int, Outcome]]:
+) -> Outcomes:
     places = list(shards)
     if engine is None:
         for number, (place, shard) in enumerate(shards.items()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -101,30 +101,30 @@ class Watch(Protocol):
 
 
 Outcome: TypeAlias = dict[str, Any] | Failure
+Outcomes: TypeAlias = Generator[tuple[int, Outcome], None, None]
 
 
 def run(
     pieces: Sequence[Piece], engine: Engine | None = None, folder: Folder | None = None, watch: Watch | None = None
-) -> Iterator[tuple[int, Outcome]]:
+) -> Outcomes:
     """(place, record or failure) of each piece as it finishes; those that `folder` holds come first and are not run.
 
     Each new record is appended to `folder` before it is handed over. With as many units as the engine runs at once, or
     nothing to search, units go through the engine; else each search does, and units run one after the other here. On
-    a GPU all runs in this process.
+    a GPU all runs in this process. Close it (`contextlib.closing`) to end the workers when you do not go through all.
     """
     done = folder.done if folder is not None else {}
     before = [place for place, piece in enumerate(pieces) if piece.key in done]
     yield from ((place, done[pieces[place].key]) for place in before)
     left = [place for place, piece in enumerate(pieces) if piece.key not in done]
-    for place, outcome in _outcomes(pieces, left, engine, watch):
-        if folder is not None and not isinstance(outcome, Failure):
-            folder.append(outcome)
-        yield place, outcome
+    with closing(_outcomes(pieces, left, engine, watch)) as outcomes:
+        for place, outcome in outcomes:
+            if folder is not None and not isinstance(outcome, Failure):
+                folder.append(outcome)
+            yield place, outcome
 
 
-def _outcomes(
-    pieces: Sequence[Piece], left: list[int], engine: Engine | None, watch: Watch | None
-) -> Iterator[tuple[int, Outcome]]:
+def _outcomes(pieces: Sequence[Piece], left: list[int], engine: Engine | None, watch: Watch | None) -> Outcomes:
     if not left or engine is None or any(on_gpu(pieces[place].data.X, pieces[place].unit.device) for place in left):
         yield from _here(pieces, left, None, watch)
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 from zskl import records, shards
@@ -35,15 +36,16 @@ def predict_folder(
                 here = engine is None or on_gpu(None, device)
                 for place in set(range(len(found))) - set(left):
                     display.finished(place)
-                for place, outcome in shards.run(
-                    *(job, left, None if here else engine, folder_of_records), display.started, display.told
-                ):
-                    display.finished(place)
-                    if isinstance(outcome, shards.Failure):
-                        failures += 1
-                        complain(outcome.sentence)
-                    else:
-                        rows += outcome
+                runner = None if here else engine
+                run = shards.run(job, left, runner, folder_of_records, display.started, display.told)
+                with closing(run) as outcomes:
+                    for place, outcome in outcomes:
+                        display.finished(place)
+                        if isinstance(outcome, shards.Failure):
+                            failures += 1
+                            complain(outcome.sentence)
+                        else:
+                            rows += outcome
         except STOPS as stop:
             how, code = told(stop)
             done = len(found) - len(shards.reasons(job, found, folder_of_records))

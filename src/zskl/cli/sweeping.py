@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,11 @@ def run_pieces(pieces: list[Piece], engine: Engine | None, out: Path | None, jso
         if before:
             say(f"{before} of {len(pieces)} units were done before")
         try:
-            with Display([piece.name for piece in pieces], before) as display:
-                for place, outcome in sweep.run(pieces, engine, folder, display):
+            with (
+                Display([piece.name for piece in pieces], before) as display,
+                closing(sweep.run(pieces, engine, folder, display)) as outcomes,
+            ):
+                for place, outcome in outcomes:
                     display.finished(place)
                     if isinstance(outcome, Failure):
                         failures.append(outcome.sentence)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -99,8 +99,11 @@ class _Conductor:
             self.tell(f"{name}: {before} of {len(pieces)} units were done before")
         start, ran = time.perf_counter(), -before
         try:
-            with self.show([piece.name for piece in pieces], before) as display:
-                for place, outcome in sweep.run(pieces, self.order.engine, folder, display):
+            with (
+                self.show([piece.name for piece in pieces], before) as display,
+                closing(sweep.run(pieces, self.order.engine, folder, display)) as outcomes,
+            ):
+                for place, outcome in outcomes:
                     display.finished(place)
                     ran += 1
                     if isinstance(outcome, Failure):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal
@@ -157,10 +158,11 @@ def search(
     if on_gpu(X, getattr(estimator, "device", None)):
         engine = None
     found: dict[tuple[int, int], Margins | int] = {}
-    for done, (number, answers) in enumerate(engines.each(examine, tasks, shared, engine), start=1):
-        found.update({(place, tasks[number].fold): answer for place, answer in answers})
-        if report is not None:
-            report(done, len(tasks))
+    with closing(engines.each(examine, tasks, shared, engine)) as results:
+        for done, (number, answers) in enumerate(results, start=1):
+            found.update({(place, tasks[number].fold): answer for place, answer in answers})
+            if report is not None:
+                report(done, len(tasks))
     return judge(settings, shared.folds, found)
 
 
