@@ -14,6 +14,7 @@ from zskl.engines import parent
 from zskl.engines.engine import Engine, LostError, Results, Started, Task, deaf_to_interrupts, tell
 
 MAPPED = 10_000  # bytes above which an array is shared with the processes through a file
+IDLE = 3600  # seconds until a process without work ends; by default 300, less than some fits between two searches
 
 
 def _numbered(place: int, function: Task, shared: Any, task: Any) -> tuple[int, Any]:
@@ -31,7 +32,7 @@ def run(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, star
             yield joblib.delayed(_numbered)(place, function, shared, task)
 
     watched = {"initializer": parent.watch, "initargs": (os.getpid(),)}
-    with joblib.parallel_config(backend="loky", inner_max_num_threads=threads, **watched):
+    with joblib.parallel_config(backend="loky", inner_max_num_threads=threads, idle_worker_timeout=IDLE, **watched):
         parallel = joblib.Parallel(
             workers, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs", max_nbytes=MAPPED
         )
