@@ -50,7 +50,7 @@ def started(folder, *arguments, before="pass"):
     Nothing of it outlives the block."""
     script = f"import held_command, signal; held_command.hear(); {before}; held_command.main()"
     process = subprocess.Popen(
-        [sys.executable, "-c", script, *map(str, arguments)],
+        [sys.executable, "-X", "faulthandler", "-c", script, *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": PATHS, FOLDER: str(folder), "NO_COLOR": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -60,9 +60,15 @@ def started(folder, *arguments, before="pass"):
     with process:
         try:
             yield process
+        except BaseException:
+            process.send_signal(signal.SIGABRT)  # it says where each of its threads is
+            process.wait()
+            raise
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+            if not process.stderr.closed:
+                sys.stderr.write(process.stderr.read())
 
 
 # Tasks for engines

@@ -1,6 +1,6 @@
 """Runs that are ended from outside: no worker stays, nothing is lost or doubled, the same command continues.
 
-Two units or shards are finished and two are being worked on when the signal comes.
+Some of four units or shards are finished and every worker is at work on another when the signal comes.
 """
 
 import importlib.util
@@ -20,6 +20,7 @@ from zskl.cli import app
 pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for workers in /proc")
 NEEDS_DASK = pytest.mark.skipif(not importlib.util.find_spec("distributed"), reason="Dask is not installed")
 LOKY, DASK = ["--workers", "2"], ["--engine", "dask", "--workers", "2"]
+NAMES = ["a", "b", "held-c", "held-d"]
 RECORDS = {"run": "records.jsonl", "predict": "predictions.jsonl"}
 TERM, HUP, KILL, INT = (getattr(signal, f"SIG{name}", None) for name in ("TERM", "HUP", "KILL", "INT"))
 
@@ -33,22 +34,24 @@ def commands(tmp_path, monkeypatch):
     model.save("model.zskl")
     for folder in ("held", "shards"):
         Path(folder).mkdir()
-    for name in ("a", "b", "held-c", "held-d"):
+    for name in NAMES:
         np.save(f"shards/{name}.npy", digits.X[:20])
     run = ["run", "digits", "--method", "gaussian", "--seeds", "4", "--set", "epochs=1", "--out", "out"]
     return {"run": run, "predict": ["predict", "model.zskl", "shards", "--out", "out"]}
 
 
-def finished(command):
+def recorded(command):
+    """Whole lines of what is finished."""
     file = Path("out", RECORDS[command])
-    return file.read_bytes().count(b"\n") if file.exists() else 0
+    lines = file.read_bytes().splitlines(keepends=True) if file.exists() else []
+    return [json.loads(line) for line in lines if line.endswith(b"\n")]
 
 
 def ended(process, command, working, how):
     """Its standard error, when it and all that hold its streams open are gone; `how` comes at the known point."""
     held.wait_until(
-        lambda: process.poll() is not None or (finished(command) == 2 and len(held.pids("held")) == working),
-        "two pieces of work are done and the others are being worked on",
+        lambda: process.poll() is not None or (recorded(command) and len(held.pids("held")) == working),
+        "something is done and every worker is at work",
     )
     workers = held.pids("held")
     assert process.poll() is None, process.communicate()
@@ -62,20 +65,22 @@ def ended(process, command, working, how):
 def go_on(command, arguments):
     """The same command, in this process, does what is left."""
     Path("held", "go").touch()
-    before = {path: path.stat().st_mtime_ns for path in Path("out").glob("*.csv")}
+    done = recorded(command)
+    kept = {path: path.stat().st_mtime_ns for one in done if (path := Path("out", f"{one.get('shard')}.csv")).exists()}
     if command == "run":  # what a power cut may leave; a signal does not
         with Path("out", RECORDS[command]).open("ab") as file:
             file.write(b'{"key": "torn by a pow')
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
-    assert "2 of 4" in result.stdout
-    keys = [json.loads(line)["key"] for line in Path("out", RECORDS[command]).read_text().splitlines()]
+    assert f"{len(done)} of 4" in result.stdout
+    keys = [one["key"] for one in recorded(command)]
     assert len(set(keys)) == len(keys) == 4
+    assert recorded(command)[: len(done)] == done
     if command == "predict":
-        assert {path: path.stat().st_mtime_ns for path in before} == before
+        assert len(kept) == len(done)
+        assert {path: path.stat().st_mtime_ns for path in kept} == kept
         assert len({path.read_text() for path in Path("out").glob("*.csv")}) == 1  # all shards hold the same rows
-        assert sorted(os.listdir("out")) == [*(f"{name}.npy.csv" for name in "ab"), "held-c.npy.csv",
-                                             "held-d.npy.csv", "predictions.jsonl"]  # fmt: skip
+        assert sorted(os.listdir("out")) == [*(f"{name}.npy.csv" for name in NAMES), "predictions.jsonl"]
 
 
 @pytest.mark.parametrize(  # each signal with each command and with each engine, if not all three
@@ -102,7 +107,8 @@ def test_a_command_that_is_ended_leaves_no_worker_and_can_be_continued(commands,
     else:
         word = "interrupted" if how == INT else f"ended by {how.name}"
         assert process.returncode == 128 + how
-        assert f"{word}: 2 of 4 {'shards ' if command == 'predict' else ''}done; the same command continues" in errors
+        done = f"{len(recorded(command))} of 4 {'shards ' if command == 'predict' else ''}done"
+        assert f"{word}: {done}; the same command continues" in errors
         assert "Traceback" not in errors
         assert "Warning" not in errors
     go_on(command, commands[command])
