@@ -5,6 +5,10 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DEV    := $(VENV)/.ready-dev
 
+# Python keeps what it compiles, and compiles what is imported: so pip need not compile everything.
+unexport PYTHONDONTWRITEBYTECODE
+PIP := $(BIN)/python -m pip install --quiet --no-compile
+
 # Tests of the page need a browser; the packages that drive it are installed where there is one.
 BROWSER := $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 COMMA   := ,
@@ -48,7 +52,7 @@ portable: $(DEV)
 # Needs PyTorch for the version with automatic differentiation: PYTORCH=torch==2.13.0 or any other.
 PYTORCH ?= torch
 bench: $(READY)
-	$(BIN)/python -m pip install --quiet '$(PYTORCH)' --editable '.[fast]'
+	$(PIP) '$(PYTORCH)' --editable '.[fast]'
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/performance.py
 
@@ -57,11 +61,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(READY): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --no-compile --editable .
+	$(PIP) --editable .
 	touch $@
 
 $(DEV): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --no-compile --editable '.[$(EXTRAS)]'
+	$(PIP) --editable '.[$(EXTRAS)]'
 	touch $@ $(READY)
 
 clean:
