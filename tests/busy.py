@@ -45,7 +45,7 @@ def main() -> None:
     with busy(wanted.loops):
         for run in range(1, wanted.runs + 1):
             environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": str(run)}
-            command = [sys.executable, "-m", "pytest", "-n", "auto", *wanted.pytest]
+            command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "loadgroup", *wanted.pytest]
             began = time.monotonic()
             code = subprocess.run(command, env={**os.environ, **environment}, check=False).returncode
             told.append(f"run {run}: exit code {code} after {time.monotonic() - began:.0f} s, PYTHONHASHSEED={run}")
