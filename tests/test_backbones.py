@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from drawn import colours, draw_birds, onnx_model
-from tolerances import EPSILON, close
+from tolerances import EPSILON, assert_close
 from zskl.cli import app
 from zskl.datasets import backbones
 from zskl.datasets.images import embed
@@ -107,7 +107,7 @@ def test_efficientnet_lite_is_deterministic_and_draws_no_random_numbers(one_thre
     embed(tmp_path, tmp_path / "g.npz", lite, batch_size=3)
     with np.load(tmp_path / "f.npz") as first, np.load(tmp_path / "g.npz") as second:
         assert str(first["backbone"]) == "efficientnet-lite2"
-        close(second["features"], first["features"], NETWORK)
+        assert_close(second["features"], first["features"], NETWORK)
         assert (first["features"] >= 0).all()  # after ReLU6
         assert np.abs(first["features"][0] - first["features"][1]).max() > 20 * NETWORK * first["features"].max()
 

@@ -12,7 +12,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import zskl
-from tolerances import AFTER_FIT, SUMS, close
+from tolerances import AFTER_FIT, SUMS, assert_close
 from zskl import baselines, datasets, methods, protocols
 from zskl.baselines import BASELINES
 
@@ -115,12 +115,12 @@ def test_several_candidate_sets(name, data, fitted):
     for chosen in (data.unseen_classes[::-1], data.seen_classes[:3], data.unseen_classes[:1], labels[::-1]):
         columns = [labels.index(label) for label in chosen]
         some = model.compatibility(X, candidates=chosen)
-        close(some, scores[:, columns], SUMS.single)
+        assert_close(some, scores[:, columns], SUMS.single)
         if len(chosen) > 1:
             with pytest.raises(AssertionError):  # columns in another order
-                close(some[:, ::-1], scores[:, columns], SUMS.single)
+                assert_close(some[:, ::-1], scores[:, columns], SUMS.single)
     one = np.concatenate([model.compatibility(row[None]) for row in X[:5]])
-    close(one, scores[:5], SUMS.single)
+    assert_close(one, scores[:5], SUMS.single)
 
 
 @each
@@ -186,9 +186,9 @@ def test_a_class_with_several_signatures_scores_the_best_of_them(name):
     assert protocols.zsl(model, data).accuracy > 0.4
     table = data.signatures.loc[data.unseen_classes]
     single = np.stack([model.compatibility(unseen(data), table.groupby(level=0, sort=False).nth(k)) for k in range(3)])
-    close(model.compatibility(unseen(data), table), single.max(axis=0), SUMS.single)
+    assert_close(model.compatibility(unseen(data), table), single.max(axis=0), SUMS.single)
     with pytest.raises(AssertionError):
-        close(model.compatibility(unseen(data), table), single[0], SUMS.single)
+        assert_close(model.compatibility(unseen(data), table), single[0], SUMS.single)
 
 
 @each
@@ -209,11 +209,11 @@ def test_settings_fitted_together_equal_those_fitted_alone(name, data):
     for place, setting in enumerate(settings):
         alone = clone(estimator).set_params(**setting).fit(X, y, data.signatures)
         expected = alone.compatibility(unseen(data))
-        close(found[place][0], expected, AFTER_FIT.single)
+        assert_close(found[place][0], expected, AFTER_FIT.single)
         assert found[place][1] == alone.get_params()
         if place:
             with pytest.raises(AssertionError):  # the model of another setting
-                close(found[0][0], expected, AFTER_FIT.single)
+                assert_close(found[0][0], expected, AFTER_FIT.single)
 
 
 @each
@@ -279,9 +279,9 @@ def test_precision_and_callback(name, data, fitted):
     model = fitted(name)
     single, double = (model.compatibility(unseen(data).astype(dtype)) for dtype in (np.float32, np.float64))
     assert (single.dtype, double.dtype) == (np.float32, np.float64)
-    close(single, double, SUMS.single)
+    assert_close(single, double, SUMS.single)
     with pytest.raises(AssertionError):  # half precision
-        close(single * (1 + 2**-10), double, SUMS.single)
+        assert_close(single * (1 + 2**-10), double, SUMS.single)
     rows = data.parts["trainval"]
     again = make(name).fit(data.X[rows], data.y[rows], data.signatures, callback=lambda progress: None)
     assert learned(again) == learned(model)
@@ -300,7 +300,7 @@ def test_tensors(name, data, fitted):
     assert isinstance(scores, torch.Tensor)
     assert scores.dtype is torch.float32
     expected = model.compatibility(unseen(data))
-    close(scores.numpy(), expected, SUMS.single)
+    assert_close(scores.numpy(), expected, SUMS.single)
     by_numpy = fitted(name)
     same = model.predict(unseen(data)) == by_numpy.predict(unseen(data))
     assert same.mean() > 0.95

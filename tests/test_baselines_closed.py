@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-from tolerances import AFTER_FIT, DIFFERENCES, FORMULA, SOLUTION, STOPPED, SUMS, close
+from tolerances import AFTER_FIT, DIFFERENCES, FORMULA, SOLUTION, STOPPED, SUMS, assert_close
 from zskl import baselines, datasets
 from zskl.baselines import attributes, linear, logistic, similarity, simplex, sync
 from zskl.baselines.sse import Problem
@@ -53,11 +53,11 @@ def test_eszsl_is_the_solution_of_a_kronecker_system(small, gamma, lam):
     target[:30, :5] = L
     W = np.linalg.lstsq(np.kron(left, right), target.ravel(), rcond=None)[0].reshape(6, 4)
     model = baselines.ESZSL(gamma, lam, **RAW).fit(X, codes, Y)
-    close(model.projection_, W, SOLUTION.single)
-    close(model.compatibility(X), X @ model.projection_.astype(float) @ Y.T, SUMS.single)
+    assert_close(model.projection_, W, SOLUTION.single)
+    assert_close(model.compatibility(X), X @ model.projection_.astype(float) @ Y.T, SUMS.single)
     wrong = baselines.ESZSL(gamma, 1.1 * lam, **RAW).fit(X, codes, Y)  # a planted fault
     with pytest.raises(AssertionError):
-        close(wrong.projection_, W, SOLUTION.single)
+        assert_close(wrong.projection_, W, SOLUTION.single)
 
 
 def sae_loss(X, S, W, lam):
@@ -75,9 +75,9 @@ def test_sae_solves_its_sylvester_equation_and_its_problem(small, lam):
     H = 2 * (np.linalg.eigvalsh(S.T @ S)[-1] + lam * np.linalg.eigvalsh(X.T @ X)[-1])
     for _ in range(20000):  # gradient descent on the loss as it is printed
         found -= (-2 * (X - S @ found.T).T @ S + 2 * lam * X.T @ (X @ found - S)) / H
-    close(W, found, SOLUTION.single)
+    assert_close(W, found, SOLUTION.single)
     with pytest.raises(AssertionError):
-        close(baselines.SAE(1.1 * lam, **RAW).fit(X, codes, Y).projection_, found, SOLUTION.single)
+        assert_close(baselines.SAE(1.1 * lam, **RAW).fit(X, codes, Y).projection_, found, SOLUTION.single)
     assert sae_loss(X, S, W, lam) <= sae_loss(X, S, found, lam) * (1 + 1e-6)
 
 
@@ -101,7 +101,7 @@ def test_more_features_than_rows(small, estimator):
     X, codes, Y = small
     few, wide = X[::6], np.repeat(X[::6], 3, axis=1) / math.sqrt(3)
     narrow, broad = (estimator(**RAW).fit(rows, codes[::6], Y).compatibility(rows) for rows in (few, wide))
-    close(broad, narrow, SOLUTION.single)
+    assert_close(broad, narrow, SOLUTION.single)
 
 
 # Linear maps under smooth losses -------------------------------------------------------------------------------------
@@ -135,9 +135,9 @@ def test_losses_and_gradients_are_those_of_slow_loops(name):
     F = 2 * rng.normal(size=(7, 4))
     value, gradient = fast(F)
     assert value == pytest.approx(slow(F), rel=1e-12)
-    close(gradient, central(slow, F), DIFFERENCES)
+    assert_close(gradient, central(slow, F), DIFFERENCES)
     with pytest.raises(AssertionError):
-        close(1.01 * gradient, central(slow, F), DIFFERENCES)
+        assert_close(1.01 * gradient, central(slow, F), DIFFERENCES)
     large = fast(1e4 * F)  # no overflow
     assert math.isfinite(large[0])
     assert np.isfinite(large[1]).all()
@@ -152,7 +152,7 @@ def test_the_structured_loss_nears_the_published_maximum(monkeypatch):
     loss = sync.structured(own, margins)
     value, gradient = loss(F)
     assert exact <= value <= exact + sync.SMOOTHING * math.log(4)
-    close(gradient, central(lambda F: loss(F)[0], F), DIFFERENCES)
+    assert_close(gradient, central(lambda F: loss(F)[0], F), DIFFERENCES)
     monkeypatch.setattr(sync, "SMOOTHING", 1e-4)
     assert sync.structured(own, margins)(F)[0] == pytest.approx(exact, abs=1e-3)
 
@@ -165,15 +165,15 @@ def test_logistic_regressions_are_those_of_scikit_learn(small, C, monkeypatch):
     monkeypatch.setattr(linear, "PASSES", 10000)
     W, b = logistic.multinomial(rows, np.eye(5)[codes], C)
     theirs = LogisticRegression(C=C, tol=1e-9, max_iter=10000).fit(X, codes)
-    close(W, theirs.coef_.T, STOPPED)
+    assert_close(W, theirs.coef_.T, STOPPED)
     with pytest.raises(AssertionError):
-        close(logistic.multinomial(rows, np.eye(5)[codes], 1.1 * C)[0], theirs.coef_.T, STOPPED)
-    close(softmax(X @ W + b), theirs.predict_proba(X), STOPPED)
+        assert_close(logistic.multinomial(rows, np.eye(5)[codes], 1.1 * C)[0], theirs.coef_.T, STOPPED)
+    assert_close(softmax(X @ W + b), theirs.predict_proba(X), STOPPED)
     targets = np.stack([codes < 2, codes % 2 == 0], axis=1).astype(float)
     W, b = logistic.binary(rows, targets, C)
     for m in range(2):
         theirs = LogisticRegression(C=C, tol=1e-9, max_iter=10000).fit(X, targets[:, m])
-        close(W[:, m], theirs.coef_[0], STOPPED)
+        assert_close(W[:, m], theirs.coef_[0], STOPPED)
         assert b[m] == pytest.approx(theirs.intercept_[0], rel=1e-3, abs=1e-4)
 
 
@@ -181,8 +181,8 @@ def test_logistic_regressions_are_those_of_scikit_learn(small, C, monkeypatch):
 def test_the_rotation_keeps_the_rows(shape):
     X = np.random.default_rng(0).normal(size=shape)
     rows = linear.rotate(X)
-    close(rows.rotated @ rows.basis.T, X, SOLUTION.double)
-    close(rows.basis * rows.energy @ rows.basis.T, X.T @ X, SOLUTION.double)
+    assert_close(rows.rotated @ rows.basis.T, X, SOLUTION.double)
+    assert_close(rows.basis * rows.energy @ rows.basis.T, X.T @ X, SOLUTION.double)
 
 
 # DAP, IAP, ConSE -----------------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def test_attribute_prediction_is_the_enumeration_of_attribute_vectors(small, met
     table = binary[:5]
     model = {"dap": baselines.DAP, "iap": baselines.IAP}[method](C=1.0, **RAW).fit(X, codes, table)
     prior = table[:, :3].mean(axis=0)
-    close(model.prior_, [*prior, 0.0], FORMULA.double)  # the constant one counts as absent
+    assert_close(model.prior_, [*prior, 0.0], FORMULA.double)  # the constant one counts as absent
     F = X @ model.weights_.astype(float) + model.intercept_
     if method == "dap":
         p = 1 / (1 + np.exp(-F))
@@ -220,7 +220,7 @@ def test_attribute_prediction_is_the_enumeration_of_attribute_vectors(small, met
     scores = model.compatibility(X, binary, candidates=list("abcdef"))
     for i in range(0, 30, 4):
         expected = enumerated(p[i, :3], prior, BINARY)  # the constant attribute plays no part
-        close(softmax(scores)[i], expected, SUMS.single)
+        assert_close(softmax(scores)[i], expected, SUMS.single)
         shares = [p[i, m] / prior[m] if BINARY[5, m] else (1 - p[i, m]) / (1 - prior[m]) for m in range(3)]
         assert scores[i, 5] == pytest.approx(sum(math.log(share) for share in shares), rel=1e-5, abs=1e-6)
 
@@ -228,8 +228,8 @@ def test_attribute_prediction_is_the_enumeration_of_attribute_vectors(small, met
 def test_thresholds_part_seen_classes_and_stand_rounding():
     Y = np.array([[0, 5.0, 1, 0.1], [1, 5.0, 1, 0.2], [1, 5.0, 0, 0.3], [1, 5.0, 1, 0.9]])
     mean, median = attributes.thresholds(Y, "mean"), attributes.thresholds(Y, "median")
-    close(mean, [0.5, 5.0, 0.5, 0.6], FORMULA.double)
-    close(median, [0.5, 5.0, 0.5, 0.25], FORMULA.double)  # the median of mostly ones is no threshold
+    assert_close(mean, [0.5, 5.0, 0.5, 0.6], FORMULA.double)
+    assert_close(median, [0.5, 5.0, 0.5, 0.25], FORMULA.double)  # the median of mostly ones is no threshold
     for threshold in (mean, median):
         assert (attributes.present(Y, threshold) == attributes.present(Y.astype(np.float32), threshold))[
             :, [0, 2, 3]
@@ -282,7 +282,7 @@ def test_sync_minimises_its_objective_over_the_phantoms(small, loss, sigma, monk
     at_start = np.abs(central(objective, np.zeros_like(v))).max()
     assert np.abs(central(objective, v)).max() < 1e-3 * at_start
     assert np.abs(central(objective, 1.1 * v)).max() > 1e-3 * at_start  # a planted fault
-    close(model.compatibility(X), X @ (S @ v).T, SUMS.single)
+    assert_close(model.compatibility(X), X @ (S @ v).T, SUMS.single)
 
 
 def test_a_candidate_of_sync_mixes_by_distance(small):
@@ -291,7 +291,7 @@ def test_a_candidate_of_sync_mixes_by_distance(small):
     new = np.array([0.3, -0.2, 0.5, 0.1])
     s = np.array([math.exp(-sum((new - b) ** 2) / 0.7**2) for b in Y])
     expected = X @ (s / s.sum() @ model.classifiers_)
-    close(model.compatibility(X, [new], ["new"])[:, 0], expected, SUMS.single)
+    assert_close(model.compatibility(X, [new], ["new"])[:, 0], expected, SUMS.single)
 
 
 # SSE -----------------------------------------------------------------------------------------------------------------
@@ -344,10 +344,10 @@ def test_similarities_and_their_gradients(embedding, blocks, monkeypatch):
         phi = {"intersection": lambda x, v: min(x, v), "relu": lambda x, v: max(0.0, x - v)}[embedding]
         return np.array([[sum(w[m] * phi(x[m], v[m]) for m in range(5)) for v in V] for x in X])
 
-    close(similarity.similarities(X, w, V, embedding), slow(w, V), SUMS.double)
+    assert_close(similarity.similarities(X, w, V, embedding), slow(w, V), SUMS.double)
     by_w, by_V = similarity.gradients(X, w, V, embedding, slope)
-    close(by_w, central(lambda w: (slope * slow(w, V)).sum(), w), DIFFERENCES)
-    close(by_V, central(lambda V: (slope * slow(w, V)).sum(), V), DIFFERENCES)
+    assert_close(by_w, central(lambda w: (slope * slow(w, V)).sum(), w), DIFFERENCES)
+    assert_close(by_V, central(lambda V: (slope * slow(w, V)).sum(), V), DIFFERENCES)
 
 
 @pytest.mark.parametrize("alignment", [0.0, 1.0, 5.0])
@@ -372,7 +372,7 @@ def test_margins_of_rows_and_class_means(alignment):
 
     value, gradient = similarity.margin_loss(F, own, D, alignment)
     assert float(value) == pytest.approx(slow(F), rel=1e-12)
-    close(gradient, central(slow, F), DIFFERENCES)
+    assert_close(gradient, central(slow, F), DIFFERENCES)
 
 
 def prepared(model, data):
@@ -392,10 +392,10 @@ def test_the_step_of_sse_is_the_gradient_of_its_objective(embedding):
     rows = np.array([0, 3, 5, 9, 12, 1])
     _, gradient, _ = problem.step(W, rows, 0)
     expected = central(lambda W: float(problem.step(W, rows, 0)[0][0]), W)
-    close(gradient, expected, DIFFERENCES)
+    assert_close(gradient, expected, DIFFERENCES)
     model.ridge = 0.02  # a planted fault
     with pytest.raises(AssertionError):
-        close(problem.step(W, rows, 0)[1], expected, DIFFERENCES)
+        assert_close(problem.step(W, rows, 0)[1], expected, DIFFERENCES)
 
 
 def test_both_embeddings_of_sse_rank_alike():
@@ -406,9 +406,9 @@ def test_both_embeddings_of_sse_rank_alike():
         baselines.SSE(embedding=embedding, random_state=0).fit(data.X[rows], data.y[rows], data.signatures)
         for embedding in similarity.EMBEDDINGS
     )
-    close(two.weights_, -one.weights_, AFTER_FIT.single)
+    assert_close(two.weights_, -one.weights_, AFTER_FIT.single)
     a, b = (model.compatibility(data.X) for model in (one, two))
-    close(b - b[:, :1], a - a[:, :1], AFTER_FIT.single)
+    assert_close(b - b[:, :1], a - a[:, :1], AFTER_FIT.single)
 
 
 def test_features_without_signs_have_no_negative_parts(small):
@@ -430,6 +430,6 @@ def test_means_and_sums_over_classes():
     rows = data.parts["trainval"]
     X, y = data.X[rows], data.y[rows]
     training = model._prepare(X, y, table)
-    close(class_signatures(training), [table.loc[[k]].mean() for k in model.classes_], SUMS.single)
-    close(class_sums(training), [X[y == k].sum(axis=0) for k in model.classes_], SUMS.single)
+    assert_close(class_signatures(training), [table.loc[[k]].mean() for k in model.classes_], SUMS.single)
+    assert_close(class_sums(training), [X[y == k].sum(axis=0) for k in model.classes_], SUMS.single)
     assert (members(training).argmax(axis=1) == np.searchsorted(model.classes_, y)).all()

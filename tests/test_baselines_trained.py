@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 import zskl
-from tolerances import AFTER_FIT, DIFFERENCES, FIT, FORMULA, SOLUTION, STOPPED, SUMS, close
+from tolerances import AFTER_FIT, DIFFERENCES, FIT, FORMULA, SOLUTION, STOPPED, SUMS, assert_close
 from zskl import DivergenceError, datasets, metrics
 from zskl.baselines import ALE, CMT, SJE, CMTStar, DeViSE, LatEm
 from zskl.baselines.ale import weighted_ranking
@@ -103,12 +103,12 @@ def test_a_loss_and_its_gradient(name, spread):
     S, own = rng.normal(size=(7, 5)) * spread, rng.integers(5, size=7)
     S[0, own[0]] = 50.0  # a row without violation
     value, G = fast(S, own)
-    close(value, slow(S, own), SUMS.double)
+    assert_close(value, slow(S, own), SUMS.double)
     expected = finite_differences(lambda: slow(S, own), S)
-    close(G, expected, DIFFERENCES)
+    assert_close(G, expected, DIFFERENCES)
     assert not G[0].any()
     with pytest.raises(AssertionError):  # a weight forgotten is noticed
-        close(2 * G, expected, DIFFERENCES)
+        assert_close(2 * G, expected, DIFFERENCES)
 
 
 def test_ranks_of_ale_against_a_sort():
@@ -121,7 +121,7 @@ def test_ranks_of_ale_against_a_sort():
     ranks = np.argsort(np.argsort(-lifted, axis=1, kind="stable"), axis=1)[each, own]
     assert len(set(ranks)) > 10
     beta = np.array([math.fsum(1 / k for k in range(1, r + 1)) for r in ranks])
-    close(G[each, own], -beta / 200, SUMS.single)
+    assert_close(G[each, own], -beta / 200, SUMS.single)
     np.testing.assert_array_equal((G > 0).sum(axis=1), ranks)
 
 
@@ -167,7 +167,7 @@ def test_the_gradient_of_a_batch(problem, shape):
     gradients = [G.copy() for G in problem.gradients]
     for W, G in zip(problem.weights, gradients, strict=True):
         expected = finite_differences(lambda: float(problem.step(rows)), W)
-        close(G, expected, DIFFERENCES)
+        assert_close(G, expected, DIFFERENCES)
         assert np.abs(G).max() > 1e-3
 
 
@@ -175,8 +175,8 @@ def test_coordinates():
     training = double_training()
     Z, Q = coordinates(training.Y)
     assert Z.shape == (5, 5)
-    close(Z @ Q.T, training.Y, SOLUTION.double)
-    close(Q.T @ Q, np.eye(5), SOLUTION.double)
+    assert_close(Z @ Q.T, training.Y, SOLUTION.double)
+    assert_close(Q.T @ Q, np.eye(5), SOLUTION.double)
     tall = training.Y.T
     np.testing.assert_array_equal(coordinates(tall)[0], tall)
 
@@ -187,7 +187,7 @@ def test_directions_of_rounding_errors_are_no_coordinates():
     Y -= Y.mean(axis=0)
     Z, Q = coordinates(Y)
     assert Z.shape == (5, 4)
-    close(Z @ Q.T, Y, SOLUTION.single)
+    assert_close(Z @ Q.T, Y, SOLUTION.single)
 
 
 @pytest.mark.parametrize("name", ["ale", "devise", "sje", "latem", "cmt", "cmt-star"])
@@ -201,7 +201,7 @@ def test_rounding_errors_of_signatures_do_not_reach_unseen_classes(name):
         make(name, {"random_state": 0, "epochs": 5}).fit(data.X[rows], data.y[rows], one).compatibility(unseen)
         for one in (table, moved)
     ]
-    close(scores[0], scores[1], AFTER_FIT.single)
+    assert_close(scores[0], scores[1], AFTER_FIT.single)
 
 
 @pytest.mark.parametrize("estimator", BILINEAR)
@@ -222,9 +222,9 @@ def test_a_whole_fit_against_a_plain_loop_in_signature_space(estimator):
             G = estimator.LOSS(X[rows] @ W @ Y.T, codes[rows], 1.0)[1]
             V = 0.5 * V - 0.2 * X[rows].T @ G @ Y
             W = W + V
-    close(ours.projection_, W, FIT.single)
+    assert_close(ours.projection_, W, FIT.single)
     with pytest.raises(AssertionError):  # the last step left out
-        close(ours.projection_, W - V, FIT.single)
+        assert_close(ours.projection_, W - V, FIT.single)
 
 
 # Fits -----------------------------------------------------------------------------------------------------------------
@@ -288,17 +288,17 @@ def test_tensors(estimator):
     model = estimator(random_state=0, epochs=4, batch_size=16).fit(*TRAINING)
     scores = model.compatibility(torch.tensor(DATA.X))
     assert isinstance(scores, torch.Tensor)
-    close(scores, model.compatibility(DATA.X), SUMS.single)
+    assert_close(scores, model.compatibility(DATA.X), SUMS.single)
     other = clone(model).fit(torch.tensor(TRAINING[0]), *TRAINING[1:])
     for name, value in learned(model).items():
-        close(getattr(other, name), value, STOPPED)
+        assert_close(getattr(other, name), value, STOPPED)
 
 
 @pytest.mark.parametrize("estimator", TRAINED)
 def test_repeated_descriptions_change_nothing(estimator):
     repeated = DATA.signatures.loc[np.repeat(DATA.signatures.index.to_numpy(), 2)]
     once, twice = (estimator(random_state=0, epochs=2).fit(*TRAINING[:2], s) for s in (DATA.signatures, repeated))
-    close(twice.compatibility(DATA.X), once.compatibility(DATA.X), AFTER_FIT.single)
+    assert_close(twice.compatibility(DATA.X), once.compatibility(DATA.X), AFTER_FIT.single)
 
 
 @pytest.mark.parametrize("estimator", TRAINED)
@@ -370,7 +370,7 @@ def test_the_best_map_scores():
     x, Y = DATA.X[0].astype(np.float64), DATA.signatures.loc[NEW].to_numpy(np.float64)
     expected = [max(float(x @ W.astype(np.float64) @ y) for W in model.projections_) for y in Y]
     assert len(model.projections_) == 3
-    close(model.compatibility(DATA.X[:1], candidates=NEW)[0], expected, SUMS.single)
+    assert_close(model.compatibility(DATA.X[:1], candidates=NEW)[0], expected, SUMS.single)
 
 
 def test_maps_that_serve_few_rows_are_left_out():
@@ -431,7 +431,7 @@ def test_what_is_left_goes_on_as_it_was():
     for _ in range(3):
         v = 0.5 * v - 0.1 * w
         w += v
-    close(problem.weights[0], [w], FORMULA.double)
+    assert_close(problem.weights[0], [w], FORMULA.double)
 
 
 # CMT* -----------------------------------------------------------------------------------------------------------------
@@ -471,7 +471,7 @@ def test_a_score_does_not_depend_on_the_other_candidates():
     model = CMTStar(random_state=0, epochs=4).fit(*TRAINING)
     scores = model.compatibility(DATA.X)
     for column, label in enumerate(model.candidates_):
-        close(model.compatibility(DATA.X, candidates=[label])[:, 0], scores[:, column], SUMS.single)
+        assert_close(model.compatibility(DATA.X, candidates=[label])[:, 0], scores[:, column], SUMS.single)
     assert np.isfinite(scores).all()
     assert np.abs(scores).max() <= 3
 
@@ -495,7 +495,7 @@ def test_without_seen_candidates_it_is_cmt():
     answers = (one.predict(DATA.X[UNSEEN], candidates=NEW).tolist() for one in (plain, starred))
     assert next(answers) == next(answers)
     distances = 1 / starred.compatibility(DATA.X[UNSEEN], candidates=NEW) - 1
-    close(-distances, plain.compatibility(DATA.X[UNSEEN], candidates=NEW), SUMS.single)
+    assert_close(-distances, plain.compatibility(DATA.X[UNSEEN], candidates=NEW), SUMS.single)
 
 
 def test_the_best_threshold_against_all_of_them():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import zskl
-from tolerances import AFTER_FIT, FIT, FORMULA, SUMS, close
+from tolerances import AFTER_FIT, FIT, FORMULA, SUMS, assert_close
 from zskl import DivergenceError, ZeroShotKernelClassifier, fused, kernels, replay, selection, solver, stack
 from zskl.methods import make
 from zskl.model import fit_stack
@@ -51,7 +51,7 @@ def test_matrix_products_keep_single_precision():
     A = np.random.default_rng(0).standard_normal((256, 256)).astype(np.float32)
     exact = A.astype(np.float64) @ A.astype(np.float64)
     found = (on_gpu(A) @ on_gpu(A)).cpu().numpy()
-    close(found, exact, FORMULA.single)
+    assert_close(found, exact, FORMULA.single)
 
 
 @pytest.mark.parametrize(("C", "p"), [(4, 7), (9, 5)])
@@ -67,9 +67,9 @@ def test_objective_and_scores(name, loss, incoherence, C, p):
     found = objective.evaluate(*(on_gpu(array) for array in (W, rows, Y, codes, sizes)), per_sample=True)
     for one, other in zip(found, expected, strict=True):
         assert one.device.type == torch.device(DEVICE).type
-        close(one.cpu().numpy(), other, SUMS.double)
+        assert_close(one.cpu().numpy(), other, SUMS.double)
     scores = objective.scores(*(on_gpu(array) for array in (W, rows, Y)))
-    close(scores.cpu().numpy(), objective.scores(W, rows, Y), SUMS.double)
+    assert_close(scores.cpu().numpy(), objective.scores(W, rows, Y), SUMS.double)
 
 
 @pytest.mark.parametrize("second_moment", SECOND_MOMENTS)
@@ -80,15 +80,15 @@ def test_a_fit_on_the_device_equals_one_on_numpy(kernel, loss, second_moment):
     expected = estimator(kernel, **settings).fit(X, y, TABLE)
     found = estimator(kernel, **settings, device=DEVICE).fit(X, y, TABLE)
     assert isinstance(found.projection_, np.ndarray)
-    close(found.projection_, expected.projection_, AFTER_FIT.single)
-    close(found.history_.objective, expected.history_.objective, AFTER_FIT.single)
+    assert_close(found.projection_, expected.projection_, AFTER_FIT.single)
+    assert_close(found.history_.objective, expected.history_.objective, AFTER_FIT.single)
     scores = found.compatibility(NEW)
     assert isinstance(scores, np.ndarray)
     assert scores.dtype == np.float32
-    close(scores, expected.compatibility(NEW), AFTER_FIT.single)
+    assert_close(scores, expected.compatibility(NEW), AFTER_FIT.single)
     other = estimator(kernel, **settings, random_state=1).fit(X, y, TABLE)
     with pytest.raises(AssertionError):  # another order of batches would be noticed
-        close(found.history_.objective, other.history_.objective, AFTER_FIT.single)
+        assert_close(found.history_.objective, other.history_.objective, AFTER_FIT.single)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -96,7 +96,9 @@ def test_a_fit_on_the_device_equals_one_on_numpy(kernel, loss, second_moment):
 def test_schedules_and_initialisations(init, schedule):
     settings = {"init": init, "schedule": schedule, "decay": 0.01}
     expected = estimator(**settings).fit(X, y, TABLE)
-    close(estimator(device=DEVICE, **settings).fit(X, y, TABLE).projection_, expected.projection_, AFTER_FIT.single)
+    assert_close(
+        estimator(device=DEVICE, **settings).fit(X, y, TABLE).projection_, expected.projection_, AFTER_FIT.single
+    )
 
 
 @pytest.mark.parametrize(("seen", "p"), [(40, 85), (150, 102)])
@@ -107,19 +109,19 @@ def test_shapes_of_the_benchmarks(loss, seen, p):
     found = estimator(loss=loss, epochs=1, device=DEVICE).fit(rows, labels, table)
     difference = np.linalg.norm(found.projection_ - expected.projection_)
     assert difference < AFTER_FIT.single * np.linalg.norm(expected.projection_)
-    close(found.compatibility(new), expected.compatibility(new), AFTER_FIT.single)
+    assert_close(found.compatibility(new), expected.compatibility(new), AFTER_FIT.single)
 
 
 def test_tensors_come_back_as_tensors_where_they_were():
     expected = estimator().fit(X, y, TABLE)
     found = estimator().fit(on_gpu(X), on_gpu(y), TABLE)
-    close(found.projection_, expected.projection_, AFTER_FIT.single)
+    assert_close(found.projection_, expected.projection_, AFTER_FIT.single)
     for dtype in (torch.float32, torch.float64):
         rows = on_gpu(NEW).to(dtype)
         scores = found.compatibility(rows)
         assert scores.device == rows.device
         assert scores.dtype == dtype
-        close(scores.cpu().numpy(), expected.compatibility(NEW), AFTER_FIT.single)
+        assert_close(scores.cpu().numpy(), expected.compatibility(NEW), AFTER_FIT.single)
     assert found.decision_function(on_gpu(NEW)).device == rows.device
     predicted = found.predict(on_gpu(NEW))
     assert isinstance(predicted, np.ndarray)
@@ -132,11 +134,11 @@ def test_a_model_fitted_on_one_device_serves_on_the_other(tmp_path):
     model.save(tmp_path / "model.zskl")
     loaded = zskl.load(tmp_path / "model.zskl")
     on_host, on_device = loaded.compatibility(NEW), model.compatibility(NEW)
-    close(on_host, on_device, AFTER_FIT.single)
+    assert_close(on_host, on_device, AFTER_FIT.single)
     scores = loaded.compatibility(on_gpu(NEW))
     assert scores.device.type == torch.device(DEVICE).type
-    close(scores.cpu().numpy(), on_device, AFTER_FIT.single)
-    close(zskl.load(tmp_path / "model.zskl", device=DEVICE).compatibility(NEW), on_device, AFTER_FIT.single)
+    assert_close(scores.cpu().numpy(), on_device, AFTER_FIT.single)
+    assert_close(zskl.load(tmp_path / "model.zskl", device=DEVICE).compatibility(NEW), on_device, AFTER_FIT.single)
 
 
 @pytest.mark.parametrize("second_moment", SECOND_MOMENTS)
@@ -149,11 +151,11 @@ def test_a_stack_on_the_device_equals_one_on_numpy(kernel, loss, second_moment):
     expected = fit_stack(estimator(kernel, **common), settings, X, y, TABLE)
     found = fit_stack(estimator(kernel, device=DEVICE, **common), settings, X, y, TABLE)
     for setting, one, other in zip(settings, found, expected, strict=True):
-        close(one.projection_, other.projection_, AFTER_FIT.single)
+        assert_close(one.projection_, other.projection_, AFTER_FIT.single)
         alone = estimator(kernel, device=DEVICE, **common).set_params(**setting).fit(X, y, TABLE)
-        close(one.projection_, alone.projection_, AFTER_FIT.single)
+        assert_close(one.projection_, alone.projection_, AFTER_FIT.single)
     with pytest.raises(AssertionError):  # a member in another's place
-        close(found[0].projection_, expected[1 + STACKABLE.index("learning_rate")].projection_, AFTER_FIT.single)
+        assert_close(found[0].projection_, expected[1 + STACKABLE.index("learning_rate")].projection_, AFTER_FIT.single)
 
 
 def test_a_diverging_member_is_marked_and_the_others_go_on():
@@ -163,7 +165,7 @@ def test_a_diverging_member_is_marked_and_the_others_go_on():
     assert [member.diverged_ for member in found] == [member.diverged_ for member in expected]
     assert found[1].diverged_ is not None
     for k in (0, 2):
-        close(found[k].projection_, expected[k].projection_, AFTER_FIT.single)
+        assert_close(found[k].projection_, expected[k].projection_, AFTER_FIT.single)
     with pytest.raises(DivergenceError, match="learning_rate"):
         estimator(**WILD, device=DEVICE, learning_rate=50.0).fit(X, y, TABLE)
 
@@ -172,8 +174,8 @@ def test_several_signatures_are_drawn_alike():
     rows, labels, table, new, _ = make_problem(rows_per_class=3)
     expected = estimator().fit(rows, labels, table)
     found = estimator(device=DEVICE).fit(rows, labels, table)
-    close(found.projection_, expected.projection_, AFTER_FIT.single)
-    close(found.compatibility(new), expected.compatibility(new), AFTER_FIT.single)
+    assert_close(found.projection_, expected.projection_, AFTER_FIT.single)
+    assert_close(found.compatibility(new), expected.compatibility(new), AFTER_FIT.single)
 
 
 def test_a_monitor_looks_on_the_device():
@@ -183,19 +185,19 @@ def test_a_monitor_looks_on_the_device():
     iterations, accuracies = found.history_.accuracy["new"]
     np.testing.assert_array_equal(iterations, expected[0])
     np.testing.assert_allclose(accuracies, expected[1], rtol=0, atol=0.05)  # a row or two at a border may differ
-    close(found.projection_, estimator(device=DEVICE).fit(X, y, TABLE).projection_, FIT.single)
+    assert_close(found.projection_, estimator(device=DEVICE).fit(X, y, TABLE).projection_, FIT.single)
 
 
 def test_the_same_seed_gives_the_same_projection():
     one, same = (estimator(device=DEVICE).fit(X, y, TABLE).projection_ for _ in range(2))
-    close(one, same, FIT.single)
+    assert_close(one, same, FIT.single)
     assert np.abs(one - estimator(device=DEVICE, random_state=1).fit(X, y, TABLE).projection_).max() > 1e-4
 
 
 def test_a_warm_start_goes_on_on_the_device():
     whole = estimator(device=DEVICE, epochs=4).fit(X, y, TABLE)
     parts = estimator(device=DEVICE, epochs=2, warm_start=True).fit(X, y, TABLE).fit(X, y, TABLE)
-    close(parts.projection_, whole.projection_, FIT.single)
+    assert_close(parts.projection_, whole.projection_, FIT.single)
 
 
 def test_a_device_that_is_not_here_is_refused():
@@ -214,11 +216,11 @@ def test_a_replayed_step_is_the_step(monkeypatch, schedule, second_moment):
     model = estimator(device=DEVICE, schedule=schedule, second_moment=second_moment, batch_size=7, epochs=6)
     replayed = fit_stack(model, settings, X, y, TABLE)
     with pytest.raises(AssertionError):
-        close(replayed[0].projection_, replayed[1].projection_, AFTER_FIT.single)
+        assert_close(replayed[0].projection_, replayed[1].projection_, AFTER_FIT.single)
     monkeypatch.setattr(replay, "possible", lambda W: False)
     for one, other in zip(replayed, fit_stack(model, settings, X, y, TABLE), strict=True):
-        close(one.projection_, other.projection_, AFTER_FIT.single)
-        close(one.history_.objective, other.history_.objective, AFTER_FIT.single)
+        assert_close(one.projection_, other.projection_, AFTER_FIT.single)
+        assert_close(one.history_.objective, other.history_.objective, AFTER_FIT.single)
 
 
 @pytest.mark.parametrize("method", ["gaussian-ort", "cauchy-softmax", "polynomial-4"])
@@ -273,15 +275,15 @@ def test_fused_kernels_train_what_the_cpu_trains(spied, kernel, loss, incoherenc
     assert spied, "the fused step was not used"
     expected = fit_stack(one.set_params(device=None), settings, X, y, TABLE)
     for mine, theirs in zip(found, expected, strict=True):
-        close(mine.projection_, theirs.projection_, AFTER_FIT.single)
-        close(mine.history_.objective, theirs.history_.objective, AFTER_FIT.single)
+        assert_close(mine.projection_, theirs.projection_, AFTER_FIT.single)
+        assert_close(mine.history_.objective, theirs.history_.objective, AFTER_FIT.single)
 
 
 @pytest.mark.parametrize("case", [{"kernel": "polynomial"}, {"second_moment": "per_sample"}])
 def test_what_no_fused_kernel_covers_is_trained_by_plain_ones(spied, case):
     found = estimator(**case, device=DEVICE).fit(X, y, TABLE)
     assert not spied
-    close(found.projection_, estimator(**case).fit(X, y, TABLE).projection_, AFTER_FIT.single)
+    assert_close(found.projection_, estimator(**case).fit(X, y, TABLE).projection_, AFTER_FIT.single)
 
 
 def test_a_fused_step_that_cannot_be_compiled_is_replaced(spied, monkeypatch, caplog):
@@ -296,7 +298,7 @@ def test_a_fused_step_that_cannot_be_compiled_is_replaced(spied, monkeypatch, ca
         "fused kernels cannot be used here (RuntimeError: out of resource: shared memory): taking plain ones"
         in caplog.text
     )
-    close(found.projection_, estimator().fit(X, y, TABLE).projection_, AFTER_FIT.single)
+    assert_close(found.projection_, estimator().fit(X, y, TABLE).projection_, AFTER_FIT.single)
 
 
 def test_free_memory_is_known_and_bounds_a_stack(monkeypatch):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tolerances import FIT, close
+from tolerances import FIT, assert_close
 from zskl import DivergenceError, ZeroShotKernelClassifier, datasets
 from zskl.model import fit_stack
 
@@ -33,9 +33,9 @@ def test_in_a_stack_only_the_member_that_ran_away_is_marked():
     assert stacked[0].diverged_ is None
     assert stacked[1].diverged_ is not None
     alone = ZeroShotKernelClassifier(epochs=1, random_state=0).fit(*TRAINING)
-    close(stacked[0].projection_, alone.projection_, FIT.single)
+    assert_close(stacked[0].projection_, alone.projection_, FIT.single)
     with pytest.raises(AssertionError):
-        close(stacked[0].projection_, alone.set_params(random_state=1).fit(*TRAINING).projection_, FIT.single)
+        assert_close(stacked[0].projection_, alone.set_params(random_state=1).fit(*TRAINING).projection_, FIT.single)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])

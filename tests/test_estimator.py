@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tolerances import AFTER_FIT, FIT, SUMS, close
+from tolerances import AFTER_FIT, FIT, SUMS, assert_close
 from zskl import DivergenceError, ZeroShotKernelClassifier
 from zskl.kernels import Cauchy, Gaussian, Polynomial
 
@@ -90,7 +90,7 @@ def test_columns_follow_candidates(toy):
     assert scores.shape == (len(toy.X_new), 5)
     for column, label in enumerate(model.candidates_):
         alone = model.compatibility(toy.X_new, candidates=[label])
-        close(alone, scores[:, [column]], SUMS.double)
+        assert_close(alone, scores[:, [column]], SUMS.double)
     assert model.predict(toy.X_new).tolist() == [CANDIDATES[best] for best in scores.argmax(axis=1)]
 
 
@@ -102,7 +102,7 @@ def test_a_choice_of_candidates_selects_and_orders_columns(toy, chosen, form):
     model = toy.fitted()
     columns = [CANDIDATES.index(label) for label in chosen]
     scores = model.compatibility(toy.X_new)[:, columns]
-    close(model.compatibility(toy.X_new, candidates=form(chosen)), scores, SUMS.double)
+    assert_close(model.compatibility(toy.X_new, candidates=form(chosen)), scores, SUMS.double)
     expected = [chosen[best] for best in scores.argmax(axis=1)]
     assert model.predict(toy.X_new, candidates=form(chosen)).tolist() == expected
     assert model.top_k(toy.X_new, 1, candidates=form(chosen))[:, 0].tolist() == expected
@@ -111,7 +111,7 @@ def test_a_choice_of_candidates_selects_and_orders_columns(toy, chosen, form):
 def test_candidates_default_to_the_classes_of_a_table_at_predict_time(toy):
     model = toy.fitted()
     unseen = toy.table.loc[["emu", "bee"]]
-    close(
+    assert_close(
         model.compatibility(toy.X_new, unseen), model.compatibility(toy.X_new, candidates=["emu", "bee"]), SUMS.double
     )
     assert set(model.predict(toy.X_new, unseen)) <= {"emu", "bee"}
@@ -129,7 +129,7 @@ def test_classes_unknown_at_training(toy):
 def test_a_table_at_predict_time_redescribes_seen_classes(toy):
     model = toy.fitted()
     swapped = toy.table.rename(index={"ant": "cat", "cat": "ant"})
-    close(
+    assert_close(
         model.compatibility(toy.X, swapped, candidates=["ant", "cat"]),
         model.compatibility(toy.X, candidates=["cat", "ant"]),
         SUMS.double,
@@ -153,7 +153,7 @@ def test_signature_means_of_seen_classes_ignore_what_else_is_described(toy):
     np.testing.assert_array_equal(toy.fitted().projection_, narrow.projection_)
     everything = toy.fitted(signature_mean="all")
     assert not np.array_equal(everything.projection_, narrow.projection_)
-    close(everything.signature_scaling_.mean, toy.table.to_numpy().mean(axis=0), SUMS.double)
+    assert_close(everything.signature_scaling_.mean, toy.table.to_numpy().mean(axis=0), SUMS.double)
 
 
 # Scores, ranks, calibration ------------------------------------------------------------------------------------------
@@ -161,12 +161,12 @@ def test_signature_means_of_seen_classes_ignore_what_else_is_described(toy):
 
 def test_decision_function_has_the_shape_of_scikit_learn(toy):
     model = toy.fitted()
-    close(model.decision_function(toy.X), model.compatibility(toy.X)[:, :3], SUMS.double)
+    assert_close(model.decision_function(toy.X), model.compatibility(toy.X)[:, :3], SUMS.double)
     two = toy.y != "cat"
     model = toy.model().fit(toy.X[two], toy.y[two], toy.table)
     scores = model.compatibility(toy.X)
     assert scores.shape == (len(toy.X), 5)
-    close(model.decision_function(toy.X), scores[:, 1] - scores[:, 0], SUMS.double)
+    assert_close(model.decision_function(toy.X), scores[:, 1] - scores[:, 0], SUMS.double)
 
 
 @pytest.mark.parametrize("k", [1, 3, np.int64(5)])
@@ -193,12 +193,12 @@ def test_calibration_is_taken_off_seen_classes_where_both_kinds_compete(toy, cal
     before = model.compatibility(toy.X)
     model.calibration_ = calibration
     np.testing.assert_array_equal(model.compatibility(toy.X), before)  # always raw
-    close(model.decision_function(toy.X), before[:, :3], SUMS.double)
+    assert_close(model.decision_function(toy.X), before[:, :3], SUMS.double)
     lowered = before - calibration * np.array([1, 1, 1, 0, 0])
     assert model.predict(toy.X).tolist() == [CANDIDATES[best] for best in lowered.argmax(axis=1)]
     labels, scores = model.top_k(toy.X, return_scores=True)
     assert labels[:, 0].tolist() == model.predict(toy.X).tolist()
-    close(scores, -np.sort(-lowered, axis=1), SUMS.double)
+    assert_close(scores, -np.sort(-lowered, axis=1), SUMS.double)
     if abs(calibration) > 1:  # more than any difference of scores
         kind = {"emu", "bee"} if calibration > 0 else {"ant", "cat", "dog"}
         assert set(model.predict(toy.X)) <= kind
@@ -311,10 +311,10 @@ def test_scores_have_the_precision_of_the_input_and_agree(toy, kernel):
     model = toy.fitted(kernel)
     single, double = (model.compatibility(toy.X_new.astype(dtype)) for dtype in (np.float32, np.float64))
     assert (single.dtype, double.dtype) == (np.float32, np.float64)
-    close(single, double, SUMS.single)
+    assert_close(single, double, SUMS.single)
     again = toy.model(kernel).fit(toy.X.astype(np.float32), toy.y, toy.table)
     assert again.projection_.dtype == model.projection_.dtype == np.float32
-    close(again.compatibility(toy.X_new), double, AFTER_FIT.single)
+    assert_close(again.compatibility(toy.X_new), double, AFTER_FIT.single)
 
 
 def test_integers_and_lists_of_numbers(toy):
@@ -355,16 +355,16 @@ def test_layout_in_memory_does_not_matter(toy, layout, dtype, tmp_path):
     expected = toy.model().fit(X, toy.y, toy.table)
     other = LAYOUTS[layout](X, tmp_path)
     model = toy.model().fit(other, toy.y, toy.table)
-    close(model.projection_, expected.projection_, FIT.single)
+    assert_close(model.projection_, expected.projection_, FIT.single)
     scores = model.compatibility(other)
     assert type(scores) is np.ndarray
-    close(scores, expected.compatibility(X), AFTER_FIT.single)
+    assert_close(scores, expected.compatibility(X), AFTER_FIT.single)
 
 
 def test_one_row_at_a_time(toy):
     model = toy.fitted()
     rows = np.vstack([model.compatibility(row[None]) for row in toy.X_new])
-    close(rows, model.compatibility(toy.X_new), SUMS.double)
+    assert_close(rows, model.compatibility(toy.X_new), SUMS.double)
 
 
 def test_feature_names(toy):
@@ -373,7 +373,7 @@ def test_feature_names(toy):
     model = toy.model().fit(frame, toy.y, toy.table)
     assert model.feature_names_in_.tolist() == names
     assert model.n_features_in_ == 6
-    close(model.compatibility(frame), toy.fitted().compatibility(toy.X), AFTER_FIT.single)
+    assert_close(model.compatibility(frame), toy.fitted().compatibility(toy.X), AFTER_FIT.single)
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(frame[names[::-1]])
     model.fit(toy.X, toy.y, toy.table)
@@ -392,9 +392,9 @@ def test_the_order_of_the_table_orders_columns_only(toy, seed, mean):
     if mean == "seen":
         np.testing.assert_array_equal(other.projection_, model.projection_)
     columns = [CANDIDATES.index(label) for label in other.candidates_]
-    close(other.compatibility(toy.X), model.compatibility(toy.X)[:, columns], AFTER_FIT.single)
+    assert_close(other.compatibility(toy.X), model.compatibility(toy.X)[:, columns], AFTER_FIT.single)
     order = [CANDIDATES.index(label) for label in shuffled.index]
-    close(model.compatibility(toy.X, shuffled), model.compatibility(toy.X)[:, order], SUMS.double)
+    assert_close(model.compatibility(toy.X, shuffled), model.compatibility(toy.X)[:, order], SUMS.double)
 
 
 def test_fit_and_predict_leave_their_inputs_alone(toy):

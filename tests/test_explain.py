@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import naive
 import zskl
-from tolerances import FORMULA, SUMS, close
+from tolerances import FORMULA, SUMS, assert_close
 from zskl import ZeroShotKernelClassifier, datasets, kernels, methods, ranking
 from zskl.anatomy import EXPLAINED, NEAR, Anatomy
 from zskl.baselines import BASELINES
@@ -137,7 +137,7 @@ def test_contributions_are_those_of_the_obvious_loop(toy, name):
             kernel = model.kernel_
             value, slope = scalar(kernel)
             expected = naive.explanation(value, slope, kernel.radial, model.incoherence_, W, x, first, second)
-        close(one.contributions, expected, SECANT * SUMS.double)
+        assert_close(one.contributions, expected, SECANT * SUMS.double)
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if name not in BILINEAR])
@@ -179,7 +179,9 @@ def test_near_equal_distances_take_the_slope(kernel, nudge):
     exactly, _ = parts(anatomy, np.array([1.0, 1.0]), *EQUALLY_FAR)
     assert abs(exactly[0]) > 0.1  # attributes cancel, they are not nothing
     assert abs(exactly.sum()) <= FORMULA.double * abs(exactly).max()
-    close(found, exactly, 4 * nudge + FORMULA.double / NEAR)  # above NEAR the secant is a quotient of differences
+    assert_close(
+        found, exactly, 4 * nudge + FORMULA.double / NEAR
+    )  # above NEAR the secant is a quotient of differences
     assert abs(found.sum() - difference) <= FORMULA.double * abs(found).max()
 
 
@@ -245,11 +247,11 @@ def test_named_classes(toy):
     scores = pd.DataFrame(model.compatibility(toy.X_new), columns=model.candidates_)
     both = model.explain(toy.X_new, label="bee", against="cat")
     assert {(one.label, one.against) for one in both} == {("bee", "cat")}
-    close(sums(both), scores["bee"] - scores["cat"], SUMS.double)
+    assert_close(sums(both), scores["bee"] - scores["cat"], SUMS.double)
     np.testing.assert_array_equal(both[0].values, toy.table.loc["bee"])
     np.testing.assert_array_equal(both[0].values_against, toy.table.loc["cat"])
     back = model.explain(toy.X_new, label="cat", against="bee")
-    close(back[0].contributions, -both[0].contributions, SECANT * SUMS.double)
+    assert_close(back[0].contributions, -both[0].contributions, SECANT * SUMS.double)
     of_others = scores.drop(columns="bee").idxmax(axis=1).tolist()
     assert [one.against for one in model.explain(toy.X_new, label="bee")] == of_others
     assert [one.label for one in model.explain(toy.X_new, against="bee")] == of_others
@@ -282,7 +284,7 @@ def test_calibration_is_told_apart(toy):
     assert {one.calibration for one in model.explain(toy.X_new, label="emu", against="bee")} == {0.0}
     assert {one.calibration for one in model.explain(toy.X_new, calibrated=False)} == {0.0}
     assert {one.calibration for one in model.explain(toy.X_new, candidates=["cat", "dog"])} == {0.0}
-    close(sums(found), [one.difference for one in found], SUMS.double)  # the raw difference
+    assert_close(sums(found), [one.difference for one in found], SUMS.double)  # the raw difference
     for calibrated in (True, False):
         labels = [one.label for one in model.explain(toy.X, calibrated=calibrated)]
         assert labels == model.predict(toy.X, calibrated=calibrated).tolist()
@@ -327,7 +329,7 @@ def test_blocks_and_kinds_of_input_tell_the_same(toy, monkeypatch):
     for other in others:
         assert [(one.label, one.against) for one in other] == [(one.label, one.against) for one in whole]
         for mine, theirs in zip(other, whole, strict=True):
-            close(mine.contributions, theirs.contributions, SECANT * SUMS.double)
+            assert_close(mine.contributions, theirs.contributions, SECANT * SUMS.double)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -338,15 +340,15 @@ def test_tensors(toy, dtype):
         tensor = torch.from_numpy(X)
         for mine, theirs in zip(model.explain(tensor), model.explain(X), strict=True):
             assert (mine.label, mine.against) == (theirs.label, theirs.against)
-            close(mine.contributions, theirs.contributions, SECANT * SUMS.of(dtype))
+            assert_close(mine.contributions, theirs.contributions, SECANT * SUMS.of(dtype))
         space = model.attribute_space(tensor)
         assert isinstance(space, torch.Tensor)
         assert space.dtype == tensor.dtype
-        close(space.numpy(), model.attribute_space(X), SUMS.of(dtype))
+        assert_close(space.numpy(), model.attribute_space(X), SUMS.of(dtype))
         scores = model.gallery(tensor).scores()
         assert isinstance(scores, torch.Tensor)
         assert scores.dtype == tensor.dtype
-        close(scores.numpy(), model.compatibility(X), SUMS.of(dtype))
+        assert_close(scores.numpy(), model.compatibility(X), SUMS.of(dtype))
 
 
 def test_a_loaded_model_tells_the_same(toy, tmp_path):
@@ -438,11 +440,11 @@ def test_an_unfitted_model_and_wrong_rows(toy):
 def test_attribute_space(toy, monkeypatch, name):
     model = fitted(name, toy)
     expected = [naive.project(model.projection_, x) for x in model.feature_scaling_.apply(toy.X)]
-    close(model.attribute_space(toy.X), expected, SUMS.double)
+    assert_close(model.attribute_space(toy.X), expected, SUMS.double)
     assert model.attribute_space(toy.X.astype(np.float32)).dtype == np.float32
     assert model.attribute_space(toy.X.round().astype(int)).dtype == np.float64
     monkeypatch.setattr("zskl.gallery.BLOCK_BYTES", (200, 200))
-    close(model.attribute_space(toy.X), expected, SUMS.double)
+    assert_close(model.attribute_space(toy.X), expected, SUMS.double)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -456,7 +458,7 @@ def test_a_gallery_scores_as_compatibility_does(toy, name, dtype):
     for question in asked:
         scores, expected = gallery.scores(*question), model.compatibility(X, *question)
         assert (scores.dtype, scores.shape) == (expected.dtype, expected.shape)
-        close(scores, expected, SUMS.of(dtype))
+        assert_close(scores, expected, SUMS.of(dtype))
 
 
 def test_a_gallery_keeps_the_model_it_was_made_of(toy):
@@ -465,7 +467,7 @@ def test_a_gallery_keeps_the_model_it_was_made_of(toy):
         gallery, before = model.gallery(toy.X), model.compatibility(toy.X)
         model.fit(toy.X[::-1] + 1.0, toy.y, toy.table)
         assert not np.allclose(model.compatibility(toy.X), before, rtol=1e-3)
-        close(gallery.scores(), before, SUMS.double)
+        assert_close(gallery.scores(), before, SUMS.double)
 
 
 def test_a_gallery_does_not_project_again(toy, monkeypatch):
@@ -498,7 +500,7 @@ def test_nearest_classes(toy, monkeypatch, small):
         }
         best = sorted(expected, key=lambda other: -expected[other])[:3]
         assert rows["nearest"].tolist() == best
-        close(rows["similarity"], [expected[other] for other in best], SUMS.double)
+        assert_close(rows["similarity"], [expected[other] for other in best], SUMS.double)
     assert len(model.nearest_classes(top=99)) == 5 * 4
     few = model.nearest_classes(1, {"a": [1, 0, 0, 2], "b": [0, 1, 0, 0]})
     assert few[["class", "nearest"]].to_numpy().tolist() == [["a", "b"], ["b", "a"]]
@@ -560,7 +562,7 @@ def test_a_segment_turned_off_moves_the_digit_as_it_spoke(digits, name):
     assert (before & ~after).any()
     assert (after & ~before).any()
     if name == "eszsl":  # a bilinear score loses just that
-        close(change, -spoke, SUMS.double)
+        assert_close(change, -spoke, SUMS.double)
 
 
 @pytest.mark.parametrize("name", ["gaussian-ort", "gaussian", "cauchy-ort", "polynomial-2", "eszsl", "ale"])
@@ -658,7 +660,7 @@ def test_lines_of_json(files, tmp_path):
     for row, (record, one) in enumerate(zip(records, model.explain(X, candidates=[6, 3], label=6), strict=True)):
         assert (record["row"], record["class"], record["against"], len(record["attributes"])) == (row, 6, 3, 3)
         told = sum(part["contribution"] for part in record["attributes"]) + record["rest"]
-        close([told, record["difference"]], [one.difference] * 2, 64 * SUMS.double)  # a sum of larger parts
+        assert_close([told, record["difference"]], [one.difference] * 2, 64 * SUMS.double)  # a sum of larger parts
     assert invoke(*command, "--candidates", "3", "--top", "3", "-o", tmp_path / "out.jsonl")[0] == 0
     assert (tmp_path / "out.jsonl").read_text("utf-8") == out
 

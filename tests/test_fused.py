@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tolerances import FIT, SUMS, close
+from tolerances import FIT, SUMS, assert_close
 from zskl import ZeroShotKernelClassifier, selection, stack
 from zskl.model import fit_stack
 
@@ -55,9 +55,9 @@ def test_a_stack_is_split_by_the_memory_that_is_free(monkeypatch, caplog):
         parts = fit_stack(estimator, SETTINGS, *problem(), lambda now: seen.append((now.first, len(now.objective))))
     for found, expected in zip(parts, whole, strict=True):
         assert found.sigma == expected.sigma
-        close(found.projection_, expected.projection_, FIT.single)
+        assert_close(found.projection_, expected.projection_, FIT.single)
     with pytest.raises(AssertionError):  # a member in another's place
-        close(parts[0].projection_, whole[2].projection_, FIT.single)
+        assert_close(parts[0].projection_, whole[2].projection_, FIT.single)
     assert [part for i, part in enumerate(seen) if i == 0 or part != seen[i - 1]] == [(0, 2), (2, 2), (4, 1)]
     assert "5 projections of 12 × 6, on 120 rows, do not fit into the 0.0 GiB" in caplog.text
     assert "training 2 at a time" in caplog.text

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tolerances import SOLUTION, close
+from tolerances import SOLUTION, assert_close
 from zskl import metrics
 from zskl.initialisation import INITIALISATIONS, orthogonal, polarised, uniform
 
@@ -34,7 +34,7 @@ def test_torch_equals_numpy(name):
     X, targets, *_ = problem()
     found = INITIALISATIONS[name](torch.from_numpy(X), torch.from_numpy(targets), 3)
     assert found.dtype == torch.float64
-    close(found.numpy(), INITIALISATIONS[name](X, targets, 3), SOLUTION.double)
+    assert_close(found.numpy(), INITIALISATIONS[name](X, targets, 3), SOLUTION.double)
 
 
 def test_uniform_lies_in_the_authors_range():
@@ -49,7 +49,7 @@ def test_uniform_lies_in_the_authors_range():
 def check_orthonormal(W):
     """WᵀW = I where there are no more columns than rows, WWᵀ = I otherwise."""
     gram = W.T @ W if W.shape[0] >= W.shape[1] else W @ W.T
-    close(gram, np.eye(len(gram)), SOLUTION.double)
+    assert_close(gram, np.eye(len(gram)), SOLUTION.double)
 
 
 @pytest.mark.parametrize(("d", "p"), [(9, 4), (4, 4), (3, 8), (5, 1)])

@@ -9,7 +9,7 @@ import pytest
 
 import naive
 from test_objective import SHAPES, VARIANTS, lone, make_batch, settings_of
-from tolerances import DIFFERENCES, FIT, FORMULA, SUMS, close
+from tolerances import DIFFERENCES, FIT, FORMULA, SUMS, assert_close
 from zskl import ZeroShotKernelClassifier, rmsprop, solver
 from zskl.inplace import InPlace
 from zskl.kernels import Gaussian, Kernel
@@ -31,8 +31,8 @@ def test_it_equals_the_plain_objective(kernel, loss, balance, incoherence, shape
         for scale in (1.0, 0.5):  # twice: the buffers of the first call must not show in the second
             found = evaluate(scale * W[None], batch.X, np.arange(len(batch.X)), batch.Y, batch.codes)
             expected = objective.evaluate(scale * W[None], *batch.data)
-            close(found.objective, expected.objective, SUMS.double)
-            close(found.gradient, expected.gradient, SUMS.double)
+            assert_close(found.objective, expected.objective, SUMS.double)
+            assert_close(found.gradient, expected.gradient, SUMS.double)
         wrong = replace(objective, repulsion=1.01 * objective.repulsion, temperature=1.01 * objective.temperature)
         fault = wrong.evaluate(0.5 * W[None], *batch.data).gradient
         assert np.abs(fault - found.gradient).max() > 1e-6 * np.abs(found.gradient).max()
@@ -64,7 +64,7 @@ def test_rows_are_taken_from_all_features():
     evaluate = InPlace(objective, 3, (6, 5), 3, batch.sizes, np.float64)
     found = evaluate(batch.W[:1], batch.X, rows, batch.Y, batch.codes[rows])
     expected = objective.evaluate(batch.W[:1], batch.X[rows], batch.Y, batch.codes[rows], batch.sizes)
-    close(found.gradient, expected.gradient, SUMS.double)
+    assert_close(found.gradient, expected.gradient, SUMS.double)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def test_a_kernel_may_hand_back_what_cannot_be_written_to(whole):
     batch = make_batch("C<p")
     objective = Objective(Careless(whole))
     found = quick(objective, batch)(batch.W[:1], batch.X, np.arange(6), batch.Y, batch.codes)
-    close(found.gradient, objective.evaluate(batch.W[:1], *batch.data).gradient, SUMS.double)
+    assert_close(found.gradient, objective.evaluate(batch.W[:1], *batch.data).gradient, SUMS.double)
 
 
 @pytest.mark.parametrize("exponential", [True, False])
@@ -109,8 +109,8 @@ def test_a_kernel_may_hand_back_what_it_was_given(exponential):
     objective = Objective(Aliasing(exponential))
     found = quick(objective, batch)(batch.W[:1], batch.X, np.arange(6), batch.Y, batch.codes)
     expected = objective.evaluate(batch.W[:1], *batch.data)
-    close(found.gradient, expected.gradient, SUMS.double)
-    close(found.objective, expected.objective, SUMS.double)
+    assert_close(found.gradient, expected.gradient, SUMS.double)
+    assert_close(found.objective, expected.objective, SUMS.double)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -144,9 +144,9 @@ def test_an_update_without_numba_is_used_and_equal(monkeypatch):
     np.testing.assert_array_equal(ends[0][0], ends[1][0])
     np.testing.assert_array_equal(ends[0][1], ends[1][1])
     expected = W - 1e-3 * gradient / (np.sqrt(0.9 * V + 0.1 * gradient**2) + 1e-6)
-    close(ends[0][0], expected, FORMULA.single)
+    assert_close(ends[0][0], expected, FORMULA.single)
     with pytest.raises(AssertionError):
-        close(ends[0][0], W, FORMULA.single)  # no update at all
+        assert_close(ends[0][0], W, FORMULA.single)  # no update at all
 
 
 LARGE = {"through images": (12, 60), "through WᵀW": (200, 40)}  # (C, p) for d = 1024
@@ -200,9 +200,9 @@ def test_a_fit_through_buffers_is_the_fit_of_the_plain_step(loss, monkeypatch):
             data.X[rows], data.y[rows], data.signatures, callback=lambda now: steps.append(now.projection[0].copy())
         )
         fitted.append(model.projection_)
-    close(fitted[0], fitted[1], FIT.single)
+    assert_close(fitted[0], fitted[1], FIT.single)
     with pytest.raises(AssertionError):  # a step left out
-        close(fitted[0], steps[-2], FIT.single)
+        assert_close(fitted[0], steps[-2], FIT.single)
 
 
 @pytest.mark.parametrize("warm", [True, False])

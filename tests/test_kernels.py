@@ -9,7 +9,7 @@ import pytest
 
 import naive
 import zskl
-from tolerances import FORMULA, SUMS, close
+from tolerances import FORMULA, SUMS, assert_close
 from zskl import ZeroShotKernelClassifier, kernels
 from zskl.kernels import Cauchy, Gaussian, Kernel, Polynomial, squared_distances
 
@@ -67,8 +67,8 @@ def test_value_and_slope_equal_the_formulas(name, setting):
     t = arguments(kernel)
     value = [[formula.value(u, **setting) for u in t[0]]]
     slope = [[formula.slope(u, **setting) for u in t[0]]]
-    close(kernel.value(t), value, FORMULA.double)
-    close(kernel.slope(t), slope, FORMULA.double)
+    assert_close(kernel.value(t), value, FORMULA.double)
+    assert_close(kernel.slope(t), slope, FORMULA.double)
     np.testing.assert_array_equal(kernel.slope(t, kernel.value(t)), kernel.slope(t))
 
 
@@ -88,7 +88,7 @@ def test_single_precision_stays(name, setting):
     exact = arguments(kernel)
     for found, expected in ((kernel.value(t), kernel.value(exact)), (kernel.slope(t), kernel.slope(exact))):
         assert found.dtype == np.float32
-        close(found, expected, FORMULA.single)
+        assert_close(found, expected, FORMULA.single)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -100,7 +100,7 @@ def test_torch_equals_numpy(name, setting, dtype):
     for function in (kernel.value, kernel.slope):
         found, expected = function(torch.from_numpy(t)), function(t)
         assert found.dtype == getattr(torch, dtype)
-        close(found.numpy(), expected, FORMULA.of(dtype))
+        assert_close(found.numpy(), expected, FORMULA.of(dtype))
 
 
 # Table 1 --------------------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def check_table_1(kernel):
         else:
             t, inner = x @ W @ y, np.outer(x, y)
         printed = PRINTED[kernel.name](x, y, W, **kernel.parameters())
-        close(kernel.slope(t) * inner, printed, SUMS.double)
+        assert_close(kernel.slope(t) * inner, printed, SUMS.double)
 
 
 @pytest.mark.parametrize(("name", "setting"), CASES)
@@ -146,7 +146,7 @@ def test_squared_distances_equal_the_loop():
     rng = np.random.default_rng(0)
     A, B = rng.standard_normal((6, 5)), rng.standard_normal((4, 5))
     found = squared_distances(np.sum(A * A, axis=1, keepdims=True), A @ B.T, np.sum(B * B, axis=1))
-    close(found, naive.distances(A, B), SUMS.double)
+    assert_close(found, naive.distances(A, B), SUMS.double)
 
 
 def test_squared_distances_are_never_negative():
@@ -193,8 +193,8 @@ def test_a_stack_of_kernels_equals_its_members(name):
     stacked = kernels.stack(members, as_column)
     t = arguments(members[0])  # (1, 41), so that a stack gives (3, 1, 41)
     for k, member in enumerate(members):
-        close(stacked.value(t)[k], member.value(t), FORMULA.double)
-        close(stacked.slope(t)[k], member.slope(t), FORMULA.double)
+        assert_close(stacked.value(t)[k], member.value(t), FORMULA.double)
+        assert_close(stacked.slope(t)[k], member.slope(t), FORMULA.double)
     assert members[0] == kernels.make(name, naive.KERNELS[name].settings[0]), "stacking changed a member"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tolerances import FORMULA, close
+from tolerances import FORMULA, assert_close
 from zskl import ZeroShotKernelClassifier, datasets, inputs, predictions, preprocessing, ranking, streaming
 from zskl.cli import app
 from zskl.datasets import dataset, health
@@ -196,6 +196,6 @@ def test_rows_scaled_in_blocks_are_rows_scaled_at_once(monkeypatch, scaling):
     fitted = preprocessing.fit(scaling, X)
     at_once = fitted.apply(X)
     monkeypatch.setattr(preprocessing, "BLOCK_VALUES", 6)
-    close(fitted.apply(X), at_once, FORMULA.single)
+    assert_close(fitted.apply(X), at_once, FORMULA.single)
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: scaling of tensors in blocks")
-    close(fitted.apply(torch.from_numpy(X)).numpy(), at_once, FORMULA.single)
+    assert_close(fitted.apply(torch.from_numpy(X)).numpy(), at_once, FORMULA.single)

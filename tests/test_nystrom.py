@@ -8,7 +8,7 @@ import pytest
 
 import zskl
 from naive import distance, image, inner, project
-from tolerances import AFTER_FIT, FORMULA, GRAM, close
+from tolerances import AFTER_FIT, FORMULA, GRAM, assert_close
 from zskl import ZeroShotKernelClassifier, methods, nystrom
 
 KERNELS = [
@@ -61,7 +61,7 @@ def test_with_every_class_a_landmark_inner_products_are_the_scores(toy, paramete
         mapping = model.feature_map(m, X=rows, **chosen)
         assert mapping.n_components <= len(mapping.classes(**chosen))
         found = mapping.samples(X) @ mapping.classes(**chosen, dtype="float64").T
-        close(found, model.compatibility(X, **chosen), GRAM.double)
+        assert_close(found, model.compatibility(X, **chosen), GRAM.double)
         assert mapping.quality(X, **chosen, k=2).error < 1e-8
         assert mapping.quality(X, **chosen, k=2).recall == 1
 
@@ -74,10 +74,10 @@ def test_few_landmarks_equal_the_slow_twin(toy, parameters):
     slow = twin(model, X, table)
     first = model.feature_map(8, signatures=table.iloc[:8], landmarks=8)
     fast = first.samples(X) @ first.classes(table, dtype="float64").T
-    close(fast, slow(lambda x, y: y[:8]), GRAM.double)
+    assert_close(fast, slow(lambda x, y: y[:8]), GRAM.double)
     both = model.feature_map(10, X=X[:5], signatures=table.iloc[:5], landmarks=10)
     fast = both.samples(X) @ both.classes(table, dtype="float64").T
-    close(fast, slow(lambda x, y: y[:5] + x[:5]), GRAM.double)
+    assert_close(fast, slow(lambda x, y: y[:5] + x[:5]), GRAM.double)
     wrong = slow(lambda x, y: y[:4] + x[:5])
     assert np.abs(fast - wrong).max() > 1e-4  # the comparison can fail
 
@@ -116,8 +116,8 @@ def test_blocks_change_nothing(toy, monkeypatch):
     mapping = model.feature_map(16, signatures=table)
     whole = mapping.samples(toy.X), mapping.classes(table), mapping.quality(toy.X, table)
     monkeypatch.setattr(nystrom, "BLOCK_VALUES", 200)
-    close(mapping.samples(toy.X), whole[0], GRAM.double)
-    close(mapping.classes(table), whole[1], FORMULA.single)
+    assert_close(mapping.samples(toy.X), whole[0], GRAM.double)
+    assert_close(mapping.classes(table), whole[1], FORMULA.single)
     assert mapping.quality(toy.X, table) == pytest.approx(whole[2], rel=1e-9)
 
 
@@ -128,7 +128,7 @@ def test_a_class_with_several_signatures_has_a_row_for_each(toy):
     labels, scores = mapping.labels(), mapping.samples(toy.X) @ mapping.classes(dtype="float64").T
     assert labels.tolist() == ["ant", "ant", "cat", "dog", "emu", "bee", "bee"]
     best = np.stack([scores[:, labels == label].max(axis=1) for label in model.candidates_], axis=1)
-    close(best, model.compatibility(toy.X), GRAM.double)
+    assert_close(best, model.compatibility(toy.X), GRAM.double)
     assert mapping.quality(toy.X, k=1).error < 1e-8
 
 
@@ -156,7 +156,7 @@ def test_precision_and_seed(toy):
     single = mapping.samples(toy.X.astype(np.float32))
     assert single.dtype == np.float32
     assert mapping.classes(table).dtype == np.float32
-    close(single, mapping.samples(toy.X), AFTER_FIT.single)
+    assert_close(single, mapping.samples(toy.X), AFTER_FIT.single)
     again = model.feature_map(8, signatures=table, landmarks=20)
     np.testing.assert_array_equal(again.root, mapping.root)
     other = model.feature_map(8, signatures=table, landmarks=20, random_state=1)
@@ -169,7 +169,7 @@ def test_tensors_stay_tensors(toy):
     for mapping in (model.feature_map(4), model.ranking_map()):
         found = mapping.samples(torch.as_tensor(toy.X))
         assert isinstance(found, torch.Tensor)
-        close(found.numpy(), mapping.samples(toy.X), GRAM.double)
+        assert_close(found.numpy(), mapping.samples(toy.X), GRAM.double)
 
 
 def test_a_map_outlives_another_fit_and_follows_a_saved_model(toy, tmp_path):
@@ -180,7 +180,7 @@ def test_a_map_outlives_another_fit_and_follows_a_saved_model(toy, tmp_path):
     model.set_params(sigma=3.0, kernel="cauchy").fit(toy.X[:, ::-1], toy.y, toy.table)
     np.testing.assert_array_equal(mapping.samples(toy.X), before)
     loaded = zskl.load(tmp_path / "toy.zskl").feature_map(10)
-    close(loaded.samples(toy.X), before, GRAM.double)
+    assert_close(loaded.samples(toy.X), before, GRAM.double)
 
 
 @pytest.mark.parametrize(

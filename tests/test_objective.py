@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import naive
-from tolerances import DIFFERENCES, SUMS, close
+from tolerances import DIFFERENCES, SUMS, assert_close
 from zskl import kernels
 from zskl.kernels import Cauchy, Gaussian, Polynomial
 from zskl.objective import BALANCES, LOSSES, Evaluation, Objective, _image_norms, _images, _loss, _pull
@@ -112,8 +112,8 @@ def test_value_and_gradient_equal_the_double_loop(kernel, loss, balance, incoher
         alone = lone(setting).evaluate(W, *batch.data)
         for found in (Evaluation(together.objective[k], together.gradient[k], None), alone):
             assert found.squares is None
-            close(found.objective, value, SUMS.double)
-            close(found.gradient, gradient, SUMS.double)
+            assert_close(found.objective, value, SUMS.double)
+            assert_close(found.gradient, gradient, SUMS.double)
 
 
 @pytest.mark.parametrize("degree", range(1, 7))
@@ -205,11 +205,11 @@ def check_forms(batch, b, Z):
     norms, pull = _image_norms(batch.W, batch.Y, Z), _pull(batch.W, batch.Y, Z, b)
     assert norms.shape == (3, 1, len(batch.Y))
     for k, W in enumerate(batch.W):
-        close(norms[k, 0], [naive.inner(z, z) for z in (W @ batch.Y.T).T], SUMS.double)
-        close(pull[k], W @ batch.Y.T @ np.diag(b[k, 0]) @ batch.Y, SUMS.double)
+        assert_close(norms[k, 0], [naive.inner(z, z) for z in (W @ batch.Y.T).T], SUMS.double)
+        assert_close(pull[k], W @ batch.Y.T @ np.diag(b[k, 0]) @ batch.Y, SUMS.double)
         z = None if Z is None else Z[k]
-        close(_image_norms(W, batch.Y, z), norms[k], SUMS.double)
-        close(_pull(W, batch.Y, z, b[k]), pull[k], SUMS.double)
+        assert_close(_image_norms(W, batch.Y, z), norms[k], SUMS.double)
+        assert_close(_pull(W, batch.Y, z, b[k]), pull[k], SUMS.double)
 
 
 def peak_of(function, *arguments):
@@ -243,11 +243,11 @@ def test_both_forms_give_the_same_gradient(kernel, loss, per_sample):
     wide_W = np.concatenate([batch.W, np.zeros((3, 6, C - p + 1))], axis=2)
     wide_Y = np.concatenate([batch.Y, np.zeros((C, C - p + 1))], axis=1)
     wide = objective.evaluate(wide_W, batch.X, wide_Y, batch.codes, batch.sizes, per_sample)
-    close(wide.objective, short.objective, SUMS.double)
-    close(wide.gradient[:, :, :p], short.gradient, SUMS.double)
+    assert_close(wide.objective, short.objective, SUMS.double)
+    assert_close(wide.gradient[:, :, :p], short.gradient, SUMS.double)
     np.testing.assert_array_equal(wide.gradient[:, :, p:], 0)
     if per_sample:
-        close(wide.squares[:, :, :p], short.squares, SUMS.double)
+        assert_close(wide.squares[:, :, :p], short.squares, SUMS.double)
 
 
 # Per-sample second moment ---------------------------------------------------------------------------------------------
@@ -260,7 +260,7 @@ def check_squares(evaluate, batch, W):
     for i in range(len(batch.X)):
         one = slice(i, i + 1)
         each.append(evaluate(W, batch.X[one], batch.Y, batch.codes[one], batch.sizes).gradient ** 2)
-    close(squares, np.mean(each, axis=0), SUMS.double)
+    assert_close(squares, np.mean(each, axis=0), SUMS.double)
 
 
 @pytest.mark.parametrize("shape", ["C<p", "C>p"])
@@ -275,8 +275,8 @@ def test_second_moment_equals_the_loop_over_samples(kernel, loss, incoherence, s
     check_squares(lone(settings[2]).evaluate, batch, batch.W[2])
     expected = naive.per_sample_squares(settings[2], batch.W[2], *batch.data)
     found = objective.evaluate(batch.W, *batch.data, per_sample=True)
-    close(found.squares[2], expected, SUMS.double)
-    close(found.gradient, objective.evaluate(batch.W, *batch.data).gradient, SUMS.double)
+    assert_close(found.squares[2], expected, SUMS.double)
+    assert_close(found.gradient, objective.evaluate(batch.W, *batch.data).gradient, SUMS.double)
 
 
 @pytest.mark.parametrize("kernel", kernels.names())
@@ -316,8 +316,8 @@ def test_scores_equal_the_loop(kernel, incoherence, shape):
     together = stacked(settings).scores(batch.W, batch.X, batch.Y)
     for k, (setting, W) in enumerate(zip(settings, batch.W, strict=True)):
         expected = naive.scores(setting, W, batch.X, batch.Y)
-        close(lone(setting).scores(W, batch.X, batch.Y), expected, SUMS.double)
-        close(together[k], expected, SUMS.double)
+        assert_close(lone(setting).scores(W, batch.X, batch.Y), expected, SUMS.double)
+        assert_close(together[k], expected, SUMS.double)
 
 
 # Precision and libraries ----------------------------------------------------------------------------------------------
@@ -337,9 +337,9 @@ def test_single_precision_stays(kernel, loss, per_sample):
         for name in ("objective", "gradient", "squares")[: 3 if per_sample else 2]:
             one, other = getattr(found, name), getattr(exact, name)
             assert one.dtype == np.float32
-            close(one, other, SUMS.single)
+            assert_close(one, other, SUMS.single)
             with pytest.raises(AssertionError):  # ten bits, as in TF32 or half precision, are too few
-                close(one * (1 + 2**-10), other, SUMS.single)
+                assert_close(one * (1 + 2**-10), other, SUMS.single)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -363,9 +363,9 @@ def test_torch_equals_numpy(kernel, loss, balance, incoherence, shape):
     found, expected = on_tensors.evaluate(*tensors, True), objective.evaluate(batch.W, *batch.data, True)
     for one, other in zip(found, expected, strict=True):
         assert one.dtype == torch.float64
-        close(one.numpy(), other, SUMS.double)
+        assert_close(one.numpy(), other, SUMS.double)
     scores = on_tensors.scores(*tensors[:3])
-    close(scores.numpy(), objective.scores(batch.W, batch.X, batch.Y), SUMS.double)
+    assert_close(scores.numpy(), objective.scores(batch.W, batch.X, batch.Y), SUMS.double)
 
 
 def dense_loss(torch, setting, W, X, Y, codes, sizes):
@@ -403,8 +403,8 @@ def test_gradient_equals_automatic_differentiation(kernel, loss, balance, incohe
     W = torch.from_numpy(batch.W[0]).requires_grad_()
     value = dense_loss(torch, setting, W, *(torch.from_numpy(array) for array in batch.data))
     value.backward()
-    close(found.objective, value.item(), SUMS.double)
-    close(found.gradient, W.grad.numpy(), SUMS.double)
+    assert_close(found.objective, value.item(), SUMS.double)
+    assert_close(found.gradient, W.grad.numpy(), SUMS.double)
 
 
 def test_the_softmax_slope_keeps_its_digits_in_single_precision():
@@ -414,6 +414,6 @@ def test_the_softmax_slope_keeps_its_digits_in_single_precision():
     o = Objective(Gaussian(1.0), loss="softmax", temperature=0.05)
     loss, (exact,) = _loss(o, [values], codes, sizes)
     single_loss, (single,) = _loss(o, [values.astype(np.float32)], codes, sizes.astype(np.float32))
-    close(single_loss, loss, SUMS.single)
-    close(single, exact, SUMS.single)
+    assert_close(single_loss, loss, SUMS.single)
+    assert_close(single, exact, SUMS.single)
     assert exact[0, 0, 0] == -exact[0, 0, 1:].sum()

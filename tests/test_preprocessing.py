@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import naive
-from tolerances import SUMS, close
+from tolerances import SUMS, assert_close
 from zskl import preprocessing
 from zskl.preprocessing import SCALINGS, Scaling, fit, parse
 
@@ -26,8 +26,8 @@ def steps_of(name):
 def test_a_scaling_equals_the_loop(name):
     training, new = rows(), rows(6, seed=1)
     scaling = fit(name, training)
-    close(scaling.apply(training), naive.scale(steps_of(name), training, training), SUMS.double)
-    close(scaling.apply(new), naive.scale(steps_of(name), training, new), SUMS.double)
+    assert_close(scaling.apply(training), naive.scale(steps_of(name), training, training), SUMS.double)
+    assert_close(scaling.apply(new), naive.scale(steps_of(name), training, new), SUMS.double)
     assert (scaling.mean is None) == (not any(step in name for step in ("center", "standardize")))
     assert (scaling.deviation is None) == ("standardize" not in name)
 
@@ -45,7 +45,7 @@ def test_the_mean_is_summed_in_double_precision():
     """In float32 the sum of 2 × 10⁵ values near 1000 would lose what tells them apart."""
     training = (1000 + np.random.default_rng(0).random((200_000, 1))).astype(np.float32)
     mean = fit("center", training).mean
-    close(mean, training.astype(np.float64).mean(axis=0), SUMS.double)
+    assert_close(mean, training.astype(np.float64).mean(axis=0), SUMS.double)
     assert np.abs(training.sum(dtype=np.float32) / len(training) - mean[0]) > 1e-9
 
 
@@ -80,8 +80,8 @@ def test_only_the_rows_given_are_fitted_on():
     alone = scaling.apply(new[:1])
     together = scaling.apply(new)
     np.testing.assert_array_equal(scaling.mean, before)
-    close(together[:1], alone, SUMS.double)
-    close(before, training.mean(axis=0), SUMS.double)
+    assert_close(together[:1], alone, SUMS.double)
+    assert_close(before, training.mean(axis=0), SUMS.double)
     leaked = fit("center-l2", np.concatenate([training, new]))
     assert np.abs(leaked.apply(new)[:1] - alone).max() > 0.01, "the comparison would not notice a leak"
 
@@ -118,10 +118,10 @@ def test_torch_equals_numpy(name, dtype):
     expected, found = fit(name, training), fit(name, torch.from_numpy(training))
     if expected.mean is not None:
         assert isinstance(found.mean, np.ndarray)
-        close(found.mean, expected.mean, SUMS.of(dtype))
+        assert_close(found.mean, expected.mean, SUMS.of(dtype))
     scaled = found.apply(torch.from_numpy(training))
     assert scaled.dtype == getattr(torch, dtype)
-    close(scaled.numpy(), expected.apply(training), SUMS.of(dtype))
+    assert_close(scaled.numpy(), expected.apply(training), SUMS.of(dtype))
 
 
 def test_a_row_that_is_the_mean_up_to_rounding_becomes_zero():
@@ -137,14 +137,14 @@ def test_no_square_leaves_the_range_of_single_precision(scale):
     rows = np.random.default_rng(0).standard_normal((5, 4))
     expected = preprocessing.fit("center-l2", rows).apply(rows)
     large = (rows * scale).astype(np.float32)
-    close(preprocessing.fit("center-l2", large).apply(large), expected, SUMS.single)
+    assert_close(preprocessing.fit("center-l2", large).apply(large), expected, SUMS.single)
 
 
 def test_standardized_columns_do_not_depend_on_their_units():
     rows = np.random.default_rng(0).standard_normal((40, 4))
     units = np.array([1e-3, 1.0, 60.0, 1e6])
     expected = preprocessing.fit("standardize-l2", rows).apply(rows)
-    close(preprocessing.fit("standardize-l2", rows * units).apply(rows * units), expected, SUMS.double)
+    assert_close(preprocessing.fit("standardize-l2", rows * units).apply(rows * units), expected, SUMS.double)
 
 
 def test_a_constant_column_is_left_at_zero():

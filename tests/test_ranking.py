@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tolerances import FORMULA, SUMS, close
+from tolerances import FORMULA, SUMS, assert_close
 from zskl import ZeroShotKernelClassifier, baselines, ranking
 from zskl.estimator import UncalibratedWarning
 from zskl.objective import Objective
@@ -75,7 +75,7 @@ def test_blocks_give_what_one_block_gives(fitted, monkeypatch, name, call):
 def check(model, X, parts, whole):
     """The same numbers; or labels that score the same, for where classes tie, rounding may choose between them."""
     if whole.dtype.kind == "f":
-        close(parts, whole, SUMS.double)
+        assert_close(parts, whole, SUMS.double)
         return
     ranked = np.column_stack([model.compatibility(X), np.zeros(len(X))])  # the last for rows without an answer
     place = {label: k for k, label in enumerate(model.candidates_.tolist())}
@@ -85,7 +85,7 @@ def check(model, X, parts, whole):
     )
     np.testing.assert_array_equal(found == len(place), expected == len(place))
     found, expected = (np.take_along_axis(ranked, labels, axis=1) for labels in (found, expected))
-    close(found, expected, SUMS.double)
+    assert_close(found, expected, SUMS.double)
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -141,7 +141,7 @@ def test_numbers_of_any_kind_are_read_from_a_file_by_blocks(fitted, monkeypatch,
     expected = model.compatibility(array)
     found = in_blocks(monkeypatch, model.compatibility, mapped)
     assert found.dtype == expected.dtype == (np.float32 if kind == "float32" else np.float64)
-    close(found, expected, SUMS.of(expected.dtype))
+    assert_close(found, expected, SUMS.of(expected.dtype))
 
 
 def test_data_frames_keep_their_names(fitted, small_blocks):
@@ -173,11 +173,11 @@ def test_out_takes_the_scores(fitted, small_blocks, tmp_path, kind):
     out = np.lib.format.open_memmap(tmp_path / "scores.npy", mode="w+", dtype=kind, shape=(len(X), 2))
     assert model.compatibility(X, candidates=["a", "z"], out=out) is out
     out.flush()
-    close(np.load(tmp_path / "scores.npy"), expected, FORMULA.single)
+    assert_close(np.load(tmp_path / "scores.npy"), expected, FORMULA.single)
     whole = np.empty((len(X), 2))
     ranking.BLOCK_BYTES = (1 << 30, 1 << 30)  # a single block goes there too
     model.compatibility(X, candidates=["a", "z"], out=whole)
-    close(whole, expected, SUMS.double)
+    assert_close(whole, expected, SUMS.double)
 
 
 def test_out_between_libraries(fitted, small_blocks):
@@ -187,8 +187,8 @@ def test_out_between_libraries(fitted, small_blocks):
     tensor, array = torch.empty(expected.shape), np.empty(expected.shape)
     assert model.compatibility(X, out=tensor) is tensor
     assert model.compatibility(torch.from_numpy(X), out=array) is array
-    close(tensor.numpy(), expected, FORMULA.single)
-    close(array, expected, SUMS.double)
+    assert_close(tensor.numpy(), expected, FORMULA.single)
+    assert_close(array, expected, SUMS.double)
     with pytest.raises(ValueError, match=r"out holds torch\.int64"):
         model.compatibility(X, out=torch.empty(expected.shape, dtype=torch.int64))
 
@@ -239,7 +239,7 @@ def test_blocks_of_scores_cover_all_rows_in_order(fitted, block_rows):
     if block_rows:
         assert {len(scores) for _, scores in blocks[:-1]} <= {block_rows}
     joined = np.concatenate([scores for _, scores in blocks])
-    close(joined, model.compatibility(X, candidates=["z", "a"]), SUMS.double)
+    assert_close(joined, model.compatibility(X, candidates=["z", "a"]), SUMS.double)
 
 
 def test_blocks_of_scores_refuse_before_the_first(fitted):

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tolerances import AFTER_FIT, FORMULA, close, distance
+from tolerances import AFTER_FIT, FORMULA, assert_close, distance
 from zskl import DivergenceError, ZeroShotKernelClassifier, datasets, engines, metrics, protocols, selection
 from zskl.engines import Engine
 from zskl.estimator import UncalibratedWarning
@@ -230,7 +230,7 @@ def test_every_setting_on_every_fold_equals_a_lone_fit(found, monkeypatch):
         examined = dict(examine(shared, Task(fold, tuple(places), tuple(settings))))
         hand = [by_hand(setting, FOLDS[fold]) for setting in settings]
         for place, (accuracy, *case) in zip(places, hand, strict=True):
-            close(examined[place][0], case[0], AFTER_FIT.single)
+            assert_close(examined[place][0], case[0], AFTER_FIT.single)
             for mine, other in zip(examined[place][1:], case[1:], strict=True):
                 np.testing.assert_array_equal(mine, other)
             assert found.zsl[place, fold] == pytest.approx(accuracy, abs=ROWS_APART)
@@ -466,7 +466,7 @@ def test_probabilities_are_the_softmax_of_scores_over_the_fitted_temperature(cal
         exponents = scores / calibrated.temperatures_[situation]  # the rounding of each is a relative error of exp
         e = np.exp(exponents)
         found = calibrated.predict_proba(X, candidates=candidates)
-        close(found, e / e.sum(axis=1, keepdims=True), FORMULA.single * np.abs(exponents).max())
+        assert_close(found, e / e.sum(axis=1, keepdims=True), FORMULA.single * np.abs(exponents).max())
         np.testing.assert_array_equal(
             np.asarray(candidates)[found.argmax(axis=1)], calibrated.predict(X, candidates=candidates)
         )

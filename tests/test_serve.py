@@ -26,7 +26,7 @@ pytest.importorskip("fastapi", reason="the extra serve is not installed")
 import uvicorn
 
 import served
-from tolerances import FORMULA, SUMS, close, decided
+from tolerances import FORMULA, SUMS, assert_close, decided
 from zskl import cli, metrics
 from zskl.baselines import BASELINES
 from zskl.datasets import Dataset
@@ -138,9 +138,11 @@ def same(answer, model, X, k, kinds=("seen", "unseen"), candidates=None, calibra
     found = answer.json()["predictions"]
     assert len(found) == len(labels)
     told = [[one["score"] for one in row["top"]] for row in found]
-    close(told, scores[:, :k], SUMS.single)  # the best scores, best first
+    assert_close(told, scores[:, :k], SUMS.single)  # the best scores, best first
     own = [dict(zip(map(str, names), mine, strict=True)) for names, mine in zip(labels, scores, strict=True)]
-    close(told, [[mine[one["class"]] for one in row["top"]] for row, mine in zip(found, own, strict=True)], SUMS.single)
+    assert_close(
+        told, [[mine[one["class"]] for one in row["top"]] for row, mine in zip(found, own, strict=True)], SUMS.single
+    )
     assert {len({one["class"] for one in row["top"]}) for row in found} == {k}
     assert [row["class"] for row in found] == [row["top"][0]["class"] for row in found]
     assert {one["kind"] for row in found for one in row["top"]} <= set(kinds)
@@ -148,7 +150,7 @@ def same(answer, model, X, k, kinds=("seen", "unseen"), candidates=None, calibra
         assert {one["probability"] for row in found for one in row["top"]} == {None}
         return
     likely = -np.sort(-model.predict_proba(X, candidates=candidates, calibrated=calibrated), axis=1)[:, :k]
-    close([[one["probability"] for one in row["top"]] for row in found], likely, SUMS.single)
+    assert_close([[one["probability"] for one in row["top"]] for row in found], likely, SUMS.single)
 
 
 def test_predictions_are_those_of_the_model(case):
@@ -172,7 +174,7 @@ def test_a_constant_of_the_caller_takes_the_place_of_the_models(case):
     assert answer["calibration"] == 0.7
     seen = np.isin(model.candidates_, model.classes_)
     expected = (model.compatibility(X) - 0.7 * seen).max(axis=1)
-    close([row["top"][0]["score"] for row in answer["predictions"]], expected, SUMS.single)
+    assert_close([row["top"][0]["score"] for row in answer["predictions"]], expected, SUMS.single)
     alone = client.post(
         "/predict", json={"rows": values(X).tolist(), "calibration": 0.7, "candidates": list(map(str, model.classes_))}
     ).json()
@@ -460,7 +462,7 @@ def test_what_is_left_out_is_the_mean_of_the_seen_classes(case):
     answer = client.post("/predict", json={"rows": values(X).tolist(), "candidates": ["new"]}).json()
     labels = ["new"] if model.classes_.dtype.kind in "UO" else [99]
     scores = model.compatibility(X, expected[None], labels)[:, 0]
-    close([row["top"][0]["score"] for row in answer["predictions"]], scores, SUMS.single)
+    assert_close([row["top"][0]["score"] for row in answer["predictions"]], scores, SUMS.single)
 
 
 def test_classes_of_the_model_stay_as_they_are(fresh):
@@ -543,9 +545,9 @@ def test_rows_are_ranked_as_compatibility_ranks_them(digits, part):
     rows = np.arange(len(data.X)) if part is None else data.parts[part]
     scores = model.compatibility(data.X[rows], np.array([[*attributes.values(), mean]]), [99])[:, 0]
     told = [row["score"] for row in answer["rows"]]
-    close(told, -np.sort(-scores)[:30], SUMS.single)  # the best scores, best first
+    assert_close(told, -np.sort(-scores)[:30], SUMS.single)  # the best scores, best first
     own = dict(zip(rows.tolist(), scores, strict=True))
-    close(told, [own[row["row"]] for row in answer["rows"]], SUMS.single)
+    assert_close(told, [own[row["row"]] for row in answer["rows"]], SUMS.single)
     assert len({row["row"] for row in answer["rows"]}) == 30
     for row in answer["rows"]:
         assert row["class"] == str(data.y[row["row"]])

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from tolerances import SUMS, close
+from tolerances import SUMS, assert_close
 from zskl import signatures
 from zskl.signatures import SignatureTable, read
 
@@ -156,7 +156,7 @@ def test_repeated_index_is_several_descriptions_and_the_best_counts(toy):
     each = model.compatibility(toy.X_new, table.to_numpy(), candidates=list(range(len(table))))  # a class a row
     for column, label in enumerate(model.candidates_):
         best = each[:, table.index == label].max(axis=1)
-        close(scores[:, column], best, SUMS.double)
+        assert_close(scores[:, column], best, SUMS.double)
     first = each[:, [list(table.index).index(label) for label in model.candidates_]]
     assert not np.allclose(scores, first, rtol=1e-6)  # the later descriptions do count
 
@@ -174,7 +174,7 @@ def test_several_descriptions_in_every_form(toy):
 def test_an_array_may_repeat_a_candidate(toy):
     table = several(toy.table)
     model = toy.fitted()
-    close(
+    assert_close(
         model.compatibility(toy.X_new, table.to_numpy(), candidates=list(table.index)),
         model.compatibility(toy.X_new, table),
         SUMS.double,

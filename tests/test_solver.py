@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from tolerances import AFTER_FIT, FIT, close
+from tolerances import AFTER_FIT, FIT, assert_close
 from zskl import DivergenceError, kernels, solver
 from zskl.objective import Objective
 from zskl.solver import LOOK_EVERY, SCHEDULES, State, batches, minimise, start
@@ -67,8 +67,8 @@ def test_minimise_equals_the_loop(schedule, per_sample):
             return gradient, squares
 
         projection, moment = naive.rmsprop(lone, W[k], order, float(rates[k, 0, 0]), **numbers)
-        close(found.state.W[k], projection, FIT.double)
-        close(found.state.V[k], moment, FIT.double)
+        assert_close(found.state.W[k], projection, FIT.double)
+        assert_close(found.state.V[k], moment, FIT.double)
     assert found.state.steps == 3 * PER_EPOCH
     assert found.state.epochs == 3
 
@@ -113,8 +113,8 @@ def test_torch_equals_numpy():
 
     expected = minimise(on_numpy, start(W), **RUN, epochs=4)
     found = minimise(on_torch, start(torch.from_numpy(W)), **RUN, epochs=4)
-    close(found.state.W.numpy(), expected.state.W, FIT.double)
-    close(found.objective, expected.objective, AFTER_FIT.double)
+    assert_close(found.state.W.numpy(), expected.state.W, FIT.double)
+    assert_close(found.objective, expected.objective, AFTER_FIT.double)
 
 
 # Batches --------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import naive
-from tolerances import AFTER_FIT, FIT, SUMS, close, decided, distance, shaken
+from tolerances import AFTER_FIT, FIT, SUMS, assert_close, decided, distance, shaken
 from zskl import DivergenceError, ZeroShotKernelClassifier, datasets, kernels, metrics, protocols
 from zskl.estimator import Training
 from zskl.initialisation import INITIALISATIONS, polarised
@@ -56,10 +56,10 @@ def check_members(members, lone, moved=None):
     """
     for member, alone, other in zip(members, lone, moved or members, strict=True):
         allowed = FIT.single + 2 * distance(other.projection_, member.projection_)
-        close(member.projection_, alone.projection_, allowed)
-        close(member.history_.objective, alone.history_.objective, 4 * allowed)
+        assert_close(member.projection_, alone.projection_, allowed)
+        assert_close(member.history_.objective, alone.history_.objective, 4 * allowed)
         scores = alone.compatibility(DATA.X[UNSEEN])
-        close(member.compatibility(DATA.X[UNSEEN]), scores, 4 * allowed)
+        assert_close(member.compatibility(DATA.X[UNSEEN]), scores, 4 * allowed)
 
 
 def check_exchanged(members, lone, moved=None):
@@ -127,7 +127,7 @@ def test_settings_that_cannot_stack_are_split_and_come_back_in_order():
     for member, setting in zip(members, settings, strict=True):
         assert {name: member.get_params()[name] for name in setting} == setting
     assert sorted(size for step, size in runs if step == 1) == [1] * 8 + [2] * 2  # two pairs could train together
-    close(members[0].projection_, members[10].projection_, FIT.single)
+    assert_close(members[0].projection_, members[10].projection_, FIT.single)
 
 
 def test_no_settings_give_no_members():
@@ -144,7 +144,7 @@ def test_members_share_nothing_that_they_could_change():
     one.projection_[:] = 0
     one.calibration_ = 3.0
     assert distance(one.projection_, other.projection_) == 1
-    close(other.projection_, fitted().projection_, FIT.single)
+    assert_close(other.projection_, fitted().projection_, FIT.single)
     assert other.calibration_ == 0
 
 
@@ -223,7 +223,7 @@ def test_a_fit_equals_the_loop(changes):
     X, y, Y = slow_problem()
     model = ZeroShotKernelClassifier(**{**BASE, **changes}).fit(X, y, dict(enumerate(Y)))
     expected = slow_fit(model)
-    close(model.projection_, expected, FIT.single)
+    assert_close(model.projection_, expected, FIT.single)
     for name in changes:  # and the check would notice if a setting were ignored
         default = {**ZeroShotKernelClassifier().get_params(), **BASE}[name]
         if model.get_params()[name] != default and name != "kernel":
@@ -422,7 +422,7 @@ def test_a_warm_start_of_a_loaded_model_begins_at_its_projection(tmp_path):
     fitted(warm_start=True).save(tmp_path / "model.zskl")
     model = load(tmp_path / "model.zskl").set_params(learning_rate=1e-12)
     W = model.projection_.copy()
-    close(model.fit(*TRAINING).projection_, W, FIT.single)
+    assert_close(model.fit(*TRAINING).projection_, W, FIT.single)
 
 
 # Several signatures per class -----------------------------------------------------------------------------------------
@@ -512,7 +512,7 @@ def test_the_expected_gradient_is_that_of_the_full_sum(kernel, loss, balance, in
     descriptions = [training.Y[rows] for rows in own]
     _, expected = naive.full_sum(setting, W, training.X, descriptions, training.codes, training.sizes)
     found = mean_over_draws(setting, training, W, own)
-    close(found, expected, SUMS.double)
+    assert_close(found, expected, SUMS.double)
     padded = mean_over_draws(setting, training, W, training.rows)  # a fault: the padding counts as rows
     assert np.abs(padded - expected).max() > 1e-4
 
@@ -526,9 +526,9 @@ def test_a_class_scores_the_best_of_its_rows():
     for column, label in enumerate(model.candidates_):
         rows = table.loc[[label]].to_numpy()
         each = naive.scores(setting, model.projection_, X[:7], rows)
-        close(found[:, column], each.max(axis=1), SUMS.single)
+        assert_close(found[:, column], each.max(axis=1), SUMS.single)
         with pytest.raises(AssertionError):  # and not of the worst
-            close(found[:, column], each.min(axis=1), SUMS.single)
+            assert_close(found[:, column], each.min(axis=1), SUMS.single)
     np.testing.assert_array_equal(model.predict(X[:7]), model.candidates_[found.argmax(axis=1)])
 
 
@@ -538,10 +538,10 @@ def test_a_fit_starts_from_the_mean_of_a_class_s_own_rows():
     table = {0: Y[:1], 1: np.stack([Y[1], Y[1] + 1, Y[1] - 3]), 2: np.stack([Y[2], 5 * Y[2]])}
     model = estimator(learning_rate=1e-12, feature_scaling="none", signature_scaling="none").fit(X, y, table)
     means = np.stack([rows.mean(axis=0) for rows in table.values()])
-    close(model.projection_, polarised(X, means[y], 0), SUMS.single)
+    assert_close(model.projection_, polarised(X, means[y], 0), SUMS.single)
     padded = np.stack([table[0].mean(axis=0), means[1], (2 * table[2][0] + table[2][1]) / 3])
     with pytest.raises(AssertionError):
-        close(model.projection_, polarised(X, padded[y], 0), SUMS.single)
+        assert_close(model.projection_, polarised(X, padded[y], 0), SUMS.single)
 
 
 def test_a_stack_with_several_signatures_equals_lone_fits():
@@ -658,13 +658,15 @@ def test_a_fit_on_tensors_equals_one_on_arrays(kernel, loss, second_moment):
     expected = clone(model).fit(X, y, table)
     found = model.fit(torch.tensor(X), y, table)
     assert isinstance(found.projection_, np.ndarray)
-    close(found.projection_, expected.projection_, FIT.single)
-    close(found.history_.objective, expected.history_.objective, AFTER_FIT.single)
+    assert_close(found.projection_, expected.projection_, FIT.single)
+    assert_close(found.history_.objective, expected.history_.objective, AFTER_FIT.single)
     scores = found.compatibility(torch.tensor(DATA.X[UNSEEN]))
     assert isinstance(scores, torch.Tensor)
-    close(scores.numpy(), expected.compatibility(DATA.X[UNSEEN]), AFTER_FIT.single)
+    assert_close(scores.numpy(), expected.compatibility(DATA.X[UNSEEN]), AFTER_FIT.single)
     with pytest.raises(AssertionError):  # another order of batches would be noticed
-        close(clone(model).set_params(random_state=1).fit(X, y, table).projection_, found.projection_, FIT.single)
+        assert_close(
+            clone(model).set_params(random_state=1).fit(X, y, table).projection_, found.projection_, FIT.single
+        )
 
 
 def test_tensors_with_several_signatures_and_integer_labels():
@@ -674,7 +676,7 @@ def test_tensors_with_several_signatures_and_integer_labels():
     codes, renamed = np.array([number[label] for label in y]), table.rename(index=number)
     expected = estimator().fit(X, codes, renamed)
     found = estimator().fit(torch.tensor(X), torch.tensor(codes), renamed)
-    close(found.projection_, expected.projection_, FIT.single)
+    assert_close(found.projection_, expected.projection_, FIT.single)
     clear = decided(expected.compatibility(X), AFTER_FIT.single)
     assert clear.mean() > 0.9
     np.testing.assert_array_equal(found.predict(torch.tensor(X))[clear], expected.predict(X)[clear])
@@ -698,9 +700,9 @@ def test_double_precision_trains_in_single():
     X, y, table = TRAINING
     model = estimator().fit(X.astype(np.float64), y, table)
     assert model.projection_.dtype == np.float32
-    close(model.projection_, fitted().projection_, FIT.single)
+    assert_close(model.projection_, fitted().projection_, FIT.single)
     with pytest.raises(AssertionError):
-        close(model.projection_, fitted(random_state=1).projection_, FIT.single)
+        assert_close(model.projection_, fitted(random_state=1).projection_, FIT.single)
     assert model.compatibility(DATA.X[UNSEEN]).dtype == np.float32
     assert model.compatibility(DATA.X[UNSEEN].astype(np.float64)).dtype == np.float64
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tolerances import FIT, FORMULA, SUMS, close
+from tolerances import FIT, FORMULA, SUMS, assert_close
 from zskl import ZeroShotKernelClassifier, initialisation, preprocessing, streaming
 from zskl.metrics import mean_per_class_accuracy
 from zskl.streaming import StreamedRows
@@ -61,7 +61,7 @@ def test_every_row_once_an_epoch_but_for_the_short_last_batch(small, problem, ba
         seen = []
         for batch in rows.batches(batch_size, 5, epoch):
             assert len(batch) == size
-            close(rows[batch], scaled[batch], FORMULA.single)
+            assert_close(rows[batch], scaled[batch], FORMULA.single)
             seen += batch.tolist()
         assert len(seen) == len(set(seen)) == ROWS // size * size
 
@@ -117,7 +117,7 @@ def test_a_scaling_fitted_in_blocks_is_that_fitted_at_once(small, problem, scali
         one, other = getattr(at_once, name), getattr(in_blocks, name)
         assert (one is None) == (other is None)
         if one is not None:
-            close(other, one, SUMS.double)
+            assert_close(other, one, SUMS.double)
             assert other.dtype == np.float64
 
 
@@ -129,7 +129,7 @@ def test_the_closed_form_in_blocks_is_that_at_once(small, problem):
     found = streaming.projection("polarised", rows, lambda some: targets[some], codes, 0)
     expected = initialisation.polarised(rows._scaling.apply(X), targets, 0)
     assert found.dtype == np.float32
-    close(found, expected, SUMS.single)
+    assert_close(found, expected, SUMS.single)
     for init in ("uniform", "orthogonal"):
         expected = initialisation.INITIALISATIONS[init](X, targets, 7)
         found = streaming.projection(init, rows, lambda some: targets[some], codes, 7)
@@ -192,7 +192,7 @@ def test_numbers_of_other_kinds(small, problem, tmp_path, kind):
     X, y, *_, table = problem
     X = (100 * X).astype(kind)
     found = model().fit(mapped(tmp_path, X), y, table)
-    close(found.projection_, model().fit(X.astype(np.float64), y, table).projection_, FIT.single)
+    assert_close(found.projection_, model().fit(X.astype(np.float64), y, table).projection_, FIT.single)
     assert found.n_features_in_ == WIDTH
 
 
@@ -201,9 +201,9 @@ def test_several_signatures_and_tensors(small, problem):
     X, y, *_, table = problem
     twice = pd.concat([table, table + 0.1])
     found = model().fit(torch.from_numpy(X), y, twice)
-    close(found.projection_, model().fit(X, y, twice).projection_, FIT.single)
+    assert_close(found.projection_, model().fit(X, y, twice).projection_, FIT.single)
     with pytest.raises(AssertionError):
-        close(found.projection_, model(random_state=1).fit(X, y, twice).projection_, FIT.single)
+        assert_close(found.projection_, model(random_state=1).fit(X, y, twice).projection_, FIT.single)
 
 
 def test_a_monitor_and_a_stack_see_the_same(small, problem):
@@ -213,9 +213,9 @@ def test_a_monitor_and_a_stack_see_the_same(small, problem):
     lone = model(sigma=0.8).fit(X, y, table, monitor=(X_new, y_new))
     assert len(lone.history_.accuracy["monitor"][0])
     member, other = fit_stack(model(), [{"sigma": 0.8}, {"sigma": 1.2}], X, y, table)
-    close(member.projection_, lone.projection_, FIT.single)
+    assert_close(member.projection_, lone.projection_, FIT.single)
     with pytest.raises(AssertionError):
-        close(other.projection_, lone.projection_, FIT.single)
+        assert_close(other.projection_, lone.projection_, FIT.single)
 
 
 def test_bad_values_and_labels_are_refused(small, problem, tmp_path):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tolerances import FORMULA, close
+from tolerances import FORMULA, assert_close
 from zskl.arrays import like, namespace
 from zskl.export import assembled
 from zskl.symbols import Dimension, Symbol, Tape
@@ -72,7 +72,7 @@ def test_a_graph_computes_what_numpy_does(name, rows):
         pytest.skip("onnxruntime 1.30 divides by zero where it sorts no rows, which ends the process")
     expected = FORMULAS[name](X[:rows])
     found, result = run(FORMULAS[name], X[:rows])
-    close(found, expected, FORMULA.single)
+    assert_close(found, expected, FORMULA.single)
     assert found.shape == expected.shape
     assert result.dtype == expected.dtype
 
@@ -80,7 +80,7 @@ def test_a_graph_computes_what_numpy_does(name, rows):
 def test_log1p_keeps_its_digits():
     tiny = np.array([[1e-12, 3e-8, 1e-4], [0.0, 0.5, -0.999], [-1e-9, 1e8, 7.0]], np.float32)
     found, _ = run(lambda x: xp(x).log1p(x), tiny)
-    close(found / np.where(tiny == 0, 1, np.log1p(tiny)), tiny != 0, FORMULA.single)  # each relative to itself
+    assert_close(found / np.where(tiny == 0, 1, np.log1p(tiny)), tiny != 0, FORMULA.single)  # each relative to itself
     lost, _ = run(lambda x: xp(x).log(1 + x), tiny)  # the plain formula does not
     assert np.abs(lost[0] / np.log1p(tiny[0]) - 1).max() > 0.01
 

@@ -7,23 +7,23 @@ import pytest
 
 import portable
 from test_stack import TRAINING, estimator
-from tolerances import EPSILON, FIT, SHAKEN, close, distance, shaken
+from tolerances import EPSILON, FIT, SHAKEN, assert_close, distance, shaken
 from zskl import kernels
 from zskl.objective import LOSSES
 
 
 def test_entries_are_judged_by_the_largest():
     expected = np.array([1e-9, 2.0])
-    close(expected + np.array([1e-6, 0]), expected, 1e-6)
+    assert_close(expected + np.array([1e-6, 0]), expected, 1e-6)
     for fault in ([3e-6, 0], [0, -3e-6], [np.nan, 0], [np.inf, 0]):
         with pytest.raises(AssertionError, match="of the largest entry apart"):
-            close(expected + np.array(fault), expected, 1e-6)
+            assert_close(expected + np.array(fault), expected, 1e-6)
     with pytest.raises(AssertionError, match="shapes"):
-        close(expected[:1], expected, 1e-6)
+        assert_close(expected[:1], expected, 1e-6)
     with pytest.raises(AssertionError, match="not finite"):
-        close(expected, expected * np.nan, 1e-6)
-    close([], [], 0.0)
-    close([0.0], [0.0], 0.0)
+        assert_close(expected, expected * np.nan, 1e-6)
+    assert_close([], [], 0.0)
+    assert_close([0.0], [0.0], 0.0)
 
 
 def test_the_roundings_are_those_of_the_processor():
@@ -44,7 +44,7 @@ def test_the_condition_of_a_fit_is_that_of_the_table(kernel, loss):
     moved = distance(model.fit(shaken(X), y, table).projection_, W)
     assert moved <= FIT.condition * SHAKEN * EPSILON["float32"]
     with pytest.raises(AssertionError):
-        close(steps[-2], W, FIT.single)
+        assert_close(steps[-2], W, FIT.single)
 
 
 def test_other_arithmetic_is_tried_on_every_file_that_uses_the_table():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import zskl
-from tolerances import AFTER_FIT, FIT, SUMS, close
+from tolerances import AFTER_FIT, FIT, SUMS, assert_close
 from zskl.kernels import Gaussian
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'zskl[torch]'")
@@ -35,24 +35,26 @@ def test_training_agrees_with_numpy(toy, tensor, variant, dtype):
     model = toy.model(**VARIANTS[variant]).fit(tensor(X), toy.y, toy.table)
     assert isinstance(model.projection_, np.ndarray)
     assert model.projection_.dtype == np.float32
-    close(model.projection_, expected.projection_, FIT.single)
-    close(model.history_.objective, expected.history_.objective, AFTER_FIT.single)
+    assert_close(model.projection_, expected.projection_, FIT.single)
+    assert_close(model.history_.objective, expected.history_.objective, AFTER_FIT.single)
     scores = model.compatibility(tensor(X))
     assert isinstance(scores, torch.Tensor)
     assert scores.dtype == getattr(torch, dtype)
     assert scores.device == tensor(X).device
-    close(scores.cpu().numpy(), expected.compatibility(X), AFTER_FIT.single)
+    assert_close(scores.cpu().numpy(), expected.compatibility(X), AFTER_FIT.single)
     other = toy.model(**{**VARIANTS[variant], "random_state": 1}).fit(X, toy.y, toy.table)
     with pytest.raises(AssertionError):  # another order of batches would be noticed
-        close(model.projection_, other.projection_, FIT.single)
+        assert_close(model.projection_, other.projection_, FIT.single)
 
 
 def test_several_descriptions_agree_with_numpy(toy, tensor):
     table = pd.concat([toy.table, toy.table.iloc[::2] + 0.5])
     expected = toy.model().fit(toy.X, toy.y, table)
     model = toy.model().fit(tensor(toy.X), toy.y, table)
-    close(model.projection_, expected.projection_, FIT.single)
-    close(model.compatibility(tensor(toy.X_new)).cpu().numpy(), expected.compatibility(toy.X_new), AFTER_FIT.single)
+    assert_close(model.projection_, expected.projection_, FIT.single)
+    assert_close(
+        model.compatibility(tensor(toy.X_new)).cpu().numpy(), expected.compatibility(toy.X_new), AFTER_FIT.single
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -62,10 +64,10 @@ def test_a_model_scores_either_library(toy, tensor, dtype):
         plain, there = model.compatibility(X), model.compatibility(tensor(X))
         assert isinstance(plain, np.ndarray)
         assert isinstance(there, torch.Tensor)
-        close(there.cpu().numpy(), plain, SUMS.of(dtype))
+        assert_close(there.cpu().numpy(), plain, SUMS.of(dtype))
         decided = model.decision_function(tensor(X))
         assert decided.device == there.device
-        close(decided.cpu().numpy(), model.decision_function(X), SUMS.of(dtype))
+        assert_close(decided.cpu().numpy(), model.decision_function(X), SUMS.of(dtype))
 
 
 def test_labels_come_back_as_numpy(toy, tensor):
@@ -80,7 +82,7 @@ def test_labels_come_back_as_numpy(toy, tensor):
     labels, scores = model.top_k(X, 3, return_scores=True)
     assert isinstance(labels, np.ndarray)
     assert labels.tolist() == model.top_k(toy.X_new, 3).tolist()
-    close(scores, model.top_k(toy.X_new, 3, return_scores=True)[1], SUMS.double)
+    assert_close(scores, model.top_k(toy.X_new, 3, return_scores=True)[1], SUMS.double)
     assert model.score(X, toy.y_new) == model.score(toy.X_new, toy.y_new)
 
 
@@ -99,7 +101,7 @@ def test_labels_as_a_tensor(toy, tensor, dtype):
         model = toy.model().fit(X, tensor(y))
         assert model.classes_.tolist() == expected.classes_.tolist()
         assert model.classes_.dtype == expected.classes_.dtype
-        close(model.projection_, expected.projection_, FIT.single)
+        assert_close(model.projection_, expected.projection_, FIT.single)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64])
@@ -131,7 +133,7 @@ def test_gradients_are_left_alone(toy, tensor):
     assert not scores.requires_grad
     assert X.requires_grad
     assert X.grad is None
-    close(model.projection_, toy.model().fit(tensor(toy.X), toy.y, rows).projection_, FIT.single)
+    assert_close(model.projection_, toy.model().fit(tensor(toy.X), toy.y, rows).projection_, FIT.single)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.int64, torch.uint8])
@@ -141,9 +143,9 @@ def test_other_precisions_are_computed_in_float32(toy, tensor, dtype):
     scores = model.compatibility(X)
     assert scores.dtype == torch.float32
     expected = toy.model().fit(X.to(torch.float32), toy.y, toy.table).compatibility(X.to(torch.float32))
-    close(scores.cpu(), expected.cpu(), FIT.single)
+    assert_close(scores.cpu(), expected.cpu(), FIT.single)
     with pytest.raises(AssertionError):
-        close(scores.to(torch.bfloat16).cpu().float(), expected.cpu(), FIT.single)
+        assert_close(scores.to(torch.bfloat16).cpu().float(), expected.cpu(), FIT.single)
 
 
 @pytest.mark.parametrize(
@@ -153,8 +155,8 @@ def test_layout_in_memory_does_not_matter(toy, tensor, view):
     X = tensor(toy.X)
     expected = toy.model().fit(X, toy.y, toy.table)
     model = toy.model().fit(view(X), toy.y, toy.table)
-    close(model.projection_, expected.projection_, FIT.single)
-    close(model.compatibility(view(X)).cpu(), expected.compatibility(X).cpu(), AFTER_FIT.single)
+    assert_close(model.projection_, expected.projection_, FIT.single)
+    assert_close(model.compatibility(view(X)).cpu(), expected.compatibility(X).cpu(), AFTER_FIT.single)
 
 
 def test_inputs_are_left_alone(toy, tensor):
@@ -171,17 +173,17 @@ def test_a_named_device_takes_numpy_arrays_of_any_layout(toy, layout, writeable)
     X.flags.writeable = writeable
     expected = toy.model().fit(X, toy.y, toy.table)
     model = toy.model(device="cpu:0").fit(X, toy.y, toy.table)
-    close(model.projection_, expected.projection_, FIT.single)
+    assert_close(model.projection_, expected.projection_, FIT.single)
     scores = model.compatibility(X)
     assert isinstance(scores, np.ndarray)
-    close(scores, expected.compatibility(X), AFTER_FIT.single)
+    assert_close(scores, expected.compatibility(X), AFTER_FIT.single)
 
 
 def test_saving_keeps_the_scores_of_tensors(toy, tensor, tmp_path):
     model = toy.model(Gaussian(0.5)).fit(tensor(toy.X), tensor(np.searchsorted(np.unique(toy.y), toy.y)))
     model.save(tmp_path / "a.zskl")
     loaded = zskl.load(tmp_path / "a.zskl")
-    close(loaded.compatibility(tensor(toy.X)).cpu(), model.compatibility(tensor(toy.X)).cpu(), SUMS.double)
+    assert_close(loaded.compatibility(tensor(toy.X)).cpu(), model.compatibility(tensor(toy.X)).cpu(), SUMS.double)
     np.testing.assert_array_equal(loaded.compatibility(toy.X), model.compatibility(toy.X))
 
 

@@ -82,7 +82,7 @@ def distance(found, expected):
     return float(np.abs(found - expected).max() / (np.abs(expected).max() or 1.0))
 
 
-def close(found, expected, tolerance):
+def assert_close(found, expected, tolerance):
     """Assert that no entry of `found` is further from `expected` than the tolerance times the largest entry."""
     apart = distance(found, expected)
     assert apart <= tolerance, f"{apart:.3g} of the largest entry apart; allowed are {tolerance:.3g}"
