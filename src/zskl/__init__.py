@@ -1,4 +1,4 @@
-"""Zero-shot kernel learning: recognise classes nobody has trained on, from a description of them.
+"""Zero-shot kernel learning: recognise classes without a training example, from a description of each.
 
 `import zskl` is quick: each of these names is imported when it is first used.
 """

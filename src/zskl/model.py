@@ -55,7 +55,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
     classes_ : seen classes, sorted
     candidates_ : the seen classes, then the further classes of the table
     history_ : objective per iteration and monitored accuracies
-    calibration_ : taken off the scores of seen classes, see `predict`
+    calibration_ : subtracted from the scores of seen classes, see `predict`
     diverged_ : the step, counted from 0, at which a member of a stack diverged, else None
     """
 

@@ -137,7 +137,7 @@ class Ranking:
     ) -> Array:
         """Probabilities (n, c) of the candidate classes, in the order of `compatibility`.
 
-        softmax(scores / T), with `calibration_` taken off as in `predict`. T is one of `temperatures_`, fitted on
+        softmax(scores / T), with `calibration_` subtracted as in `predict`. T is one of `temperatures_`, fitted on
         validation classes by `zskl.selection`: for candidates that are all "seen", all "unseen", or "mixed". Of a model
         that was only fitted, T is 1 and a warning says so.
         """

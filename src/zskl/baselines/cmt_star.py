@@ -34,8 +34,8 @@ class CMTStar(CMT):
 
         seen:    ±1 + (τ − ν)/(τ + ν) + 1 / (1 − log p)        unseen:    1 / (1 + ‖f(x) − y‖²)
 
-    so that a constant taken off the seen classes moves the threshold. A class is seen by its name; how a table at
-    predict time describes it plays no part.
+    so that a constant subtracted from the scores of seen classes moves the threshold. A class is seen by its name; how
+    a table at predict time describes it plays no part.
 
     Differs from the paper: τ is one for all classes, and has the highest harmonic mean on classes held out of the
     training rows, in place of a fraction of training rows that is set by hand; descent in place of L-BFGS.
@@ -44,7 +44,7 @@ class CMTStar(CMT):
     ----------
     C : inverse strength of the ridge of the logistic regression
     hidden, batch_size, epochs, learning_rate, momentum, feature_scaling, signature_scaling, signature_mean, device,
-    random_state : as of `CMT`
+    random_state : see `CMT`
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ class ConSE(SharedClassifier):
     ----------
     T : how many seen classes are combined
     C : inverse strength of the ridge of the logistic regression
-    feature_scaling, signature_scaling, signature_mean, device : as of `ZeroShotKernelClassifier`
+    feature_scaling, signature_scaling, signature_mean, device : see `ZeroShotKernelClassifier`
     random_state : not used, there is nothing to draw
 
     Attributes

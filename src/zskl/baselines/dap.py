@@ -29,7 +29,7 @@ class DAP(SharedClassifier):
     ----------
     C : inverse strength of the ridge of the logistic regressions
     threshold : binarise at the "mean" or the "median" of the seen classes
-    feature_scaling, signature_scaling, signature_mean, device : as of `ZeroShotKernelClassifier`
+    feature_scaling, signature_scaling, signature_mean, device : see `ZeroShotKernelClassifier`
     random_state : not used, there is nothing to draw
 
     Attributes

@@ -26,7 +26,7 @@ class ESZSL(SharedClassifier):
     Parameters
     ----------
     gamma, lam : γ > 0, ridge in feature space, and λ > 0, ridge in signature space
-    feature_scaling, signature_scaling, signature_mean, device : as of `ZeroShotKernelClassifier`
+    feature_scaling, signature_scaling, signature_mean, device : see `ZeroShotKernelClassifier`
     random_state : not used, there is nothing to draw
 
     Attributes

@@ -28,7 +28,7 @@ class IAP(SharedClassifier):
     ----------
     C : inverse strength of the ridge of the multinomial logistic regression
     threshold : binarise at the "mean" or the "median" of the seen classes
-    feature_scaling, signature_scaling, signature_mean, device : as of `ZeroShotKernelClassifier`
+    feature_scaling, signature_scaling, signature_mean, device : see `ZeroShotKernelClassifier`
     random_state : not used, there is nothing to draw
 
     Attributes

@@ -29,7 +29,7 @@ class SAE(SharedClassifier):
     ----------
     lam : λ > 0, weight of the encoder against the decoder
     direction : "to-signatures" compares xᵀW with y, "to-features" x with Wy
-    feature_scaling, signature_scaling, signature_mean, device : as of `ZeroShotKernelClassifier`
+    feature_scaling, signature_scaling, signature_mean, device : see `ZeroShotKernelClassifier`
     random_state : not used, there is nothing to draw
 
     Attributes

@@ -49,7 +49,7 @@ class SSE(ZeroShotClassifier):
     alignment : weight ≥ 0 of the margins of class means against those of rows
     ridge : ≥ 0
     batch_size, epochs, learning_rate : solver; the rate is in units of what w and v start from
-    feature_scaling, signature_scaling, signature_mean, device : as of `ZeroShotKernelClassifier`
+    feature_scaling, signature_scaling, signature_mean, device : see `ZeroShotKernelClassifier`
     random_state : seed of the batches
 
     Attributes

@@ -39,7 +39,7 @@ class SynC(SharedClassifier):
     lam : λ > 0, ridge of the classifiers
     sigma : σ > 0, width of the similarity
     loss : "one-vs-other" or "structured"
-    feature_scaling, signature_scaling, signature_mean, device : as of `ZeroShotKernelClassifier`
+    feature_scaling, signature_scaling, signature_mean, device : see `ZeroShotKernelClassifier`
     random_state : not used, there is nothing to draw
 
     Attributes

@@ -50,7 +50,7 @@ class Group(TyperGroup):
 
 app = typer.Typer(
     cls=Group,
-    help="Zero-shot kernel learning: recognise classes nobody has trained on, from a description of them.",
+    help="Zero-shot kernel learning: recognise classes without a training example, from a description of each.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -79,7 +79,8 @@ def fit(
         say(f"there: {100 * found.score:.1f} per cent, ± {100 * found.spread:.1f} over folds")
     if model.temperatures_ is not None:
         written = ", ".join(f"{value:.3g} among {name}" for name, value in model.temperatures_.items())
-        say(f"calibrated: {model.calibration_:.4g} is taken off seen classes; temperatures {written} candidates")
+        constant = f"{model.calibration_:.4g} is subtracted from the scores of seen classes"
+        say(f"calibrated: {constant}; temperatures {written} candidates")
     say(f"wrote {out}: {method} fitted on {len(y)} rows of {len(model.classes_)} classes of {loaded.name}")
 
 

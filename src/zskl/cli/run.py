@@ -35,7 +35,10 @@ def run(
         bool, typer.Option("--tune", help="Choose settings on validation classes, by the method's default grid.")
     ] = False,
     calibrate: Annotated[
-        bool, typer.Option("--calibrate", help="Choose the constant taken off seen classes on validation classes.")
+        bool,
+        typer.Option(
+            "--calibrate", help="Choose, on validation classes, what to subtract from scores of seen classes."
+        ),
     ] = False,
     scoring: Annotated[
         Scoring | None, typer.Option(help="What --tune chooses by. Default: both with --calibrate, else zsl.")

@@ -36,7 +36,9 @@ def choices(problem: Problem) -> list[Table]:
     if not rows:
         return []
     columns = ["method", "seed", "chosen by", "mean (%)", "folds (%)", "constant", "settings"]
-    note = "Scores are of held-out training classes, never of test rows; constant: what is taken off seen classes."
+    note = (
+        "Scores are of held-out training classes, never of test rows; constant: subtracted from scores of seen classes."
+    )
     return [Table(f"choices-{problem.address}", "What validation chose", columns, rows, note)]
 
 

@@ -14,7 +14,7 @@ PROTOCOLS = {"zsl": "zero-shot", "gzsl": "generalised"}
 
 
 def curves(problem: Problem) -> list[Figure]:
-    """Accuracy of seen against that of unseen classes as the constant taken off seen ones grows."""
+    """Accuracy of seen against that of unseen classes as the constant subtracted from scores of seen ones grows."""
     cases = problem.with_field(_curve, "calibrated H", "H")
     if not cases:
         return []

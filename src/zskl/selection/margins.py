@@ -31,7 +31,7 @@ class Margins:
         return min(float(self.unseen.sum()), 1.0)
 
     def at(self, constant: float) -> tuple[float, float]:
-        """(seen, unseen) accuracy among all classes, with the constant taken off the seen ones."""
+        """(seen, unseen) accuracy among all classes, with the constant subtracted from the scores of seen ones."""
         gone = int(np.searchsorted(self.gap, constant, side="left"))
         return float(self.seen[gone:].sum()), float(self.unseen[:gone].sum())
 

@@ -1,4 +1,4 @@
-"""tune: search, pick, fit anew on all training rows. calibrate: the constant and the temperatures of a fitted model."""
+"""tune: search, pick, fit on all training rows. calibrate: the constant and the temperatures of a fitted model."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def tune(
 
     scoring   "zsl": accuracy of held-out classes among themselves; "gzsl": harmonic mean of seen and held-out classes
               at the best calibration constant
-    folds     as of `selection.folds`; None or a number makes seeded ones
+    folds     see `selection.folds`; None or a number makes seeded ones
     engine    "auto": all cores on the CPU, this process on a GPU; None: this process; or an `Engine`
 
     The model that comes back has `calibration_` and `temperatures_` set. No parameter takes test rows.
@@ -130,7 +130,7 @@ def calibrate(
 
     The constant is the one with the highest mean harmonic mean over the folds, unless given. Temperatures are fitted
     to the folds' validation rows: the held-out classes among themselves ("unseen"), the trained ones among
-    themselves ("seen"), and all among all, the constant taken off ("mixed").
+    themselves ("seen"), and all among all, the constant subtracted ("mixed").
     """
     check_is_fitted(model)
     shared = material(clone(model), X, y, signatures, folds)

@@ -119,7 +119,7 @@ class Gallery:
         return np.asarray(self.X[rows], np.float32)
 
     def balance(self) -> dict[str, Any]:
-        """Seen against unseen accuracy on test rows, over the constant taken off the seen classes."""
+        """Seen against unseen accuracy on test rows, over the constant subtracted from scores of seen classes."""
         with self._lock:  # for the first to ask; the others wait
             return self._balance
 
