@@ -1,7 +1,7 @@
 """`make busy`: all tests several times in a row, each time in another order, while endless loops hold the processor.
 
-A test that passes here does not depend on who is faster. Run it on its own: `python tests/busy.py --runs 3 --loops 8`;
-what follows `--` goes to pytest.
+A test that passes here does not depend on who is faster. The first failure ends the run and is shown.
+Run it on its own: `python tests/busy.py --runs 3 --loops 8`; what follows `--` goes to pytest.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> None:
     with busy(wanted.loops):
         for run in range(1, wanted.runs + 1):
             environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": str(run)}
-            command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "loadgroup", *wanted.pytest]
+            command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "loadgroup", "-x", *wanted.pytest]
             began = time.monotonic()
             code = subprocess.run(command, env={**os.environ, **environment}, check=False).returncode
             told.append(f"run {run}: exit code {code} after {time.monotonic() - began:.0f} s, PYTHONHASHSEED={run}")

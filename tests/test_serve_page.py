@@ -233,6 +233,31 @@ def test_a_reload_keeps_the_description_and_the_chosen_row(demo, visit):
     expect(page.locator(".sample")).to_contain_text("Row 24")
 
 
+def test_figures_that_come_late_take_neither_the_focus_nor_an_open_dialog(demo, visit):
+    page = visit(demo)
+    page.get_by_label("top", exact=True).check()
+    saved(page, "late")
+    expect(page.locator(".done")).to_contain_text("Saved")
+    held = []
+    page.route("**/confusion", lambda one: held.append(one))  # answered below, not before
+    page.reload()
+    page.get_by_role("link", name="Classes").click()
+    page.get_by_role("link", name="late", exact=True).click()
+    expect(page.locator("#class-title")).to_be_focused()
+    expect(page.locator(".detail")).to_contain_text("Loading the answers for test rows")
+    page.get_by_role("button", name="Delete …").click()
+    asked(page, held[0].continue_, "/confusion")
+    expect(page.locator(".detail")).to_contain_text("No test rows of this class.")
+    page.get_by_role("button", name="Keep it").click()  # the dialog is still there
+    page.locator(".sortable").get_by_role("link", name="3", exact=True).click()
+    expect(page.locator("#class-title")).to_be_focused()
+    expect(page.locator(".detail")).to_contain_text(" test rows right.")
+    page.locator(".sortable").get_by_role("link", name="late", exact=True).click()
+    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_label("Filter by name")).to_be_focused()
+
+
 def test_a_saved_class_is_found_edited_and_deleted(demo, visit):
     page = visit(demo, faults="409")
     page.get_by_label("top", exact=True).check()

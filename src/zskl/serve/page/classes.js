@@ -128,12 +128,14 @@ export function classes(section, context) {
   });
 
   const ask = newest((signal, name) => call(classPath(name), { signal }));
+  let figures = () => {}; // shows the figures of test rows in the panel, when they come
   const nothing = () => {
     chosen = null;
+    figures = () => {};
     panel.replaceChildren(empty("Choose a class of the table to see more of it."));
     draw();
   };
-  const open = async (name, focus) => {
+  const open = async (name) => {
     chosen = name;
     draw();
     const gone = () => {
@@ -145,9 +147,14 @@ export function classes(section, context) {
       panel,
       "the class",
       () => ask(name),
-      (found) => details(found, context, confusion, gone, back),
+      (found) => {
+        const one = details(found, context, gone, back);
+        figures = one.figures;
+        figures(confusion);
+        return one.shown;
+      },
     );
-    if (focus) document.getElementById("class-title")?.focus();
+    document.getElementById("class-title")?.focus();
   };
   const load = async () => {
     note.replaceChildren();
@@ -160,7 +167,7 @@ export function classes(section, context) {
       return;
     }
     draw();
-    if (chosen !== null) open(chosen, false);
+    figures(confusion);
   };
 
   context.addEventListener("classes", () => (context.classes.some((one) => one.name === chosen) ? draw() : nothing()));
@@ -194,6 +201,6 @@ export function classes(section, context) {
   load();
   return (values) => {
     const name = values.get("class");
-    if (name !== null) open(name, true);
+    if (name !== null) open(name);
   };
 }

@@ -50,10 +50,12 @@ function attributes(found, model) {
   return [table, more];
 }
 
-function mistakes(found, confusion) {
+function mistakes(found, confusion, data) {
   const one = confusion?.get(found.name);
-  if (!one || one.accuracy === null)
-    return el("p", { class: "quiet" }, confusion ? "No test rows of this class." : "No data is loaded.");
+  if (!one || one.accuracy === null) {
+    const waits = data ? "Loading the answers for test rows …" : "No data is loaded.";
+    return el("p", { class: "quiet" }, confusion ? "No test rows of this class." : waits);
+  }
   const first = el("p", {}, `${share(one.accuracy)} of ${counted(one.rows, "test row")} right.`);
   const items = one.wrong.map((other) =>
     el(
@@ -102,33 +104,38 @@ function remover(found, context, gone) {
   return [open, dialog];
 }
 
-export function details(found, context, confusion, gone, back) {
+// What is known of a class, and a function that shows figures of test rows once they have come: in place, so that
+// neither the focus nor an open dialog is lost.
+export function details(found, context, gone, back) {
   const added = found.kind === "added";
   const start = el("a", { class: "button", href: link("describe", { class: found.name }) }, "Describe from it");
   const edit =
     added && el("a", { class: "button", href: link("describe", { class: found.name, edit: "yes" }) }, "Edit");
   const way = el("button", { type: "button", class: "narrow", onclick: back }, "Back to the table");
   const rows = context.classes.find((one) => one.name === found.name)?.rows;
-  const tested = confusion?.get(found.name)?.rows;
-  return [
+  const counts = el("p", { class: "quiet" });
+  const taken = el("div");
+  const figures = (confusion) => {
+    const tested = confusion?.get(found.name)?.rows;
+    counts.textContent = [
+      rows !== null && rows !== undefined && counted(rows, "row"),
+      tested && counted(tested, "test row"),
+      added && `${counted(found.defaulted.length, "attribute")} not set`,
+    ]
+      .filter(Boolean)
+      .join(" · ");
+    taken.replaceChildren(...[mistakes(found, confusion, context.model.data)].flat());
+  };
+  const shown = [
     el("h3", { id: "class-title", tabindex: "-1" }, named(found.name), " ", badge(found.kind)),
-    el(
-      "p",
-      { class: "quiet" },
-      [
-        rows !== null && rows !== undefined && counted(rows, "row"),
-        tested && counted(tested, "test row"),
-        added && `${counted(found.defaulted.length, "attribute")} not set`,
-      ]
-        .filter(Boolean)
-        .join(" · "),
-    ),
+    counts,
     el("div", { class: "row" }, start, edit, added && remover(found, context, gone), way),
     el("h4", {}, "Nearest classes"),
     nearest(found),
     el("h4", {}, "What sets it apart"),
     ...attributes(found, context.model),
     el("h4", {}, "What its rows are taken for"),
-    mistakes(found, confusion),
+    taken,
   ].flat();
+  return { shown, figures };
 }
