@@ -43,11 +43,11 @@ coverage: $(DEV)
 RUNS ?= 3
 BUSY ?= 8
 busy: $(DEV)
-	$(BIN)/python tests/busy.py --runs $(RUNS) --loops $(BUSY)
+	$(BIN)/python tests/support/busy.py --runs $(RUNS) --loops $(BUSY)
 
 # The numerical tests with other kernels of OpenBLAS, NumPy and PyTorch than this machine would choose.
 portable: $(DEV)
-	$(BIN)/python tests/portable.py -n auto
+	$(BIN)/python tests/support/portable.py -n auto
 
 # Needs PyTorch for the version with automatic differentiation: PYTORCH=torch==2.13.0 or any other.
 PYTORCH ?= torch

@@ -22,7 +22,7 @@ import growth
 import step_cpu
 from machine import RESULTS, keep
 from shapes import BATCH, FEATURES, ROWS, SHAPES, Problem, problem, times
-from zskl.persistence import write_atomically
+from zskl.files import write_atomically
 
 STEPS = ROWS // BATCH  # one epoch
 PARTS = ("cpu", "growth", "gpu")

@@ -15,9 +15,11 @@ from rich.console import Console
 from rich.table import Table
 
 from machine import keep
-from zskl import datasets, methods, protocols, solver, stack
+from zskl import datasets, methods, protocols
 from zskl.arrays import to_numpy
 from zskl.datasets import Dataset
+from zskl.estimators import stack
+from zskl.training import solver
 
 NEVER = 10**12
 

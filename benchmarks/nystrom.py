@@ -30,7 +30,7 @@ from rich.table import Table
 
 from machine import processor
 from zskl import Dataset, ZeroShotKernelClassifier, __version__, datasets
-from zskl.nystrom import Map
+from zskl.estimators.ranking_map import Map
 
 OUT = Path(__file__).parent / "results" / "nystrom.json"
 SETTINGS: dict[str, Any] = {"epochs": 6, "random_state": 0}

@@ -10,7 +10,7 @@ from typing import Any
 
 from growth import EXPECTED
 from machine import RESULTS
-from zskl.persistence import write_atomically
+from zskl.files import write_atomically
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 TARGETS = {"AWA1": 3, "CUB": 1.4, "SUN": 8}  # times faster than automatic differentiation, asked for before measuring
@@ -42,7 +42,7 @@ def on_cpu(record: dict[str, Any]) -> Iterator[str]:
         "that are there, and one compiled pass over W for the update. Ours is the solver's own loop: it also gathers rows, "
         "computes distances, kernels, losses and slopes, draws batches and watches for divergence. **Autograd** is "
         "`benchmarks/autograd.py`: PyTorch's automatic differentiation, `cdist` and `torch.optim.RMSprop`, on as many threads. "
-        "**Plain** is the readable formula of `zskl.objective` with the same update. Medians; the versions take turns.\n"
+        "**Plain** is the readable formula of `zskl.training.objective` with the same update. Medians; the versions take turns.\n"
     )
     rows = []
     for one in record["figures"]:
@@ -87,7 +87,7 @@ def on_gpu(record: dict[str, Any]) -> Iterator[str]:
     yield "## A training step on a GPU\n"
     yield (
         "The same step, captured once as a CUDA graph and replayed; for radial kernels and C ≤ p all that lies between the matrix "
-        "products is four Triton kernels (`zskl.fused`), else PyTorch's own (**plain kernels**; SUN's shape has C > p). A stack "
+        "products is four Triton kernels (`zskl.training.fused`), else PyTorch's own (**plain kernels**; SUN's shape has C > p). A stack "
         'trains that many settings of a search at once. **TF32**: the same after `torch.set_float32_matmul_precision("high")`, '
         "which is yours to say; what it costs in accuracy stands below. Autograd is the eager version, one setting.\n"
     )

@@ -13,10 +13,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core per worker, also for t
 import argparse
 import time
 
-from zskl import engines, sweep
+from zskl import engines
 from zskl.engines import Engine
-from zskl.experiment import Unit
-from zskl.sweep import Failure, Piece, Source
+from zskl.experiments import sweep
+from zskl.experiments.sweep import Failure, Piece, Source
+from zskl.experiments.unit import Unit
 
 
 def measure(pieces: list[Piece], engine: Engine) -> float:

@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 
 from shapes import BATCH, Problem
-from zskl import ZeroShotKernelClassifier, rmsprop, solver
-from zskl.estimator import Training
-from zskl.stack import quick_step, step_function
+from zskl import ZeroShotKernelClassifier
+from zskl.estimators.estimator import Training
+from zskl.estimators.stack import quick_step, step_function
+from zskl.training import rmsprop, solver
 
 KERNEL = {"kernel": "gaussian", "sigma": 1.0, "repulsion": 1.0, "batch_size": BATCH}
 Way = Callable[[int], object]
 
 
 def ours(data: Problem, plain: bool = False, **settings: Any) -> Way:
-    """The solver's own loop with the step that `fit` uses; `plain` with the readable one of `zskl.objective`."""
+    """The solver's own loop with the step that `fit` uses; `plain` with the readable `training.objective`."""
     member = ZeroShotKernelClassifier(**{**KERNEL, **settings})
     C = len(data.Y)
     rows = np.arange(C)[:, None]

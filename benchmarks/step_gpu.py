@@ -10,9 +10,10 @@ import torch
 
 from autograd import Autograd
 from shapes import BATCH, Problem
-from zskl import ZeroShotKernelClassifier, solver
-from zskl.estimator import Training
-from zskl.stack import fusing, stacked_objective, step_function
+from zskl import ZeroShotKernelClassifier
+from zskl.estimators.estimator import Training
+from zskl.estimators.stack import fusing, stacked_objective, step_function
+from zskl.training import solver
 
 Way = Callable[[int], object]
 

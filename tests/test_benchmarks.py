@@ -26,7 +26,8 @@ def test_automatic_differentiation_trains_the_same_model(shape):
     """The version that we are measured by, against ours: the same rows give the same steps."""
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: the version with automatic differentiation")
     from autograd import Autograd
-    from zskl import ZeroShotKernelClassifier, rmsprop
+    from zskl import ZeroShotKernelClassifier
+    from zskl.training import rmsprop
 
     data = problem(*shape, d=20, rows=40)
     theirs = Autograd(*(torch.from_numpy(array) for array in (data.W, data.X, data.Y, data.codes)))

@@ -9,20 +9,20 @@ TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all t
 if TYPE_CHECKING:
     from zskl import baselines, datasets, export, kernels, methods, metrics, protocols, selection
     from zskl.datasets import Dataset
-    from zskl.estimator import UncalibratedWarning, ZeroShotClassifier
+    from zskl.estimators.estimator import UncalibratedWarning, ZeroShotClassifier
+    from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
     from zskl.methods import load
-    from zskl.model import ZeroShotKernelClassifier
     from zskl.protocols import Result
-    from zskl.solver import DivergenceError
+    from zskl.training.solver import DivergenceError
 else:
     _MODULES = {"baselines", "datasets", "export", "kernels", "methods", "metrics", "protocols", "selection"}
     _HOMES = {
         "Dataset": "datasets",
-        "DivergenceError": "solver",
+        "DivergenceError": "training.solver",
         "Result": "protocols",
-        "UncalibratedWarning": "estimator",
-        "ZeroShotClassifier": "estimator",
-        "ZeroShotKernelClassifier": "model",
+        "UncalibratedWarning": "estimators.estimator",
+        "ZeroShotClassifier": "estimators.estimator",
+        "ZeroShotKernelClassifier": "estimators.kernel_classifier",
         "load": "methods",
     }
 

@@ -76,6 +76,13 @@ def on_gpu(array: Array, device: str | None) -> bool:
     return place is not None and not str(place).startswith("cpu")
 
 
+def float_type(X: Array) -> Any:
+    """The type in which rows are computed: theirs if it is float32 or float64, else float64."""
+    if is_torch(X):
+        return X.dtype
+    return X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+
+
 def contiguous_copy(array: Array) -> Array:
     """A copy whose rows lie one after the other, whatever the order of the original."""
     return array.clone().contiguous() if is_torch(array) else np.array(array, order="C")

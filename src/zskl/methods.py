@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from zskl import persistence
 from zskl.arrays import check_device
 from zskl.baselines import BASELINES
-from zskl.estimator import ZeroShotClassifier
+from zskl.estimators import model_file
+from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 from zskl.kernels import UnknownKernelError
-from zskl.model import ZeroShotKernelClassifier
 from zskl.parameters import did_you_mean
 
 
@@ -103,7 +103,7 @@ def make(name: str, settings: Mapping[str, Any] | None = None) -> ZeroShotClassi
 def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotClassifier:
     """The model that `save` wrote at `path`, computing where its input lies unless a `device` is named."""
     check_device(device)
-    header, arrays = persistence.read(path)
+    header, arrays = model_file.read(path)
     kind = str(header.get("estimator"))
     if kind not in ESTIMATORS:
         raise ValueError(f"{path} holds an estimator {kind!r}, this zskl knows {', '.join(ESTIMATORS)}: upgrade zskl")

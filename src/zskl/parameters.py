@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 LARGEST = 1e18  # of a setting: its square and the square's inverse still are single-precision numbers
+SHOWN = 5  # how many offenders an error names
 
 
 def positive(name: str, value: Any, zero_allowed: bool = False) -> float:
@@ -52,3 +53,14 @@ def did_you_mean(value: Any, options: Collection[str]) -> str:
     by_lower = {option.lower(): option for option in options}
     near = difflib.get_close_matches(value.lower(), by_lower, n=1, cutoff=0.5)
     return f" (did you mean {by_lower[near[0]]!r}?)" if near else ""
+
+
+def listed(values: Iterable[Any]) -> str:
+    """The first few of `values` and how many more, for an error."""
+    values = list(values)
+    more = f" and {len(values) - SHOWN} more" if len(values) > SHOWN else ""
+    return ", ".join(repr(plain(value)) for value in values[:SHOWN]) + more
+
+
+def plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

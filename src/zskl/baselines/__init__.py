@@ -19,7 +19,7 @@ from zskl.baselines.sae import SAE
 from zskl.baselines.sje import SJE
 from zskl.baselines.sse import SSE
 from zskl.baselines.sync import SynC
-from zskl.estimator import ZeroShotClassifier
+from zskl.estimators.estimator import ZeroShotClassifier
 
 __all__ = [
     "ALE",

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zskl.anatomy import Anatomy
 from zskl.arrays import Array, generator, like, namespace, to_numpy
 from zskl.baselines.descent import DescentClassifier, Learned, coordinates
-from zskl.baselines.together import class_signatures
-from zskl.estimator import Training
+from zskl.baselines.shared_fit import class_signatures
+from zskl.estimators.estimator import Training
+from zskl.estimators.score_parts import Anatomy
 from zskl.parameters import positive
 
 Loss = Callable[[Array, Array, float], tuple[Array, Array]]

@@ -11,8 +11,8 @@ import numpy as np
 
 from zskl.arrays import Array, generator, like, namespace, to_numpy
 from zskl.baselines.descent import DescentClassifier, Learned, coordinates
-from zskl.baselines.together import class_signatures
-from zskl.estimator import Training
+from zskl.baselines.shared_fit import class_signatures
+from zskl.estimators.estimator import Training
 from zskl.kernels.kernel import squared_distances
 from zskl.parameters import count
 
@@ -73,7 +73,7 @@ class CMT(DescentClassifier):
     ----------
     hidden : h ≥ 1, units of the hidden layer
     batch_size, epochs, learning_rate, momentum : descent; a short last batch is left out
-    feature_scaling, signature_scaling : see `zskl.preprocessing`; "none" inside a pipeline that scales
+    feature_scaling, signature_scaling : see `zskl.scaling`; "none" inside a pipeline that scales
     signature_mean : whether signatures are centred on the mean of the "seen" classes or of "all" in the table
     device : None computes where X lies; "cuda" moves NumPy input to the GPU
     random_state : seed of the start and of the batches

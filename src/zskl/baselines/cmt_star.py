@@ -15,11 +15,11 @@ from zskl.baselines import logistic
 from zskl.baselines.cmt import CMT, distances, embed
 from zskl.baselines.descent import Callback, Learned
 from zskl.baselines.novelty import Trial, best_threshold, hold_out, novelty, spreads
-from zskl.baselines.together import class_signatures
-from zskl.candidates import Question, best_of_rows
-from zskl.estimator import Training
+from zskl.baselines.shared_fit import class_signatures
+from zskl.estimators.candidates import Question, best_of_rows
+from zskl.estimators.estimator import Training
 from zskl.parameters import positive
-from zskl.solver import DivergenceError
+from zskl.training.solver import DivergenceError
 
 USUAL = 0.95  # share of training rows below the threshold where there are too few classes to hold one out
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.baselines import logistic
-from zskl.baselines.together import SharedClassifier, class_signatures, unit
-from zskl.candidates import softmax
-from zskl.estimator import Training
+from zskl.baselines.shared_fit import SharedClassifier, class_signatures, unit
+from zskl.estimators.candidates import softmax
+from zskl.estimators.estimator import Training
 from zskl.parameters import count, positive
 
 

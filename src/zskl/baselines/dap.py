@@ -10,8 +10,8 @@ import numpy as np
 from zskl.arrays import Array, like, to_numpy
 from zskl.baselines import attributes, logistic
 from zskl.baselines.linear import rotate
-from zskl.baselines.together import SharedClassifier, class_signatures
-from zskl.estimator import Training
+from zskl.baselines.shared_fit import SharedClassifier, class_signatures
+from zskl.estimators.estimator import Training
 from zskl.parameters import one_of, positive
 
 

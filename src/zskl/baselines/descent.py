@@ -16,9 +16,9 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from zskl.arrays import Array, like, namespace, to_numpy
-from zskl.estimator import Training, ZeroShotClassifier
+from zskl.estimators.estimator import Training, ZeroShotClassifier
 from zskl.parameters import count, positive
-from zskl.solver import BLOW_UP, DivergenceError, Progress, batches
+from zskl.training.solver import BLOW_UP, DivergenceError, Progress, batches
 
 Callback = Callable[[Progress], object]
 Learned = dict[str, Any]

@@ -28,7 +28,7 @@ class DeViSE(BilinearClassifier):
     ----------
     margin : m > 0; W scales with it, so it matters against the start and the learning rate only
     batch_size, epochs, learning_rate, momentum : descent; a short last batch is left out
-    feature_scaling, signature_scaling : see `zskl.preprocessing`; "none" inside a pipeline that scales
+    feature_scaling, signature_scaling : see `zskl.scaling`; "none" inside a pipeline that scales
     signature_mean : whether signatures are centred on the mean of the "seen" classes or of "all" in the table
     device : None computes where X lies; "cuda" moves NumPy input to the GPU
     random_state : seed of the start and of the batches

@@ -7,11 +7,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from zskl.anatomy import Anatomy
 from zskl.arrays import Array, like, to_numpy
 from zskl.baselines.linear import spectrum
-from zskl.baselines.together import SharedClassifier, class_signatures, class_sums
-from zskl.estimator import Training
+from zskl.baselines.shared_fit import SharedClassifier, class_signatures, class_sums
+from zskl.estimators.estimator import Training
+from zskl.estimators.score_parts import Anatomy
 from zskl.parameters import positive
 
 

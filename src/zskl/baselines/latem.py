@@ -12,8 +12,8 @@ import numpy as np
 from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.baselines.bilinear import pushed, start, violations
 from zskl.baselines.descent import DescentClassifier, Learned, coordinates
-from zskl.baselines.together import class_signatures
-from zskl.estimator import Training
+from zskl.baselines.shared_fit import class_signatures
+from zskl.estimators.estimator import Training
 from zskl.parameters import count, positive
 
 
@@ -78,7 +78,7 @@ class LatEm(DescentClassifier):
         training rows are left out; 0 keeps all
     margin : m > 0; the maps scale with it, so it matters against the start and the learning rate only
     batch_size, epochs, learning_rate, momentum : descent; a short last batch is left out
-    feature_scaling, signature_scaling : see `zskl.preprocessing`; "none" inside a pipeline that scales
+    feature_scaling, signature_scaling : see `zskl.scaling`; "none" inside a pipeline that scales
     signature_mean : whether signatures are centred on the mean of the "seen" classes or of "all" in the table
     device : None computes where X lies; "cuda" moves NumPy input to the GPU
     random_state : seed of the start and of the batches

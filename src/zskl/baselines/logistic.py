@@ -14,9 +14,9 @@ import numpy as np
 
 from zskl.arrays import Array, namespace
 from zskl.baselines.linear import Loss, Rows, minimise, rotate
-from zskl.baselines.together import members
-from zskl.candidates import softmax
-from zskl.estimator import Training
+from zskl.baselines.shared_fit import members
+from zskl.estimators.candidates import softmax
+from zskl.estimators.estimator import Training
 
 Weights: TypeAlias = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # W (d, k), b (k,)
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from zskl.arrays import Array, generator, like, namespace, to_numpy
 from zskl.baselines.cmt import distances
-from zskl.baselines.together import class_signatures
-from zskl.estimator import Training
+from zskl.baselines.shared_fit import class_signatures
+from zskl.estimators.estimator import Training
 
 HELD_OUT = 5  # one class out of so many, and one row out of so many of the other classes, judge the threshold
 FLOOR = 0.01  # of the mean spread: no class is narrower

@@ -9,14 +9,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from zskl import solver
 from zskl.arrays import Array, like, namespace, to_numpy
+from zskl.baselines.shared_fit import class_signatures, members
 from zskl.baselines.similarity import EMBEDDINGS, gradients, margin_loss, parts, similarities
 from zskl.baselines.simplex import mixtures
-from zskl.baselines.together import class_signatures, members
-from zskl.estimator import Training, ZeroShotClassifier
+from zskl.estimators.estimator import Training, ZeroShotClassifier
 from zskl.parameters import count, one_of, positive
-from zskl.solver import DivergenceError, Progress
+from zskl.training import solver
+from zskl.training.solver import DivergenceError, Progress
 
 SMOOTHING, EPSILON = 0.9, 1e-12  # of RMSprop
 

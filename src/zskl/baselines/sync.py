@@ -10,9 +10,9 @@ import numpy as np
 from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.baselines.linear import Loss, minimise, rotate
 from zskl.baselines.logistic import log_sum_exp
-from zskl.baselines.together import SharedClassifier, class_signatures, members
-from zskl.candidates import softmax
-from zskl.estimator import Training
+from zskl.baselines.shared_fit import SharedClassifier, class_signatures, members
+from zskl.estimators.candidates import softmax
+from zskl.estimators.estimator import Training
 from zskl.parameters import one_of, positive
 
 LOSSES = ("one-vs-other", "structured")

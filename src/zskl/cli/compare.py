@@ -33,22 +33,23 @@ def compare(
 
     Example: [b]zskl compare runs --sort H --format markdown[/b]
     """
-    from zskl import compare as source
-    from zskl import formats, persistence
+    from zskl import files
     from zskl.cli import tables
+    from zskl.experiments import compare as source
+    from zskl.experiments import table_formats
 
     startup.over()
     if out is not None:
-        persistence.check_target(out, *runs)
+        files.check_target(out, *runs)
     table = source.compare(source.collect(runs), sort)
     for sentence in table.notes:
         note(sentence)
     if out is None and format_ == Format.table:
         tables.show(tables.drawn(table))
         return
-    text = tables.plain(table) if format_ == Format.table else formats.FORMATS[format_.value](table)
+    text = tables.plain(table) if format_ == Format.table else table_formats.FORMATS[format_.value](table)
     if out is None:
         typer.echo(text, nl=False)
         return
-    persistence.write_atomically(out, text.encode())
+    files.write_atomically(out, text.encode())
     say(f"wrote {out}: {len(table.rows)} row(s)")

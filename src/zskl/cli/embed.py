@@ -27,16 +27,16 @@ def embed(
 
     Example: [b]zskl data embed photos/ -o features.npz[/b]
     """
-    from zskl import persistence
+    from zskl import files
     from zskl.cli.bars import progress_display
-    from zskl.datasets import images
+    from zskl.datasets.images import embed
 
     startup.over()
-    persistence.check_target(out, *pictures)
+    files.check_target(out, *pictures)
     try:
         with progress_display() as bars:
             task = bars.add_task("pictures", total=None)
-            done = images.embed(
+            done = embed.embed(
                 pictures,
                 out,
                 backbone,

@@ -46,15 +46,16 @@ def explain(
 
     Example: [b]zskl explain birds.zskl new.csv --signatures new_classes.csv --rows 0-9 --top 3[/b]
     """
-    from zskl import arrays, explanations, methods, persistence, predictions
+    from zskl import arrays, files, methods
+    from zskl.batch import explain_file, predict_file
 
     startup.over()
     if with_known and signatures is None:
         raise ValueError("--with-known was given without --signatures: the classes of the model are the default")
     arrays.check_device(device)
     if out is not None:
-        persistence.check_target(out, model, features, signatures)
-    found = explanations.explain_file(
+        files.check_target(out, model, features, signatures)
+    found = explain_file.explain_file(
         methods.load(model, device),
         features,
         signatures=signatures,
@@ -63,7 +64,7 @@ def explain(
         top=top,
         label=label,
         against=against,
-        rows=explanations.row_numbers(rows) if rows else None,
+        rows=explain_file.row_numbers(rows) if rows else None,
     )
     if as_json:
         lines = (json.dumps(one.record(), ensure_ascii=False) for one in found)
@@ -72,10 +73,10 @@ def explain(
                 typer.echo(line)
             return
         text = "".join(f"{line}\n" for line in lines)
-        persistence.write_atomically(out, text.encode())
+        files.write_atomically(out, text.encode())
         say(f"wrote {out}: {text.count(chr(10))} rows")
     elif out is not None:
-        say(f"wrote {out}: {predictions.write(out, explanations.table(found))} lines")
+        say(f"wrote {out}: {predict_file.write(out, explain_file.table(found))} lines")
     else:
         for one in found if rows else islice(found, FIRST):
             say(f"{one.named_by} {one.row}: {one.explanation}")

@@ -23,10 +23,10 @@ def export(
     Example: [b]zskl export birds.zskl -o birds.onnx[/b]
     """
     from zskl import export as exporting
-    from zskl import methods, persistence
+    from zskl import files, methods
 
     startup.over()
-    persistence.check_target(out, model)
+    files.check_target(out, model)
     loaded = methods.load(model)
     exporting.to_onnx(loaded, out, signatures=not fixed)
     d, p, c = loaded.n_features_in_, loaded.signature_table_.matrix.shape[1], len(loaded.candidates_)

@@ -41,7 +41,7 @@ def fit(
 
     Example: [b]zskl fit birds -o birds.zskl --method gaussian-ort --tune[/b]
     """
-    from zskl import arrays, methods, persistence, selection
+    from zskl import arrays, files, methods, selection
     from zskl.cli import named
     from zskl.cli.bars import progress_display, reporter
     from zskl.engines import Engine
@@ -55,7 +55,7 @@ def fit(
     arrays.check_device(device)
     settings = dict(setting(text) for text in set_ or [])
     model = methods.make(method, {**settings, "random_state": seed, "device": device})
-    persistence.check_target(out)
+    files.check_target(out)
     loaded = named.load_dataset(data, root, features, signatures)
     X, y = loaded.samples("trainval")
     with progress_display() as progress:
@@ -123,7 +123,9 @@ def predict(
     """
     import csv
 
-    from zskl import arrays, methods, persistence, predictions, shards
+    from zskl import arrays, files, methods
+    from zskl.batch import predict_file
+    from zskl.batch import predict_folder as folder
     from zskl.cli import named
     from zskl.cli.shards import predict_folder
 
@@ -132,7 +134,7 @@ def predict(
         raise ValueError("--with-known was given without --signatures: the classes of the model are the default")
     arrays.check_device(device)
     runner = named.engine_of(engine, address, workers)
-    asked = shards.Options(
+    asked = folder.Options(
         None if signatures is None else str(signatures),
         with_known,
         tuple(candidates) if candidates else None,
@@ -146,9 +148,9 @@ def predict(
     if runner is not None:
         raise ValueError(f"{features} is no folder: --engine, --address and --workers are for a folder of shards")
     if out is not None:
-        persistence.check_target(out, model, features, signatures)
+        files.check_target(out, model, features, signatures)
     lines = asked.predictor(methods.load(model, device)).lines(features)
     if out is None:
         csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
     else:
-        say(f"wrote {out}: {predictions.write(out, lines)} rows")
+        say(f"wrote {out}: {predict_file.write(out, lines)} rows")

@@ -9,7 +9,7 @@ from zskl import datasets
 from zskl.cli.options import EngineName
 from zskl.cli.terminal import note, say
 from zskl.engines import Engine
-from zskl.sweep import Source
+from zskl.experiments.sweep import Source
 
 
 def engine_of(engine: EngineName | None, address: str | None, workers: int | None) -> Engine | None:

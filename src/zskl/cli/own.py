@@ -56,8 +56,9 @@ def make(
     from tempfile import TemporaryDirectory
 
     from zskl import datasets
-    from zskl.datasets import folder, xlsa17_writer
-    from zskl.datasets.new_folder import new_folder
+    from zskl.datasets.own import folder
+    from zskl.datasets.own.new_folder import new_folder
+    from zskl.datasets.xlsa17 import writer
 
     startup.over()
     if unseen and unseen_fraction is not None:
@@ -75,7 +76,7 @@ def make(
         with new_folder(out, force) as place, TemporaryDirectory(dir=place) as scratch:
             made = Path(scratch) / out.name
             data = datasets.make(made, features, labels, signatures, **how)
-            xlsa17_writer.write(data, place, folder.row_names(made))
+            writer.write(data, place, folder.row_names(made))
             found = datasets.check(data)
             del data
     seen = sum(one.seen for one in found.classes)
@@ -101,7 +102,7 @@ def check(
 
     from zskl import datasets
     from zskl.cli import named
-    from zskl.datasets import folder
+    from zskl.datasets.own import folder
 
     startup.over()
     try:

@@ -14,8 +14,8 @@ from zskl.cli.terminal import fail, note, say
 
 if TYPE_CHECKING:
     from zskl.datasets import Dataset
-    from zskl.paper.writing import Written
-    from zskl.sweep import Source
+    from zskl.experiments.sweep import Source
+    from zskl.paper.write import Written
 
 
 class Part(StrEnum):
@@ -74,20 +74,22 @@ def paper(
     from zskl import arrays
     from zskl.cli import named
     from zskl.cli.bars import Display
-    from zskl.datasets.xlsa17 import BENCHMARKS
+    from zskl.datasets.xlsa17.benchmarks import BENCHMARKS
     from zskl.engines import Engine
-    from zskl.paper import rows
-    from zskl.paper.conducting import Order, conduct
-    from zskl.paper.writing import write
+    from zskl.paper import methods as paper_methods
+    from zskl.paper.run import Order, conduct
+    from zskl.paper.write import write
 
     startup.over()
     arrays.check_device(device)
-    names = {name.lower(): name.upper() if name.upper() in BENCHMARKS else name for name in dataset or rows.DATASETS}
+    names = {
+        name.lower(): name.upper() if name.upper() in BENCHMARKS else name for name in dataset or paper_methods.DATASETS
+    }
     wanted = tuple((name, named.source_of(name, root, features).features) for name in names.values())
-    methods = rows.chosen(method)
-    parts = rows.parts(part.value)
-    if not rows.needed(parts, methods):
-        about = ", ".join(dict.fromkeys(name for one in parts for name in rows.PARTS[one]))
+    methods = paper_methods.chosen(method)
+    parts = paper_methods.parts(part.value)
+    if not paper_methods.needed(parts, methods):
+        about = ", ".join(dict.fromkeys(name for one in parts for name in paper_methods.PARTS[one]))
         raise ValueError(f"{part.value} is about none of the methods {', '.join(methods)}: expected some of {about}")
 
     def load(name: str) -> tuple[Source, Dataset]:

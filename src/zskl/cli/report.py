@@ -22,11 +22,12 @@ def report(
 
     Example: [b]zskl report runs -o report.html[/b]
     """
-    from zskl import compare, persistence
+    from zskl import files
     from zskl import report as source
+    from zskl.experiments import compare
 
     startup.over()
-    persistence.check_target(out, *(file for path in runs for file in (path, *path.glob("*.jsonl"))))
+    files.check_target(out, *(file for path in runs for file in (path, *path.glob("*.jsonl"))))
     found = compare.collect(runs)
-    persistence.write_atomically(out, source.page(found, title, [str(path) for path in runs]).encode())
+    files.write_atomically(out, source.page(found, title, [str(path) for path in runs]).encode())
     say(f"wrote {out}: {len(found)} record(s)")

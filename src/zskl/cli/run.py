@@ -71,12 +71,13 @@ def run(
 
     Example: [b]zskl run CUB AWA1 --tune --calibrate --seeds 5 --out runs[/b], and again after an interruption
     """
-    from zskl import arrays, methods, records
+    from zskl import arrays, methods
     from zskl.cli import named
     from zskl.cli.sweeping import run_pieces
     from zskl.engines import Engine
-    from zskl.experiment import Unit
-    from zskl.sweep import Piece
+    from zskl.experiments import jsonl_log
+    from zskl.experiments.sweep import Piece
+    from zskl.experiments.unit import Unit
 
     startup.over()
     arrays.check_device(device)
@@ -91,7 +92,7 @@ def run(
     ]
     runner = named.engine_of(engine, address, workers) or (Engine() if tune or calibrate else None)
     if json_ is not None:
-        records.check_target(json_)
+        jsonl_log.check_target(json_)
     pieces = []
     for name in dict.fromkeys(dataset):
         source = named.source_of(name, root, features, signatures, folds)

@@ -6,25 +6,31 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
-from zskl import records, shards
 from zskl.arrays import on_gpu
+from zskl.batch import predict_folder as folder_batch
 from zskl.cli.bars import Display
 from zskl.cli.signals import STOPS, told
 from zskl.cli.terminal import complain, fail, say
 from zskl.engines import Engine
+from zskl.experiments import jsonl_log
 
 
 def predict_folder(
-    model: Path, folder: Path, out: Path | None, options: shards.Options, device: str | None, engine: Engine | None
+    model: Path,
+    folder: Path,
+    out: Path | None,
+    options: folder_batch.Options,
+    device: str | None,
+    engine: Engine | None,
 ) -> None:
     """A file of predictions for each shard in `folder`, in the folder `out`."""
     if out is None:
         raise ValueError(f"{folder} is a folder: say with --out DIR where a file of predictions for each shard goes")
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out {out} is a file: expected a folder, since {folder} is one")
-    job, found = shards.job(model, out, options, device), shards.find(folder)
-    with records.opened(out, shards.FILE) as folder_of_records:
-        reasons = shards.reasons(job, found, folder_of_records)
+    job, found = folder_batch.job(model, out, options, device), folder_batch.find(folder)
+    with jsonl_log.opened(out, folder_batch.FILE) as folder_of_records:
+        reasons = folder_batch.reasons(job, found, folder_of_records)
         left = {place: found[place] for place in reasons}
         before, failures, rows = len(found) - len(left), 0, 0
         if before:
@@ -37,18 +43,18 @@ def predict_folder(
                 for place in set(range(len(found))) - set(left):
                     display.finished(place)
                 runner = None if here else engine
-                run = shards.run(job, left, runner, folder_of_records, display.started, display.told)
+                run = folder_batch.run(job, left, runner, folder_of_records, display.started, display.told)
                 with closing(run) as outcomes:
                     for place, outcome in outcomes:
                         display.finished(place)
-                        if isinstance(outcome, shards.Failure):
+                        if isinstance(outcome, folder_batch.Failure):
                             failures += 1
                             complain(outcome.sentence)
                         else:
                             rows += outcome
         except STOPS as stop:
             how, code = told(stop)
-            done = len(found) - len(shards.reasons(job, found, folder_of_records))
+            done = len(found) - len(folder_batch.reasons(job, found, folder_of_records))
             fail(f"{how}: {done} of {len(found)} shards done; the same command continues", code)
     say(f"wrote {rows} rows of {len(left) - failures} shard(s) to {out}")
     if failures:

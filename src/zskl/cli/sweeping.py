@@ -6,20 +6,20 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
-from zskl import compare, records, sweep
 from zskl.cli.bars import Display
 from zskl.cli.signals import STOPS, told
 from zskl.cli.tables import drawn, show
 from zskl.cli.terminal import fail, say
 from zskl.engines import Engine
-from zskl.sweep import Failure, Piece
+from zskl.experiments import compare, jsonl_log, sweep
+from zskl.experiments.sweep import Failure, Piece
 
 
 def run_pieces(pieces: list[Piece], engine: Engine | None, out: Path | None, json_: Path | None) -> None:
     """What is finished is kept, in the folder `out` and the file `json_`."""
     found: dict[int, dict[str, Any]] = {}
     failures = []
-    with records.opened(out) if out is not None else nullcontext() as folder:
+    with jsonl_log.opened(out) if out is not None else nullcontext() as folder:
         before = sum(piece.key in folder.done for piece in pieces) if folder is not None else 0
         if before:
             say(f"{before} of {len(pieces)} units were done before")
@@ -35,7 +35,7 @@ def run_pieces(pieces: list[Piece], engine: Engine | None, out: Path | None, jso
                         continue
                     found[place] = outcome
                     if json_ is not None:  # what is finished stays, whatever comes
-                        records.write(json_, (found[place] for place in sorted(found)))
+                        jsonl_log.write(json_, (found[place] for place in sorted(found)))
         except STOPS as stop:
             how, code = told(stop)
             if folder is None:

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from zskl import formats
 from zskl.cli.terminal import console
-from zskl.compare import Comparison, Figure
+from zskl.experiments import table_formats
+from zskl.experiments.compare import Comparison, Figure
 
 WIDE = 240  # characters of a table in a file
 
@@ -33,7 +33,7 @@ def drawn(table: Comparison, without: tuple[str, ...] = ()) -> Table:
 
 
 def _cell(figure: Figure | None) -> str:
-    text = formats.cell(figure, " ±")  # the space is where a narrow terminal breaks the line
+    text = table_formats.cell(figure, " ±")  # the space is where a narrow terminal breaks the line
     return f"[b]{text}[/b]" if figure is not None and figure.best else text
 
 

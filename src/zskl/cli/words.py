@@ -28,11 +28,11 @@ def words(
 
     Example: [b]zskl data words classes.txt --vectors glove.6B.300d.txt -o signatures.csv[/b]
     """
-    from zskl import persistence
-    from zskl import words as source
+    from zskl import files
+    from zskl.signatures import words as source
 
     startup.over()
-    persistence.check_target(out, names, vectors)
+    files.check_target(out, names, vectors)
     given = source.read_names(names)
     if vectors is not None and encoder is None and template is None:
         table = source.word_vectors(given if isinstance(given, list) else given.index, vectors, missing)
@@ -40,5 +40,5 @@ def words(
         table = source.sentence_vectors(given, encoder, template, device)
     else:
         raise ValueError("give either --vectors FILE or --encoder NAME; --template goes with --encoder")
-    persistence.write_atomically(out, table.to_csv().encode())
+    files.write_atomically(out, table.to_csv().encode())
     say(f"{len(table)} classes, {table.shape[1]} values each: {out}")

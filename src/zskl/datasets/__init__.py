@@ -6,13 +6,14 @@ from collections.abc import Callable
 from os import PathLike, fspath
 from pathlib import Path
 
-from zskl.datasets import digits, folder, xlsa17
+from zskl.datasets import digits, xlsa17
 from zskl.datasets.dataset import Dataset
 from zskl.datasets.health import Health, check
-from zskl.datasets.making import make
-from zskl.datasets.places import SPLITS
+from zskl.datasets.own import folder
+from zskl.datasets.own.make import make
 from zskl.datasets.row_names import row_names
 from zskl.datasets.synthetic import make_synthetic
+from zskl.datasets.xlsa17.locations import SPLITS
 from zskl.parameters import did_you_mean
 
 __all__ = ["Dataset", "Health", "check", "load", "make", "make_synthetic", "names", "row_names", "xlsa17"]

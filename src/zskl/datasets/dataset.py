@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zskl.parameters import did_you_mean
-from zskl.signatures import CLASS_COLUMN, listed
+from zskl.parameters import did_you_mean, listed
+from zskl.signatures.table import CLASS_COLUMN
 
 REQUIRED_PARTS = ("trainval", "test_seen", "test_unseen")
 BLOCK_VALUES = 1 << 22  # features looked at together in the check for finite values: 16 MB

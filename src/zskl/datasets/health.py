@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zskl.datasets.dataset import REQUIRED_PARTS, Dataset
-from zskl.signatures import listed
+from zskl.parameters import listed
 
 SMALL = 5  # a class with fewer rows is worth a note
 BLOCK_VALUES = 1 << 18  # features looked at together: 2 MB as float64

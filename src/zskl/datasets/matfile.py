@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from zskl.signatures import listed
+from zskl.parameters import listed
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
 USER_BLOCK = 512  # MATLAB writes its own header before that of HDF5

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from zskl.datasets import features as feature_files
-from zskl.datasets import folder, matfile, xlsa17
-from zskl.datasets.places import SPLITS, benchmark_folder
+from zskl.datasets import matfile, xlsa17
+from zskl.datasets.own import folder
+from zskl.datasets.xlsa17 import features as feature_files
+from zskl.datasets.xlsa17.locations import SPLITS, benchmark_folder
 
 
 def row_names(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from zskl.compare import Figure
-from zskl.formats import cell
+from zskl.experiments.compare import Figure
+from zskl.experiments.table_formats import cell
 from zskl.paper import sensitivity
+from zskl.paper.methods import OURS, PAIRS
 from zskl.paper.published import BASELINES, KERNELS
 from zskl.paper.results import Problem, Results
-from zskl.paper.rows import OURS, PAIRS
 
 YES, NO, UNTESTED = "yes", "no", "not by these data"
 INCOHERENCE = "incoherence lowers ‖WᵀW − I‖²"

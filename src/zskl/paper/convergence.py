@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zskl.compare import Comparison, Figure, Row
+from zskl.experiments.compare import Comparison, Figure, Row
 from zskl.paper.pictures import panels
 from zskl.paper.results import Output, Record, Results, over_seeds
 from zskl.report.lines import Axis, Series, line_chart

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from zskl.compare import Figure
+from zskl.experiments.compare import Figure
 from zskl.report.lines import Axis, number, scale
 from zskl.report.svg import WIDTH, drawing, element, label
 

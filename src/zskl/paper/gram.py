@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zskl.compare import Comparison, Figure, Row
+from zskl.experiments.compare import Comparison, Figure, Row
+from zskl.paper.methods import PAIRS
 from zskl.paper.pictures import panels
 from zskl.paper.results import Output, Record, Results
-from zskl.paper.rows import PAIRS
 from zskl.report.matrix import matrix
 
 AXIS = "column of W"

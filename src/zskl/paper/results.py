@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from zskl.compare import FIGURES, Comparison, Figure
+from zskl.experiments.compare import FIGURES, Comparison, Figure
 from zskl.paper.published import FEATURES
 
 Record = Mapping[str, Any]

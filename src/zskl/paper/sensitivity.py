@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from zskl.compare import Comparison, Figure, Row
+from zskl.experiments.compare import Comparison, Figure, Row
 from zskl.paper.pictures import panels
 from zskl.paper.results import Output, Problem, Record, Results, over_seeds
 from zskl.report.lines import Axis, Series, line_chart

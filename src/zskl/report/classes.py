@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 
 from zskl.report.bars import Bar, bar_chart
-from zskl.report.cases import Case, Problem
 from zskl.report.commands import run_commands
+from zskl.report.groups import Case, Problem
 from zskl.report.matrix import matrix
 from zskl.report.pieces import Cell, Figure, Table
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from zskl.report.cases import Record
+from zskl.report.groups import Record
 
 
 def run_commands(found: Sequence[Record], out: str | None = None) -> list[str]:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from zskl import compare
-from zskl.report import choosing, classes, generalised, summary, tables, training
-from zskl.report.cases import Problem, problems
+from zskl.experiments import compare
+from zskl.report import classes, seen_unseen, summary, tables, training, tuning
 from zskl.report.commands import compare_command, report_command, run_commands
+from zskl.report.groups import Problem, problems
 from zskl.report.pieces import Section, command_lines
 from zskl.report.svg import element, escape
 from zskl.version import __version__
@@ -56,15 +56,15 @@ def _without_nulls(value: Any) -> Any:
 
 def _of(problem: Problem) -> Section:
     figures = [
-        *generalised.curves(problem),
+        *seen_unseen.curves(problem),
         *classes.accuracies(problem),
         *classes.confusions(problem),
-        *choosing.grids(problem),
-        *generalised.confidence(problem),
+        *tuning.grids(problem),
+        *seen_unseen.confidence(problem),
         *training.convergence(problem),
         *training.grams(problem),
     ]
-    listed = [*choosing.choices(problem), *classes.attributes(problem), *generalised.errors(problem)]
+    listed = [*tuning.choices(problem), *classes.attributes(problem), *seen_unseen.errors(problem)]
     words = [] if figures or listed else ["The records hold nothing beyond the tables above."]
     mine = [record for case in problem.cases for record in case.records]
     return Section(problem.address, problem.name, [*figures, *listed], words, run_commands(mine))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from zskl import formats
-from zskl.compare import Comparison
-from zskl.datasets.xlsa17 import BENCHMARKS
-from zskl.report.cases import Case, Problem
+from zskl.datasets.xlsa17.benchmarks import BENCHMARKS
+from zskl.experiments import table_formats
+from zskl.experiments.compare import Comparison
+from zskl.report.groups import Case, Problem
 
 PUBLISHED = "res101"  # the features that published figures were measured on
 
@@ -52,7 +52,7 @@ def _problem(problem: Problem) -> str:
 
 
 def _best(problem: Problem, case: Case, figure: str, word: str) -> str:
-    text = formats.cell(case.row.figures.get(figure), " ± ")
+    text = table_formats.cell(case.row.figures.get(figure), " ± ")
     if len(problem.cases) == 1:
         return f"{case.name} has {word} {text} %"
     return f"the best {word} is {text} %, by {case.name}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from zskl import formats
-from zskl.compare import Comparison, Row
-from zskl.report.cases import Problem, Record
+from zskl.experiments import table_formats
+from zskl.experiments.compare import Comparison, Row
+from zskl.report.groups import Problem, Record
 from zskl.report.pieces import Cell, Table
 
 PROTOCOLS = {
@@ -28,7 +28,7 @@ def protocols(table: Comparison) -> list[Table]:
         note = "Mean per-class top-1 accuracy, ± standard deviation over seeds; bold: the best of its dataset."
         if name == "generalised":
             note += " H: harmonic mean of seen and unseen; area: under the seen–unseen curve."
-        made.append(Table(name, title, columns, rows, note, formats.comma_separated(part)))
+        made.append(Table(name, title, columns, rows, note, table_formats.comma_separated(part)))
     return made
 
 
@@ -74,7 +74,7 @@ def _labels(table: Comparison, row: Row) -> list[Cell]:
 
 def _figure(row: Row, name: str) -> Cell:
     figure = row.figures.get(name)
-    return Cell("") if figure is None else Cell(formats.cell(figure, " ± "), figure.mean, figure.best)
+    return Cell("") if figure is None else Cell(table_formats.cell(figure, " ± "), figure.mean, figure.best)
 
 
 def _versions(mine: Sequence[Record]) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from zskl.report.cases import Problem
 from zskl.report.commands import run_commands
+from zskl.report.groups import Problem
 from zskl.report.lines import Axis, Series, line_chart
 from zskl.report.matrix import matrix
 from zskl.report.pieces import Figure

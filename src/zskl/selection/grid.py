@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
-from zskl.estimator import ZeroShotClassifier
+from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.parameters import did_you_mean
 
 Grid = Mapping[str, Sequence[Any]] | Iterable[Mapping[str, Any]]

@@ -21,9 +21,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
-from zskl.serve import answers, bodies, openapi, schemas
-from zskl.serve.asking import Asked, check_names
+from zskl.serve import bodies, openapi, predictions, schemas
 from zskl.serve.json_bodies import parsed, sentence
+from zskl.serve.options import Asked, check_names
 from zskl.serve.refusal import Refusal, shown
 from zskl.serve.service import Service
 from zskl.version import __version__
@@ -195,7 +195,7 @@ def make(service: Service) -> FastAPI:
 
         def work() -> Response:
             X = service.gallery.features(rows) if isinstance(rows, list) else rows
-            return _json(answers.predict(book, X, asked))
+            return _json(predictions.predict(book, X, asked))
 
         d, (c, p) = service.classes.model.n_features_in_, book.table.matrix.shape
         cost = n * p * (d + c) + (d * p * min(len(asked.candidates), p) if asked.candidates else 0)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from zskl.estimator import ZeroShotClassifier
+from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.parameters import did_you_mean
 from zskl.serve.limits import Limits
 from zskl.serve.refusal import Refusal, shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zskl import datasets, methods, selection
 from zskl.datasets import Dataset
-from zskl.estimator import ZeroShotClassifier
+from zskl.estimators.estimator import ZeroShotClassifier
 
 METHOD = "gaussian-ort"
 NAME = "digits"

@@ -12,13 +12,14 @@ import pandas as pd
 
 from zskl import metrics
 from zskl.datasets import Dataset
-from zskl.estimator import ZeroShotClassifier
-from zskl.ranking import best_first
-from zskl.serve.asking import no_class
-from zskl.serve.classes import Book, nameless
+from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.estimators.ranking import best_first
+from zskl.parameters import listed
+from zskl.serve.class_book import Book, nameless
+from zskl.serve.options import no_class
 from zskl.serve.pictures import Pictures
 from zskl.serve.refusal import Refusal, shown
-from zskl.signatures import SignatureTable, listed
+from zskl.signatures.table import SignatureTable
 
 TESTS = ("test_seen", "test_unseen")
 POINTS = 200  # of the seen–unseen curve

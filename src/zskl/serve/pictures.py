@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from zskl.datasets import Dataset
-from zskl.signatures import listed
+from zskl.parameters import listed
 
 TYPES = {
     ".avif": "image/avif", ".bmp": "image/bmp", ".gif": "image/gif", ".jfif": "image/jpeg", ".jpeg": "image/jpeg",

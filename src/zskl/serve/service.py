@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from zskl import anatomy, records
 from zskl.arrays import to_numpy
-from zskl.estimator import ZeroShotClassifier
-from zskl.serve.asking import no_class
-from zskl.serve.classes import Book, Classes
+from zskl.estimators import score_parts
+from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.experiments import jsonl_log
+from zskl.serve.class_book import Book, Classes
 from zskl.serve.gallery import Gallery
 from zskl.serve.limits import Limits
+from zskl.serve.options import no_class
 from zskl.serve.refusal import Refusal
 from zskl.version import __version__
 
@@ -26,7 +27,7 @@ class Service:
         model: ZeroShotClassifier,
         name: str,
         limits: Limits,
-        kept: records.Folder | None = None,
+        kept: jsonl_log.Folder | None = None,
         gallery: Gallery | None = None,
     ) -> None:
         self.name, self.limits, self._gallery = name, limits, gallery
@@ -116,7 +117,7 @@ class Service:
 
 def _explains(model: ZeroShotClassifier) -> bool:
     try:
-        anatomy.of(model)
+        score_parts.of(model)
     except ValueError:
         return False
     return True

@@ -7,8 +7,8 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from zskl.datasets import Dataset
-from zskl.estimator import ZeroShotClassifier
-from zskl.serve import classes, demo, pictures, server
+from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.serve import class_book, demo, pictures, server
 from zskl.serve.gallery import Gallery
 from zskl.serve.limits import Limits
 from zskl.serve.server import check
@@ -40,8 +40,8 @@ def run(
         title, kept = path.name, kept or path.with_name(f"{path.name}.classes.jsonl")
     gallery = None
     if data is not None:
-        gallery = Gallery(data, classes.by_text(model), pictures.of(data, images, names), names)
-    with classes.kept_in(kept) if kept is not None else nullcontext() as file:
+        gallery = Gallery(data, class_book.by_text(model), pictures.of(data, images, names), names)
+    with class_book.kept_in(kept) if kept is not None else nullcontext() as file:
         service = Service(model, title, Limits(), file, gallery)
 
         def ready(address: str) -> None:

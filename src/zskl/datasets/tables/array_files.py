@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from zskl.datasets import matfile
 from zskl.datasets.tables.source import Block, Source, as_float32, check_finite, rows_per_block
-from zskl.signatures import listed
+from zskl.parameters import listed
 
 SUFFIXES = (".npy", ".npz", ".mat")
 FEATURES = ("features", "x")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from zskl.datasets.tables import array_files, parquet_files, text_files
 from zskl.datasets.tables.source import row_names
-from zskl.signatures import listed
+from zskl.parameters import listed
 
 NAMES = ("label", "labels", "class", "y")
 WHOLE_NUMBER = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0)?")  # as Python writes an int or a float: "007" is a name

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from zskl.datasets.tables.source import Block, Columns, Source, as_float32, check_finite, choose, rows_per_block
-from zskl.signatures import listed
+from zskl.parameters import listed
 
 SUFFIXES = (".parquet", ".pq")
 

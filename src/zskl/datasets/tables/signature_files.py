@@ -11,7 +11,8 @@ import pandas as pd
 
 from zskl.datasets.tables import array_files, parquet_files, text_files
 from zskl.datasets.tables.source import check_named, comma_hint, nameless_columns
-from zskl.signatures import CLASS_COLUMN, listed
+from zskl.parameters import listed
+from zskl.signatures.table import CLASS_COLUMN
 
 MATRICES = ("signatures", "att", "attributes")
 CLASSES = ("classes", "class_names", "allclasses_names")

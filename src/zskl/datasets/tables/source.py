@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl.parameters import did_you_mean
-from zskl.signatures import listed
+from zskl.parameters import did_you_mean, listed
 
 ID_COLUMN = (
     "id"  # names the rows, wherever it stands; else a first column without a name does, as pandas and R write it

@@ -1,0 +1,1 @@
+"""Pictures → features: find, decode, embed by a backbone."""

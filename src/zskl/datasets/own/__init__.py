@@ -1,0 +1,1 @@
+"""Datasets of your own: made from your files, kept in a folder."""

@@ -1,0 +1,32 @@
+"""The folder of a new dataset: what may be replaced."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from zskl.files import replacing_folder
+
+OURS = ("manifest.json", "att_splits.mat")  # a folder with one of these is a dataset, which may be replaced
+
+
+@contextmanager
+def new_folder(path: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
+    """A temporary folder that takes the place of `path` when the block ends well.
+
+    What is there is refused; with `force` a dataset, and nothing else, is replaced.
+    """
+    path = Path(path)
+    if path.exists() or path.is_symlink():
+        _check_replaceable(path, force)
+    with replacing_folder(path) as temporary:
+        yield temporary
+
+
+def _check_replaceable(path: Path, force: bool) -> None:
+    if not force:
+        raise ValueError(f"{path} is there already: choose another folder, or replace it with force=True (--force)")
+    if not path.is_dir() or path.is_symlink() or (any(path.iterdir()) and not any((path / f).is_file() for f in OURS)):
+        raise ValueError(f"{path} is not a dataset folder, so it is not replaced: choose another folder, or remove it")

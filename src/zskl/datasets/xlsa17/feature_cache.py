@@ -1,0 +1,149 @@
+"""A large matrix is read from its file once, checked, and kept as a float32 .npy that later loads map into memory.
+
+Each source has a folder in the user's cache: the matrix, named by the SHA-256 of the source, and source.json. The
+source counts as unchanged while its size and its times of modification and of status change are those recorded; where
+only the times differ its content is hashed again. A file changed less than two seconds before it was looked at could
+change once more within the resolution of its file system's clock: its times prove nothing, it is hashed next time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zskl.datasets.xlsa17.locations import cache_folder
+from zskl.files import replacing, write_atomically
+from zskl.parameters import listed
+
+FORMAT = 1
+SMALLEST = 1 << 23  # bytes; what is smaller is read about as fast as it is mapped
+BLOCK_VALUES = 1 << 22  # converted and checked together: 16 MB
+SETTLED = 2_000_000_000  # nanoseconds
+ABANDONED = 24 * 3600  # seconds after which a temporary file has nobody writing it
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """X (n, d) float32, finite, mapped where it could be kept; what else the reader gave, as JSON values."""
+
+    X: NDArray[np.float32]
+    notes: dict[str, Any]
+
+
+def load(source: Path, read: Callable[[Path], tuple[NDArray[Any], dict[str, Any]]]) -> Mapped:
+    """What `read(source)` returns, from the cache where that holds it; without one, read anew each time.
+
+    `read` gives a matrix (n, d) of numbers and a dictionary of JSON values, and depends on nothing but the source.
+    """
+    source = source.resolve()
+    now = source.stat()
+    if now.st_size < SMALLEST:
+        return _in_memory(source, *read(source))
+    path = hashlib.sha256(os.fsencode(source)).hexdigest()[:16]
+    folder = cache_folder() / "mapped" / f"{source.parent.name}-{source.stem}-{path}"
+    kept = _kept(folder, source, now)
+    if kept is not None:
+        return kept
+    matrix, notes = read(source)
+    try:
+        kept = _keep(folder, source, now, matrix, notes)
+    except OSError:  # no place, no permission, a full disk
+        kept = None
+    return kept or _in_memory(source, matrix, notes)
+
+
+def _kept(folder: Path, source: Path, now: os.stat_result) -> Mapped | None:
+    """What the cache holds for the source as it is now; None where nothing, something older or something damaged."""
+    try:
+        entry = json.loads((folder / "source.json").read_bytes())
+        if entry["format"] != FORMAT or entry["size"] != now.st_size:
+            return None
+        if not entry["settled"] or entry["times"] != _times(now):
+            fresh = _described(source, now)
+            if fresh is None or fresh["sha256"] != entry["sha256"]:
+                return None
+            with suppress(OSError):  # if it cannot be written, the source is hashed again next time
+                write_atomically(folder / "source.json", json.dumps(entry | fresh).encode())
+        X = np.load(folder / entry["matrix"], mmap_mode="r", allow_pickle=False)
+        if X.dtype != np.float32 or list(X.shape) != entry["shape"]:
+            return None
+        return Mapped(X, entry["notes"])
+    except (OSError, ValueError, TypeError, KeyError, EOFError):
+        return None
+
+
+def _keep(
+    folder: Path, source: Path, now: os.stat_result, matrix: NDArray[Any], notes: dict[str, Any]
+) -> Mapped | None:
+    """Two processes may do this at once: each file is replaced whole, and equal content has equal names."""
+    described = _described(source, now)
+    if described is None:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / f"{described['sha256'][:16]}.{FORMAT}.npy"
+    with replacing(target) as file:
+        header = {"descr": "<f4", "fortran_order": False, "shape": matrix.shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        for block in _blocks(source, matrix):
+            file.write(np.ascontiguousarray(block, dtype="<f4").data)
+    entry = {"format": FORMAT, "source": str(source), **described, "matrix": target.name}
+    entry |= {"shape": list(matrix.shape), "notes": notes}
+    write_atomically(folder / "source.json", json.dumps(entry).encode())
+    X = np.load(target, mmap_mode="r", allow_pickle=False)
+    with suppress(OSError):  # another process may be tidying too
+        for old in folder.iterdir():
+            aged = old.suffix == ".part" and old.stat().st_mtime < time.time() - ABANDONED
+            if aged or (old.suffix == ".npy" and old != target):
+                old.unlink(missing_ok=True)
+    return Mapped(X, notes)
+
+
+def _described(source: Path, now: os.stat_result) -> dict[str, Any] | None:
+    """Size, times and checksum; None if the file changes meanwhile."""
+    settled = time.time_ns() - max(_times(now)) > SETTLED
+    with source.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    after = source.stat()
+    if _times(after) != _times(now) or after.st_size != now.st_size:
+        return None
+    return {"size": now.st_size, "times": _times(now), "settled": settled, "sha256": digest}
+
+
+def _times(status: os.stat_result) -> list[int]:
+    return [status.st_mtime_ns, status.st_ctime_ns]
+
+
+def _in_memory(source: Path, matrix: NDArray[Any], notes: dict[str, Any]) -> Mapped:
+    start, done = 0, matrix.dtype == np.float32 and matrix.flags.c_contiguous
+    X = matrix if done else np.empty(matrix.shape, dtype=np.float32)
+    for block in _blocks(source, matrix):
+        if not done:
+            X[start : start + len(block)] = block
+            start += len(block)
+    return Mapped(X, notes)
+
+
+def _blocks(source: Path, matrix: NDArray[Any]) -> Iterator[NDArray[np.float32]]:
+    """The rows as float32, some at a time; a value that is not finite as such is refused."""
+    height = max(1, BLOCK_VALUES // max(1, matrix.shape[1]))
+    for start in range(0, len(matrix), height):
+        with np.errstate(over="ignore"):
+            block = np.asarray(matrix[start : start + height], dtype=np.float32)
+        finite = np.isfinite(block)
+        if not finite.all():
+            rows, columns = np.nonzero(~finite)
+            raise ValueError(
+                f"{source}: features is NaN or infinite (as float32) in rows {listed(np.unique(rows) + start)} "
+                f"(counted from 0), the first of them in columns {listed(columns[rows == rows[0]])}; repair the file"
+            )
+        yield block

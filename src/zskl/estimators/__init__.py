@@ -1,0 +1,1 @@
+"""The contract of all estimators, the kernel classifier, and what a fitted estimator can be asked."""

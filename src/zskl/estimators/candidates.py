@@ -1,0 +1,92 @@
+"""Which classes a fitted estimator is asked to rank, and the score of a class that has several signatures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from zskl.arrays import Array, like, namespace
+from zskl.parameters import did_you_mean, listed
+from zskl.signatures import table as tables
+from zskl.signatures.table import SignatureTable, label_kind
+
+
+@dataclass(frozen=True)
+class Question:
+    """Candidate classes as a fitted estimator scores samples for them."""
+
+    Y: Array  # (rows, p) scaled signatures, class by class
+    rows: np.ndarray[Any, Any]  # (c, m) rows of Y for each candidate, padded with its first
+    labels: np.ndarray[Any, Any]  # (c,)
+
+
+def choose(model: Any, given: Any, candidates: Any) -> SignatureTable:
+    """The table of the candidate classes of a fitted `model`, its rows class by class.
+
+    `given` is what a caller handed over as signatures (None: the table of fit), `candidates` the names among them.
+    """
+    if candidates is not None:
+        if isinstance(candidates, str) or not hasattr(candidates, "__iter__"):
+            raise ValueError(f"candidates={candidates!r}: expected a list of class names")
+        candidates = tables.as_labels(candidates, "candidates")
+        if len(candidates) == 0:
+            raise ValueError("candidates is empty: name at least one class")
+    if given is None:
+        table, source = model.signature_table_, "the fitted table"
+    else:
+        table = tables.read(given, candidates, model.attribute_names_)
+        source = "signatures"
+        _check_new(model, table)
+    wanted = table.classes if candidates is None else tables.unique_in_order(candidates)
+    if candidates is not None and len(wanted) < len(candidates) and len(candidates) != len(table.labels):
+        raise ValueError(f"candidates names a class twice in {listed(candidates)}: name each once")
+    known = set(table.labels.tolist())
+    unknown = [label for label in wanted.tolist() if label not in known]
+    if unknown:
+        near = did_you_mean(unknown[0], [str(label) for label in table.classes.tolist()])
+        raise ValueError(f"candidate {listed(unknown)} is not in {source}{near}, which has {listed(table.classes)}")
+    chosen: SignatureTable = table.select(wanted)
+    return chosen
+
+
+def _check_new(model: Any, table: SignatureTable) -> None:
+    p = model.signature_table_.matrix.shape[1]
+    if table.matrix.shape[1] != p:
+        raise ValueError(
+            f"signatures has {table.matrix.shape[1]} attributes, the model was fitted with {p}: describe classes "
+            "by the same attributes"
+        )
+    mine, theirs = label_kind(model.classes_, "y"), label_kind(table.labels, "signatures")
+    texts = {str(label) for label in model.candidates_.tolist()}
+    alike = [label for label in table.classes.tolist() if str(label) in texts]
+    if {mine, theirs} == {"integer", "string"} and alike:
+        raise ValueError(
+            f"signatures names classes by {theirs}s such as {listed(alike)}, the model knows them as {mine}s: "
+            "use the type of fit, or seen classes would count as new ones"
+        )
+
+
+def best_of_rows(scores: Array, rows: np.ndarray[Any, Any]) -> Array:
+    """(..., rows) → (..., classes): the best score among the rows of each class; `rows` as of `padded_rows`."""
+    if rows.shape[1] == 1:
+        return scores
+    xp = namespace(scores)
+    indices = [like(column, scores, "int64") for column in rows.T]
+    best = scores[..., indices[0]]
+    for index in indices[1:]:
+        best = xp.maximum(best, scores[..., index])
+    return best
+
+
+def softmax(logits: Array) -> Array:
+    """exp(l_ij) / Σ_j exp(l_ij) of (n, c), for numbers of any size."""
+    xp = namespace(logits)
+    e = xp.exp(logits - xp.max(logits, axis=1, keepdims=True))
+    return e / xp.sum(e, axis=1, keepdims=True)
+
+
+def as_in(classes: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Strings as objects or of fixed width, whichever the classes of `fit` came in."""
+    return labels.astype(np.str_) if classes.dtype.kind == "U" and isinstance(labels[0], str) else labels

@@ -1,0 +1,207 @@
+"""The contract of every zero-shot classifier: input checks, scaling, candidates, saving.
+
+`Ranking` has the answers, `Inspection` what is behind them.
+
+A method subclasses `ZeroShotClassifier` and writes `_scores` on scaled arrays plus a `fit` that calls `_prepare`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from zskl import scaling
+from zskl.arrays import Array, check_device, like, on_device
+from zskl.estimators import inputs, model_file
+from zskl.estimators.candidates import Question, as_in, best_of_rows
+from zskl.estimators.inspection import Inspection
+from zskl.estimators.ranking import UNKNOWN, Labels, Ranking, UncalibratedWarning
+from zskl.parameters import listed, one_of
+from zskl.signatures import table as tables
+from zskl.signatures.table import SignatureTable, label_kind
+from zskl.training.solver import DivergenceError
+from zskl.training.streaming import StreamedRows
+
+__all__ = ["SIGNATURE_MEANS", "UNKNOWN", "Labels", "Training", "UncalibratedWarning", "ZeroShotClassifier"]
+
+SIGNATURE_MEANS = ("seen", "all")
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a method trains on, scaled, float32, where it is to be computed."""
+
+    X: Any  # (n, d) an array, or `StreamedRows`
+    codes: Array  # (n,) index of each row's class in `classes_`
+    Y: Array  # (rows, p) signatures of the seen classes, class by class
+    rows: np.ndarray[Any, Any]  # (C, m) rows of Y for each class, padded with its first
+    counts: np.ndarray[Any, Any]  # (C,) how many of them are its own
+    sizes: np.ndarray[Any, Any]  # (C,) training rows of each class
+
+
+class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Ranks candidate classes, trained on or not, by the compatibility of their signatures with a sample."""
+
+    kind: ClassVar[str]  # what a model file calls this estimator
+    LEARNED: ClassVar[
+        Mapping[str, tuple[str, ...] | None]
+    ]  # what it scores with: array shapes as of `packing`, or None
+    FREE: ClassVar[tuple[str, ...]] = ()  # settings of which one fit serves all values, such as the number of epochs
+    feature_scaling: str
+    signature_scaling: str
+    signature_mean: str
+    device: str | None
+
+    # What a method provides ------------------------------------------------------------------------------------------
+
+    def _scores(self, X: Array, Y: Array) -> Array:
+        """Scores (n, rows) of scaled samples X (n, d) for scaled signatures Y (rows, p); larger is better."""
+        raise AttributeError(f"{type(self).__name__} defines no scores")
+
+    def _scorer(self, Y: Array) -> Callable[[Array], Array]:
+        """`_scores` for these signatures and any X. Methods with much to do for Y alone write this in its place."""
+        return lambda X: self._scores(X, Y)
+
+    def _free(self, X: Array) -> tuple[str, ...]:
+        """Settings in which those handed to `_fit_together` for training rows X may differ."""
+        return self.FREE
+
+    def _fit_together(
+        self,
+        settings: Sequence[Mapping[str, Any]],
+        X: Array,
+        y: Any,
+        signatures: Any,
+        visit: Callable[[int, Self | DivergenceError], object],
+    ) -> None:
+        """Fit a clone for each setting, in any order, and hand it to `visit` with the setting's place.
+
+        The settings differ in `_free(X)` alone. A model may change after the visit; a place that is visited anew
+        with a `DivergenceError` takes back what was seen there. Methods that can share work write this anew.
+        """
+        for place, setting in enumerate(settings):
+            try:
+                visit(place, clone(self).set_params(**setting).fit(X, y, signatures))
+            except DivergenceError as error:
+                visit(place, error)
+
+    # Fitting ---------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """A fit that fails leaves the estimator as it was."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _prepare(self, X: Array, y: Any, table: Any, streamed: bool = False) -> Training:
+        """Check the input, set what every fitted estimator has, and return the scaled training set, whose X is a
+        `StreamedRows` if asked for."""
+        one_of("signature_mean", self.signature_mean, SIGNATURE_MEANS)
+        check_device(self.device)
+        for name in ("feature_scaling", "signature_scaling"):
+            scaling.parse(getattr(self, name), name)
+        X, y = inputs.check_training(self, X, y, whole=not streamed)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y holds 1 class only ({listed(self.classes_)}): training needs rows of at least 2 classes"
+            )
+        self._describe(table)
+        seen = self.signature_table_.select(self.classes_)
+        mean_over = seen.matrix if self.signature_mean == "seen" else self.signature_table_.matrix
+        self.signature_scaling_ = scaling.fit(self.signature_scaling, mean_over, "signature_scaling")
+        self.calibration_ = 0.0
+        self.temperatures_: dict[str, float] | None = None
+        if streamed:
+            scaled = StreamedRows(X, self.device)
+            self.feature_scaling_ = scaled.fit_scaling(self.feature_scaling)
+            place = scaled[:1]
+        else:
+            X = on_device(X, self.device)
+            self.feature_scaling_ = scaling.fit(self.feature_scaling, X, "feature_scaling")
+            scaled = self.feature_scaling_.apply(X)
+            scaled = place = like(scaled, scaled, "float32")
+        return Training(
+            X=scaled,
+            codes=like(codes, place, "int64"),
+            Y=like(self.signature_scaling_.apply(seen.matrix), place),
+            rows=seen.padded_rows(),
+            counts=np.array([len(group) for group in tables.rows_of(seen.labels).values()]),
+            sizes=np.bincount(codes, minlength=len(self.classes_)),
+        )
+
+    def _describe(self, given: Any) -> None:
+        """Set `signature_table_`, `candidates_` and `attribute_names_` from what `fit` was handed."""
+        table = tables.one_hot(self.classes_) if given is None else tables.read(given, self.classes_)
+        known = set(table.labels.tolist())
+        missing = [label for label in self.classes_.tolist() if label not in known]
+        if self.classes_.dtype.kind in "iu" and table.labels.dtype.kind == "f":
+            table = tables.with_whole_labels(table)
+        mine, theirs = label_kind(self.classes_, "y"), label_kind(table.labels, "signatures")
+        if mine != theirs and "boolean" in (mine, theirs):
+            raise ValueError(f"labels in y are {mine}s, in signatures {theirs}s: use the same type for both")
+        if missing:
+            types = f" (labels in y are {mine}s, in signatures {theirs}s)" if mine != theirs else ""
+            raise ValueError(
+                f"no signature for class {listed(missing)}{types}: every label in y needs a row in signatures; "
+                f"those there are {listed(table.classes)}"
+            )
+        seen = set(self.classes_.tolist())
+        further = [label for label in table.classes.tolist() if label not in seen]
+        more = as_in(self.classes_, tables.as_labels(further, "signatures")) if further else self.classes_[:0]
+        self.candidates_ = np.concatenate([self.classes_, more])
+        self.signature_table_ = table.select(self.candidates_)
+        self.attribute_names_ = table.names
+
+    # Prediction: the methods of `Ranking` ask these -----------------------------------------------------------------
+
+    def _scaled(self, X: Array) -> Array:
+        """Checked rows, scaled, where they are to be computed."""
+        return self.feature_scaling_.apply(on_device(X, self.device))
+
+    def _question(self, scaled: Array, table: SignatureTable) -> Question:
+        """The candidates of a table, where rows `scaled` are: several models of one scaling can be asked the same."""
+        Y = like(self.signature_scaling_.apply(table.matrix), scaled)
+        return Question(Y, table.padded_rows(), as_in(self.classes_, table.classes))
+
+    def _answerer(self, question: Question) -> Callable[[Array], Array]:
+        """Scaled samples (n, d) → scores (n, c)."""
+        scores = self._scorer(question.Y)
+        return lambda X: best_of_rows(scores(X), question.rows)
+
+    # Model files -----------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file (safetensors with a JSON header), whole or not at all."""
+        check_is_fitted(self)
+        model_file.write(path, *model_file.pack(self, self._stored))
+
+    @classmethod
+    def _restore(cls, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Self:
+        """The estimator that `save` wrote."""
+        parameters = {name: cls._unstored(name, value) for name, value in header["parameters"].items()}
+        return model_file.unpack(cls(**parameters), header, arrays, cls._unstored)
+
+    def _stored(self, name: str, value: Any) -> Any:
+        """A parameter, or something learned, as JSON; a generator as random_state is not kept."""
+        if name == "random_state" and not isinstance(value, int | np.integer):
+            return None
+        if name == "device":
+            return None if value is None else str(value)
+        return value.item() if isinstance(value, np.generic) else value
+
+    @classmethod
+    def _unstored(cls, name: str, value: Any) -> Any:
+        return value

@@ -1,0 +1,155 @@
+"""Features and labels as they come from a caller → checked arrays; NumPy and PyTorch alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from zskl.arrays import Array, float_type, is_torch, namespace, to_numpy
+from zskl.parameters import listed
+from zskl.signatures.table import as_labels, label_kind
+
+LOOKED_AT = 1 << 21  # values checked together
+
+
+def check_training(estimator: Any, X: Array, y: Any, whole: bool = True) -> tuple[Array, np.ndarray[Any, Any]]:
+    """X (n, d) float32 or float64 and labels y (n,); sets `n_features_in_` and, where known, `feature_names_in_`.
+
+    Unless X is needed `whole`, an array of other numbers is left as it is.
+    """
+    if y is None and is_torch(X):
+        raise ValueError("fit requires y to be passed, but the target y is None: a class label for each row of X")
+    y = _labels(y)
+    if is_torch(X):
+        X = _check_tensor(estimator, X, reset=True)
+        y = column_or_1d(y, warn=True)
+        if len(y) != X.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} labels: they must be as many")
+    else:
+        _check_dimensions(X)
+        as_it_is = X if not whole and _is_plain(X) and X.dtype != float_type(X) else None
+        X = X if as_it_is is None else np.broadcast_to(np.float32(0), X.shape)  # of that shape, and no size
+        X, y = validate_data(estimator, X, y, dtype=[np.float64, np.float32], ensure_all_finite=False)
+        X = X if as_it_is is None else np.asarray(as_it_is)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity: every row needs a class label")
+    check_finite(estimator, X)
+    label_kind(y, "y")
+    check_classification_targets(y)
+    return X, y
+
+
+def check_features(estimator: Any, X: Array) -> Array:
+    """Features at predict time: float32 or float64, finite, with the fitted number (and names) of columns."""
+    X = sliceable(estimator, X)
+    return taken(estimator, X, slice(0, X.shape[0]))
+
+
+def sliceable(estimator: Any, X: Array) -> Array:
+    """The same without a look at the values: an array (n, d) of numbers, not copied if it is one already, of which
+    `taken` checks and returns pieces. So a memory-mapped array is never held whole."""
+    check_is_fitted(estimator)
+    if is_torch(X):
+        return _check_tensor(estimator, X, reset=False)
+    _check_dimensions(X)
+    plain = _is_plain(X)
+    checked = validate_data(
+        estimator, X[:1] if plain else X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False
+    )
+    return np.asarray(X) if plain else checked
+
+
+def taken(estimator: Any, X: Array, rows: slice) -> Array:
+    """These rows of what `sliceable` returned, as float32 or float64, all finite."""
+    block = X[rows] if is_torch(X) else X[rows].astype(float_type(X), copy=False)
+    if not _finite(block):
+        _refuse_values(estimator, X, rows.start)
+    return block
+
+
+def _is_plain(X: Any) -> bool:
+    return isinstance(X, np.ndarray) and X.ndim == 2 and X.size > 0 and X.dtype.kind in "fiub"
+
+
+def _labels(y: Any) -> Any:
+    """Labels of any 1-D kind as an array that has not turned numbers into text; other shapes are left to the checks."""
+    if is_torch(y):
+        return to_numpy(y)
+    if isinstance(y, list | tuple):
+        return y if any(np.ndim(label) for label in y) else as_labels(y, "y")
+    array = np.asarray(y)
+    if array.ndim == 1 and array.dtype.kind in "OT":  # objects, or text of variable length
+        return as_labels(array.tolist(), "y")
+    return y
+
+
+def _check_dimensions(X: Any) -> None:
+    if isinstance(X, list | tuple) and X and not any(hasattr(row, "__len__") for row in X):
+        X = np.asarray(X)
+    shape = getattr(X, "shape", None)
+    if shape is not None and len(shape) == 1:
+        raise ValueError(
+            f"X has shape {tuple(shape)}: expected 2-D (samples, features). Reshape your data with X.reshape(1, -1) if "
+            "it is one sample, X.reshape(-1, 1) if it is one feature"
+        )
+
+
+def _check_tensor(estimator: Any, X: Array, reset: bool) -> Array:
+    xp = namespace(X)
+    X = X.detach()
+    if X.layout != xp.strided:
+        raise ValueError("X is a sparse tensor: expected a dense one; use X.to_dense()")
+    if X.is_complex():
+        raise ValueError("X is a tensor of complex numbers: expected real ones")
+    if X.ndim != 2 or 0 in X.shape:
+        raise ValueError(f"X has shape {tuple(X.shape)}: expected 2-D (samples, features), neither of them 0")
+    if X.dtype not in (xp.float32, xp.float64):
+        X = xp.astype(X, xp.float32)
+    if reset:
+        estimator.n_features_in_ = X.shape[1]
+        estimator.__dict__.pop("feature_names_in_", None)
+    elif X.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
+        )
+    return X
+
+
+def check_finite(estimator: Any, X: Array) -> None:
+    """Refuse NaN and infinity, looking at some rows at a time."""
+    height = max(1, LOOKED_AT // X.shape[1])
+    for start in range(0, X.shape[0], height):
+        if not _finite(X[start : start + height]):
+            _refuse_values(estimator, X, start)
+
+
+def _finite(X: Array) -> bool:
+    xp = namespace(X)
+    with np.errstate(all="ignore"):
+        if bool(xp.all(xp.isfinite(xp.sum(X, axis=0)))):  # no temporary: the sum of a column with NaN is not finite
+            return True
+    return bool(xp.all(xp.isfinite(X)))  # finite values whose sum overflowed
+
+
+def _refuse_values(estimator: Any, X: Array, start: int) -> None:
+    """What is wrong from row `start` on: all of it is counted, in blocks."""
+    height = max(1, LOOKED_AT // X.shape[1])
+    bad, first = np.zeros(X.shape[1], dtype=np.int64), np.full(X.shape[1], -1)
+    for row in range(start, X.shape[0], height):
+        wrong = ~to_numpy(namespace(X).isfinite(X[row : row + height]))
+        new = (first < 0) & wrong.any(axis=0)
+        first[new] = row + wrong.argmax(axis=0)[new]
+        bad += wrong.sum(axis=0)
+    columns = np.flatnonzero(bad)
+    row = int(first[columns[0]])
+    names = getattr(estimator, "feature_names_in_", None)
+    value = "NaN" if np.isnan(float(X[row, columns[0]])) else "infinity (inf)"
+    where = listed(columns if names is None else names[columns])
+    raise ValueError(
+        f"Input X contains {value} in column {where}, first at row {row} ({int(bad.sum())} such value(s) in all): "
+        "fill in or drop them"
+    )

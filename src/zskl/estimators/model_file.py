@@ -1,0 +1,178 @@
+"""Model files: a fitted estimator ↔ one safetensors file with a JSON header and named arrays. Never pickle.
+
+An estimator lists in `LEARNED` what its method scores with: arrays by their shapes, in the letters d (features), p
+(attributes), C (seen classes) and "*" (anything), and None for what its `_stored` turns into JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from zskl import scaling as scalings
+from zskl.files import write_atomically
+from zskl.signatures.table import SignatureTable
+
+Estimator = TypeVar("Estimator")
+FORMAT = "zskl-model"
+VERSION = 1
+_KEY = "zskl"
+SCALED = {"feature_scaling": "d", "signature_scaling": "p"}
+
+
+def pack(model: Any, stored: Callable[[str, Any], Any]) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+    """Header and arrays; `stored` turns a parameter, or what is learned and no array, into JSON."""
+    arrays = {f"learned.{name}": getattr(model, name) for name, shape in model.LEARNED.items() if shape}
+    arrays["signatures"] = model.signature_table_.matrix
+    for name in SCALED:
+        scaling = getattr(model, f"{name}_")
+        fitted = {f"{name}_": scaling.mean, f"{name}_deviation": scaling.deviation}
+        arrays |= {key: array for key, array in fitted.items() if array is not None}
+    header = {
+        "estimator": model.kind,
+        "parameters": {name: stored(name, value) for name, value in model.get_params(deep=False).items()},
+        "learned": {name: stored(name, getattr(model, name)) for name, shape in model.LEARNED.items() if not shape},
+        "scaling": {name: getattr(model, f"{name}_").steps for name in SCALED},
+        "classes": _labels_to_json(model.classes_),
+        "candidates": _labels_to_json(model.candidates_),
+        "signature_labels": _labels_to_json(model.signature_table_.labels),
+        "attribute_names": model.attribute_names_,
+        "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
+        "n_features": int(model.n_features_in_),
+        "calibration": float(model.calibration_),
+        "temperatures": model.temperatures_,
+    }
+    return header, arrays
+
+
+def unpack(
+    model: Estimator,
+    header: dict[str, Any],
+    arrays: dict[str, np.ndarray[Any, Any]],
+    unstored: Callable[[str, Any], Any],
+) -> Estimator:
+    """Set on an unfitted estimator what `pack` took from the fitted one; what does not fit together is refused."""
+    learned: dict[str, tuple[str, ...] | None] = model.LEARNED  # type: ignore[attr-defined]
+    labels = _labels_from_json(header["signature_labels"])
+    classes = _labels_from_json(header["classes"])
+    sizes = {"d": int(header["n_features"]), "C": len(classes), "rows": len(labels)}
+    if sizes["d"] < 1:
+        raise ValueError(f"a model of {sizes['d']} features")
+    matrix = _array(arrays, "signatures", ("rows", "*"), sizes)
+    sizes["p"] = matrix.shape[1]
+    names = None if header["attribute_names"] is None else tuple(header["attribute_names"])
+    if names is not None and len(names) != sizes["p"]:
+        raise ValueError(f"{len(names)} attribute names for {sizes['p']} attributes")
+    fitted: dict[str, Any] = {
+        "classes_": classes,
+        "candidates_": _labels_from_json(header["candidates"]),
+        "attribute_names_": names,
+        "signature_table_": SignatureTable(labels, matrix, names),
+        "n_features_in_": sizes["d"],
+        "calibration_": float(header["calibration"]),
+        "temperatures_": _temperatures(header["temperatures"]),
+    }
+    described, seen = fitted["signature_table_"].classes.tolist(), classes.tolist()
+    if fitted["candidates_"].tolist() != described or len(seen) < 2 or seen != sorted(set(described[: len(seen)])):
+        raise ValueError("the classes and candidates are not those of the signature table, in its order")
+    for name, letter in SCALED.items():
+        steps = scalings.parse("-".join(header["scaling"][name]) or "none", name)
+        mean = _array(arrays, f"{name}_", (letter,), sizes) if set(steps) & set(scalings.FITTED) else None
+        spread = _array(arrays, f"{name}_deviation", (letter,), sizes) if "standardize" in steps else None
+        fitted[f"{name}_"] = scalings.Scaling(steps, mean, spread)
+    if header["feature_names"]:
+        if len(header["feature_names"]) != sizes["d"]:
+            raise ValueError(f"{len(header['feature_names'])} feature names for {sizes['d']} features")
+        fitted["feature_names_in_"] = np.array(header["feature_names"], dtype=object)
+    for name, shape in learned.items():
+        value = _array(arrays, f"learned.{name}", shape, sizes) if shape else unstored(name, header["learned"][name])
+        fitted[name] = value
+    model.__dict__.update(fitted)
+    return model
+
+
+def _temperatures(stored: Any) -> dict[str, float] | None:
+    if stored is None:
+        return None
+    found = {situation: float(stored[situation]) for situation in ("seen", "unseen", "mixed")}
+    if not all(0 < value < math.inf for value in found.values()):
+        raise ValueError(f"temperatures of {stored}")
+    return found
+
+
+def _array(
+    arrays: dict[str, np.ndarray[Any, Any]], name: str, shape: tuple[str, ...], sizes: dict[str, int]
+) -> np.ndarray[Any, Any]:
+    """The named array, refused if it is missing, of another shape or not made of finite floating-point numbers."""
+    if name not in arrays:
+        raise ValueError(f"the array {name} is missing")
+    array = arrays[name]
+    expected = tuple(sizes.get(letter, -1) for letter in shape)
+    fits = len(array.shape) == len(shape) and all(e in (-1, n) for e, n in zip(expected, array.shape, strict=True))
+    if not fits or array.size == 0:
+        raise ValueError(f"the array {name} has shape {array.shape}, expected ({', '.join(shape)}) = {expected}")
+    if array.dtype.kind != "f" or not np.isfinite(array).all():
+        raise ValueError(f"the array {name} of type {array.dtype} is not made of finite floating-point numbers")
+    return array
+
+
+def _labels_to_json(labels: np.ndarray[Any, Any]) -> dict[str, Any]:
+    return {"dtype": "object" if labels.dtype.kind == "O" else labels.dtype.str, "values": labels.tolist()}
+
+
+def _labels_from_json(stored: dict[str, Any]) -> np.ndarray[Any, Any]:
+    labels = np.array(stored["values"], dtype=stored["dtype"])
+    if labels.ndim != 1 or len(labels) == 0:
+        raise ValueError(f"a list of labels has shape {labels.shape}")
+    return labels
+
+
+def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
+    """Write the file whole or not at all: a failure leaves what was there."""
+    header = {"format": FORMAT, "version": VERSION, **header}
+    packed = save(
+        {name: np.ascontiguousarray(array) for name, array in arrays.items()},
+        metadata={_KEY: json.dumps(header, ensure_ascii=False, allow_nan=False)},
+    )
+    write_atomically(path, packed)
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+    """Header and arrays; a file that is truncated, foreign or of a newer format is refused with a sentence."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"no model file at {path}: check the path, or save a model there first")
+    damaged = "it may be truncated or of another kind; copy it again, or save the model anew"
+    try:
+        file: Any = safe_open(path, framework="numpy")
+    except SafetensorError as error:
+        raise ValueError(f"{path} is not a readable zskl model file ({error}): {damaged}") from None
+    with file:
+        header = _header(path, (file.metadata() or {}).get(_KEY))
+        try:
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+        except (SafetensorError, TypeError, ValueError, AttributeError) as error:
+            raise ValueError(f"{path} holds an array that no zskl model has ({error}): {damaged}") from None
+    return header, arrays
+
+
+def _header(path: Path, text: str | None) -> dict[str, Any]:
+    try:
+        header = json.loads(text) if text is not None else None
+    except ValueError as error:
+        raise ValueError(f"{path} has a header that is not JSON ({error}): save the model anew") from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ValueError(f"{path} is a safetensors file, but not one that zskl wrote: expected a {FORMAT} header")
+    if not isinstance(header.get("version"), int) or header["version"] > VERSION:
+        raise ValueError(
+            f"{path} has model format version {header.get('version')!r}, this zskl reads up to {VERSION}: upgrade zskl"
+        )
+    return header

@@ -1,0 +1,1 @@
+"""Units that train and evaluate, their records, and tables of them."""

@@ -1,0 +1,179 @@
+"""One JSON line per finished unit of work: what was run, on what, and what came out.
+
+A run folder holds `records.jsonl`. A record is appended by one write and flushed to the disk, so that whatever ends a
+run leaves whole lines; a line that a power cut tore is cut off when the folder is opened again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zskl import files
+from zskl.files import write_atomically
+from zskl.kernels import Kernel
+from zskl.version import __version__
+
+try:
+    import fcntl
+
+    locks: Any = fcntl
+except ImportError:  # Windows: nothing keeps a second run out of a folder
+    locks = None
+
+FILE = "records.jsonl"
+PACKAGES = ("numpy", "scikit-learn", "torch")
+
+
+def versions() -> dict[str, str]:
+    """The versions that a figure depends on; of a package that is not installed, none."""
+    found = {"zskl": __version__, "python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def to_line(record: Mapping[str, Any]) -> str:
+    """The record as one line of JSON."""
+    return json.dumps(record, ensure_ascii=False, allow_nan=False, default=_plain)
+
+
+def write(path: str | os.PathLike[str], records: Iterable[Mapping[str, Any]]) -> None:
+    """All records to one file, a line each, whole or not at all; missing folders are made."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, "".join(to_line(record) + "\n" for record in records).encode())
+
+
+def check_target(path: str | os.PathLike[str]) -> None:
+    """Refuse, before any work is done, a path that `write` could not write to; missing folders are made."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    files.check_target(path)
+
+
+def key_of(unit: Mapping[str, Any]) -> str:
+    """SHA-256 in hex of what defines a unit of work, as JSON with sorted names: the same in every process."""
+    return hashlib.sha256(json.dumps(unit, sort_keys=True, allow_nan=False, default=_plain).encode()).hexdigest()
+
+
+class Busy(OSError):
+    """Another process has the file."""
+
+
+class Folder:
+    """The records of a run folder, held open for appending. `done` maps keys to the records that are there."""
+
+    def __init__(self, path: Path, handle: int) -> None:
+        self.path = path
+        self._handle = handle
+        self._torn: int | None = None  # where whole lines end, if something follows them
+        _mend(path, handle)
+        self.done: dict[str, dict[str, Any]] = {}
+        self.refresh()
+
+    def refresh(self) -> None:
+        """`done` anew from the file: an interrupt may come between the writing of a line and the next statement."""
+        self.done = {str(one["key"]): one for one in read(self.path) if "key" in one}
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Add a line, whole or not at all."""
+        line = (to_line(record) + "\n").encode()
+        before = os.fstat(self._handle).st_size if self._torn is None else self._torn
+        try:
+            if self._torn is not None:  # what an earlier line left, and nobody could cut off
+                os.ftruncate(self._handle, before)
+            if os.write(self._handle, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(self._handle)
+        except OSError as error:
+            self._torn = before  # what stays is cut off before the next line, or when the folder is opened again
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._handle, before)
+                self._torn = None
+            raise OSError(
+                f"cannot append to {self.path} ({error.strerror}): the records in it are whole; make room there, then "
+                "the same command continues"
+            ) from None
+        self._torn = None
+        self.done[str(record["key"])] = dict(record)
+
+
+@contextmanager
+def opened(folder: str | os.PathLike[str], file: str = FILE) -> Iterator[Folder]:
+    """The run folder, made where it is missing, for one process at a time."""
+    path = Path(folder) / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    check_target(path)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        _lock(handle, path)
+        yield Folder(path, handle)
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, path: Path) -> None:
+    """Until the file is closed or the process ends, however it ends."""
+    if locks is None:
+        return
+    try:
+        locks.flock(handle, locks.LOCK_EX | locks.LOCK_NB)
+        if not os.path.samestat(os.fstat(handle), os.stat(path)):  # replaced since it was opened
+            raise BlockingIOError
+    except BlockingIOError:
+        raise Busy(f"another run is writing to {path.parent}: wait for it, or give this one another folder") from None
+    except OSError:
+        return  # a file system without locks
+
+
+def _mend(path: Path, handle: int) -> None:
+    """Cut off an unfinished last line; one that lacks nothing but its end gets that."""
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    tail = content[whole:]
+    if not tail:
+        return
+    try:
+        finished = isinstance(json.loads(tail), dict)
+    except ValueError:
+        finished = False
+    if finished:
+        os.write(handle, b"\n")
+    else:
+        os.ftruncate(handle, whole)
+    os.fsync(handle)
+
+
+def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """The records of a file; a line that is not JSON is refused by its number, an unfinished last one left out."""
+    records = []
+    lines = Path(path).read_bytes().splitlines(keepends=True)
+    for number, line in enumerate(lines, start=1):
+        try:
+            records.append(json.loads(line))
+        except ValueError as error:
+            if number == len(lines) and not line.endswith(b"\n"):
+                break
+            raise ValueError(f"{path}, line {number} is not a record ({error}): restore or remove that line") from None
+    return records
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, Kernel):
+        return {"name": value.name, **value.parameters()}
+    raise TypeError(f"a record cannot hold a {type(value).__name__}")

@@ -1,0 +1,198 @@
+"""Many units of work: what is left to do, where it runs, and a record appended for each that finishes."""
+
+from __future__ import annotations
+
+import os
+import uuid
+import warnings
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from zskl import datasets, engines
+from zskl.arrays import on_gpu
+from zskl.datasets import Dataset
+from zskl.datasets.xlsa17.locations import benchmark_folder
+from zskl.engines import Engine
+from zskl.experiments.jsonl_log import Folder
+from zskl.experiments.unit import Report
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a dataset comes from, so that a worker can load it: the arguments of `datasets.load`."""
+
+    name: str
+    root: str | None = None
+    features: str | None = None
+    signatures: str | None = None
+    folds: str | None = None
+
+    def load(self) -> Dataset:
+        return datasets.load(self.name, self.root, self.features, self.signatures, self.folds)
+
+    def absolute(self, data: Dataset) -> Source:
+        """The same without the working folder, the environment and defaults of this process."""
+        name, root = self.name, self.root
+        if name.upper() in datasets.xlsa17.BENCHMARKS:
+            root = str(benchmark_folder(name.upper(), root).resolve().parent)
+        elif os.path.exists(name) and name.lower() not in datasets.BUNDLED:
+            name = os.path.abspath(name)
+        signatures = self.signatures
+        if signatures and any(Path(file).is_file() for file in (signatures, signatures.rpartition(":")[0])):
+            signatures = os.path.abspath(signatures)
+        return Source(name, root, data.features or None, signatures, self.folds)
+
+
+class Work(Protocol):
+    """What a sweep runs, such as `experiment.Unit`: made of plain values, so that it can travel to a worker.
+
+    `key` is what the finished unit is known by; `divisible` says that `run` has fits inside that go through the engine
+    it is handed. The record that `run` returns holds the key.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def device(self) -> str | None: ...
+
+    @property
+    def divisible(self) -> bool: ...
+
+    def key(self, data: Dataset) -> str: ...
+
+    def run(self, data: Dataset, report: Report | None, engine: Engine | None) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A unit and its dataset."""
+
+    source: Source
+    data: Dataset
+    unit: Work
+
+    @cached_property
+    def key(self) -> str:
+        return self.unit.key(self.data)
+
+    @property
+    def name(self) -> str:
+        return f"{self.data.name} {self.unit.name}"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A unit that could not be finished, and why: it has no record, and others go on."""
+
+    sentence: str
+
+
+class Watch(Protocol):
+    """A display. May be called from other threads."""
+
+    def started(self, place: int) -> None: ...
+
+    def moved(self, place: int, stage: str, done: int, steps: int) -> None: ...
+
+
+Outcome: TypeAlias = dict[str, Any] | Failure
+Outcomes: TypeAlias = Generator[tuple[int, Outcome], None, None]
+
+
+def run(
+    pieces: Sequence[Piece], engine: Engine | None = None, folder: Folder | None = None, watch: Watch | None = None
+) -> Outcomes:
+    """(place, record or failure) of each piece as it finishes; those that `folder` holds come first and are not run.
+
+    Each new record is appended to `folder` before it is handed over. With as many units as the engine runs at once, or
+    nothing to search, units go through the engine; else each search does, and units run one after the other here. On
+    a GPU all runs in this process. Close it (`contextlib.closing`) to end the workers when you do not go through all.
+    """
+    done = folder.done if folder is not None else {}
+    before = [place for place, piece in enumerate(pieces) if piece.key in done]
+    yield from ((place, done[pieces[place].key]) for place in before)
+    left = [place for place, piece in enumerate(pieces) if piece.key not in done]
+    with closing(_outcomes(pieces, left, engine, watch)) as outcomes:
+        for place, outcome in outcomes:
+            if folder is not None and not isinstance(outcome, Failure):
+                folder.append(outcome)
+            yield place, outcome
+
+
+def _outcomes(pieces: Sequence[Piece], left: list[int], engine: Engine | None, watch: Watch | None) -> Outcomes:
+    if not left or engine is None or any(on_gpu(pieces[place].data.X, pieces[place].unit.device) for place in left):
+        yield from _here(pieces, left, None, watch)
+        return
+    with engines.opened(engine) as ready:
+        inside = any(pieces[place].unit.divisible for place in left)
+        if inside and len(left) < engines.slots(ready):
+            yield from _here(pieces, left, ready, watch)
+            return
+        sources = {id(piece.data): piece.source.absolute(piece.data) for piece in pieces}
+        tasks = [(sources[id(pieces[place].data)], _identity(pieces[place].data), pieces[place].unit) for place in left]
+
+        def started(number: int) -> None:
+            if watch is not None:
+                watch.started(left[number])
+
+        with closing(engines.each(_work, tasks, uuid.uuid4().hex, ready, started)) as results:
+            for number, outcome in results:
+                yield left[number], outcome
+
+
+def _here(
+    pieces: Sequence[Piece], left: list[int], engine: Engine | None, watch: Watch | None
+) -> Iterator[tuple[int, Outcome]]:
+    for place in left:
+        if watch is not None:
+            watch.started(place)
+        yield place, _one(pieces[place].unit, pieces[place].data, _reporter(watch, place), engine)
+
+
+def _reporter(watch: Watch | None, place: int) -> Report | None:
+    if watch is None:
+        return None
+
+    def report(stage: str, done: int, steps: int) -> None:
+        if done % max(1, steps // 100) == 0 or done == steps:
+            watch.moved(place, stage, done, steps)
+
+    return report
+
+
+def _one(unit: Work, data: Dataset, report: Report | None, engine: Engine | None) -> Outcome:
+    try:
+        return unit.run(data, report, engine)
+    except (ArithmeticError, ValueError, MemoryError, RuntimeError) as error:
+        # diverged, data that this unit cannot work with, or too large for the memory, of a GPU too
+        if isinstance(error, RuntimeError) and type(error).__name__ != "OutOfMemoryError":
+            raise
+        return Failure(f"{data.name} {unit.name}: {error or type(error).__name__}")
+
+
+def _work(sweep: str, task: tuple[Source, str, Work]) -> Outcome:
+    """On a worker, which loads a dataset once per sweep; features of a benchmark are mapped from their file."""
+    source, expected, unit = task
+    data = _loaded(source, sweep)
+    if _identity(data) != expected:
+        raise ValueError(
+            f"dataset {data.name!r} differs on a worker ({data.source}): its fingerprint is {_identity(data)}, "
+            f"that of the sweep {expected}; give all machines the same files"
+        )
+    return _one(unit, data, None, None)
+
+
+def _identity(data: Dataset) -> str:
+    return f"{data.fingerprint[:12]} with features {data.features_digest[:12]}"
+
+
+@lru_cache(maxsize=2)
+def _loaded(source: Source, sweep: str) -> Dataset:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # told where the sweep began
+        return source.load()

@@ -1,0 +1,5 @@
+"""Fitted models in formats that other programs run."""
+
+from zskl.export.onnx import describe, to_onnx
+
+__all__ = ["describe", "to_onnx"]

@@ -1,0 +1,47 @@
+"""What validation chose for each method, what it scored there, and how long that took on what."""
+
+from __future__ import annotations
+
+from zskl.experiments.compare import Comparison, Figure, Row, seconds
+from zskl.paper.results import Output, Record, Results, over_seeds
+
+SCORINGS = {"zsl": "zero-shot accuracy", "gzsl": "calibrated H"}
+
+
+def outputs(results: Results) -> list[Output]:
+    """A table per dataset; settings are those of the lowest seed, figures means over seeds."""
+    made = []
+    for problem in results.measured:
+        rows = []
+        for method in results.methods:
+            found = results.runs.get((problem, method))
+            if not found:
+                continue
+            words = {f"by {name}": _spoken(found[0], scoring) for scoring, name in SCORINGS.items()}
+            figures: dict[str, Figure] = {}
+            for scoring, name in SCORINGS.items():
+                choices = [record["tune"]["choices"].get(scoring, {}).get("score") for record in found]
+                score = over_seeds(100 * value for value in choices if value is not None)
+                if score is not None:
+                    figures[f"{name} there"] = score
+            spent = over_seeds(seconds(record) for record in found if "seconds" in record)
+            if spent is not None:
+                figures["seconds"] = spent
+            devices = sorted({str(record.get("config", {}).get("device") or "cpu") for record in found})
+            labels = {"method": method, **words, "device": ", ".join(devices)}
+            rows.append(Row(labels, len(found), figures))
+        if rows:
+            heads = ("method", *(f"by {name}" for name in SCORINGS.values()), "device")
+            columns = (*(f"{name} there" for name in SCORINGS.values()), "seconds")
+            note = (
+                "Settings of the lowest seed; the scores are of validation classes, in per cent; seconds are for "
+                "search, fits and calibration of one seed, on whatever else the machine was doing."
+            )
+            table = Comparison(heads, columns, tuple(rows), (note,))
+            made.append(Output("choices", f"choices-{problem.stem}", f"What validation chose on {problem.name}", table))
+    return made
+
+
+def _spoken(record: Record, scoring: str) -> str:
+    setting = record["tune"]["choices"].get(scoring, {}).get("setting", {})
+    return ", ".join(f"{name} {value}" for name, value in setting.items())

@@ -1,0 +1,78 @@
+"""Files: each table as Markdown, CSV and LaTeX, each figure as SVG and PNG, the claims, the page."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from zskl import files as storage
+from zskl.experiments import table_formats
+from zskl.paper import accuracy_tables, choices_table, claims, convergence, gram, results_page, sensitivity
+from zskl.paper.claims import Verdict
+from zskl.paper.pictures import pixels
+from zskl.paper.results import Output, Results
+from zskl.report.pieces import csv_text
+
+MAKERS: Mapping[str, Callable[[Results], list[Output]]] = {
+    "zsl": accuracy_tables.zero_shot,
+    "gzsl": accuracy_tables.generalised,
+    "incoherence": accuracy_tables.incoherence,
+    "gram": gram.outputs,
+    "sensitivity": sensitivity.outputs,
+    "convergence": convergence.outputs,
+}
+ENDINGS = {"markdown": "md", "csv": "csv", "latex": "tex"}
+CASES = ("claim", "case", "holds", "figures")
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written, and whether figures were also as PNG."""
+
+    files: Sequence[Path]
+    verdicts: Sequence[Verdict]
+    pixels: bool
+
+
+def outputs(results: Results, parts: Sequence[str]) -> list[Output]:
+    """The tables and figures of the parts; what validation chose comes with both protocols."""
+    made = [output for part in parts for output in MAKERS[part](results)]
+    return [*made, *choices_table.outputs(results)] if {"zsl", "gzsl"} & set(parts) else made
+
+
+def write(results: Results, parts: Sequence[str], out: Path, docs: Path | None = None) -> Written:
+    """Everything under `out`; the page and its figures also under `docs`. Files of before are replaced."""
+    made = outputs(results, parts)
+    verdicts = claims.judge(results)
+    files = []
+    for output in made:
+        for name, ending in ENDINGS.items():
+            files.append(
+                _write(out / "tables" / f"{output.name}.{ending}", table_formats.FORMATS[name](output.table).encode())
+            )
+    rows = [(one.claim, one.where, one.answer, one.figure) for one in verdicts]
+    files.append(_write(out / "tables" / "claims.csv", csv_text(CASES, rows).encode()))
+    files.append(_write(out / "tables" / "claims.md", results_page.table(CASES, rows).encode()))
+    pictures = []
+    drawn = {name: svg for output in made for name, svg in output.figures.items()}
+    for name, svg in drawn.items():
+        pictures.append(_write(out / "figures" / f"{name}.svg", svg.encode()))
+        image = pixels(svg)
+        if image is not None:
+            pictures.append(_write(out / "figures" / f"{name}.png", image))
+    text = _write(out / "results.md", results_page.page(results, made, verdicts).encode())
+    if docs is not None:
+        (docs / "figures").mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(text, docs / "results.md")
+        for picture in pictures:
+            shutil.copyfile(picture, docs / "figures" / picture.name)
+    has_pixels = any(picture.suffix == ".png" for picture in pictures) or not pictures
+    return Written([*files, *pictures, text], verdicts, has_pixels)
+
+
+def _write(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    storage.write_atomically(path, content)
+    return path

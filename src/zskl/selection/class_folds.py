@@ -1,0 +1,106 @@
+"""Class-disjoint validation folds inside the training rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zskl.arrays import generator
+from zskl.datasets.dataset import Dataset
+from zskl.parameters import count
+from zskl.signatures.table import as_labels
+
+THIRDS = 3  # a fold holds out about a third of the classes
+SEEN_SHARE = 0.2  # of the rows of each other class, for validation of seen classes
+LEAST_HELD = 2  # among fewer held-out classes every answer would be right
+_CLASSES, _ROWS = range(2)  # streams of the seed
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Positions within the training rows: `train`, `val_seen` of the same classes, `val_unseen` of other classes."""
+
+    train: NDArray[np.int64]
+    val_seen: NDArray[np.int64]
+    val_unseen: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        for name in ("train", "val_seen", "val_unseen"):
+            rows = np.array(getattr(self, name), dtype=np.int64)
+            rows.flags.writeable = False
+            object.__setattr__(self, name, rows)
+        if not len(self.train) or not len(self.val_unseen):
+            raise ValueError(
+                f"a fold with {len(self.train)} rows to train on and {len(self.val_unseen)} of held-out classes: both "
+                "need at least one"
+            )
+
+
+def folds(source: Any, n_folds: int = 3, seed: int = 0, seen_share: float = SEEN_SHARE) -> list[Fold]:
+    """The folds of a dataset, or seeded ones for the labels y (n,) of training rows.
+
+    A `Dataset` that has parts fold1_train, fold1_val, ... gives these, as positions within its trainval rows. Else each
+    fold holds out a third of the classes, every class once in three folds (of four or five classes: a different pair).
+    Of the other classes' rows, a share of `seen_share` is held out too: `val_seen`. Test rows never enter.
+    """
+    count("n_folds", n_folds)
+    if not 0 <= seen_share < 1:
+        raise ValueError(f"seen_share={seen_share!r}: expected a number in [0, 1)")
+    if isinstance(source, Dataset):
+        trainval = source.parts["trainval"]
+        y = source.y[trainval]
+        own = _own(source, trainval)
+    else:
+        y, own = as_labels(source, "y"), []
+        if not len(y):
+            raise ValueError("folds of no rows: expected the labels of the training rows")
+    codes = np.unique(y, return_inverse=True)[1]
+    pairs = own or [_without(codes, held) for held in _held_out(int(codes.max()) + 1, n_folds, seed)]
+    return [_fold(codes, train, val, seen_share, seed, k) for k, (train, val) in enumerate(pairs)]
+
+
+def _own(data: Dataset, trainval: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """(train, val) positions within trainval of each fold that the dataset brings, by number."""
+    place = np.full(len(data.y), -1, dtype=np.int64)
+    place[trainval] = np.arange(len(trainval))
+    names = [name[:-6] for name in data.parts if name.endswith("_train") and f"{name[:-6]}_val" in data.parts]
+    names.sort(key=lambda name: (len(name), name))
+    return [(place[data.parts[f"{name}_train"]], place[data.parts[f"{name}_val"]]) for name in names]
+
+
+def _held_out(classes: int, n_folds: int, seed: int) -> list[NDArray[np.int64]]:
+    if classes < 2 * LEAST_HELD:
+        raise ValueError(
+            f"the training rows are of {classes} class(es): validation holds {LEAST_HELD} of them out and trains on "
+            f"{LEAST_HELD} others, so at least {2 * LEAST_HELD} are needed; set parameters by hand instead"
+        )
+    if classes < THIRDS * LEAST_HELD:  # a third would be a single class: pairs, each another one
+        pairs = generator(seed, _CLASSES).permutation(list(combinations(range(classes), LEAST_HELD)))
+        return [pairs[k % len(pairs)] for k in range(n_folds)]
+    held = []
+    for k in range(n_folds):
+        turn, third = divmod(k, THIRDS)
+        order = generator(seed, _CLASSES, turn).permutation(classes)
+        held.append(np.array_split(order, THIRDS)[third])
+    return held
+
+
+def _without(codes: NDArray[np.int64], held: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    away = np.isin(codes, held)
+    return np.flatnonzero(~away), np.flatnonzero(away)
+
+
+def _fold(
+    codes: NDArray[np.int64], train: NDArray[np.int64], val: NDArray[np.int64], share: float, seed: int, k: int
+) -> Fold:
+    kept, seen = [], []
+    for code in np.unique(codes[train]):
+        rows = generator(seed, _ROWS, k, int(code)).permutation(np.sort(train[codes[train] == code]))
+        held = min(max(1, round(share * len(rows))), len(rows) - 1) if share else 0
+        seen.append(rows[:held])
+        kept.append(rows[held:])
+    return Fold(np.sort(np.concatenate(kept)), np.sort(np.concatenate(seen)), np.sort(val))

@@ -1,0 +1,91 @@
+"""Settings trained on one fold and asked about its validation rows. What a worker does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from zskl.arrays import Array, is_torch, to_numpy
+from zskl.estimators.candidates import Question, choose
+from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.estimators.inputs import check_features
+from zskl.selection.calibration import Margins, margins
+from zskl.selection.class_folds import Fold
+from zskl.signatures.table import SignatureTable
+from zskl.training.solver import DivergenceError
+
+
+@dataclass(frozen=True)
+class Material:
+    """What every examination shares: the estimator, the training rows, the signatures of their classes, the folds."""
+
+    estimator: ZeroShotClassifier
+    X: Any  # (n, d)
+    y: NDArray[Any]  # (n,)
+    table: SignatureTable
+    folds: Sequence[Fold]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Settings that one fit serves, on one fold; `places` are theirs in the search."""
+
+    fold: int
+    places: tuple[int, ...]
+    settings: tuple[dict[str, Any], ...]
+
+
+def take(X: Any, rows: NDArray[np.int64]) -> Any:
+    """Rows of an array, a tensor or a data frame."""
+    return X[rows.copy()] if is_torch(X) else _safe_indexing(X, rows)  # PyTorch wants indices it could write to
+
+
+def examine(material: Material, task: Task) -> list[tuple[int, Margins | int]]:
+    """For each place its margins, or the step at which it diverged."""
+    examiner = Examiner(material, task.fold)
+    found: dict[int, Margins | int] = {}
+
+    def visit(index: int, model: ZeroShotClassifier | DivergenceError) -> None:
+        place = task.places[index]
+        if isinstance(model, DivergenceError):
+            found[place] = model.step
+            return
+        scores = examiner.scores(model)
+        found[place] = (
+            margins(scores, examiner.own, examiner.is_seen)
+            if np.isfinite(scores).all()
+            else (getattr(model, "diverged_", None) or 0)
+        )
+
+    rows = material.folds[task.fold].train
+    estimator = clone(material.estimator)
+    estimator._fit_together(task.settings, take(material.X, rows), material.y[rows], material.table, visit)
+    return sorted(found.items(), key=lambda item: item[0])
+
+
+class Examiner:
+    """The validation rows of a fold against all its classes; models of one scaling are asked the same question."""
+
+    def __init__(self, material: Material, fold: int) -> None:
+        part = material.folds[fold]
+        self.rows = np.concatenate([part.val_seen, part.val_unseen])
+        self.X, y = take(material.X, self.rows), material.y[self.rows]
+        classes = np.unique(material.y[np.concatenate([part.train, self.rows])])
+        self.table = material.table.select(classes)
+        self.own: NDArray[np.int64] = np.searchsorted(classes, y)  # (n,) column of each row's class
+        self.is_seen = np.isin(classes, material.y[part.train])  # (c,)
+        self._asked: tuple[Array, Question] | None = None
+
+    def scores(self, model: Any) -> NDArray[Any]:
+        """(n, c) on the host."""
+        if self._asked is None:
+            scaled = model._scaled(check_features(model, self.X))
+            self._asked = scaled, model._question(scaled, choose(model, self.table, None))
+        scaled, question = self._asked
+        return to_numpy(model._answerer(question)(scaled))

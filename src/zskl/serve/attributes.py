@@ -1,0 +1,91 @@
+"""The attributes of a model as a person meets them: names, groups, ranges; and descriptions by name → vectors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.parameters import did_you_mean, listed
+from zskl.serve.refusal import Refusal, shown
+
+SEPARATORS = ("::", ":", "/")  # between the group and the rest of an attribute's name, tried in this order
+FAR = 1000.0  # times the largest value of the model's table: beyond that a description is a slip, or an attack
+
+
+class Vocabulary:
+    """The p attributes of a fitted model.
+
+    `names` (p,), "attribute 0" and so on where the model has none; `mean` (p,) over the descriptions of seen classes,
+    which stands for whatever a description leaves out; `low` and `high` (p,) over all classes of the model.
+    """
+
+    def __init__(self, model: ZeroShotClassifier) -> None:
+        matrix = model.signature_table_.matrix
+        self.names = model.attribute_names_ or tuple(f"attribute {m}" for m in range(matrix.shape[1]))
+        self.mean = model.signature_table_.select(model.classes_).matrix.mean(axis=0)
+        self.low, self.high = matrix.min(axis=0), matrix.max(axis=0)
+        self.binary = ((matrix == 0) | (matrix == 1)).all(axis=0)
+        self._place = {name: m for m, name in enumerate(self.names)}
+        self._furthest = FAR * max(float(np.abs(matrix).max()), 1.0)
+
+    def vector(self, given: Mapping[str, float]) -> tuple[np.ndarray[Any, Any], list[str]]:
+        """A description (p,), and the names of the attributes that it leaves to the mean of the seen classes."""
+        unknown = [name for name in given if name not in self._place]
+        if unknown:
+            near = did_you_mean(unknown[0], self.names)
+            raise Refusal(
+                422,
+                f"the model has no attribute {shown(unknown[0])}{near}"
+                f"{f' and {len(unknown) - 1} more of those given' if len(unknown) > 1 else ''}: it has "
+                f"{listed(self.names)}, see GET /model",
+            )
+        values = self.mean.copy()
+        for name, value in given.items():
+            if not abs(value) <= self._furthest:
+                raise Refusal(
+                    422,
+                    f"attribute {shown(name)} is {value:g}: expected a number between {-self._furthest:g} and "
+                    f"{self._furthest:g}; in the model it goes from {self.low[self._place[name]]:g} to "
+                    f"{self.high[self._place[name]]:g}",
+                )
+            values[self._place[name]] = value
+        if not values.any():
+            raise Refusal(422, "every attribute of this description is 0: give at least one that is not")
+        return values, [name for name in self.names if name not in given]
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """Of each attribute its name, the group and the rest of the name for people, its range and mean."""
+        parts = [_divided(name) for name in self.names]
+        sizes = Counter(group for group, _ in parts)
+        return [
+            {
+                "name": name,
+                "label": label if group and sizes[group] > 1 else _spaced(name),
+                "group": group if group and sizes[group] > 1 else None,
+                "low": float(self.low[m]),
+                "high": float(self.high[m]),
+                "mean": float(self.mean[m]),
+                "binary": bool(self.binary[m]),
+            }
+            for m, (name, (group, label)) in enumerate(zip(self.names, parts, strict=True))
+        ]
+
+
+def _divided(name: str) -> tuple[str | None, str]:
+    """
+    >>> _divided("has_bill_shape::curved_(up_or_down)")
+    ('bill shape', 'curved (up or down)')
+    """
+    for separator in SEPARATORS:
+        group, found, rest = name.partition(separator)
+        if found and group.strip() and rest.strip():
+            return _spaced(group.removeprefix("has_")), _spaced(rest)
+    return None, _spaced(name)
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ").strip() or name

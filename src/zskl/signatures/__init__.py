@@ -1,0 +1,1 @@
+"""What describes the classes: tables of attributes, and vectors of words and sentences."""

@@ -1,0 +1,267 @@
+"""What describes the classes: a data frame, a mapping or an array → class labels and a matrix, checked.
+
+A data frame (pandas, polars or any other that narwhals knows) has one row, or several, per class. The class is given by
+a column named "class"; without one by the pandas index, or by the only column of text. The others are attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from zskl.arrays import is_torch, to_numpy
+from zskl.parameters import SHOWN, listed, plain
+
+CLASS_COLUMN = "class"
+
+
+@dataclass(frozen=True)
+class SignatureTable:
+    """`labels` (rows,), one or several rows per class; `matrix` (rows, p) float64; `names` of its columns, if known."""
+
+    labels: np.ndarray[Any, Any]
+    matrix: np.ndarray[Any, Any]
+    names: tuple[str, ...] | None
+
+    @property
+    def classes(self) -> np.ndarray[Any, Any]:
+        """The classes, each once, in the order of their first rows."""
+        return unique_in_order(self.labels)
+
+    def select(self, classes: Sequence[Any] | np.ndarray[Any, Any]) -> SignatureTable:
+        """The rows of these classes, class by class, in the given order."""
+        rows = rows_of(self.labels)
+        order = [row for label in _values(classes) for row in rows[label]]
+        return SignatureTable(self.labels[order], self.matrix[order], self.names)
+
+    def padded_rows(self) -> np.ndarray[Any, Any]:
+        """(classes, m) row indices, m the most rows any class has; a class with fewer repeats its first."""
+        rows = rows_of(self.labels)
+        most = max(len(group) for group in rows.values())
+        return np.array([group + [group[0]] * (most - len(group)) for group in rows.values()])
+
+
+def read(
+    signatures: Any,
+    classes: Sequence[Any] | np.ndarray[Any, Any] | None = None,
+    names: Sequence[str] | None = None,
+) -> SignatureTable:
+    """A checked table. An array's rows are `classes`, in order; `names`, if given, are the columns it must have."""
+    if isinstance(signatures, SignatureTable):
+        table = signatures
+    elif isinstance(signatures, Mapping):
+        table = _from_mapping(signatures)
+    elif isinstance(signatures, np.ndarray | list | tuple) or is_torch(signatures):
+        table = _from_array(signatures, classes)
+    else:
+        table = _from_frame(signatures)
+    if names is not None and table.names is not None:
+        table = _reordered(table, tuple(names))
+    _check(table)
+    return table
+
+
+def with_whole_labels(table: SignatureTable) -> SignatureTable:
+    """The table with its float labels as integers; refused if one is not whole."""
+    labels = table.labels.astype(np.int64)
+    changed = table.labels[labels != table.labels]
+    if len(changed):
+        raise ValueError(f"signatures has class labels such as {listed(changed)}, but labels in y are integers")
+    return SignatureTable(labels, table.matrix, table.names)
+
+
+def one_hot(classes: np.ndarray[Any, Any]) -> SignatureTable:
+    """Each class described by itself alone: an ordinary classifier's table."""
+    return SignatureTable(classes, np.eye(len(classes)), None)
+
+
+def label_kind(labels: np.ndarray[Any, Any], where: str) -> str:
+    """ "integer", "string", "float" or "boolean"; a mixture is refused."""
+    kinds = {"b": "boolean", "i": "integer", "u": "integer", "f": "float", "U": "string", "T": "string"}
+    if labels.dtype.kind in kinds:
+        return kinds[labels.dtype.kind]
+    found: dict[str, Any] = {}
+    for label in labels.tolist():
+        kind = next((name for name, types in _TYPES.items() if isinstance(label, types)), type(label).__name__)
+        found.setdefault(kind, label)
+    if len(found) > 1:
+        shown = ", ".join(f"{kind} {label!r}" for kind, label in found.items())
+        raise ValueError(f"{where} mixes label types ({shown}): make all class labels strings, or all integers")
+    kind = next(iter(found))
+    if kind not in _TYPES:
+        raise ValueError(f"{where} holds labels of type {kind}: class labels must be all strings or all integers")
+    return kind
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "boolean": (bool, np.bool_),
+    "integer": (int, np.integer),
+    "string": (str,),
+    "float": (float, np.floating),
+}
+
+
+def unique_in_order(labels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Each label once, by first appearance."""
+    return labels[[group[0] for group in rows_of(labels).values()]]
+
+
+def rows_of(labels: np.ndarray[Any, Any]) -> dict[Any, list[int]]:
+    """label → the indices of its rows."""
+    rows: dict[Any, list[int]] = {}
+    for index, label in enumerate(labels.tolist()):
+        rows.setdefault(label, []).append(index)
+    return rows
+
+
+def as_labels(values: Any, where: str) -> np.ndarray[Any, Any]:
+    """A 1-D array of labels of one kind; a list of mixed types is not turned into strings."""
+    if not isinstance(values, np.ndarray):
+        values = list(to_numpy(values).tolist()) if is_torch(values) else list(values)
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+        kind = label_kind(array, where) if len(array) else "string"
+        return array if kind == "string" else np.array(values)
+    if values.ndim != 1:
+        raise ValueError(f"{where} has shape {values.shape}: expected one label per row, shape (n,)")
+    label_kind(values, where) if len(values) else None
+    return values
+
+
+def _values(labels: Any) -> list[Any]:
+    return [plain(label) for label in labels]
+
+
+def _from_frame(frame: Any) -> SignatureTable:
+    if isinstance(frame, pd.DataFrame):
+        names = [str(name) for name in frame.columns]
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise ValueError(f"attribute columns appear more than once: {listed(repeated)}; keep one of each")
+        frame = frame.set_axis(names, axis=1)
+    try:
+        table = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise ValueError(
+            f"signatures of type {type(frame).__name__}: expected a data frame (pandas or polars), "
+            "a mapping from class to vector, or a 2-D array"
+        ) from None
+    text = [name for name, kind in table.schema.items() if not (kind.is_numeric() or kind == nw.Boolean)]
+    labels, given_by = _class_labels(frame, table, text)
+    attributes = [name for name in table.columns if name != given_by]
+    wrong = [name for name in text if name != given_by]
+    if wrong:
+        kinds = ", ".join(f"{name!r} is {table.schema[name]}" for name in wrong[:SHOWN])
+        raise ValueError(
+            f"attribute columns must be numbers, but {kinds}; drop them, or name the one that gives the class "
+            f"{CLASS_COLUMN!r}"
+        )
+    matrix = np.column_stack([table[name].cast(nw.Float64).to_numpy() for name in attributes] or [np.empty((0, 0))])
+    return SignatureTable(as_labels(labels, "the class index of signatures"), matrix, tuple(attributes))
+
+
+def _class_labels(frame: Any, table: Any, text: list[Any]) -> tuple[Any, Any]:
+    """The label of each row, and the column that gave it (None for a pandas index)."""
+    is_pandas = isinstance(frame, pd.DataFrame)
+    if CLASS_COLUMN in table.columns:
+        return table[CLASS_COLUMN].to_list(), CLASS_COLUMN
+    if len(text) == 1 and (not is_pandas or isinstance(frame.index, pd.RangeIndex)):
+        return table[text[0]].to_list(), text[0]
+    if is_pandas:
+        return frame.index.tolist(), None
+    raise ValueError(
+        f"the signatures table does not say which class each row describes: name one column {CLASS_COLUMN!r} "
+        f"(its columns are {listed(table.columns)})"
+    )
+
+
+def _from_mapping(mapping: Mapping[Any, Any]) -> SignatureTable:
+    if not mapping:
+        raise ValueError("signatures is an empty mapping: expected class → vector")
+    names: tuple[str, ...] | None = None
+    labels: list[Any] = []
+    blocks: list[np.ndarray[Any, Any]] = []
+    for label, given in mapping.items():
+        named = given if isinstance(given, Mapping) else given.to_dict() if isinstance(given, pd.Series) else None
+        if named is not None:
+            mine = tuple(str(name) for name in named)
+            names = names or mine
+            if set(mine) != set(names):
+                raise ValueError(f"class {label!r} is described by {listed(mine)}, others by {listed(names)}")
+            by_name = {str(name): value for name, value in named.items()}
+            given = [by_name[name] for name in names]
+        block = np.atleast_2d(_numeric(given, f"the signature of class {label!r}"))
+        if block.ndim > 2:
+            raise ValueError(f"the signature of class {label!r} has shape {block.shape}: expected (p,) or (rows, p)")
+        if blocks and block.shape[1] != blocks[0].shape[1]:
+            raise ValueError(
+                f"the signature of class {label!r} has {block.shape[1]} values, that of class {labels[0]!r} "
+                f"{blocks[0].shape[1]}: all classes need the same attributes"
+            )
+        labels += [label] * len(block)
+        blocks.append(block)
+    return SignatureTable(as_labels(labels, "signatures"), np.concatenate(blocks), names)
+
+
+def _from_array(array: Any, classes: Sequence[Any] | np.ndarray[Any, Any] | None) -> SignatureTable:
+    matrix = _numeric(array, "signatures")
+    if matrix.ndim != 2:
+        raise ValueError(f"signatures has shape {matrix.shape}: expected 2-D, one row per class")
+    if classes is None:
+        raise ValueError(
+            f"signatures is an array of {len(matrix)} rows without class names: pass candidates=[name of each row], "
+            "or a data frame or mapping that names them"
+        )
+    if len(classes) != len(matrix):
+        raise ValueError(
+            f"signatures has {len(matrix)} rows for {len(classes)} classes: an array needs one row per class, "
+            "in order; use a data frame or a mapping to describe further classes"
+        )
+    return SignatureTable(as_labels(classes, "the classes of signatures"), matrix, None)
+
+
+def _numeric(values: Any, where: str) -> np.ndarray[Any, Any]:
+    try:
+        return to_numpy(values).astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{where} is not made of numbers in rows of equal length: {str(values)[:60]}") from None
+
+
+def _reordered(table: SignatureTable, names: tuple[str, ...]) -> SignatureTable:
+    assert table.names is not None
+    missing = [name for name in names if name not in table.names]
+    extra = [name for name in table.names if name not in names]
+    if missing or extra:
+        parts = [f"lacks {listed(missing)}"] * bool(missing) + [f"has the unknown {listed(extra)}"] * bool(extra)
+        raise ValueError(
+            f"the signatures table {' and '.join(parts)}: it must have the {len(names)} attribute columns of fit"
+        )
+    order = [table.names.index(name) for name in names]
+    return SignatureTable(table.labels, table.matrix[:, order], names)
+
+
+def _check(table: SignatureTable) -> None:
+    if table.matrix.size == 0:
+        raise ValueError(
+            f"signatures is empty (shape {table.matrix.shape}): expected at least one class and one attribute"
+        )
+    bad = ~np.isfinite(table.matrix)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        name = repr(table.names[column]) if table.names else str(column)
+        value = "NaN" if np.isnan(table.matrix[row, column]) else "infinity"
+        raise ValueError(
+            f"signatures contains {value} at class {plain(table.labels[row])!r}, attribute {name} "
+            f"({bad.sum()} such value(s) in all): fill in or drop them"
+        )
+    empty = ~table.matrix.any(axis=1)
+    if empty.any():
+        raise ValueError(
+            f"all-zero signature for class {listed(table.labels[empty])}: a description needs at least one "
+            "attribute that is not 0"
+        )

@@ -1,0 +1,1 @@
+"""How W is learned: the objective, the solver, and their fast paths on a CPU and a GPU."""

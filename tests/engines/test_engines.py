@@ -1,0 +1,218 @@
+"""Engines: every task exactly once, whatever dies; the same answers as in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import held
+from zskl import ZeroShotKernelClassifier, datasets, engines
+from zskl.batch import predict_folder
+from zskl.engines import Engine, each
+from zskl.experiments import jsonl_log, sweep
+from zskl.experiments.sweep import Failure, Piece, Source
+from zskl.experiments.unit import Unit
+
+LOKY = Engine(workers=2)
+
+
+@pytest.fixture(autouse=True)
+def bounded():
+    """No test here waits for ever, whatever an engine does."""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def give_up(*_):
+        raise TimeoutError("more than 600 seconds")
+
+    usual = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(600)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, usual)
+
+
+@pytest.fixture(scope="module")
+def dask():
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    with engines.opened(Engine("dask", workers=2)) as engine:
+        yield engine
+
+
+@pytest.fixture(params=["loky", pytest.param("dask", marks=pytest.mark.xdist_group("dask"))])
+def engine(request):
+    """Every engine with two workers; those of Dask serve all tests here."""
+    return LOKY if request.param == "loky" else request.getfixturevalue("dask")
+
+
+def material(folder):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"weight": rng.normal(size=7)}, index=list("abcdefg"))
+    return rng.normal(size=(40, 500)), table, str(folder)
+
+
+def test_in_this_process_in_order_without_an_engine(tmp_path):
+    (tmp_path / "go").touch()
+    told = []
+    found = list(each(held.work, range(5), material(tmp_path), None, told.append))
+    assert [place for place, _ in found] == told == [0, 1, 2, 3, 4]
+    assert held.pids(tmp_path) == [os.getpid()]
+    assert list(each(held.work, [], material(tmp_path))) == []
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills a process")
+def test_a_killed_worker_costs_no_task_and_doubles_none(engine, tmp_path):
+    assert engines.slots(engine) == 2
+    told, found = [], []
+    for place, value in each(held.work, range(6), material(tmp_path), engine, told.append):
+        if not found:  # the first task waits
+            held.wait_until(lambda: held.pids(tmp_path), "a worker has the first task")
+            (worker,) = held.pids(tmp_path)
+            assert worker != os.getpid()
+            os.kill(worker, signal.SIGKILL)
+            (tmp_path / "go").touch()
+        found.append((place, value))
+    assert len(held.pids(tmp_path)) > 1  # it was given to another
+    here = dict(each(held.work, range(6), material(tmp_path)))
+    assert sorted(place for place, _ in found) == list(here)
+    assert dict(found) == here
+    assert set(told) == set(here)
+
+
+def test_loky_shares_arrays_through_a_file():
+    shared = (np.ones((100, 100)), pd.DataFrame({"a": [1.0]}))
+    assert dict(each(held.size_of_task, range(3), shared, LOKY)) == dict.fromkeys(range(3), ("memmap", 10000.0))
+
+
+def test_workers_times_threads_is_at_most_the_cores(engine):
+    import joblib
+
+    most = 1 if engine.name == "dask" else max(1, joblib.cpu_count() // 2)
+    assert all(found <= most for _, found in each(held.threads, range(2), None, engine))
+
+
+def test_an_exception_keeps_its_type_and_message(engine):
+    for runner in (None, engine):
+        with pytest.raises(ArithmeticError, match=r"^unit 3 has no answer$"):
+            list(each(held.fails, range(6), None, runner))
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills a process")
+def test_a_task_that_kills_every_worker_ends_in_a_sentence(monkeypatch):
+    monkeypatch.setattr(engines.engine, "DEATHS", 0)
+    with pytest.raises(RuntimeError, match=r"died in a row without finishing a task.*more memory"):
+        list(each(held.dies, range(3), None, LOKY))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"name": "lokky"}, "did you mean 'loky'"),
+        ({"name": "ray"}, "engine='ray': expected one of loky, dask"),
+        ({"workers": 0}, "workers=0"),
+        ({"address": "tcp://127.0.0.1:1"}, "expected engine 'dask'"),
+        ({"name": "dask", "address": "tcp://127.0.0.1:1", "workers": 2}, "both given"),
+    ],
+)
+def test_a_mistaken_engine_is_refused(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        Engine(**arguments)
+
+
+def test_an_engine_that_is_not_installed_names_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ValueError, match=r"pip install 'zskl\[dask\]'"):
+        list(each(held.fails, range(2), None, Engine("dask", workers=2)))
+
+
+# What runs on them ---------------------------------------------------------------------------------------------------
+
+
+def timeless(record):
+    """What must be equal between engines, as it is after a round trip through JSON."""
+    plain = json.loads(jsonl_log.to_line(record))
+    return {name: value for name, value in plain.items() if name not in ("seconds", "finished", "versions")}
+
+
+def test_records_are_equal_on_every_engine(engine, tmp_path):
+    digits, quick = datasets.load("digits"), {"epochs": 1}
+    wild = {"learning_rate": 9.0, "incoherence_weight": 0.0, **quick}
+    units = [Unit("gaussian", 0, quick), Unit("gaussian-ort", 0, quick, calibrate=True), Unit("polynomial-6", 0, wild)]
+    pieces = [Piece(Source("digits"), digits, unit) for unit in units]
+    here = dict(sweep.run(pieces))
+    with jsonl_log.opened(tmp_path) as folder:
+        there = dict(sweep.run(pieces, engine, folder))
+    assert [timeless(there[place]) for place in (0, 1)] == [timeless(here[place]) for place in (0, 1)]
+    assert isinstance(here[2], Failure)
+    assert there[2] == here[2]
+    assert sorted(one["key"] for one in jsonl_log.read(tmp_path / "records.jsonl")) == sorted(
+        piece.key for piece in pieces[:2]
+    )
+
+
+def test_shards_are_predicted_alike_on_every_engine(engine, tmp_path):
+    digits = datasets.load("digits")
+    model = ZeroShotKernelClassifier(epochs=1, random_state=0).fit(digits.X, digits.y, digits.signatures)
+    model.save(tmp_path / "model.zskl")
+    (tmp_path / "shards").mkdir()
+    for k in range(2):
+        np.save(tmp_path / "shards" / f"{k}.npy", digits.X[k::2])
+    np.save(tmp_path / "shards" / "bad.npy", digits.X[:, :3])
+    found = dict(enumerate(predict_folder.find(tmp_path / "shards")))
+    for out, runner in (("here", None), ("there", engine)):
+        job = predict_folder.job(tmp_path / "model.zskl", tmp_path / out, predict_folder.Options(top=2))
+        with jsonl_log.opened(tmp_path / out, predict_folder.FILE) as folder:
+            outcomes = dict(
+                predict_folder.run(job, found, runner, folder, lambda place: None, lambda place, state: None)
+            )
+        assert [outcomes[place] for place in range(2)] == [899, 898]
+        assert "has 3 feature columns" in outcomes[2].sentence
+        assert len(jsonl_log.read(tmp_path / out / predict_folder.FILE)) == 2
+    for k in range(2):
+        assert (tmp_path / "there" / f"{k}.npy.csv").read_bytes() == (tmp_path / "here" / f"{k}.npy.csv").read_bytes()
+
+
+# Addresses of Dask ---------------------------------------------------------------------------------------------------
+
+
+def test_where_nobody_listens_the_answer_comes_at_once(monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    monkeypatch.setattr(distributed, "Client", lambda *_, **__: pytest.fail("Dask was asked, and would go on trying"))
+    with socket.socket() as silent:  # bound, but nobody listens
+        silent.bind(("127.0.0.1", 0))
+        for address in (f"tcp://127.0.0.1:{silent.getsockname()[1]}", "nonsense"):
+            with pytest.raises(ConnectionError, match=f"no Dask scheduler answers at '{address}'.*dask scheduler"):
+                list(each(held.fails, range(2), None, Engine("dask", address)))
+
+
+def test_a_dask_scheduler_without_workers_is_told(monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    monkeypatch.setattr(engines.engine, "FIRST_WORKER", 0.1)  # none ever comes
+    with distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster:
+        engine = Engine("dask", cluster.scheduler_address)
+        with pytest.raises(ConnectionError, match=r"has no workers: start one with: dask worker tcp://127"):
+            list(each(held.fails, range(2), None, engine))
+
+
+@pytest.mark.xdist_group("dask")
+def test_data_that_a_dying_worker_was_to_get_are_sent_again(dask, monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    usual, asked = distributed.Client.scatter, []
+
+    def scatter(self, *arguments, **named):
+        asked.append(arguments)
+        if len(asked) == 1:
+            raise distributed.comm.CommClosedError("a worker has died")
+        return usual(self, *arguments, **named)
+
+    monkeypatch.setattr(distributed.Client, "scatter", scatter)
+    assert dict(each(held.size_of_task, range(2), (np.ones(3),), dask)) == dict.fromkeys(range(2), ("ndarray", 3.0))
+    assert len(asked) == 2

@@ -1,0 +1,17 @@
+"""scikit-learn's own checks, with no exemption."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from zskl import ZeroShotKernelClassifier
+
+
+@pytest.mark.filterwarnings("ignore::zskl.estimators.estimator.UncalibratedWarning")
+@parametrize_with_checks(
+    [
+        ZeroShotKernelClassifier(),
+        ZeroShotKernelClassifier("polynomial", incoherence=False, loss="softmax", second_moment="per_sample"),
+    ]
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)

