@@ -32,7 +32,7 @@ def main() -> None:
         for place in places:
             X = torch.from_numpy(data.X[rows]).to(place.split()[1]) if place != "numpy" else data.X[rows]
             began = time.perf_counter()
-            model = methods.make(name, {"random_state": 0}).fit(X, data.y[rows], data.signatures)
+            model = methods.build(name, {"random_state": 0}).fit(X, data.y[rows], data.signatures)
             seconds = time.perf_counter() - began
             W = model.projection_
             reference = W if reference is None else reference

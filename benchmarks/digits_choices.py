@@ -25,7 +25,7 @@ def measure(unseen: tuple[int, ...], method: str, seeds: int) -> np.ndarray:
     rows = data.parts["trainval"]
     figures = []
     for seed in range(seeds):
-        model = methods.make(method, {"random_state": seed}).fit(data.X[rows], data.y[rows], data.signatures)
+        model = methods.build(method, {"random_state": seed}).fit(data.X[rows], data.y[rows], data.signatures)
         general = protocols.gzsl(model, data)
         figures.append([protocols.zsl(model, data).accuracy, general.unseen, general.seen, general.harmonic])
     return 100 * np.mean(figures, axis=0)

@@ -29,7 +29,7 @@ def main(name: str = "digits", root: str | None = None, features: str | None = N
         kind = methods.find(method).estimator.kind
         if kind in export.NEVER:
             continue
-        model = methods.make(method, {"random_state": 0}).fit(data.X[rows], data.y[rows], data.signatures)
+        model = methods.build(method, {"random_state": 0}).fit(data.X[rows], data.y[rows], data.signatures)
         single, double = model.compatibility(X), model.compatibility(X.astype(np.float64))
         with tempfile.TemporaryDirectory() as folder:
             file = str(Path(folder) / "model.onnx")

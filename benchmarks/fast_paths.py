@@ -26,7 +26,7 @@ NEVER = 10**12
 
 def fit(data: Dataset, method: str, seed: int, path: str) -> tuple[float, float, Any]:
     """Zero-shot accuracy, harmonic mean and W by one path: "CPU", "CPU plain", "GPU", "GPU plain" or "GPU TF32"."""
-    model = methods.make(method, {"random_state": seed, "device": "cuda" if path.startswith("GPU") else None})
+    model = methods.build(method, {"random_state": seed, "device": "cuda" if path.startswith("GPU") else None})
     quick, least = stack.quick_step, solver.LEAST_FUSED
     if path.startswith("GPU"):
         import torch

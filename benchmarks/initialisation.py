@@ -36,7 +36,7 @@ def main() -> None:
     for name in track(METHODS, description="methods", transient=True):
         cells = []
         for init in INITIALISATIONS:
-            model = methods.make(name, {"init": init, "epochs": max(EPOCHS), "random_state": 0})
+            model = methods.build(name, {"init": init, "epochs": max(EPOCHS), "random_state": 0})
             per_epoch = len(train) // model.batch_size
             model.fit(
                 data.X[train],

@@ -93,7 +93,7 @@ def compare(pictures: np.ndarray, X: np.ndarray, rows: np.ndarray) -> None:
 
 def run(name, seed, X, y, table, candidates, tests) -> list[float]:  # type: ignore[no-untyped-def]
     """Accuracy on each test, how often the first two agree, and the seconds of the fit."""
-    model = methods.make(name, {"random_state": seed})
+    model = methods.build(name, {"random_state": seed})
     began = time.perf_counter()
     model.fit(X, y, table)
     seconds = time.perf_counter() - began

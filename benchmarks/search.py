@@ -40,7 +40,7 @@ def main() -> None:
         {"sigma": [s], "repulsion": [r], "learning_rate": [b], "epochs": list(range(1, EPOCHS + 1))}
         for s, r, b in combinations
     ]
-    estimator = methods.make(chosen.method, {"random_state": 0, "device": chosen.device})
+    estimator = methods.build(chosen.method, {"random_state": 0, "device": chosen.device})
     engine = None if chosen.device else Engine()
     X, y = data.X[rows], data.y[rows]
     with Progress(transient=True) as progress:

@@ -62,7 +62,7 @@ def main() -> None:
 
 def both(data: Any, method: str, device: str | None) -> tuple[selection.Search, dict[str, np.ndarray]]:
     """The search, and for each of its settings the test figures of a model fitted on all training rows."""
-    estimator = methods.make(method, {"random_state": 0, "device": device})
+    estimator = methods.build(method, {"random_state": 0, "device": device})
     rows = data.parts["trainval"]
     X, y = data.X[rows], data.y[rows]
     engine = None if device else Engine()

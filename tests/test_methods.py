@@ -23,7 +23,7 @@ OURS = {
 
 @pytest.mark.parametrize(("name", "meaning"), {**PAPER, **OURS}.items())
 def test_what_a_name_stands_for(name, meaning):
-    model = methods.make(name)
+    model = methods.build(name)
     assert type(model) is ZeroShotKernelClassifier
     parameters = model.get_params()
     assert {key: parameters[key] for key in meaning} == meaning
@@ -44,7 +44,7 @@ def test_the_names_of_the_house_come_first_and_are_described():
 @pytest.mark.parametrize("name", methods.METHODS)
 def test_every_method_trains_predicts_and_is_kept_in_a_file(toy, name, tmp_path):
     settings = {"random_state": 0}
-    model = methods.make(name, settings).fit(toy.X, toy.y, toy.table)
+    model = methods.build(name, settings).fit(toy.X, toy.y, toy.table)
     assert (model.predict(toy.X, candidates=model.classes_) == toy.y).mean() > 0.5
     assert set(model.predict(toy.X_new, toy.table.loc[["emu", "bee"]])) <= {"emu", "bee"}
     model.save(tmp_path / "a.zskl")
@@ -55,15 +55,15 @@ def test_every_method_trains_predicts_and_is_kept_in_a_file(toy, name, tmp_path)
 
 def test_names_are_found_in_any_case():
     assert methods.find("Gaussian-ORT") is methods.find("gaussian-ort")
-    assert methods.make("CAUCHY").get_params() == methods.make("cauchy").get_params()
+    assert methods.build("CAUCHY").get_params() == methods.build("cauchy").get_params()
 
 
 def test_settings_go_over_the_overrides_and_leave_them_alone():
-    model = methods.make("polynomial-4", {"degree": 3, "bias": 0.5})
+    model = methods.build("polynomial-4", {"degree": 3, "bias": 0.5})
     assert (model.degree, model.bias, model.loss) == (3, 0.5, "linear")
-    assert methods.make("polynomial-4").degree == 4
+    assert methods.build("polynomial-4").degree == 4
     assert methods.find("polynomial-4").overrides["degree"] == 4
-    assert methods.make("gaussian", {}).get_params() == methods.make("gaussian", None).get_params()
+    assert methods.build("gaussian", {}).get_params() == methods.build("gaussian", None).get_params()
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_settings_go_over_the_overrides_and_leave_them_alone():
 )
 def test_an_unknown_name_gets_the_nearest(name, nearest):
     with pytest.raises(ValueError, match=rf"unknown method {name!r} \(did you mean {nearest!r}\?\): expected one of "):
-        methods.make(name)
+        methods.build(name)
 
 
 def test_a_name_that_is_near_nothing():
@@ -89,7 +89,7 @@ def test_an_unknown_setting_gets_the_nearest():
     with pytest.raises(
         ValueError, match=r"'gaussian' has no setting 'lerning_rate' \(did you mean 'learning_rate'\?\)"
     ):
-        methods.make("gaussian", {"lerning_rate": 1})
+        methods.build("gaussian", {"lerning_rate": 1})
 
 
 def test_every_estimator_of_a_method_can_be_loaded():

@@ -87,7 +87,7 @@ def find(name: str) -> Method:
     return METHODS[key]
 
 
-def make(name: str, settings: Mapping[str, Any] | None = None) -> ZeroShotClassifier:
+def build(name: str, settings: Mapping[str, Any] | None = None) -> ZeroShotClassifier:
     """An unfitted estimator of the named method, with `settings` over its own."""
     method = find(name)
     known = method.estimator().get_params(deep=False)

@@ -22,7 +22,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "baselines.md"
 
 
 def make(name, **settings):
-    model = methods.make(name, {"random_state": 0})
+    model = methods.build(name, {"random_state": 0})
     known = model.get_params()
     return model.set_params(**{**{key: value for key, value in QUICK.items() if key in known}, **settings})
 
@@ -77,7 +77,7 @@ def test_a_name_is_a_method_with_a_grid_of_its_own(name):
     assert len(settings) >= FEWEST.get(name, 12)
     assert any("feature_scaling" in setting for setting in settings)
     for setting in settings:
-        methods.make(name, setting)._check_parameters()
+        methods.build(name, setting)._check_parameters()
 
 
 @each

@@ -19,7 +19,7 @@ from zskl.baselines.latem import LatentProblem, mean_hinge
 from zskl.baselines.novelty import best_threshold, hold_out
 from zskl.baselines.sje import structured_hinge
 from zskl.estimators.estimator import Training
-from zskl.methods import make
+from zskl.methods import build
 from zskl.training.solver import batches
 
 DATA = datasets.make_synthetic(8, 4, 20, 12, 6, noise=0.3)
@@ -198,7 +198,7 @@ def test_rounding_errors_of_signatures_do_not_reach_unseen_classes(name):
     table = data.signatures
     moved = table * (1 + 1e-7 * np.random.default_rng(0).standard_normal(table.shape))
     scores = [
-        make(name, {"random_state": 0, "epochs": 5}).fit(data.X[rows], data.y[rows], one).compatibility(unseen)
+        build(name, {"random_state": 0, "epochs": 5}).fit(data.X[rows], data.y[rows], one).compatibility(unseen)
         for one in (table, moved)
     ]
     assert_close(scores[0], scores[1], AFTER_FIT.single)

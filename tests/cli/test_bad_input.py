@@ -412,10 +412,10 @@ def test_parameters_are_checked_before_the_data(toy):
 
 def test_unknown_methods_and_settings_name_the_nearest():
     with pytest.raises(ValueError) as caught:
-        methods.make("gausian-ort")
+        methods.build("gausian-ort")
     assert_one_sentence(caught.value, ["method 'gausian-ort'", "did you mean 'gaussian-ort'?", "cauchy-softmax"])
     with pytest.raises(ValueError) as caught:
-        methods.make("gaussian", {"sigmas": 1})
+        methods.build("gaussian", {"sigmas": 1})
     assert_one_sentence(caught.value, ["'gaussian'", "'sigmas'", "did you mean 'sigma'?"])
 
 

@@ -226,7 +226,7 @@ def test_version_methods_datasets_and_help():
 
 def test_the_settings_of_one_method_with_their_values():
     listing = zskl("methods", "Gaussian").stdout
-    assert all(name in listing for name in methods.make("gaussian").get_params())
+    assert all(name in listing for name in methods.build("gaussian").get_params())
     assert zskl("methods", "gausian").returncode == 2
 
 

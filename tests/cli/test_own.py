@@ -238,7 +238,7 @@ def test_wrong_predictions_leave_the_old_ones(here, model, case):
 
 def test_a_model_that_knows_no_names_takes_just_its_columns(here):
     data = datasets.load("digits")
-    methods.make("gaussian-ort", {"random_state": 0, "epochs": 1}).fit(data.X, data.y).save("digits.zskl")
+    methods.build("gaussian-ort", {"random_state": 0, "epochs": 1}).fit(data.X, data.y).save("digits.zskl")
     np.savetxt("good.csv", data.X[:5], delimiter=",", fmt="%.1f")
     assert invoke("predict", "digits.zskl", "good.csv")[0] == 0
     pd.DataFrame(data.X[:5]).assign(label="x").to_csv("bad.csv", index=False)
@@ -289,7 +289,7 @@ def test_probabilities_of_zero_keep_the_order_of_scores(tmp_path, monkeypatch):
     data = datasets.make_synthetic(8, 3, 20, 10, 6)
     np.save("rows.npy", data.X[:30])
     rows = data.parts["trainval"]
-    model = methods.make("devise", {"random_state": 0}).fit(data.X[rows], data.y[rows], data.signatures)
+    model = methods.build("devise", {"random_state": 0}).fit(data.X[rows], data.y[rows], data.signatures)
     model.temperatures_ = dict.fromkeys(("seen", "unseen", "mixed"), 1e-6)
     plain = list(predict_file.predict_file(model, "rows.npy", top=5))
     rejecting = list(predict_file.predict_file(model, "rows.npy", top=5, reject=0.0))

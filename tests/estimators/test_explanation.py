@@ -72,12 +72,12 @@ def fitted(name, toy, table=None):
     table = toy.table if table is None else table
     if name in BILINEAR:
         method, settings = BILINEAR[name]
-        return methods.make(method, {"random_state": 0, **settings}).fit(toy.X, toy.y, table)
+        return methods.build(method, {"random_state": 0, **settings}).fit(toy.X, toy.y, table)
     if name in ALL:
         kernel, incoherence = ALL[name]
         settings = {**KERNELS[kernel], "incoherence": incoherence, "learning_rate": 1e-2}
         return toy.model(**settings).fit(toy.X, toy.y, table)
-    return methods.make(name, {"random_state": 0}).fit(toy.X, toy.y, table)
+    return methods.build(name, {"random_state": 0}).fit(toy.X, toy.y, table)
 
 
 def raw_difference(model, X, found, signatures=None):
@@ -544,7 +544,7 @@ def without_a_segment(model, digits):
 
 def fit_digits(digits, name, **settings):
     rows = digits.parts["trainval"]
-    model = methods.make(name, {"random_state": 0, **settings})
+    model = methods.build(name, {"random_state": 0, **settings})
     return model.fit(digits.X[rows], digits.y[rows], digits.signatures)
 
 

@@ -205,7 +205,7 @@ def test_more_mistakes_are_told(toy):
         mapping.quality(toy.X, k=6)
     with pytest.raises(ValueError, match=r"shortlist=2: expected an integer from 3 to 5"):
         mapping.quality(toy.X, k=3, shortlist=2)
-    baseline = methods.make("eszsl").fit(toy.X, toy.y, toy.table)
+    baseline = methods.build("eszsl").fit(toy.X, toy.y, toy.table)
     with pytest.raises(ValueError, match=r"has no kernel to linearise: .* search with compatibility instead"):
         ranking_map.feature_map(baseline, 4)
     with pytest.raises(ValueError, match="not fitted"):

@@ -15,7 +15,7 @@ from zskl import DivergenceError, ZeroShotKernelClassifier, datasets, kernels, m
 from zskl.estimators.estimator import Training
 from zskl.estimators.kernel_classifier import fit_stack
 from zskl.estimators.stack import STACKABLE, draw, step_function
-from zskl.methods import METHODS, make
+from zskl.methods import METHODS, build
 from zskl.training.initialisation import INITIALISATIONS, polarised
 from zskl.training.objective import BALANCES, LOSSES, Objective
 from zskl.training.solver import SCHEDULES, SECOND_MOMENTS, batches
@@ -317,7 +317,7 @@ def check_no_leak(train):
 
 @pytest.mark.parametrize("name", KERNEL_METHODS)
 def test_test_rows_leave_the_projection_alone(name):
-    model = make(name, {"random_state": 0, "epochs": 1})
+    model = build(name, {"random_state": 0, "epochs": 1})
     check_no_leak(lambda X, y: model.fit(X[ROWS], y[ROWS], DATA.signatures).projection_)
 
 
@@ -476,7 +476,7 @@ def test_a_step_takes_the_drawn_rows():
 def mean_over_draws(setting, training, W, drawn_from):
     """The mean gradient over all combinations of one row per class."""
     objective = Objective(
-        kernels.make(setting.kernel, setting.parameters),
+        kernels.build(setting.kernel, setting.parameters),
         setting.loss,
         setting.balance,
         setting.incoherence,
@@ -547,7 +547,7 @@ def test_a_stack_with_several_signatures_equals_lone_fits():
 
 @pytest.mark.parametrize("name", KERNEL_METHODS)
 def test_the_objective_of_each_iteration_is_kept_and_falls(name):
-    model = make(name, {"random_state": 0}).fit(*TRAINING)
+    model = build(name, {"random_state": 0}).fit(*TRAINING)
     objective = model.history_.objective
     assert objective.shape == (model.epochs * (len(ROWS) // model.batch_size),)
     assert objective[-12:].mean() < objective[:12].mean()
@@ -703,7 +703,7 @@ def test_double_precision_trains_in_single():
 def test_every_method_solves_the_noise_free_problem(name):
     data = datasets.make_synthetic()
     rows = data.parts["trainval"]
-    model = make(name, {"random_state": 0}).fit(data.X[rows], data.y[rows], data.signatures)
+    model = build(name, {"random_state": 0}).fit(data.X[rows], data.y[rows], data.signatures)
     # DAP and IAP see attributes as yes or no, and one of five classes as another; margins of the rest are wide
     assert protocols.zsl(model, data).accuracy >= (0.7 if name in ("dap", "iap") else 1.0)
 
@@ -713,7 +713,7 @@ def test_incoherence_helps_unseen_digits_among_all():
     rows = data.parts["trainval"]
     zero_shot, unseen = {}, {}
     for name, seed in itertools.product(("gaussian-ort", "gaussian"), range(2)):
-        model = make(name, {"random_state": seed, "sigma": 1.0, "repulsion": 1.0})
+        model = build(name, {"random_state": seed, "sigma": 1.0, "repulsion": 1.0})
         model.fit(data.X[rows], data.y[rows], data.signatures)
         zero_shot.setdefault(name, []).append(protocols.zsl(model, data).accuracy)
         unseen.setdefault(name, []).append(protocols.gzsl(model, data).unseen)

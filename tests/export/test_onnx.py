@@ -113,7 +113,7 @@ def test_every_kernel_under_every_scaling(toy, tmp_path, kernel, scaling):
 def test_every_method_on_digits(name, tmp_path):
     data = datasets.load("digits")
     rows = data.parts["trainval"]
-    model = methods.make(name, {"random_state": 0}).fit(data.X[rows], data.y[rows], data.signatures)
+    model = methods.build(name, {"random_state": 0}).fit(data.X[rows], data.y[rows], data.signatures)
     if model.kind in export.NEVER:
         for signatures in (True, False):
             with pytest.raises(
@@ -361,7 +361,9 @@ def test_what_the_command_refuses(toy, tmp_path):
     toy.fitted().save(saved)
     before = saved.read_bytes()
     (tmp_path / "text.txt").write_text("no model")
-    methods.make("cmt-star", {"epochs": 1, "random_state": 0}).fit(toy.X, toy.y, toy.table).save(tmp_path / "star.zskl")
+    methods.build("cmt-star", {"epochs": 1, "random_state": 0}).fit(toy.X, toy.y, toy.table).save(
+        tmp_path / "star.zskl"
+    )
     for source, target, sentence in [
         (saved, saved, "it is also what is read"),
         (tmp_path / "text.txt", file, "is not a readable zskl model file"),

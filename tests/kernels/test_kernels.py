@@ -63,7 +63,7 @@ def test_every_kernel_has_a_twin():
 
 @pytest.mark.parametrize(("name", "setting"), CASES)
 def test_value_and_slope_equal_the_formulas(name, setting):
-    kernel, formula = kernels.make(name, setting), naive.KERNELS[name]
+    kernel, formula = kernels.build(name, setting), naive.KERNELS[name]
     t = arguments(kernel)
     value = [[formula.value(u, **setting) for u in t[0]]]
     slope = [[formula.slope(u, **setting) for u in t[0]]]
@@ -74,7 +74,7 @@ def test_value_and_slope_equal_the_formulas(name, setting):
 
 @pytest.mark.parametrize(("name", "setting"), CASES)
 def test_slope_is_the_derivative_of_the_value(name, setting):
-    assert slope_error(kernels.make(name, setting)) < 1e-8
+    assert slope_error(kernels.build(name, setting)) < 1e-8
 
 
 def test_the_slope_check_catches_a_wrong_sign():
@@ -83,7 +83,7 @@ def test_the_slope_check_catches_a_wrong_sign():
 
 @pytest.mark.parametrize(("name", "setting"), CASES)
 def test_single_precision_stays(name, setting):
-    kernel = kernels.make(name, setting)
+    kernel = kernels.build(name, setting)
     t = arguments(kernel, np.float32)
     exact = arguments(kernel)
     for found, expected in ((kernel.value(t), kernel.value(exact)), (kernel.slope(t), kernel.slope(exact))):
@@ -95,7 +95,7 @@ def test_single_precision_stays(name, setting):
 @pytest.mark.parametrize(("name", "setting"), CASES)
 def test_torch_equals_numpy(name, setting, dtype):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: kernels on tensors")
-    kernel = kernels.make(name, setting)
+    kernel = kernels.build(name, setting)
     t = arguments(kernel, dtype)
     for function in (kernel.value, kernel.slope):
         found, expected = function(torch.from_numpy(t)), function(t)
@@ -131,7 +131,7 @@ def check_table_1(kernel):
 
 @pytest.mark.parametrize(("name", "setting"), CASES)
 def test_derivatives_of_table_1_follow_from_the_slope(name, setting):
-    check_table_1(kernels.make(name, setting))
+    check_table_1(kernels.build(name, setting))
 
 
 def test_the_check_of_table_1_catches_a_wrong_sign():
@@ -189,13 +189,13 @@ def test_parameters_at_the_border_are_welcome():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_stack_of_kernels_equals_its_members(name):
-    members = [kernels.make(name, setting) for setting in naive.KERNELS[name].settings]
+    members = [kernels.build(name, setting) for setting in naive.KERNELS[name].settings]
     stacked = kernels.stack(members, as_column)
     t = arguments(members[0])  # (1, 41), so that a stack gives (3, 1, 41)
     for k, member in enumerate(members):
         assert_close(stacked.value(t)[k], member.value(t), FORMULA.double)
         assert_close(stacked.slope(t)[k], member.slope(t), FORMULA.double)
-    assert members[0] == kernels.make(name, naive.KERNELS[name].settings[0]), "stacking changed a member"
+    assert members[0] == kernels.build(name, naive.KERNELS[name].settings[0]), "stacking changed a member"
 
 
 def test_a_stack_shares_what_is_no_number():
@@ -274,13 +274,13 @@ def test_a_taken_name_is_refused(qualname):
 
 def test_the_nearest_name_is_offered():
     with pytest.raises(ValueError, match=r"unknown kernel 'gausian' \(did you mean 'gaussian'\?\)"):
-        kernels.make("gausian", {})
+        kernels.build("gausian", {})
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_make_takes_the_parameters_that_a_kernel_has(name):
     given = {"sigma": 0.3, "degree": 5, "bias": 0.2, "unrelated": 1}
-    kernel = kernels.make(name, given)
+    kernel = kernels.build(name, given)
     own = {field.name for field in dataclasses.fields(kernel)}
     assert kernel.parameters() == {name: value for name, value in given.items() if name in own}
 

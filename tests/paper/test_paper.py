@@ -383,7 +383,7 @@ def data(root):
 
 def fitted(data, part, **settings):
     state = experiment.seed_of(data.name, "gaussian-ort", 0)
-    model = methods.make("gaussian-ort", {**SETTING, **settings, "random_state": state})
+    model = methods.build("gaussian-ort", {**SETTING, **settings, "random_state": state})
     return model.fit(data.X[part], data.y[part], data.signatures)
 
 
@@ -440,12 +440,12 @@ def open_(model, data):
 def test_a_stack_tests_what_single_fits_do(data, monkeypatch):
     """As on a GPU, where all values train at once."""
     settings = [{**SETTING, "sigma": sigma} for sigma in (0.5, 1.0, 2.0)]
-    estimator = methods.make("gaussian-ort", {"random_state": 3})
+    estimator = methods.build("gaussian-ort", {"random_state": 3})
     alone = sensitivity_run._tested(estimator, settings, data, None)
     monkeypatch.setattr(sensitivity_run, "on_gpu", lambda *given: True)
     stacked = sensitivity_run._tested(estimator, settings, data, None)
     for one, other, setting in zip(stacked, alone, settings, strict=True):
-        model = methods.make("gaussian-ort", {"random_state": 3, **setting}).fit(
+        model = methods.build("gaussian-ort", {"random_state": 3, **setting}).fit(
             *data.samples("trainval"), data.signatures
         )
         assert one == pytest.approx(other, abs=open_(model, data))

@@ -258,7 +258,7 @@ def test_results_keep_their_mistakes_out_of_plain_records():
 
 def test_the_grid_is_recorded_with_gaps():
     class Search:
-        settings = tuple(expand({"sigma": [0.5, 1.0]}, experiment.methods.make("gaussian")))
+        settings = tuple(expand({"sigma": [0.5, 1.0]}, experiment.methods.build("gaussian")))
         zsl = np.array([[0.5, 0.7], [-np.inf, -np.inf]])
         gzsl = zsl / 2
 

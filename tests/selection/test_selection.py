@@ -16,7 +16,7 @@ from zskl import DivergenceError, ZeroShotKernelClassifier, datasets, engines, m
 from zskl.engines import Engine
 from zskl.estimators.estimator import UncalibratedWarning
 from zskl.estimators.stack import STACKABLE
-from zskl.methods import METHODS, find, load, make
+from zskl.methods import METHODS, build, find, load
 from zskl.selection import Fold, fold_worker, temperatures
 from zskl.selection.calibration import best_constant, margins
 from zskl.selection.fold_worker import Task, examine
@@ -353,7 +353,7 @@ def load_after_save(model):
 def test_calibration_lifts_the_harmonic_mean_on_digits():
     data = datasets.load("digits")
     rows = data.parts["trainval"]
-    model = make("gaussian-ort", {"random_state": 0}).fit(data.X[rows], data.y[rows], data.signatures)
+    model = build("gaussian-ort", {"random_state": 0}).fit(data.X[rows], data.y[rows], data.signatures)
     selection.calibrate(model, data.X[rows], data.y[rows], data.signatures, selection.folds(data))
     raw, calibrated = protocols.gzsl(model, data), protocols.gzsl(model, data, calibration="model")
     assert calibrated.harmonic > raw.harmonic + 0.05
@@ -443,7 +443,7 @@ def test_grids_expand_and_group():
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_every_method_has_a_default_grid_that_runs(name):
     grid = find(name).grid
-    settings = expand(grid, make(name))
+    settings = expand(grid, build(name))
     assert len(settings) >= (5 if name == "conse" else 12)
     assert "feature_scaling" in grid or name == "conse"
 

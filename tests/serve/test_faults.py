@@ -49,7 +49,7 @@ def description():
     for kind in (NPY, "application/octet-stream"):
         schemathesis.openapi.media_type(kind, st.one_of(st.binary(max_size=300), st.sampled_from(bodies)))
     service = served.with_data(*served.small())
-    guarded = Guard(app.make(service), None, {"testserver"}, service.limits)
+    guarded = Guard(app.build(service), None, {"testserver"}, service.limits)
     return schemathesis.openapi.from_asgi("/openapi.json", guarded)
 
 

@@ -353,7 +353,7 @@ def test_small_requests_for_much_work_take_turns(asked, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(app.asyncio, "Semaphore", semaphore)
-        application = app.make(service)
+        application = app.build(service)
     monkeypatch.setattr(app.answers, "predict", counted)
 
     async def ask():
@@ -1066,7 +1066,7 @@ def test_a_slow_body_and_a_client_that_goes_away():
     limits = Limits(seconds=0.05)
     service = Service(model, "m", limits)
 
-    guarded = Guard(app.make(service), None, {"localhost"}, limits)
+    guarded = Guard(app.build(service), None, {"localhost"}, limits)
     scope = {
         "type": "http", "http_version": "1.1", "method": "POST", "scheme": "http", "path": "/predict",
         "query_string": b"", "raw_path": b"/predict", "root_path": "", "server": ("localhost", 80),
@@ -1123,7 +1123,7 @@ def test_a_head_that_does_not_arrive_ends_the_connection(monkeypatch):
     service = Service(model, "m", Limits())
     listening = server.bound("127.0.0.1", 0)
     listening.listen()
-    guarded = Guard(app.make(service), None, {"localhost"}, service.limits)
+    guarded = Guard(app.build(service), None, {"localhost"}, service.limits)
     config = uvicorn.Config(
         guarded, http=connections.Connection, ws="none", log_config=None, timeout_keep_alive=served.LIMIT
     )

@@ -54,7 +54,7 @@ def settings_of(kernel, loss, balance, incoherence):
 
 def lone(setting):
     return Objective(
-        kernels.make(setting.kernel, setting.parameters),
+        kernels.build(setting.kernel, setting.parameters),
         setting.loss,
         setting.balance,
         setting.incoherence,

@@ -36,7 +36,7 @@ def check(kernel, loss, balance, incoherent, sizes, smoothing=SMOOTHING):
     codes, counts = torch.randint(0, C, (N,)), torch.randint(1, 9, (C,)).float()
     W, V = 1.2 * torch.randn(K, d, p) / d**0.5, 1e-4 * torch.rand(K, d, p)
     objective = Objective(
-        kernels.stack([kernels.make(kernel, {"sigma": sigma}) for sigma in (0.7, 1.0, 1.3)], column),
+        kernels.stack([kernels.build(kernel, {"sigma": sigma}) for sigma in (0.7, 1.0, 1.3)], column),
         loss=loss,
         balance=balance,
         incoherence=incoherent,

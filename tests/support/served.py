@@ -56,7 +56,7 @@ def calibrated(model, constant=0.05):
 def digits():
     """A model of the digits, calibrated by hand, and the digits; nobody changes them."""
     data = datasets.load("digits")
-    model = methods.make("gaussian-ort", {"random_state": 0}).fit(*data.samples("trainval"), data.signatures)
+    model = methods.build("gaussian-ort", {"random_state": 0}).fit(*data.samples("trainval"), data.signatures)
     return calibrated(model, 0.4), data
 
 
@@ -77,7 +77,7 @@ def with_data(model, data, folder=None, names=None):
 
 def client(service, token=None, limits=None, **options):
     """A client whose requests pass the guard, as those over a socket do."""
-    guarded = Guard(app.make(service), token, {"localhost"}, limits or service.limits)
+    guarded = Guard(app.build(service), token, {"localhost"}, limits or service.limits)
     return TestClient(guarded, base_url="http://localhost", raise_server_exceptions=False, **options)
 
 

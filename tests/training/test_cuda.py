@@ -12,7 +12,7 @@ from zskl import DivergenceError, ZeroShotKernelClassifier, kernels, selection
 from zskl.estimators import stack
 from zskl.estimators.kernel_classifier import fit_stack
 from zskl.estimators.stack import STACKABLE
-from zskl.methods import make
+from zskl.methods import build
 from zskl.training import cuda_graph, fused, solver
 from zskl.training.objective import LOSSES, Objective
 from zskl.training.solver import SCHEDULES, SECOND_MOMENTS
@@ -231,13 +231,13 @@ def test_a_search_by_stacks_finds_what_processes_find(method):
     grid = {"learning_rate": [3e-4, 1e-3], "feature_scaling": ["center-l2", "l2-center-l2"], "epochs": [1, 2, 4]}
     folds = selection.folds(labels)
     found = {
-        device: selection.search(make(method, {"random_state": 0, "device": device}), rows, labels, table, grid, folds)
+        device: selection.search(build(method, {"random_state": 0, "device": device}), rows, labels, table, grid, folds)
         for device in (None, DEVICE)
     }
     np.testing.assert_allclose(found[DEVICE].zsl, found[None].zsl, atol=0.02)  # a row may change sides by rounding
     np.testing.assert_allclose(found[DEVICE].gzsl, found[None].gzsl, atol=0.02)
     tuned = selection.tune(
-        make(method, {"random_state": 0, "device": DEVICE}), rows, labels, table, grid, folds, "gzsl"
+        build(method, {"random_state": 0, "device": DEVICE}), rows, labels, table, grid, folds, "gzsl"
     )
     assert isinstance(tuned.model.projection_, np.ndarray)
     assert tuned.model.temperatures_ is not None
@@ -245,7 +245,7 @@ def test_a_search_by_stacks_finds_what_processes_find(method):
 
 @pytest.mark.parametrize("name", ["eszsl", "sae", "dap", "sync", "ale", "latem", "cmt-star", "sse"])
 def test_a_baseline_on_the_gpu_ranks_as_on_the_cpu(name):
-    here, there = (make(name, {"random_state": 0, "device": device}).fit(X, y, TABLE) for device in (None, DEVICE))
+    here, there = (build(name, {"random_state": 0, "device": device}).fit(X, y, TABLE) for device in (None, DEVICE))
     agreement = np.mean(here.predict(NEW) == there.predict(NEW))
     assert agreement > 0.95
 

@@ -54,7 +54,7 @@ def fit(
     one_of("scoring", scoring, selection.SCORINGS)
     arrays.check_device(device)
     settings = dict(setting(text) for text in set_ or [])
-    model = methods.make(method, {**settings, "random_state": seed, "device": device})
+    model = methods.build(method, {**settings, "random_state": seed, "device": device})
     files.check_target(out)
     loaded = named.load_dataset(data, root, features, signatures)
     X, y = loaded.samples("trainval")

@@ -84,7 +84,7 @@ def run(
     settings = dict(setting(text) for text in set_ or [])
     names = list(dict.fromkeys(name.lower() for name in method or ["gaussian-ort"]))
     for name in names:
-        methods.make(name, settings)  # a bad name or setting is refused before any work
+        methods.build(name, settings)  # a bad name or setting is refused before any work
     units = [
         Unit(name, seed, settings, device, tune, calibrate, scoring and scoring.value)
         for name in names

@@ -90,3 +90,10 @@ def softmax(logits: Array) -> Array:
 def as_in(classes: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Strings as objects or of fixed width, whichever the classes of `fit` came in."""
     return labels.astype(np.str_) if classes.dtype.kind == "U" and isinstance(labels[0], str) else labels
+
+
+def calibrated(scores: Array, seen: Array, constant: float) -> Array:
+    """Scores (n, c) with the calibration constant subtracted from the columns of seen classes; `seen` is a mask (c,)."""
+    if constant == 0.0:
+        return scores
+    return scores - like(constant * np.asarray(seen, np.float64), scores)

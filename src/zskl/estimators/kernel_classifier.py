@@ -227,7 +227,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
     def _kernel(self) -> Kernel:
         if isinstance(self.kernel, Kernel):
             return self.kernel
-        return kernels.make(self.kernel, {"sigma": self.sigma, "degree": self.degree, "bias": self.bias})
+        return kernels.build(self.kernel, {"sigma": self.sigma, "degree": self.degree, "bias": self.bias})
 
     def _anatomy(self) -> Anatomy:
         return Anatomy(self.projection_, self.kernel_, self.incoherence_)
@@ -266,7 +266,7 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
     def _unstored(cls, name: str, value: Any) -> Any:
         if name == "kernel_" and not isinstance(value, dict):
             raise ValueError(f"its kernel is {value!r}")
-        return kernels.make(value["name"], value["parameters"]) if isinstance(value, dict) else value
+        return kernels.build(value["name"], value["parameters"]) if isinstance(value, dict) else value
 
 
 def fit_stack(

@@ -114,7 +114,7 @@ def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine 
     The search and the fits of calibration go through `engine`.
     """
     state = seed_of(data.name, unit.method, unit.seed)
-    estimator = methods.make(unit.method, {**unit.settings, "random_state": state, "device": unit.device})
+    estimator = methods.build(unit.method, {**unit.settings, "random_state": state, "device": unit.device})
     clock = Clock()
     model, calibrated, chosen = _fitted(unit, estimator, data, report, engine, clock)
     found: dict[str, Any] = {"zsl": _zero_shot(model, data), "gzsl": _general(model, data, None)}

@@ -1,4 +1,4 @@
-"""Kernels by name: `make("gaussian", {"sigma": 0.8})`, and `register` for one of your own."""
+"""Kernels by name: `build("gaussian", {"sigma": 0.8})`, and `register` for one of your own."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = [
     "Kernel",
     "Polynomial",
     "UnknownKernelError",
+    "build",
     "get",
-    "make",
     "names",
     "register",
     "squared_distances",
@@ -62,7 +62,7 @@ def get(name: str) -> type[Kernel]:
     return _registered[name]
 
 
-def make(name: str, parameters: Mapping[str, Any]) -> Kernel:
+def build(name: str, parameters: Mapping[str, Any]) -> Kernel:
     """The kernel registered under `name` with those of `parameters` that it has."""
     kernel = get(name)
     return kernel(**{field.name: parameters[field.name] for field in fields(kernel) if field.name in parameters})

@@ -57,7 +57,7 @@ class Watching:
         clock = unit.Clock()
         found = {}
         for name, sides in phases.items():
-            found[name] = _watched(methods.make(self.method, settings), data, sides, report)
+            found[name] = _watched(methods.build(self.method, settings), data, sides, report)
             clock.lap(name)
         return {
             "key": self.key(data),

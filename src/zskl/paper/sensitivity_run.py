@@ -67,7 +67,7 @@ class Varying:
 
     def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> dict[str, Any]:
         state = unit.seed_of(data.name, self.method, self.seed)
-        estimator = methods.make(self.method, {"random_state": state, "device": self.device})
+        estimator = methods.build(self.method, {"random_state": state, "device": self.device})
         settings = [
             {**self.setting, name: value} for name, values in self.values.items() for value in values
         ]  # the chosen one comes up once for each name

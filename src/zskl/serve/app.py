@@ -45,7 +45,7 @@ class _Text(PathConvertor):
 register_url_convertor("text", _Text())
 
 
-def make(service: Service) -> FastAPI:
+def build(service: Service) -> FastAPI:
     """The application; `guard` goes around it."""
     app = FastAPI(title="zskl", version=__version__, description=openapi.ABOUT, docs_url=None, redoc_url=None)
     turns = asyncio.Semaphore(TURNS)

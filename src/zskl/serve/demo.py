@@ -10,10 +10,10 @@ METHOD = "gaussian-ort"
 NAME = "digits"
 
 
-def make() -> tuple[ZeroShotClassifier, Dataset]:
+def build() -> tuple[ZeroShotClassifier, Dataset]:
     """A calibrated model of the digits, of which 3, 4 and 6 are unseen, and the digits."""
     data = datasets.load(NAME)
     X, y = data.samples("trainval")
-    model = methods.make(METHOD, {"random_state": 0}).fit(X, y, data.signatures)
+    model = methods.build(METHOD, {"random_state": 0}).fit(X, y, data.signatures)
     selection.calibrate(model, X, y, data.signatures, selection.folds(data))
     return model, data

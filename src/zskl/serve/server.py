@@ -54,7 +54,7 @@ def run(service: Service, host: str, port: int, token: str | None, ready: Callab
     with listening:
         at = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
         names = {host, "localhost", "127.0.0.1", "::1"}
-        guarded = Guard(application.make(service), token, names, service.limits)
+        guarded = Guard(application.build(service), token, names, service.limits)
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
         config = uvicorn.Config(
             guarded,

@@ -35,7 +35,7 @@ def run(
     `names` are of the rows of the data, `images` the folder of their pictures.
     """
     if model is None or path is None:
-        (model, data), title = demo.make(), "the digits"
+        (model, data), title = demo.build(), "the digits"
     else:
         title, kept = path.name, kept or path.with_name(f"{path.name}.classes.jsonl")
     gallery = None

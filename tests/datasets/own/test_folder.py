@@ -200,11 +200,11 @@ def test_a_folder_can_be_run_and_pickled(here):
     from zskl import methods
 
     data = make()
-    model = methods.make("gaussian-ort", {"random_state": 0}).fit(*data.samples("trainval"), data.signatures)
+    model = methods.build("gaussian-ort", {"random_state": 0}).fit(*data.samples("trainval"), data.signatures)
     assert model.feature_names_in_.tolist() == list(data.feature_names)
     again = pickle.loads(pickle.dumps(data))
     assert (again.fingerprint, again.feature_names) == (data.fingerprint, data.feature_names)
-    plain = methods.make("gaussian-ort", {"random_state": 0})
+    plain = methods.build("gaussian-ort", {"random_state": 0})
     plain.fit(data.X[data.parts["trainval"]], data.y[data.parts["trainval"]], data.signatures)
     np.testing.assert_array_equal(plain.projection_, model.projection_)
     assert protocols.zsl(plain, data).accuracy > 0.5
