@@ -93,7 +93,7 @@ def as_in(classes: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> np.nda
 
 
 def calibrated(scores: Array, seen: Array, constant: float) -> Array:
-    """Scores (n, c) with the calibration constant subtracted from the columns of seen classes; `seen` is a mask (c,)."""
+    """Scores (n, c) with the calibration constant subtracted from the columns where the mask `seen` (c,) is set."""
     if constant == 0.0:
         return scores
     return scores - like(constant * np.asarray(seen, np.float64), scores)
