@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from zskl.arrays import Array, like
+from zskl.arrays import Array, like, to_numpy
 from zskl.estimators import inputs, score_parts
 from zskl.estimators.candidates import as_in, best_of_rows, choose
 from zskl.estimators.explanation import Explanation, explain
@@ -81,7 +81,7 @@ def nearest(model: Any, top: int, signatures: Any, candidates: Any) -> pd.DataFr
     height = max(1, BLOCK_BYTES[0] // (8 * m * len(Y)))
     for start in range(0, c, height):
         some = slice(start, min(start + height, c))
-        cosines = best_of_rows(Y[rows[some].ravel()] @ Y.T, rows).reshape(-1, m, c).max(axis=1)
+        cosines = to_numpy(best_of_rows(Y[rows[some].ravel()] @ Y.T, rows)).reshape(-1, m, c).max(axis=1)
         cosines[np.arange(len(cosines)), np.arange(some.start, some.stop)] = -np.inf
         order[some], similarity[some] = best_first(cosines, top)
     return pd.DataFrame(

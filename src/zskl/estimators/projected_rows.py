@@ -49,7 +49,8 @@ class Gallery:
     def scores(self, signatures: Any = None, candidates: Any = None) -> Array:
         """What `compatibility` says of these rows: (n, c), in the library and precision of X."""
         if self._anatomy is None:
-            return self._model.compatibility(self._X, signatures, candidates)
+            raw: Array = self._model.compatibility(self._X, signatures, candidates)
+            return raw
         question = self._model._question(self._P, choose(self._model, signatures, candidates))
         Y = self._anatomy.described(question.Y)
         image_norms = None if self._gram is None else namespace(Y).sum((Y @ self._gram) * Y, axis=1)[None, :]

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from zskl import kernels
-from zskl.arrays import Array, free_memory, generator, is_torch, like, namespace, to_numpy
+from zskl.arrays import Array, NumPyArray, free_memory, generator, is_torch, like, namespace, to_numpy
 from zskl.estimators.estimator import Training
 from zskl.estimators.monitor import monitors
 from zskl.training import fused, solver, streaming
@@ -38,8 +38,8 @@ Callback = Callable[[Progress], object]
 class History:
     """The objective of each iteration (steps,); for each monitored set its (iterations, accuracies)."""
 
-    objective: np.ndarray[Any, Any]
-    accuracy: Mapping[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = field(default_factory=dict)
+    objective: NumPyArray
+    accuracy: Mapping[str, tuple[NumPyArray, NumPyArray]] = field(default_factory=dict)
 
 
 def train(
@@ -179,25 +179,28 @@ def step_function(objective: Objective, training: Training, seed: int, per_sampl
 def quick_step(member: Any, training: Training, seed: int) -> solver.Step:
     """`step_function` of one classifier on NumPy arrays, in buffers made once."""
     n = min(member.batch_size, training.X.shape[0])
-    shape, sizes = (training.X.shape[1], training.Y.shape[1]), like(training.sizes, training.Y)
-    evaluate = InPlace(member._objective(), n, shape, len(training.rows), sizes, training.Y.dtype)
+    signatures, codes = to_numpy(training.Y), to_numpy(training.codes)
+    shape, sizes = (training.X.shape[1], signatures.shape[1]), like(training.sizes, signatures)
+    evaluate = InPlace(member._objective(), n, shape, len(training.rows), sizes, signatures.dtype)
     single = training.rows.shape[1] == 1
 
     def step(W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
-        Y = training.Y if single else training.Y[draw(training, seed, t)]
-        return evaluate(W, training.X, rows, Y, training.codes[rows])
+        assert isinstance(W, np.ndarray)
+        assert isinstance(rows, np.ndarray)
+        Y = signatures if single else signatures[draw(training, seed, t)]
+        return evaluate(W, training.X, rows, Y, codes[rows])
 
     return step
 
 
-def draw(training: Training, seed: int, t: int) -> np.ndarray[Any, Any]:
+def draw(training: Training, seed: int, t: int) -> NumPyArray:
     """(C,) one row of `training.Y` per class, each of a class's rows equally likely, from (seed, step) alone."""
     choice = generator(seed, 2, t).integers(training.counts)
-    drawn: np.ndarray[Any, Any] = training.rows[np.arange(len(choice)), choice]
+    drawn: NumPyArray = training.rows[np.arange(len(choice)), choice]
     return drawn
 
 
-def _vanished(objective: Objective, W: Array, training: Training) -> np.ndarray[Any, Any]:
+def _vanished(objective: Objective, W: Array, training: Training) -> NumPyArray:
     """(K,) whether every value of a radial kernel has underflown to 0: no gradient leads back from there."""
     scores = objective.scores(W, training.X[:LOOKED_AT], training.Y)
     return np.asarray(~to_numpy(scores).any(axis=(1, 2))) & objective.kernel.radial

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from zskl.arrays import to_numpy
 from zskl.estimators.candidates import best_of_rows
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.ranking import Panel
@@ -70,7 +71,7 @@ class Book:
     def nearest(self, name: str, most: int) -> list[tuple[str, float]]:
         """The classes whose descriptions point most in the direction of this one's, with the cosine of the angle."""
         Y = Scaling(("l2",)).apply(self.model.signature_scaling_.apply(self.table.matrix))
-        cosines = best_of_rows(Y[self.table.labels == name] @ Y.T, self.table.padded_rows()).max(axis=0)
+        cosines = to_numpy(best_of_rows(Y[self.table.labels == name] @ Y.T, self.table.padded_rows())).max(axis=0)
         names = list(self.kinds)
         order = [k for k in np.argsort(-cosines, kind="stable").tolist() if names[k] != name][:most]
         return [(names[k], float(cosines[k])) for k in order]
