@@ -245,6 +245,13 @@ def _torch_with(device: str) -> Any:
     return torch
 
 
+def seed_from(random_state: int | np.random.RandomState | None) -> int:
+    """The seed that a `random_state` of scikit-learn's kind stands for; of a RandomState, the next one it draws."""
+    from sklearn.utils import check_random_state
+
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
 def generator(seed: int, *stream: int) -> np.random.Generator:
     """An independent generator for each (seed, stream...): the one place where a seed becomes randomness.
 

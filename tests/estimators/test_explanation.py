@@ -22,7 +22,7 @@ from zskl.baselines import BASELINES
 from zskl.cli import app, main
 from zskl.estimators import ranking
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.estimators.score_parts import EXPLAINED, NEAR, Anatomy
+from zskl.estimators.score_parts import EXPLAINED, NEAR, ScoreParts
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def test_contributions_are_those_of_the_obvious_loop(toy, name):
 @pytest.mark.parametrize("name", [name for name in ALL if name not in BILINEAR])
 def test_a_slope_in_place_of_the_secant_is_caught(toy, monkeypatch, name):
     model = fitted(name, toy)
-    monkeypatch.setattr(Anatomy, "_secant", lambda self, a, b, differences: self.kernel.slope(a))
+    monkeypatch.setattr(ScoreParts, "_secant", lambda self, a, b, differences: self.kernel.slope(a))
     found = model.explain(toy.X)
     off = np.abs(sums(found) - raw_difference(model, toy.X, found))
     assert off.max() > 1e-3
@@ -152,8 +152,8 @@ def test_a_slope_in_place_of_the_secant_is_caught(toy, monkeypatch, name):
 
 def test_a_forgotten_term_is_caught(toy, monkeypatch):
     model = fitted("gaussian, True", toy)
-    terms = Anatomy._addends
-    monkeypatch.setattr(Anatomy, "_addends", lambda self, *given: terms(self, *given)[:1])
+    terms = ScoreParts._addends
+    monkeypatch.setattr(ScoreParts, "_addends", lambda self, *given: terms(self, *given)[:1])
     found = model.explain(toy.X)
     assert np.abs(sums(found) - raw_difference(model, toy.X, found)).max() > 1e-3
 
@@ -163,21 +163,21 @@ def test_a_forgotten_term_is_caught(toy, monkeypatch):
 EQUALLY_FAR = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])  # from (1, 1), and as long
 
 
-def parts(anatomy, x, first, second):
+def parts(score, x, first, second):
     """(contributions, score(first) − score(second)) of one row."""
-    x, W = np.atleast_2d(x), anatomy.W
+    x, W = np.atleast_2d(x), score.W
     P, norms = x @ W, (x * x).sum(axis=1, keepdims=True)
     (a, b) = ((y, y @ W.T @ W) for y in (first, second))
-    difference = anatomy.pair_scores(P, norms, *a) - anatomy.pair_scores(P, norms, *b)
-    return anatomy.contributions(P, norms, a, b)[0], float(difference[0])
+    difference = score.pair_scores(P, norms, *a) - score.pair_scores(P, norms, *b)
+    return score.contributions(P, norms, a, b)[0], float(difference[0])
 
 
 @pytest.mark.parametrize("kernel", [kernels.Gaussian(0.7), kernels.Cauchy(1.3), kernels.Polynomial(4), Rational()])
 @pytest.mark.parametrize("nudge", [0.0, *(10.0**-k for k in range(3, 18))])
 def test_near_equal_distances_take_the_slope(kernel, nudge):
-    anatomy, x = Anatomy(np.eye(2), kernel, incoherence=True), np.array([1.0, 1.0 + nudge])
-    found, difference = parts(anatomy, x, *EQUALLY_FAR)
-    exactly, _ = parts(anatomy, np.array([1.0, 1.0]), *EQUALLY_FAR)
+    score, x = ScoreParts(np.eye(2), kernel, incoherence=True), np.array([1.0, 1.0 + nudge])
+    found, difference = parts(score, x, *EQUALLY_FAR)
+    exactly, _ = parts(score, np.array([1.0, 1.0]), *EQUALLY_FAR)
     assert abs(exactly[0]) > 0.1  # attributes cancel, they are not nothing
     assert abs(exactly.sum()) <= FORMULA.double * abs(exactly).max()
     assert_close(
@@ -201,7 +201,7 @@ def test_a_distance_of_zero_that_rounding_makes_negative(kernel):
         W, first, second = rng.normal(size=(7, 3)), rng.normal(size=(1, 3)), rng.normal(size=(1, 3))
         x = (W @ first[0])[None]  # so that D2 of the first class is 0
         below += bool((x * x).sum() + (first * (first @ W.T @ W - 2 * x @ W)).sum() < 0)
-        found, difference = parts(Anatomy(W, kernel, incoherence=True), x, first, second)
+        found, difference = parts(ScoreParts(W, kernel, incoherence=True), x, first, second)
         assert difference > 0.5
         assert abs(found.sum() - difference) <= SUMS.double * np.abs(found).max()
     assert below > 0  # some were
@@ -222,7 +222,7 @@ vectors = st.lists(numbers, min_size=3, max_size=3).map(lambda values: np.array(
 )
 def test_sums_hold_and_no_contribution_blows_up(x, y, step, size, kernel):
     second = y + size * step
-    found, difference = parts(Anatomy(np.diag([1.0, 0.5, 2.0]), kernel, incoherence=True), x, y, second)
+    found, difference = parts(ScoreParts(np.diag([1.0, 0.5, 2.0]), kernel, incoherence=True), x, y, second)
     scale = max(1.0, abs(kernel.value(np.float64(30.0))) if not kernel.radial else 1.0)
     assert abs(found.sum() - difference) <= SUMS.double * max(scale, np.abs(found).max())
     if kernel.radial:  # a secant is a slope somewhere, and none is steeper than at 0
@@ -394,12 +394,12 @@ def test_the_refusal_names_all_methods_that_can():
     can = {
         name
         for name, method in methods.METHODS.items()
-        if method.estimator._anatomy is not ZeroShotClassifier._anatomy
+        if method.estimator._score_parts is not ZeroShotClassifier._score_parts
         and method.estimator is not ZeroShotKernelClassifier
     }
     told = EXPLAINED.removeprefix("the kernel methods, ").replace(" and ", ", ").split(", ")
     assert told == sorted(can)
-    assert ZeroShotKernelClassifier._anatomy is not ZeroShotClassifier._anatomy
+    assert ZeroShotKernelClassifier._score_parts is not ZeroShotClassifier._score_parts
 
 
 @pytest.mark.parametrize(
@@ -474,7 +474,7 @@ def test_a_gallery_keeps_the_model_it_was_made_of(toy):
 def test_a_gallery_does_not_project_again(toy, monkeypatch):
     model = toy.fitted()
     gallery = model.gallery(toy.X)
-    monkeypatch.setattr(Anatomy, "projected", lambda self, X: pytest.fail("projected again"))
+    monkeypatch.setattr(ScoreParts, "projected", lambda self, X: pytest.fail("projected again"))
     monkeypatch.setattr(ZeroShotClassifier, "_scaled", lambda self, X: pytest.fail("scaled again"))
     assert gallery.scores({"new": [0.1, -0.5, 0.7, 0.2]}).shape == (36, 1)
 
@@ -482,7 +482,7 @@ def test_a_gallery_does_not_project_again(toy, monkeypatch):
 @pytest.mark.parametrize("small", [True, False])
 def test_nearest_classes(toy, monkeypatch, small):
     if small:
-        monkeypatch.setattr("zskl.estimators.inspection.BLOCK_BYTES", (1, 1))
+        monkeypatch.setattr("zskl.estimators.nearest_classes.BLOCK_BYTES", (1, 1))
     table = pd.concat(
         [toy.table, toy.table.loc[["cat"]] * -1, toy.table.loc[["emu"]] + 0.2, toy.table.loc[["emu"]] - 1]
     )

@@ -254,13 +254,13 @@ def test_a_baseline_on_the_gpu_ranks_as_on_the_cpu(name):
 def spied(monkeypatch):
     """How often a fused step was taken (in a capture, not in a replay), with no fit too short for it."""
     calls = []
-    whole = fused.Fused.__call__
+    whole = fused.FusedStep.__call__
 
     def call(self, *settings):
         calls.append(1)
         whole(self, *settings)
 
-    monkeypatch.setattr(fused.Fused, "__call__", call)
+    monkeypatch.setattr(fused.FusedStep, "__call__", call)
     monkeypatch.setattr(solver, "LEAST_FUSED", 0)
     monkeypatch.setattr(solver, "LEAST_REPLAYED", 0)
     return calls
@@ -294,7 +294,7 @@ def test_a_fused_step_that_cannot_be_compiled_is_replaced(spied, monkeypatch, ca
     def fail(self, *settings):
         raise RuntimeError("out of resource: shared memory")
 
-    monkeypatch.setattr(fused.Fused, "__call__", fail)
+    monkeypatch.setattr(fused.FusedStep, "__call__", fail)
     found = estimator(device=DEVICE).fit(X, y, TABLE)
     assert (
         "fused kernels cannot be used here (RuntimeError: out of resource: shared memory): taking plain ones"

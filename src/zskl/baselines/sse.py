@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
-from zskl.arrays import Array, like, namespace, to_numpy
+from zskl.arrays import Array, like, namespace, seed_from, to_numpy
 from zskl.baselines.shared_fit import class_signatures, members
 from zskl.baselines.similarity import EMBEDDINGS, gradients, margin_loss, parts, similarities
 from zskl.baselines.simplex import mixtures
@@ -151,7 +150,7 @@ class SSE(ZeroShotClassifier):
         last = max(models, key=lambda model: model.epochs)
         training = last._prepare(X, y, signatures)
         prepared = {name: value for name, value in vars(last).items() if name.endswith("_")}
-        seed = int(check_random_state(last.random_state).randint(2**31 - 1))
+        seed = seed_from(last.random_state)
         problem = Problem(training, last)
         total, steps = 0 * problem.start, 0
 

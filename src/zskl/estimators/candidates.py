@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -92,8 +92,12 @@ def as_in(classes: NumPyArray, labels: NumPyArray) -> NumPyArray:
     return labels.astype(np.str_) if classes.dtype.kind == "U" and isinstance(labels[0], str) else labels
 
 
-def calibrated(scores: Array, seen: Array, constant: float) -> Array:
+@overload
+def calibrated(scores: NumPyArray, seen: NumPyArray, constant: float) -> NumPyArray: ...
+@overload
+def calibrated(scores: Array, seen: NumPyArray, constant: float) -> Array: ...
+def calibrated(scores: Array, seen: NumPyArray, constant: float) -> Array:
     """Scores (n, c), the constant subtracted from the columns of seen classes; `seen` is a mask (c,)."""
     if constant == 0.0:
         return scores
-    return scores - like(constant * np.asarray(seen, np.float64), scores)
+    return scores - like(constant * seen.astype(np.float64), scores)

@@ -83,7 +83,7 @@ def explain(
     names, labels = attribute_names(model), panel.labels.tolist()
     matrix = panel.table.matrix.view()
     matrix.setflags(write=False)  # rows of it are handed out
-    described = _Described(body, model.signature_scaling_.apply(matrix), panel.table.padded_rows())
+    described = _CandidateSignatures(body, model.signature_scaling_.apply(matrix), panel.table.padded_rows())
     found: list[Explanation] = []
     for rows, scores in panel.blocks(X):
         scaled = to_numpy(model._scaled(inputs.taken(model, X, rows))).astype(np.float64)
@@ -91,7 +91,7 @@ def explain(
         first, second = _pairs(to_numpy(scores), mine, theirs)
         (a, score_a), (b, score_b) = described.best(P, norms, first), described.best(P, norms, second)
         parts = body.contributions(P, norms, described.taken(a), described.taken(b))
-        constant = np.zeros(len(labels)) if panel.constant is None else panel.constant
+        constant = panel.constant * panel.seen
         found += [
             Explanation(
                 labels[first[i]],
@@ -109,10 +109,10 @@ def explain(
     return found
 
 
-class _Described:
+class _CandidateSignatures:
     """Signatures Y (rows, p), their WᵀWy where the score needs it, and the rows (c, m) of each class among them."""
 
-    def __init__(self, body: score_parts.Anatomy, scaled: NumPyArray, rows: NumPyArray) -> None:
+    def __init__(self, body: score_parts.ScoreParts, scaled: NumPyArray, rows: NumPyArray) -> None:
         self.body, self.rows, self.Y = body, rows, to_numpy(body.described(scaled))
         self.images = body.images(self.Y) if body.both else None
 

@@ -15,6 +15,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from zskl.arrays import Array, NumPyArray, float_type, is_torch, like, namespace, on_gpu, to_numpy
+from zskl.estimators import candidates as candidate_scores
 from zskl.estimators import inputs
 from zskl.estimators.candidates import as_in, choose, softmax
 from zskl.parameters import count
@@ -34,7 +35,7 @@ class Panel:
     with the first rows, whose library, device and precision the others must share.
 
     `labels` (c,) are the candidates' names, `situation` says whether they are all "seen", all "unseen", or "mixed",
-    and `constant` (c,), if there is one, is what calibration takes off their scores.
+    and `constant` is what calibration subtracts from the scores of those in the mask `seen` (c,).
     """
 
     def __init__(self, model: Any, given: Any = None, candidates: Any = None, calibrated: bool = False) -> None:
@@ -43,10 +44,9 @@ class Panel:
         self.table = choose(model, given, candidates)
         self.labels: NumPyArray = as_in(model.classes_, self.table.classes)
         known = set(model.classes_.tolist())
-        seen = np.array([label in known for label in self.labels.tolist()])
-        self.situation = "seen" if seen.all() else "mixed" if seen.any() else "unseen"
-        taken_off = calibrated and model.calibration_ and self.situation == "mixed"
-        self.constant = model.calibration_ * seen if taken_off else None
+        self.seen = np.array([label in known for label in self.labels.tolist()])
+        self.situation = "seen" if self.seen.all() else "mixed" if self.seen.any() else "unseen"
+        self.constant = float(model.calibration_) if calibrated and self.situation == "mixed" else 0.0
         self._answer: Callable[[Array], Array] | None = None
 
     def scores(self, X: Array) -> Array:
@@ -54,8 +54,7 @@ class Panel:
         scaled = self.model._scaled(X)
         if self._answer is None:
             self._answer = self.model._answerer(self.model._question(scaled, self.table))
-        scores = like(self._answer(scaled), X)
-        return scores if self.constant is None else scores - like(self.constant, scores)
+        return candidate_scores.calibrated(like(self._answer(scaled), X), self.seen, self.constant)
 
     def blocks(self, X: Array, block_rows: int | None = None) -> Iterator[tuple[slice, Array]]:
         """(rows, their scores) over all of X, as of `inputs.sliceable`; values that are not finite are refused."""

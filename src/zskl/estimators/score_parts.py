@@ -21,13 +21,13 @@ from zskl.arrays import Array, NumPyArray, like, namespace, to_numpy
 from zskl.kernels import Kernel
 from zskl.kernels.score import Pairs, kernel_score
 
-Described: TypeAlias = tuple[NumPyArray, NumPyArray | None]  # signatures y (n, p), and WᵀWy where there is a D2
+ScaledSignatures: TypeAlias = tuple[NumPyArray, NumPyArray | None]  # signatures y (n, p), and WᵀWy where there is a D2
 NEAR = 1e-8  # of Σ|differences|: where their sum is below, rounding would make the secant; the slope stands for it
 EXPLAINED = "the kernel methods, ale, devise, eszsl, sae and sje"
 
 
 @dataclass(frozen=True)
-class Anatomy:
+class ScoreParts:
     """A score k(D1) + k(D2) with `incoherence`, k(D1) or k(s), or s itself without a kernel.
 
     `samples` (n, d) → P (n, p) and `classes` (rows, p) → (rows, p) are for methods that compare something else than xᵀW
@@ -76,7 +76,9 @@ class Anatomy:
         values = [self._value(argument) for argument in self._arguments(self._addends(P, Y, images), norms)]
         return sum(values[1:], start=values[0])
 
-    def contributions(self, P: NumPyArray, norms: NumPyArray, first: Described, second: Described) -> NumPyArray:
+    def contributions(
+        self, P: NumPyArray, norms: NumPyArray, first: ScaledSignatures, second: ScaledSignatures
+    ) -> NumPyArray:
         """(n, p): what each attribute adds to score(first) − score(second), each y and WᵀWy (n, p), in float64."""
         mine, theirs = self._addends(P, *first), self._addends(P, *second)
         arguments = zip(mine, theirs, self._arguments(mine, norms), self._arguments(theirs, norms), strict=True)
@@ -112,13 +114,13 @@ class Anatomy:
         return np.where(near, slope, (self._value(a) - self._value(b)) / np.where(near, 1.0, gap))
 
 
-def of(model: Any, wish: str = "cannot be explained by attributes") -> Anatomy:
+def of(model: Any, wish: str = "cannot be explained by attributes") -> ScoreParts:
     """That of a fitted model; a method without one is refused."""
     check_is_fitted(model)
-    anatomy: Anatomy | None = model._anatomy()
-    if anatomy is None:
+    parts: ScoreParts | None = model._score_parts()
+    if parts is None:
         raise ValueError(
             f"{type(model).__name__} {wish}: its score is not made of a projection xᵀW that meets a signature "
             f"attribute by attribute, as those of {EXPLAINED} are"
         )
-    return anatomy
+    return parts

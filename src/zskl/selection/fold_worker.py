@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
 from zskl.arrays import Array, is_torch, to_numpy
 from zskl.estimators.candidates import Question, choose
@@ -42,8 +42,13 @@ class Task:
 
 
 def take(X: Any, rows: NDArray[np.int64]) -> Any:
-    """Rows of an array, a tensor or a data frame."""
-    return X[rows.copy()] if is_torch(X) else _safe_indexing(X, rows)  # PyTorch wants indices it could write to
+    """Rows of an array, a tensor, a data frame or a list of rows."""
+    if is_torch(X):
+        return X[rows.copy()]  # PyTorch wants indices that it could write to
+    if isinstance(X, list | tuple):
+        return [X[row] for row in rows]
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame[rows].to_native() if isinstance(frame, nw.DataFrame) else X[rows]
 
 
 def examine(material: Material, task: Task) -> list[tuple[int, Margins | int]]:

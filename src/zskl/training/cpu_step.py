@@ -15,7 +15,7 @@ from zskl.arrays import NumPyArray, to_numpy
 from zskl.training.objective import Evaluation, Objective
 
 
-class InPlace:
+class CpuStep:
     """Evaluates `objective`, whose settings are plain numbers, on batches of n rows for W (1, d, p) and C classes.
 
     The gradient (1, d, p) it returns is its own buffer: it holds until the next call, and may be used up.

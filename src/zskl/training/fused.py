@@ -32,7 +32,7 @@ def possible(objective: Objective, W: Tensor, n: int, C: int) -> bool:
     return fits and known and W.dtype == torch.float32 and torch.cuda.get_device_capability(W.device) >= (8, 0)
 
 
-class Fused:
+class FusedStep:
     """Moves W and V (K, d, p) in place by the step at `tape.place`, and writes the objective into `tape.objectives`."""
 
     def __init__(
