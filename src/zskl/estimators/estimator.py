@@ -58,6 +58,8 @@ class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  
     signature_scaling: str
     signature_mean: str
     device: str | None
+    SUMMARY: ClassVar[str]  # of a published method: one sentence
+    GRID: ClassVar[Mapping[str, Sequence[Any]]]  # of a published method: the values that selection tries by default
 
     # What a method provides ------------------------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -15,7 +14,7 @@ from zskl.arrays import Array, is_torch, to_numpy
 from zskl.estimators.candidates import Question, choose
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.inputs import check_features
-from zskl.selection.calibration import Margins, margins
+from zskl.metrics.seen_unseen import Margins, margins
 from zskl.selection.class_folds import Fold
 from zskl.signatures.table import SignatureTable
 from zskl.training.solver import DivergenceError
@@ -43,12 +42,11 @@ class Task:
 
 def take(X: Any, rows: NDArray[np.int64]) -> Any:
     """Rows of an array, a tensor, a data frame or a list of rows."""
-    if is_torch(X):
-        return X[rows.copy()]  # PyTorch wants indices that it could write to
     if isinstance(X, list | tuple):
         return [X[row] for row in rows]
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return frame[rows].to_native() if isinstance(frame, nw.DataFrame) else X[rows]
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows.copy() if is_torch(X) else rows]  # PyTorch wants indices that it could write to
 
 
 def examine(material: Material, task: Task) -> list[tuple[int, Margins | int]]:
