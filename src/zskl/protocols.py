@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zskl.datasets.dataset import Dataset
+from zskl.estimators.candidates import calibrated
 from zskl.metrics import (
     Curve,
     coverage_accuracy,
@@ -89,9 +90,7 @@ def gzsl(model: Ranker, data: Dataset, calibration: float | str | None = None) -
     scores = _scores(model, data, rows, candidates)
     true = data.y[rows]
     curve = seen_unseen_curve(scores, true, candidates, is_seen)
-    shifted = scores.astype(np.float64)
-    shifted[:, is_seen] -= constant
-    predicted = candidates[np.argmax(shifted, axis=1)]
+    predicted = candidates[np.argmax(calibrated(scores.astype(np.float64), is_seen, constant), axis=1)]
     split = len(seen_rows)
     seen = mean_per_class_accuracy(true[:split], predicted[:split])
     unseen = mean_per_class_accuracy(true[split:], predicted[split:])

@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from zskl.estimators.candidates import best_of_rows
 from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.estimators.nearest_classes import nearest_classes
 from zskl.estimators.ranking import Panel
 from zskl.experiments import jsonl_log
-from zskl.scaling import Scaling
 from zskl.serve.attributes import Vocabulary
 from zskl.serve.limits import Limits
 from zskl.serve.options import no_class
@@ -69,11 +68,10 @@ class Book:
 
     def nearest(self, name: str, most: int) -> list[tuple[str, float]]:
         """The classes whose descriptions point most in the direction of this one's, with the cosine of the angle."""
-        Y = Scaling(("l2",)).apply(self.model.signature_scaling_.apply(self.table.matrix))
-        cosines = best_of_rows(Y[self.table.labels == name] @ Y.T, self.table.padded_rows()).max(axis=0)
         names = list(self.kinds)
-        order = [k for k in np.argsort(-cosines, kind="stable").tolist() if names[k] != name][:most]
-        return [(names[k], float(cosines[k])) for k in order]
+        place = np.array([names.index(name)])
+        order, cosines = nearest_classes(self.model.signature_scaling_, self.table, place, most)
+        return [(names[k], cosine) for k, cosine in zip(order[0].tolist(), cosines[0].tolist(), strict=True)]
 
 
 def _panel(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from zskl.arrays import to_numpy
 from zskl.estimators.candidates import softmax
 from zskl.estimators.explanation import Explanation
 from zskl.estimators.ranking import best_first
@@ -29,7 +30,8 @@ def predict(book: Book, X: np.ndarray[Any, Any], asked: Asked) -> dict[str, Any]
     temperatures = book.model.temperatures_
     temperature = None if temperatures is None else temperatures[panel.situation]
     predictions: list[dict[str, Any]] = []
-    for rows, raw in panel.blocks(X):
+    for rows, found_scores in panel.blocks(X):
+        raw = to_numpy(found_scores)
         scores = raw - (constant * seen).astype(raw.dtype) if constant else raw
         if not np.isfinite(scores).all():
             raise Refusal(
@@ -38,7 +40,7 @@ def predict(book: Book, X: np.ndarray[Any, Any], asked: Asked) -> dict[str, Any]
         order, values = best_first(scores, min(max(asked.top, 2 if asked.explain else 1), len(labels)))
         likely = None
         if temperature is not None:
-            likely = np.take_along_axis(softmax(scores / np.float32(temperature)), order, axis=1).tolist()
+            likely = np.take_along_axis(to_numpy(softmax(scores / np.float32(temperature))), order, axis=1).tolist()
         found = [
             _prediction(book, [labels[k] for k in places], best, None if likely is None else likely[i])
             for i, (places, best) in enumerate(zip(order.tolist(), values.tolist(), strict=True))
