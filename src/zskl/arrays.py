@@ -10,8 +10,6 @@ import array_api_compat
 import array_api_compat.numpy
 import numpy as np
 
-from zskl.symbols import Symbol
-
 Array: TypeAlias = Any  # a NumPy array or a PyTorch tensor, or in an export a symbol of one
 
 
@@ -21,8 +19,9 @@ def is_torch(array: object) -> bool:
 
 
 def is_symbol(array: object) -> bool:
-    """Whether `array` stands for numbers that are not there yet, see `zskl.symbols`."""
-    return isinstance(array, Symbol)
+    """Whether `array` stands for numbers that are not there yet, see `zskl.export`: neither NumPy's nor PyTorch's."""
+    known = isinstance(array, np.ndarray | np.generic) or is_torch(array)
+    return not known and hasattr(array, "__array_namespace__")
 
 
 def namespace(*arrays: Array) -> Any:
@@ -50,8 +49,8 @@ def like(array: Array, reference: Array, dtype: str | None = None) -> Array:
         if not is_torch(array):
             array = xp.asarray(np.require(array, requirements=["C", "W"]))
         return array.to(device=reference.device, dtype=wanted)
-    if is_symbol(array):
-        return array.astype(wanted)
+    if is_symbol(reference):
+        return xp.astype(xp.asarray(array), wanted, copy=False)
     return to_numpy(array).astype(wanted, copy=False)
 
 
