@@ -11,8 +11,6 @@ import array_api_compat
 import array_api_compat.numpy
 import numpy as np
 
-from zskl.symbols import Symbol
-
 if TYPE_CHECKING:
     import torch
 
@@ -134,8 +132,9 @@ def is_torch(array: object) -> TypeGuard[torch.Tensor]:
 
 
 def is_symbol(array: object) -> bool:
-    """Whether `array` stands for numbers that are not there yet, see `zskl.symbols`."""
-    return isinstance(array, Symbol)
+    """Whether `array` stands for numbers that are not there yet, see `zskl.export`: neither NumPy's nor PyTorch's."""
+    known = isinstance(array, np.ndarray | np.generic) or is_torch(array)
+    return not known and hasattr(array, "__array_namespace__")
 
 
 def namespace(*arrays: Array) -> Namespace:

@@ -6,7 +6,7 @@ import pytest
 from tolerances import FORMULA, assert_close
 from zskl.arrays import like, namespace
 from zskl.export.onnx import assembled
-from zskl.symbols import Dimension, Symbol, Tape
+from zskl.export.symbols import Dimension, Symbol, Tape
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed: graphs")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: graphs")

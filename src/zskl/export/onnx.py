@@ -1,6 +1,6 @@
 """A fitted model as an ONNX graph, scaling included: features (n, d) and signatures (c, p) → scores (n, c).
 
-The formulas are those that `compatibility` computes with, run on symbols (`zskl.symbols`), in float32.
+The formulas are those that `compatibility` computes with. They run on symbols (`zskl.export.symbols`), in float32.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from zskl import files, methods
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
-from zskl.symbols import Dimension, Symbol, Tape
+from zskl.export.symbols import Dimension, Symbol, Tape
 from zskl.version import __version__
 
 OPSET, IR_VERSION = 17, 8  # of 2022
@@ -28,12 +28,32 @@ METADATA = "zskl"  # the property that holds what `describe` says, as JSON
 def to_onnx(model: ZeroShotClassifier, path: str | os.PathLike[str], *, signatures: bool = True) -> None:
     """Write a fitted model as an ONNX file, whole or not at all.
 
-    Inputs, float32: `features` (n, d) and `signatures` (c, p), both raw, as the model takes them; `signatures` may be
-    left out and is then the model's own table. Output `scores` (n, c), float32, what `compatibility` says: raw, larger
-    is better, one column for each row of `signatures`.
+    The graph has the inputs `features` (n, d) and `signatures` (c, p), both raw, as the model takes them. Its output
+    `scores` (n, c) is what `compatibility` says: raw, larger is better, one column for each row of `signatures`. All
+    are float32. If you leave `signatures` out, the graph uses the model's own table.
 
-    With `signatures=False` there is one input, and the classes are the model's own, once and for all: what they alone
-    decide is worked out now, and a class with several signatures scores the best of them.
+    Parameters
+    ----------
+    model : ZeroShotClassifier
+        The fitted model.
+    path : str or path-like
+        The file to write.
+    signatures : bool, default=True
+        Whether signatures are an input of the graph. With False the classes are the model's own, once and for all. What
+        depends on them alone is computed now, and a class with several signatures scores the best of them.
+
+    Raises
+    ------
+    ValueError
+        If the model cannot be written as a graph, or if the package onnx is not installed.
+
+    Examples
+    --------
+    >>> import tempfile, zskl
+    >>> data = zskl.datasets.make_synthetic()
+    >>> model = zskl.baselines.ESZSL().fit(*data.samples("trainval"), data.signatures)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     zskl.export.to_onnx(model, f"{folder}/model.onnx")
     """
     if not isinstance(model, ZeroShotClassifier):
         raise ValueError(f"model is a {type(model).__name__}: expected a fitted estimator of zskl, without a pipeline")
@@ -48,17 +68,37 @@ def to_onnx(model: ZeroShotClassifier, path: str | os.PathLike[str], *, signatur
         except FloatingPointError:
             raise ValueError(
                 "the model has numbers beyond the range of float32, which the graph computes in: rescale features and "
-                "signatures, and fit anew"
+                "signatures, and fit again"
             ) from None
     files.write_atomically(path, _packed(onnx, model, tape, scores, table))
 
 
 def describe(model: ZeroShotClassifier, signatures: bool = True) -> dict[str, Any]:
-    """What a file says of a fitted model beside the graph: enough to do what `predict` and `predict_proba` do.
+    """Say what an ONNX file holds beside the graph: enough to do what `predict` and `predict_proba` do.
 
-    labels       the class of each column of scores, for the model's own table
-    seen         the classes that it was trained on, from whose scores `calibration` is taken where both kinds compete
-    temperatures by which scores are divided before softmax: of "seen", "unseen" or "mixed" candidates; or None
+    Parameters
+    ----------
+    model : ZeroShotClassifier
+        The fitted model.
+    signatures : bool, default=True
+        Whether signatures are an input of the graph, as for `to_onnx`.
+
+    Returns
+    -------
+    dict
+        Ready for JSON. Among others, `labels` are the classes of the columns of scores for the model's own table.
+        `seen` are the classes that the model was trained on. `calibration` is the constant to subtract from the scores of seen
+        classes if both kinds compete. `temperatures` are what you divide scores by before a softmax, for "seen",
+        "unseen" or "mixed" candidates, or None.
+
+    Examples
+    --------
+    >>> import zskl
+    >>> data = zskl.datasets.make_synthetic(n_seen=4, n_unseen=2)
+    >>> model = zskl.baselines.ESZSL().fit(*data.samples("trainval"), data.signatures)
+    >>> about = zskl.export.describe(model)
+    >>> about["method"], about["feature_scaling"], len(about["labels"]), len(about["seen"])
+    ('eszsl', 'l2-center-l2', 6, 4)
     """
     is_kernel = isinstance(model, ZeroShotKernelClassifier)
     return {
@@ -93,8 +133,8 @@ def _traced(model: ZeroShotClassifier, tape: Tape, signatures: bool) -> Symbol:
     p = model.signature_table_.matrix.shape[1]
     if signatures and type(model)._answerer is not ZeroShotClassifier._answerer:
         raise ValueError(
-            f"a model of the method {model.kind!r} cannot be exported with signatures as an input, as it tells seen "
-            "classes by their names: fix the classes, by signatures=False or --fixed"
+            f"a model of the method {model.kind!r} cannot be exported with signatures as an input, because it tells "
+            "seen classes by their names: fix the classes, by signatures=False or --fixed"
         )
     X: Any = Symbol(tape, "features", np.float32, (Dimension("features"), int(model.n_features_in_)))
     try:
@@ -110,7 +150,7 @@ def _traced(model: ZeroShotClassifier, tape: Tape, signatures: bool) -> Symbol:
     except (TypeError, AttributeError) as error:
         if isinstance(model, ZeroShotKernelClassifier):
             subject = f"a model with the kernel {model.kernel_.name!r}"
-            advice = "write the kernel by operators and functions such as zskl.arrays.namespace(t).exp"
+            advice = "write the kernel with operators and functions such as zskl.arrays.namespace(t).exp"
         else:
             subject = f"a model of the method {model.kind!r}"
             advice = f"kinds that can are {', '.join(kind for kind in methods.ESTIMATORS if kind not in NEVER)}"
@@ -147,8 +187,8 @@ def assembled(
     inputs: Mapping[str, tuple[int | str, ...]],
     outputs: Mapping[str, tuple[str, tuple[int | str, ...]]],
 ) -> Any:
-    """A model in memory: shapes of its float32 inputs by their names; name and shape of each output by its name on the
-    tape. A letter in a shape is any number."""
+    """A model in memory. `inputs` are the shapes of float32 inputs by name. `outputs` are the name and shape of each
+    output by its name on the tape. A letter in a shape stands for any number."""
     helper = onnx.helper
 
     def values(shapes: Mapping[str, tuple[int | str, ...]]) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from zskl.symbols.tape import Tape
+from zskl.export.symbols.tape import Tape
 
 TRUTHS = ("Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", "Not")  # operators whose results are true or not
 
@@ -45,7 +45,7 @@ class Symbol:
         self.tape, self.name, self.dtype, self.shape = tape, name, np.dtype(dtype), shape
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
-        from zskl.symbols import functions  # made of symbols itself
+        from zskl.export.symbols import functions  # which imports this file
 
         return functions
 
@@ -75,7 +75,7 @@ class Symbol:
         name = self.tape.write(operator, self.name, *further, **attributes)
         return Symbol(self.tape, name, self.dtype if dtype is None else dtype, shape)
 
-    def astype(self, dtype: Any) -> Symbol:
+    def astype(self, dtype: Any, copy: bool = False) -> Symbol:
         number = {"float32": 1, "int64": 7, "float64": 11}.get(np.dtype(dtype).name)  # as ONNX counts types
         if number is None:
             raise TypeError(f"it needs the type {np.dtype(dtype)}")

@@ -9,7 +9,7 @@ from typing import Any
 import array_api_compat.numpy as of_numbers
 import numpy as np
 
-from zskl.symbols.symbol import Symbol, broadcast, elementwise, named
+from zskl.export.symbols.symbol import Symbol, broadcast, elementwise, named
 
 PLAIN = {"bool": np.bool_, "float32": np.float32, "float64": np.float64, "int64": np.int64, "finfo": np.finfo}
 ELEMENTWISE = {
@@ -59,6 +59,7 @@ def _take(x: Symbol, indices: np.ndarray[Any, Any], *, axis: int) -> Symbol:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "asarray": lambda x: x,
     "astype": Symbol.astype,
     "clip": Symbol.clip,
     "log1p": _log1p,
