@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import own_files
 from zskl import datasets, protocols
-from zskl.datasets import Dataset, make_synthetic, split_by_class, tables
+from zskl.datasets import Dataset, make_synthetic, tables
 from zskl.datasets.own import folder
 from zskl.datasets.own.new_folder import new_folder
 from zskl.datasets.xlsa17 import writer
@@ -237,30 +237,6 @@ def test_the_seed_decides_and_one_draw_does_not_move_another(here):
     fewer, more = make("d", unseen=["ant"]), make("e", unseen=["ant", "bee"])
     of_cat = [rows[fewer.y[rows] == "cat"].tolist() for rows in (fewer.parts["test_seen"], more.parts["test_seen"])]
     assert of_cat[0] == of_cat[1]
-
-
-@settings(max_examples=60)
-@given(st.lists(st.integers(0, 9), min_size=3, max_size=12), st.floats(0.01, 0.99), st.integers(0, 5))
-def test_division_of_any_class_sizes(sizes, fraction, seed):
-    codes = np.repeat(np.arange(len(sizes)), sizes)
-    classes = [str(k) for k in range(len(sizes))]
-    full = np.count_nonzero(sizes)
-    if full - max(round(fraction * full), full == len(sizes)) < 2:
-        with pytest.raises(ValueError, match="at least 2 must be seen"):
-            split_by_class.choose_unseen(classes, np.array(sizes), None, fraction, seed)
-        return
-    hidden = split_by_class.choose_unseen(classes, np.array(sizes), None, fraction, seed)
-    parts = split_by_class.divide(codes, hidden, seed)
-    rows = np.concatenate([parts[part] for part in ("trainval", "test_seen", "test_unseen")])
-    assert sorted(rows) == list(range(len(codes)))
-    for code, size in enumerate(sizes):
-        kept, tested = ((codes[parts[part]] == code).sum() for part in ("trainval", "test_seen"))
-        if hidden[code]:
-            assert kept == tested == 0
-        else:
-            assert kept >= 1
-            assert tested == (max(1, round(size / 5)) if size > 1 else 0)
-    assert ("fold1_val" in parts) == ((~hidden).sum() >= split_by_class.LEAST_SEEN)
 
 
 def test_few_classes_have_no_folds(here):
