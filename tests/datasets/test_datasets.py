@@ -432,5 +432,5 @@ def test_unknown_names_are_refused_with_the_nearest():
 @pytest.mark.parametrize("name", ["digits", "synthetic"])
 @pytest.mark.parametrize("argument", ["root", "features", "signatures", "folds"])
 def test_bundled_datasets_take_no_files(name, argument):
-    with pytest.raises(ValueError, match=f"{argument} is 'somewhere', but dataset '{name}' is bundled"):
+    with pytest.raises(ValueError, match=f"{argument} is 'somewhere', but the bundled dataset '{name}' takes none"):
         datasets.load(name, **{argument: "somewhere"})

@@ -190,7 +190,7 @@ def test_a_flat_zip(server, root):
 
 
 def test_remains_of_a_killed_process_are_removed(server, root):
-    (root / ".xlsa17.dead" / "xlsa17").mkdir(parents=True)
+    (root / ".xlsa17.dead.part" / "CUB").mkdir(parents=True)
     fetch(urls=[server.url], root=root)
     assert names(root) == DONE
 
