@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import own_files
+from own_files import make
 from package_files import tiny, write_package
 from zskl import selection
 from zskl.datasets import split_by_class, xlsa17
@@ -98,3 +100,43 @@ def test_division_of_any_class_sizes(sizes, fraction, seed):
             assert kept >= 1
             assert tested == (max(1, round(size / 5)) if size > 1 else 0)
     assert ("fold1_val" in parts) == ((~hidden).sum() >= split_by_class.LEAST_SEEN)
+
+
+def test_splits_of_every_class(here):
+    data = make(unseen_fraction=0.3, seed=1)
+    seen, unseen = data.seen_classes, data.unseen_classes
+    assert (len(seen), len(unseen)) == (7, 3)
+    for label in seen:
+        mine = {part: int((data.y[rows] == label).sum()) for part, rows in data.parts.items()}
+        assert (mine["trainval"], mine["test_seen"], mine["test_unseen"]) == (10, 2, 0)
+    for k in (1, 2, 3):
+        train, val = (set(data.y[data.parts[f"fold{k}_{side}"]]) for side in ("train", "val"))
+        assert train | val == set(seen)
+        assert not train & val
+        assert len(val) in (2, 3)
+        both = np.concatenate([data.parts[f"fold{k}_train"], data.parts[f"fold{k}_val"]])
+        assert sorted(both) == data.parts["trainval"].tolist()
+    held_out = [name for k in (1, 2, 3) for name in set(data.y[data.parts[f"fold{k}_val"]])]
+    assert sorted(held_out) == sorted(seen)  # each class once
+
+
+def test_the_seed_decides_and_one_draw_does_not_move_another(here):
+    first, again, other = make("a"), make("b"), make("c", seed=1)
+    assert first.fingerprint == again.fingerprint != other.fingerprint
+    fewer, more = make("d", unseen=["ant"]), make("e", unseen=["ant", "bee"])
+    of_cat = [rows[fewer.y[rows] == "cat"].tolist() for rows in (fewer.parts["test_seen"], more.parts["test_seen"])]
+    assert of_cat[0] == of_cat[1]
+
+
+def test_few_classes_have_no_folds(here):
+    own_files.write(here, own_files.SPECIES[:5])
+    assert set(make().parts) == {"trainval", "test_seen", "test_unseen"}
+
+
+def test_a_class_without_rows_is_unseen(here):
+    with (here / "traits.csv").open("a") as file:
+        file.write("yak,1,2,3,4,5\n")
+    data = make(unseen=[])
+    assert data.unseen_classes.tolist() == ["yak"]
+    assert not len(data.parts["test_unseen"])
+    assert make("more").unseen_classes.tolist()[-1] == "yak"
