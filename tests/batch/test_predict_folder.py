@@ -74,7 +74,7 @@ def one_by_one(*options, model="model.zskl"):
 )
 @pytest.mark.parametrize("engine", [[], ["--engine", "loky", "--workers", "2"]], ids=["here", "loky"])
 def test_each_shard_gets_the_predictions_of_the_file_by_itself(here, options, engine, monkeypatch):
-    monkeypatch.setattr("zskl.datasets.tables.source.BLOCK_VALUES", 600)  # several blocks
+    monkeypatch.setattr("zskl.datasets.tables.feature_file.BLOCK_VALUES", 600)  # several blocks
     code, out, _ = zskl_predict("model.zskl", "shards", "--out", "out", *options, *engine)
     assert (code, out) == (0, "wrote 1700 rows of 3 shard(s) to out\n")
     assert sorted(os.listdir("out")) == ["a.npy.csv", "b.parquet.csv", "c.pq.csv", "predictions.jsonl"]

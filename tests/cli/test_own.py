@@ -83,7 +83,7 @@ def test_predictions_are_those_of_the_model(here, model, monkeypatch):
     X = pd.read_csv("features.csv")
     labels, scores = loaded.top_k(X[loaded.feature_names_in_].astype(np.float32), 3, return_scores=True)
     for values in (1, 1 << 19):
-        monkeypatch.setattr("zskl.datasets.tables.source.BLOCK_VALUES", values)
+        monkeypatch.setattr("zskl.datasets.tables.feature_file.BLOCK_VALUES", values)
         lines = list(predict_file.predict_file(loaded, "features.csv", top=3))
         assert lines[0] == ["id", "class", "score", "class_2", "score_2", "class_3", "score_3"]
         assert [line[0] for line in lines[1:]] == X["id"].tolist()

@@ -122,7 +122,7 @@ def write(path: PathLike, lines: Iterator[list[Any]]) -> int:
     return count
 
 
-def opened(model: ZeroShotClassifier, path: PathLike) -> tables.Source:
+def opened(model: ZeroShotClassifier, path: PathLike) -> tables.FeatureFile:
     """A features file; columns are matched by name where model and file have names, else by their number."""
     names = getattr(model, "feature_names_in_", None)
     source = tables.open_features(path, columns=None if names is None else list(names), width=int(model.n_features_in_))

@@ -23,6 +23,7 @@ from zskl.datasets.tables import parquet_files
 from zskl.engines import Engine
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.experiments import jsonl_log
+from zskl.files import leftovers
 
 FILE = "predictions.jsonl"
 SUFFIXES = (".npy", *parquet_files.SUFFIXES)
@@ -181,8 +182,8 @@ def run(
 ) -> Outcomes:
     """(place, rows or failure) of each of these shards as it finishes; then `folder` has its line. Close it
     (`contextlib.closing`) to end the workers when you do not go through all."""
-    for rest in Path(job.out).glob(".*.csv.*.part"):  # of a run that was killed: this one alone has the folder
-        rest.unlink(missing_ok=True)
+    for part in leftovers(Path(job.out), "*.csv"):  # no other run has this folder
+        part.unlink(missing_ok=True)
     places = list(shards)
     with closing(_outcomes(job, shards, engine, started, told)) as outcomes:
         for number, outcome in outcomes:

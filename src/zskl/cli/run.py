@@ -96,6 +96,6 @@ def run(
     pieces = []
     for name in dict.fromkeys(dataset):
         source = named.source_of(name, root, features, signatures, folds)
-        data = named.load_dataset(name, root, features, signatures, folds)
+        data = named.load_source(source)
         pieces += [Piece(source, data, unit) for unit in units]
     run_pieces(pieces, runner, out, json_)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl.files import write_atomically
+from zskl.files import replacing, write_atomically
 
 SUFFIX = ".partial"
 
@@ -45,7 +44,7 @@ class Partial:
         shard = self.folder / f"shard-{self._shards:06d}.npz"
         self._shards += 1
         arrays = {"keys": keys, "bad_keys": list(reasons), "reasons": list(reasons.values())}
-        self._save(shard, features=features, **{name: np.array(texts, dtype=np.str_) for name, texts in arrays.items()})
+        _save(shard, features=features, **{name: np.array(texts, dtype=np.str_) for name, texts in arrays.items()})
         self._register(shard)
 
     def finish(self, keys: Sequence[str], **arrays: NDArray[Any]) -> int:
@@ -63,7 +62,7 @@ class Partial:
                     features[place[name]] = block[row]
         assert features is not None
         dimension = int(features.shape[1])
-        self._save(self.target, features=features, **arrays)
+        _save(self.target, features=features, **arrays)
         del features
         self.remove()
         return dimension
@@ -83,13 +82,10 @@ class Partial:
             self.rows.update({name: (shard, row) for row, name in enumerate(names)})
             self.reasons.update(reasons)
 
-    def _save(self, path: Path, **arrays: NDArray[Any]) -> None:
-        temporary = self.folder / "unfinished"
-        with temporary.open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+
+def _save(path: Path, **arrays: NDArray[Any]) -> None:
+    with replacing(path) as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
 def _is_empty(folder: Path) -> bool:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl.datasets.xlsa17.locations import cache_folder
-from zskl.files import replacing, write_atomically
+from zskl.files import leftovers, replacing, write_atomically
 from zskl.parameters import listed
 
 FORMAT = 1
@@ -101,10 +101,9 @@ def _keep(
     write_atomically(folder / "source.json", json.dumps(entry).encode())
     X = np.load(target, mmap_mode="r", allow_pickle=False)
     with suppress(OSError):  # another process may be tidying too
-        for old in folder.iterdir():
-            aged = old.suffix == ".part" and old.stat().st_mtime < time.time() - ABANDONED
-            if aged or (old.suffix == ".npy" and old != target):
-                old.unlink(missing_ok=True)
+        abandoned = [part for part in leftovers(folder) if part.stat().st_mtime < time.time() - ABANDONED]
+        for old in [*abandoned, *(matrix for matrix in folder.glob("*.npy") if matrix != target)]:
+            old.unlink(missing_ok=True)
     return Mapped(X, notes)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from zskl.datasets.xlsa17.download import Report, check_address, download, forget
 from zskl.datasets.xlsa17.locations import SPLITS, cache_folder
 from zskl.datasets.xlsa17.unpack import unpack
-from zskl.files import write_atomically
+from zskl.files import leftovers, write_atomically
 from zskl.parameters import listed
 
 PACKAGES = {
@@ -48,7 +48,7 @@ def fetch(
         if folder.exists():
             _verify(folder, sums)
             return folder
-        for leftover in place.glob(f".{key}.*/"):  # of a process that was killed while unpacking
+        for leftover in leftovers(place, key):
             shutil.rmtree(leftover, ignore_errors=True)
         faults: list[ConnectionError | ValueError] = []
         for url in addresses:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zskl.arrays import generator
+from zskl.datasets.split_by_class import folds_of_thirds
 from zskl.datasets.xlsa17.splits import Splits, class_list
 from zskl.parameters import listed
 
-FOLDS = 3
-SEED = 0  # part of the definition of the folds, like a file's: two users get the same
+SEED = 0  # fixed, so that every user gets the same folds
 Parts = dict[str, NDArray[np.int64]]
 
 
@@ -32,15 +31,13 @@ def folds(splits: Splits, labels: NDArray[np.int64], wish: str | None = None) ->
     if wish == "file" and splits.train_loc is not None and splits.val_loc is not None:
         return _from_rows(splits, labels)
     classes = np.array(splits.class_names)[np.unique(labels[splits.trainval])]
-    return _parts(splits, labels, _listed(splits, set(classes.tolist())) or seeded(classes))
+    return _parts(splits, labels, _listed(splits, set(classes.tolist())) or _seeded(classes))
 
 
-def seeded(classes: NDArray[Any]) -> list[tuple[set[Any], set[Any]]]:
-    """(train, val) classes of three folds; each class is held out in one of them."""
-    order = generator(SEED).permutation(np.sort(classes))
-    held = [set(third.tolist()) for third in np.array_split(order, FOLDS)]
-    everyone = set(order.tolist())
-    return [(everyone - val, val) for val in held if val and len(everyone - val) > 1]
+def _seeded(classes: NDArray[np.str_]) -> list[tuple[set[str], set[str]]]:
+    """(train, val) classes of three folds; of fewer than four classes, of those folds that are left with enough."""
+    pairs = folds_of_thirds(np.sort(classes), generator(SEED))
+    return [(set(train.tolist()), set(val.tolist())) for train, val in pairs if len(val) and len(train) > 1]
 
 
 def _listed(splits: Splits, seen: set[str]) -> list[tuple[set[str], set[str]]]:
@@ -82,7 +79,7 @@ def _files(folder: Path) -> list[tuple[Path, Path]]:
     return found
 
 
-def _parts(splits: Splits, labels: NDArray[np.int64], pairs: list[tuple[set[Any], set[Any]]]) -> Parts:
+def _parts(splits: Splits, labels: NDArray[np.int64], pairs: list[tuple[set[str], set[str]]]) -> Parts:
     mine, parts = labels[splits.trainval], {}
     for number, pair in enumerate(pairs, start=1):
         for kind, classes in zip(("train", "val"), pair, strict=True):
