@@ -9,31 +9,28 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from zskl.experiments import jsonl_log
+from zskl.experiments import run_folder
+from zskl.experiments.record import Record
 from zskl.parameters import did_you_mean
 
-FIGURES: Mapping[str, tuple[str, str]] = {  # column → where it stands in a record; fractions, shown in per cent
-    "zero-shot": ("zsl", "accuracy"),
-    "unseen": ("gzsl", "unseen"),
-    "seen": ("gzsl", "seen"),
-    "H": ("gzsl", "harmonic"),
-    "calibrated H": ("gzsl_calibrated", "harmonic"),
-    "area": ("gzsl", "ausuc"),
+FIGURES: Mapping[str, Callable[[Record], float | None]] = {  # column → a fraction, shown in per cent
+    "zero-shot": lambda record: record.zsl.accuracy,
+    "unseen": lambda record: record.gzsl.unseen,
+    "seen": lambda record: record.gzsl.seen,
+    "H": lambda record: record.gzsl.harmonic,
+    "calibrated H": lambda record: record.gzsl_calibrated.harmonic if record.gzsl_calibrated else None,
+    "area": lambda record: record.gzsl.ausuc,
 }
 SECONDS = "seconds"  # of search, calibration and fit
-IDENTITY = ("fingerprint", "features_digest")
-LABELS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {  # what tells rows apart; all but two only where mixed
-    "dataset": lambda record: str(record["dataset"]),
-    "features": lambda record: str(record.get("features") or ""),
-    "data": lambda record: (
-        f"{str(record.get('fingerprint', ''))[:8]} {str(record.get('features_digest', ''))[:8]}".strip()
-    ),
-    "method": lambda record: str(record["method"]),
+LABELS: Mapping[str, Callable[[Record], str]] = {  # what tells rows apart; all but two only where mixed
+    "dataset": lambda record: record.dataset,
+    "features": lambda record: record.features,
+    "data": lambda record: f"{record.fingerprint[:8]} {record.features_digest[:8]}".strip(),
+    "method": lambda record: record.method,
     "chosen by": lambda record: _mode(record),
     "grid": lambda record: _grid(record),
-    "settings": lambda record: ", ".join(f"{name}={value}" for name, value in record.get("settings", {}).items()),
+    "settings": lambda record: ", ".join(f"{name}={value}" for name, value in record.settings.items()),
 }
 ALWAYS = ("dataset", "method")
 
@@ -69,37 +66,36 @@ class Comparison:
     notes: tuple[str, ...] = ()
 
 
-def collect(paths: Iterable[str | os.PathLike[str]]) -> list[dict[str, Any]]:
+def collect(paths: Iterable[str | os.PathLike[str]]) -> list[Record]:
     """The records of run folders and .jsonl files; of several with one key the last."""
-    found: dict[str, dict[str, Any]] = {}
-    for path in map(Path, paths):
+    found: dict[str, Record] = {}
+    there = list(map(Path, paths))
+    for path in there:
         files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
         if not files or not all(file.is_file() for file in files):
             raise FileNotFoundError(
-                f"no records at {path}: expected a folder that zskl run --out wrote, or a .jsonl file"
+                f"no records at {path}: expected a folder that zskl run --out wrote, or a .jsonl file; check the path"
             )
         for file in files:
-            for number, record in enumerate(jsonl_log.read(file), start=1):
-                if not isinstance(record, dict) or not {"dataset", "method", "seed", "zsl", "gzsl"} <= set(record):
-                    raise ValueError(f"{file}, line {number} is no record of a run: expected what zskl run writes")
-                key = str(record.get("key", f"{file}:{number}"))
+            for number, record in enumerate(run_folder.read(file, Record.from_json), start=1):
+                key = record.key or f"{file}:{number}"
                 found.pop(key, None)
                 found[key] = record
     if not found:
-        raise ValueError(f"no record in {', '.join(map(str, paths))}: no unit has finished yet")
+        raise ValueError(f"no record in {', '.join(map(str, there))}: no unit has finished yet; run zskl run first")
     return list(found.values())
 
 
-def compare(found: Sequence[Mapping[str, Any]], sort: str | None = None) -> Comparison:
+def compare(found: Sequence[Record], sort: str | None = None) -> Comparison:
     """One row for all seeds of a dataset, method and whatever else differs; datasets stay together.
 
     sort    a column: figures best first, labels by name, within each dataset
     """
-    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    groups: dict[tuple[str, ...], list[Record]] = {}
     for record in found:
-        groups.setdefault(tuple(label(record) for label in LABELS.values()), []).append(record)
+        groups.setdefault(labels(record), []).append(record)
     rows = [
-        Row(dict(zip(LABELS, names, strict=True)), len({r["seed"] for r in group}), _figures(group))
+        Row(dict(zip(LABELS, names, strict=True)), len({record.seed for record in group}), _figures(group))
         for names, group in groups.items()
     ]
     mixed = [name for name in LABELS if name in ALWAYS or _varies(rows, name)]
@@ -108,41 +104,41 @@ def compare(found: Sequence[Mapping[str, Any]], sort: str | None = None) -> Comp
     return Comparison(tuple(mixed), tuple(figures), tuple(rows), tuple(_notes(rows)))
 
 
-def per_cent(name: str) -> bool:
-    return name != SECONDS
+def labels(record: Record) -> tuple[str, ...]:
+    """The values of `LABELS`: records that share all of them are one row."""
+    return tuple(label(record) for label in LABELS.values())
 
 
-def seconds(record: Mapping[str, Any]) -> float:
-    """What choosing and fitting took."""
-    return float(sum(record["seconds"].get(stage, 0.0) for stage in ("search", "calibrate", "fit")))
-
-
-def _mode(record: Mapping[str, Any]) -> str:
-    tuned = record.get("tune", {}).get("scoring")
+def _mode(record: Record) -> str:
+    calibrated, tuned = record.gzsl_calibrated is not None, record.tune.scoring
     if tuned:
-        plain = " without constant" if tuned == "zsl" and "gzsl_calibrated" not in record else ""
+        plain = " without constant" if tuned == "zsl" and not calibrated else ""
         return f"folds, {'zsl and gzsl' if tuned == 'both' else tuned}{plain}"
-    return "folds, constant only" if "gzsl_calibrated" in record else "defaults"
+    return "folds, constant only" if calibrated else "defaults"
 
 
-def _grid(record: Mapping[str, Any]) -> str:
+def _grid(record: Record) -> str:
     """A short name of the grid that was searched."""
-    grid = record.get("tune", {}).get("grid")
+    grid = record.tune.grid
     return hashlib.sha256(json.dumps(grid, sort_keys=True).encode()).hexdigest()[:6] if grid else ""
 
 
-def _figures(group: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
-    values = {
-        name: [100 * record[part][key] for record in group]
-        for name, (part, key) in FIGURES.items()
-        if all(key in record.get(part, {}) for record in group)
-    }
-    if all("seconds" in record for record in group):
-        values[SECONDS] = [seconds(record) for record in group]
-    return {
-        name: Figure(statistics.mean(seen), statistics.stdev(seen) if len(seen) > 1 else None)
-        for name, seen in values.items()
-    }
+def _figures(group: Sequence[Record]) -> dict[str, Figure]:
+    """Those that every record of the group holds."""
+    found = {}
+    for name, read in FIGURES.items():
+        values = [100 * value for record in group if (value := read(record)) is not None]
+        if len(values) == len(group):
+            found[name] = over_seeds(values)
+    times = [spent for record in group if (spent := record.seconds.training) is not None]
+    if len(times) == len(group):
+        found[SECONDS] = over_seeds(times)
+    return found
+
+
+def over_seeds(values: Sequence[float], digits: int = 1) -> Figure:
+    """Mean and standard deviation of at least one value."""
+    return Figure(statistics.mean(values), statistics.stdev(values) if len(values) > 1 else None, digits=digits)
 
 
 def _varies(rows: Sequence[Row], label: str) -> bool:
@@ -169,11 +165,11 @@ def _problem(row: Row) -> tuple[str, ...]:
 
 def _better(name: str, mean: float) -> float:
     """The larger the better, at the precision of the table."""
-    return round(mean, 1) if per_cent(name) else -round(mean, 1)
+    return -round(mean, 1) if name == SECONDS else round(mean, 1)
 
 
 def _marked(rows: Sequence[Row]) -> list[Row]:
-    best: dict[tuple[Any, ...], float] = {}
+    best: dict[tuple[str, ...], float] = {}
     rivals: dict[tuple[str, ...], int] = {}
     for row in rows:
         rivals[_problem(row)] = rivals.get(_problem(row), 0) + 1
@@ -214,7 +210,7 @@ def _sorted(rows: list[Row], sort: str | None, labels: Sequence[str], figures: S
         figure = row.figures.get(column)
         if figure is None:
             return float("inf")  # last
-        return -figure.mean if per_cent(column) else figure.mean
+        return figure.mean if column == SECONDS else -figure.mean
 
     return sorted(rows, key=lambda row: (order[row.labels["dataset"]], merit(row)))
 
