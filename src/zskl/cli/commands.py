@@ -1,6 +1,7 @@
-"""All commands, and what becomes of an error: one sentence and exit code 2.
+"""All commands, and what becomes of an error.
 
-ZSKL_DEBUG=1 in the environment shows the traceback instead.
+A mistake of the user becomes one sentence and exit code 2; ZSKL_DEBUG=1 in the environment shows its traceback instead.
+A mistake in our code shows its traceback.
 """
 
 from __future__ import annotations
@@ -83,10 +84,22 @@ def start() -> None:
         if not _interrupted(error):
             raise
         fail("interrupted", 130)
-    except (ValueError, TypeError, ArithmeticError, OSError, MemoryError, RuntimeError) as error:
-        if os.environ.get("ZSKL_DEBUG"):
+    except Exception as error:
+        if os.environ.get("ZSKL_DEBUG") or not _can_be_mended(error):
             raise
         fail(str(error) or type(error).__name__, 2)
+
+
+def _can_be_mended(error: Exception) -> bool:
+    """Whether the user can mend it: input or settings that are refused, training that diverged, files, memory, workers.
+
+    Whatever else rises up to here, such as a TypeError or a KeyError, is a mistake of ours.
+    """
+    if isinstance(error, ValueError | ArithmeticError | OSError | MemoryError):
+        return True
+    from zskl.engines.engine import EngineError
+
+    return isinstance(error, EngineError) or type(error).__name__ == "OutOfMemoryError"  # PyTorch's, of a GPU
 
 
 def _interrupted(error: BaseException | None) -> bool:

@@ -26,8 +26,12 @@ def load_dataset(
     signatures: str | None = None,
     folds: str | None = None,
 ) -> datasets.Dataset:
-    """The dataset, with a word on the features taken where nobody asked for them, and on what was dropped."""
-    source = source_of(name, root, features, signatures, folds)
+    """The dataset that these options name; see `load`."""
+    return load(source_of(name, root, features, signatures, folds))
+
+
+def load(source: Source) -> datasets.Dataset:
+    """The dataset. Says which features were taken if nobody asked for them, and what was dropped."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         data = source.load()

@@ -51,6 +51,10 @@ class Engine:
         return self.workers or int(joblib.cpu_count())
 
 
+class EngineError(RuntimeError):
+    """Workers died for good: a matter of memory or machines, which the user can mend."""
+
+
 class LostError(Exception):
     """Workers have died, and with them tasks that the engine does not repeat by itself."""
 
