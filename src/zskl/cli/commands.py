@@ -85,21 +85,11 @@ def start() -> None:
             raise
         fail("interrupted", 130)
     except Exception as error:
-        if os.environ.get("ZSKL_DEBUG") or not _can_be_mended(error):
+        from zskl.engines.engine import can_be_mended
+
+        if os.environ.get("ZSKL_DEBUG") or not can_be_mended(error):
             raise
         fail(str(error) or type(error).__name__, 2)
-
-
-def _can_be_mended(error: Exception) -> bool:
-    """Whether the user can mend it: input or settings that are refused, training that diverged, files, memory, workers.
-
-    Whatever else rises up to here, such as a TypeError or a KeyError, is a mistake of ours.
-    """
-    if isinstance(error, ValueError | ArithmeticError | OSError | MemoryError):
-        return True
-    from zskl.engines.engine import EngineError
-
-    return isinstance(error, EngineError) or type(error).__name__ == "OutOfMemoryError"  # PyTorch's, of a GPU
 
 
 def _interrupted(error: BaseException | None) -> bool:

@@ -6,13 +6,14 @@ import hashlib
 import json
 import os
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from zskl.experiments import run_folder
 from zskl.experiments.record import Record
-from zskl.parameters import did_you_mean
+from zskl.parameters import did_you_mean, one_of
 
 FIGURES: Mapping[str, Callable[[Record], float | None]] = {  # column → a fraction, shown in per cent
     "zero-shot": lambda record: record.zsl.accuracy,
@@ -33,13 +34,15 @@ LABELS: Mapping[str, Callable[[Record], str]] = {  # what tells rows apart; all 
     "settings": lambda record: ", ".join(f"{name}={value}" for name, value in record.settings.items()),
 }
 ALWAYS = ("dataset", "method")
+Place: TypeAlias = str | os.PathLike[str]
+Runs: TypeAlias = Place | Record | Iterable[Place | Record]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """Mean and standard deviation over seeds (None of one seed), and whether it is the best of its dataset.
+    """Mean and standard deviation over seeds (None for one seed), and whether it is the best of its dataset.
 
-    Shown with that many `digits` behind the point; a `mark` points to a note.
+    Shown with that many `digits` after the point; a `mark` points to a note.
     """
 
     mean: float
@@ -51,48 +54,98 @@ class Figure:
 
 @dataclass(frozen=True)
 class Row:
+    """A method on a dataset: what tells the row apart, the number of its seeds, and its figures by column.
+
+    Figures are in per cent, or seconds. A figure that a method does not have is not there.
+    """
+
     labels: Mapping[str, str]
     seeds: int
-    figures: Mapping[str, Figure]  # per cent, and seconds; a figure that a method lacks is not there
+    figures: Mapping[str, Figure]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """`labels` and `figures` name the columns; `notes` are sentences about what a reader might miss."""
+    """A table: `labels` and `figures` name its columns, `notes` are sentences about what you might miss."""
 
     labels: tuple[str, ...]
     figures: tuple[str, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
 
+    def to_text(self, format: str = "markdown") -> str:
+        """The table as text: "markdown", "csv" or "latex"."""
+        from zskl.experiments.table_formats import FORMATS  # it needs this module
 
-def collect(paths: Iterable[str | os.PathLike[str]]) -> list[Record]:
-    """The records of run folders and .jsonl files; of several with one key the last."""
-    found: dict[str, Record] = {}
-    there = list(map(Path, paths))
-    for path in there:
-        files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-        if not files or not all(file.is_file() for file in files):
-            raise FileNotFoundError(
-                f"no records at {path}: expected a folder that zskl run --out wrote, or a .jsonl file; check the path"
-            )
-        for file in files:
-            for number, record in enumerate(run_folder.read(file, Record.from_json), start=1):
-                key = record.key or f"{file}:{number}"
-                found.pop(key, None)
-                found[key] = record
+        one_of("format", format, tuple(FORMATS))
+        return FORMATS[format](self)
+
+
+def collect(runs: Runs) -> list[Record]:
+    """The records of run folders and .jsonl files; of several with one key the last. Records pass through."""
+    found: dict[object, Record] = {}
+    given = [runs] if isinstance(runs, str | os.PathLike | Record) else list(runs)
+    for place, run in enumerate(given):
+        for key, record in [(place, run)] if isinstance(run, Record) else _read(Path(run)):
+            found.pop(key, None)
+            found[key] = record
     if not found:
-        raise ValueError(f"no record in {', '.join(map(str, there))}: no unit has finished yet; run zskl run first")
+        where = f" in {', '.join(map(str, given))}" if given else ""
+        raise ValueError(f"no record{where}: no unit has finished yet; run zskl run first")
     return list(found.values())
 
 
-def compare(found: Sequence[Record], sort: str | None = None) -> Comparison:
-    """One row for all seeds of a dataset, method and whatever else differs; datasets stay together.
+def _read(path: Path) -> Iterator[tuple[object, Record]]:
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    if not files or not all(file.is_file() for file in files):
+        raise FileNotFoundError(
+            f"no records at {path}: expected a folder that zskl run --out wrote, or a .jsonl file; check the path"
+        )
+    for file in files:
+        for number, record in enumerate(run_folder.read(file, Record.from_json), start=1):
+            yield record.key or (file, number), record
 
-    sort    a column: figures best first, labels by name, within each dataset
+
+def compare(runs: Runs, sort: str | None = None) -> Comparison:
+    """Compare what was run: mean and standard deviation over seeds, the best of each dataset marked.
+
+    There is one row for all seeds of a dataset and a method. What else differs between records, such as features,
+    settings or how these were chosen, becomes a column.
+
+    Parameters
+    ----------
+    runs : path, Record, or sequence of these
+        Run folders that `zskl run --out` wrote, .jsonl files, or records. Of several records with one key the last
+        counts.
+    sort : str, default=None
+        A column to sort by within each dataset: figures best first, labels by name. By default rows are in the order
+        of the records.
+
+    Returns
+    -------
+    Comparison
+        A table with `labels`, `figures`, `rows` and `notes`; `to_text` writes it as Markdown, CSV or LaTeX.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there are no records at a path.
+    ValueError
+        If a line is not a record, there is no record at all, or there is no column to sort by.
+
+    Examples
+    --------
+    >>> import zskl
+    >>> from zskl.experiments.unit import Unit
+    >>> data = zskl.datasets.load("digits")
+    >>> table = zskl.compare([Unit("eszsl", seed).run(data) for seed in range(2)])
+    >>> table.labels, table.rows[0].seeds
+    (('dataset', 'method'), 2)
+    >>> print(table.to_text("csv").splitlines()[0][:40])
+    dataset,method,seeds,zero-shot mean,zero
     """
     groups: dict[tuple[str, ...], list[Record]] = {}
-    for record in found:
+    for record in collect(runs):
         groups.setdefault(labels(record), []).append(record)
     rows = [
         Row(dict(zip(LABELS, names, strict=True)), len({record.seed for record in group}), _figures(group))

@@ -27,14 +27,16 @@ class Record:
         The version of the format. A line of zskl 0.1 is converted when it is read.
     key : str, default=""
         What the run is known by: a hash of all that decides its figures.
-    dataset, method : str
-        Their names, as `zskl run` takes them.
+    dataset : str
+        The name of the dataset, as `zskl run` takes it.
+    features, fingerprint, features_digest : str, default=""
+        Name of the feature file, and what tells versions of the data apart.
+    method : str
+        The name of the method.
     seed : int
         The seed that was asked for.
     random_state : int, optional
         The random state of the estimator, which follows from dataset, method and seed.
-    features, fingerprint, features_digest : str, default=""
-        Name of the feature file, and what tells versions of the data apart.
     config : mapping
         All parameters of the fitted estimator.
     settings : mapping
@@ -111,7 +113,13 @@ class Record:
         return str(self.config.get("device") or "cpu")
 
     def to_json(self) -> dict[str, Any]:
-        """The record as an object for `json.dumps`; what was not measured has no entry."""
+        """The record as an object for `json.dumps`; what was not measured has no entry.
+
+        Returns
+        -------
+        dict
+            The fields by name, as they stand in a line of `records.jsonl`.
+        """
         found: dict[str, Any] = typed_json.to_json(self)
         return found
 

@@ -18,9 +18,38 @@ from zskl.version import __version__
 
 
 def page(found: Sequence[Record], title: str = "Zero-shot report", runs: Sequence[str] = ()) -> str:
-    """One HTML page from records. `runs` are where they were read from, for the commands that the page tells."""
+    """One HTML page from records.
+
+    Parameters
+    ----------
+    found : sequence of Record
+        What the page shows.
+    title : str, default="Zero-shot report"
+        The title of the page.
+    runs : sequence of str, default=()
+        Where the records were read from, for the commands that the page shows.
+
+    Returns
+    -------
+    str
+        The page. Its style, script and data are inside; it loads nothing.
+
+    Raises
+    ------
+    ValueError
+        If there is no record.
+
+    Examples
+    --------
+    >>> from zskl import datasets
+    >>> from zskl.experiments.unit import Unit
+    >>> from zskl.report.page import page
+    >>> record = Unit("eszsl", 0).run(datasets.load("digits"))
+    >>> page([record], title="Digits")[:15]
+    '<!DOCTYPE html>'
+    """
     if not found:
-        raise ValueError("no record to report on: run zskl run ... --out DIR first")
+        raise ValueError("no record to report on: expected at least one; run zskl run ... --out DIR first")
     table = compare.compare(found)
     here = problems(found, table)
     sections = [
