@@ -91,7 +91,7 @@ def iterating(model, X):
 
 def file(model, X):
     """From one .npy file to another of text."""
-    assert predict_file.write("predictions.csv", predict_file.predict_file(model, X.filename, top=1)) == ROWS
+    assert predict_file.write("predictions.csv", predict_file.Predictor(model, top=1).lines(X.filename)) == ROWS
     return []
 
 

@@ -84,7 +84,7 @@ def test_predictions_are_those_of_the_model(here, model, monkeypatch):
     labels, scores = loaded.top_k(X[loaded.feature_names_in_].astype(np.float32), 3, return_scores=True)
     for values in (1, 1 << 19):
         monkeypatch.setattr("zskl.datasets.tables.feature_file.BLOCK_VALUES", values)
-        lines = list(predict_file.predict_file(loaded, "features.csv", top=3))
+        lines = list(predict_file.Predictor(loaded, top=3).lines("features.csv"))
         assert lines[0] == ["id", "class", "score", "class_2", "score_2", "class_3", "score_3"]
         assert [line[0] for line in lines[1:]] == X["id"].tolist()
         assert [line[1::2] for line in lines[1:]] == labels.tolist()
@@ -291,9 +291,9 @@ def test_probabilities_of_zero_keep_the_order_of_scores(tmp_path, monkeypatch):
     rows = data.parts["trainval"]
     model = methods.build("devise", {"random_state": 0}).fit(data.X[rows], data.y[rows], data.signatures)
     model.temperatures_ = dict.fromkeys(("seen", "unseen", "mixed"), 1e-6)
-    plain = list(predict_file.predict_file(model, "rows.npy", top=5))
-    rejecting = list(predict_file.predict_file(model, "rows.npy", top=5, reject=0.0))
-    likely = list(predict_file.predict_file(model, "rows.npy", top=5, probabilities=True))
+    plain = list(predict_file.Predictor(model, top=5).lines("rows.npy"))
+    rejecting = list(predict_file.Predictor(model, top=5, reject=0.0).lines("rows.npy"))
+    likely = list(predict_file.Predictor(model, top=5, probabilities=True).lines("rows.npy"))
     assert rejecting == plain
     assert [line[1::2] for line in likely[1:]] == [line[1::2] for line in plain[1:]]
     assert {line[4] for line in likely[1:]} == {"0"}

@@ -16,7 +16,8 @@ import held
 from zskl import ZeroShotKernelClassifier, datasets, engines
 from zskl.batch import predict_folder
 from zskl.engines import Engine, each
-from zskl.experiments import jsonl_log, sweep
+from zskl.experiments import jsonl_log, run_folder, sweep
+from zskl.experiments.record import Record
 from zskl.experiments.sweep import Failure, Piece, Source
 from zskl.experiments.unit import Unit
 
@@ -138,7 +139,7 @@ def test_an_engine_that_is_not_installed_names_its_extra(monkeypatch):
 
 def timeless(record):
     """What must be equal between engines, as it is after a round trip through JSON."""
-    plain = json.loads(jsonl_log.to_line(record))
+    plain = json.loads(jsonl_log.to_line(record.to_json()))
     return {name: value for name, value in plain.items() if name not in ("seconds", "finished", "versions")}
 
 
@@ -148,7 +149,7 @@ def test_records_are_equal_on_every_engine(engine, tmp_path):
     units = [Unit("gaussian", 0, quick), Unit("gaussian-ort", 0, quick, calibrate=True), Unit("polynomial-6", 0, wild)]
     pieces = [Piece(Source("digits"), digits, unit) for unit in units]
     here = dict(sweep.run(pieces))
-    with jsonl_log.opened(tmp_path) as folder:
+    with run_folder.opened(tmp_path, Record.from_json) as folder:
         there = dict(sweep.run(pieces, engine, folder))
     assert [timeless(there[place]) for place in (0, 1)] == [timeless(here[place]) for place in (0, 1)]
     assert isinstance(here[2], Failure)

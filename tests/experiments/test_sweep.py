@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 from zskl import datasets, engines, methods
 from zskl.cli import app
 from zskl.engines import Engine
-from zskl.experiments import jsonl_log, sweep
+from zskl.experiments import jsonl_log, run_folder, sweep
 from zskl.experiments import unit as experiment
+from zskl.experiments.record import Record
 from zskl.experiments.sweep import Failure, Piece, Source
 from zskl.experiments.unit import Unit, seed_of
 
@@ -42,8 +43,13 @@ def pieces(data, units, name="digits"):
 
 def timeless(record):
     """What must be equal between engines, as it is after a round trip through JSON."""
-    plain = json.loads(jsonl_log.to_line(record))
+    plain = json.loads(jsonl_log.to_line(record.to_json()))
     return {name: value for name, value in plain.items() if name not in ("seconds", "finished", "versions")}
+
+
+def stages(record):
+    """Those that took time."""
+    return set(record.to_json()["seconds"])
 
 
 def outcomes(*arguments):
@@ -94,49 +100,48 @@ def test_a_mistaken_unit_is_refused(arguments, words):
 
 def test_without_choosing_the_record_is_plain(digits):
     record = experiment.run(Unit("gaussian", 0, QUICK), digits)
-    assert set(record["seconds"]) == {"fit", "evaluate"}
-    assert not {"tune", "calibration", "gzsl_calibrated", "probabilities"} & set(record)
-    assert len(record["gzsl"]["curve"]["seen"]) == len(record["gzsl"]["curve"]["calibration"]) <= 200
+    assert stages(record) == {"fit", "evaluate"}
+    assert not {"tune", "calibration", "gzsl_calibrated", "probabilities"} & set(record.to_json())
+    assert len(record.gzsl.curve.seen) <= 200
 
 
 def test_tuning_by_both_scorings_takes_one_search_and_two_choices(digits, small):
     record = experiment.run(Unit("gaussian", 0, tune=True, calibrate=True), digits)
-    tune = record["tune"]
-    assert (tune["scoring"], tune["settings"], tune["folds"]) == ("both", 4, 3)
-    assert tune["grid"] == {"sigma": [0.5, 1.0], "epochs": [1, 2]}
-    assert set(tune["choices"]) == {"zsl", "gzsl"}
-    for choice in tune["choices"].values():
-        assert choice["score"] == pytest.approx(np.mean(choice["fold_scores"]), rel=1e-12)
-        assert choice["spread"] == pytest.approx(np.std(choice["fold_scores"], ddof=1), rel=1e-9)
-    assert {record["config"][name] for name in ("sigma", "epochs")} == set(tune["choices"]["zsl"]["setting"].values())
-    assert record["calibration"] == record["gzsl_calibrated"]["calibration"]
-    assert record["gzsl_calibrated"]["harmonic"] > record["gzsl"]["harmonic"]
-    assert set(record["seconds"]) == {"search", "fit", "evaluate"}
-    assert 0 <= record["probabilities"]["zsl"]["ece"] <= 1
+    tune = record.tune
+    assert (tune.scoring, tune.settings, tune.folds) == ("both", 4, 3)
+    assert tune.grid == {"sigma": (0.5, 1.0), "epochs": (1, 2)}
+    for choice in (tune.choices.zsl, tune.choices.gzsl):
+        assert choice.score == pytest.approx(np.mean(choice.fold_scores), rel=1e-12)
+        assert choice.spread == pytest.approx(np.std(choice.fold_scores, ddof=1), rel=1e-9)
+    assert {record.config[name] for name in ("sigma", "epochs")} == set(tune.choices.zsl.setting.values())
+    assert record.calibration == record.gzsl_calibrated.calibration
+    assert record.gzsl_calibrated.harmonic > record.gzsl.harmonic
+    assert stages(record) == {"search", "fit", "evaluate"}
+    assert 0 <= record.probabilities.zsl.ece <= 1
 
 
 def test_one_scoring_is_one_model(digits, small):
     zsl = experiment.run(Unit("gaussian", 0, tune=True), digits)
     gzsl = experiment.run(Unit("gaussian", 0, tune=True, scoring="gzsl"), digits)
     both = experiment.run(Unit("gaussian", 0, tune=True, scoring="both"), digits)
-    assert list(zsl["tune"]["choices"]) == ["zsl"]
-    assert "gzsl_calibrated" not in zsl
-    assert both["zsl"] == zsl["zsl"]
-    assert both["gzsl"] == zsl["gzsl"]
-    assert both["gzsl_calibrated"] == gzsl["gzsl_calibrated"]
-    assert gzsl["gzsl"]["ausuc"] == gzsl["gzsl_calibrated"]["ausuc"]
+    assert zsl.tune.choices.gzsl is None
+    assert zsl.gzsl_calibrated is None
+    assert both.zsl == zsl.zsl
+    assert both.gzsl == zsl.gzsl
+    assert both.gzsl_calibrated == gzsl.gzsl_calibrated
+    assert gzsl.gzsl.ausuc == gzsl.gzsl_calibrated.ausuc
 
 
 def test_settings_that_are_fixed_leave_the_grid(digits, small):
     record = experiment.run(Unit("gaussian", 0, {"sigma": 0.7}, tune=True), digits)
-    assert record["tune"]["grid"] == {"epochs": [1, 2]}
-    assert record["config"]["sigma"] == 0.7
+    assert record.tune.grid == {"epochs": (1, 2)}
+    assert record.config["sigma"] == 0.7
 
 
 def test_calibration_without_tuning(digits):
     record = experiment.run(Unit("gaussian", 0, QUICK, calibrate=True), digits)
-    assert record["calibration"] > 0
-    assert set(record["seconds"]) == {"fit", "calibrate", "evaluate"}
+    assert record.calibration > 0
+    assert stages(record) == {"fit", "calibrate", "evaluate"}
 
 
 def test_a_unit_that_diverges_fails_alone(digits):
@@ -144,7 +149,7 @@ def test_a_unit_that_diverges_fails_alone(digits):
     found = outcomes(pieces(digits, [Unit("polynomial-6", 0, wild), Unit("gaussian", 0, QUICK)]))
     assert isinstance(found[0], Failure)
     assert "digits polynomial-6 seed 0: training diverged" in found[0].sentence
-    assert found[1]["method"] == "gaussian"
+    assert found[1].method == "gaussian"
 
 
 # Resuming ------------------------------------------------------------------------------------------------------------
@@ -152,13 +157,13 @@ def test_a_unit_that_diverges_fails_alone(digits):
 
 def test_what_is_done_is_not_repeated(digits, tmp_path, monkeypatch):
     units = [Unit("gaussian", seed, QUICK) for seed in range(2)]
-    with jsonl_log.opened(tmp_path) as folder:
+    with run_folder.opened(tmp_path, Record.from_json) as folder:
         first = outcomes(pieces(digits, units), None, folder)
     more = [*units, Unit("gaussian", 2, QUICK), Unit("gaussian-ort", 0, QUICK)]
     ran = []
     run = experiment.run
     monkeypatch.setattr(experiment, "run", lambda unit, *rest: ran.append(unit) or run(unit, *rest))
-    with jsonl_log.opened(tmp_path) as folder:
+    with run_folder.opened(tmp_path, Record.from_json) as folder:
         second = outcomes(pieces(digits, more), None, folder)
     assert ran == more[2:]
     assert [timeless(second[place]) for place in range(2)] == [timeless(first[place]) for place in range(2)]
@@ -167,12 +172,12 @@ def test_what_is_done_is_not_repeated(digits, tmp_path, monkeypatch):
 
 def test_other_data_is_other_work(digits, tmp_path):
     unit = Unit("gaussian", 0, QUICK)
-    with jsonl_log.opened(tmp_path) as folder:
+    with run_folder.opened(tmp_path, Record.from_json) as folder:
         outcomes(pieces(digits, [unit]), None, folder)
     shuffled = datasets.Dataset(
         digits.name, digits.X, digits.y, digits.signatures + 0.5, digits.parts, source="changed", checked=True
     )
-    with jsonl_log.opened(tmp_path) as folder:
+    with run_folder.opened(tmp_path, Record.from_json) as folder:
         outcomes(pieces(shuffled, [unit]), None, folder)
     found = jsonl_log.read(tmp_path / "records.jsonl")
     assert len({one["fingerprint"] for one in found}) == len(found) == 2

@@ -23,6 +23,8 @@ from zskl.engines import Engine
 from zskl.experiments import jsonl_log
 from zskl.experiments import unit as experiment
 from zskl.experiments.compare import Figure
+from zskl.experiments.record import Record
+from zskl.experiments.record_parts import Generalised, Tuning, ZeroShot
 from zskl.paper import (
     claims,
     collect,
@@ -37,7 +39,8 @@ from zskl.paper import (
 )
 from zskl.paper import methods as paper_methods
 from zskl.paper.accuracy_tables import printed_harmonic, printed_zero_shot
-from zskl.paper.results import Problem, Results
+from zskl.paper.curve_records import SensitivityRecord, Varied
+from zskl.paper.results import Problem, Results, problem_of
 
 ROOT = Path(__file__).parents[2]
 VALUES = {
@@ -286,14 +289,14 @@ def test_folders_merge_and_the_device_does_not_matter(whole, root, tmp_path):
 
 
 def test_runs_of_another_kind_are_left_out(whole):
-    found = runs(whole[0])
-    problem = collect.problem_of(found[0])
-    untuned = [{key: value for key, value in record.items() if key != "tune"} for record in found]
-    fixed = [{**record, "settings": {"sigma": 1.0}} for record in found]
+    found = [Record.from_json(line) for line in runs(whole[0])]
+    problem = problem_of(found[0])
+    untuned = [replace(record, tune=Tuning()) for record in found]
+    fixed = [replace(record, settings={"sigma": 1.0}) for record in found]
     assert collect.select([problem], paper_methods.ALL, 2, [*untuned, *fixed], []).runs == {}
-    other = {**found[0], "tune": {**found[0]["tune"], "grid": {"sigma": [9.0]}}}
-    mixed = collect.select([problem], paper_methods.ALL, 2, [other, *found[1:]], []).runs[problem, found[0]["method"]]
-    assert [record["seed"] for record in mixed] == [1]
+    other = replace(found[0], tune=replace(found[0].tune, grid={"sigma": (9.0,)}))
+    mixed = collect.select([problem], paper_methods.ALL, 2, [other, *found[1:]], []).runs[problem, found[0].method]
+    assert [record.seed for record in mixed] == [1]
     assert len(collect.select([problem], paper_methods.ALL, 1, found, []).runs[problem, "sae"]) == 1
 
 
@@ -389,10 +392,10 @@ def fitted(data, part, **settings):
 
 def test_a_varied_setting_is_fitted_on_folds_and_on_all_training_rows(data):
     record = sensitivity_run.Varying("gaussian-ort", 0, SETTING).run(data)
-    assert record["curves"]["sigma"]["values"] == [0.5, 0.7, 1.0, 2.0]
+    assert record.curves["sigma"].values == (0.5, 0.7, 1.0, 2.0)
     rows_ = data.parts["trainval"]
-    for setting, curve in record["curves"].items():
-        for value, validation, tested in zip(curve["values"], curve["validation"], curve["test"], strict=True):
+    for setting, curve in record.curves.items():
+        for value, validation, tested in zip(curve.values, curve.validation, curve.test, strict=True):
             model = fitted(data, rows_, **{setting: value})
             assert tested == pytest.approx(protocols.zsl(model, data).accuracy, rel=1e-12)
             for fold, score in zip(selection.folds(data), validation, strict=True):
@@ -400,7 +403,7 @@ def test_a_varied_setting_is_fitted_on_folds_and_on_all_training_rows(data):
                 answers = model.predict(data.X[held], data.signatures.loc[np.unique(data.y[held])])
                 assert score == pytest.approx(metrics.mean_per_class_accuracy(data.y[held], answers), rel=1e-12)
     apart = sensitivity_run.Varying("gaussian-ort", 0, SETTING).run(data, None, Engine("loky", None, 2))
-    assert apart["curves"] == record["curves"]
+    assert apart.curves == record.curves
 
 
 def test_validation_of_a_varied_setting_sees_no_test_row(data):
@@ -408,20 +411,19 @@ def test_validation_of_a_varied_setting_sees_no_test_row(data):
     for part in ("test_seen", "test_unseen"):
         X[data.parts[part]] = np.random.default_rng(0).normal(size=X[data.parts[part]].shape)
     noise = replace(data, X=X)
-    before, after = (sensitivity_run.Varying("gaussian-ort", 0, SETTING).run(one)["curves"] for one in (data, noise))
+    before, after = (sensitivity_run.Varying("gaussian-ort", 0, SETTING).run(one).curves for one in (data, noise))
     for setting in before:
-        assert before[setting]["validation"] == after[setting]["validation"]
-    assert [before[setting]["test"] for setting in before] != [after[setting]["test"] for setting in after]
+        assert before[setting].validation == after[setting].validation
+    assert [before[setting].test for setting in before] != [after[setting].test for setting in after]
 
 
 def test_a_diverging_value_is_a_gap(data):
     setting = {"bias": 1.0, "repulsion": 1.0, "learning_rate": 1e4, "epochs": 1}
     record = sensitivity_run.Varying("polynomial-4", 0, setting).run(data)
-    curve = record["curves"]["bias"]
-    assert curve == {"values": [0.5, 1.0], "validation": [None, None], "test": [None, None]}
+    assert record.curves["bias"] == Varied((0.5, 1.0), (None, None), (None, None))
     point = sensitivity.points([record], "bias")[1]
     assert (point.validation, point.test, point.diverged) == (None, None, 1)
-    problem = collect.problem_of(record)
+    problem = problem_of(record)
     results = Results((problem,), paper_methods.ALL, {}, {(problem, "polynomial-4"): [record]})
     assert "diverged in 4 case(s)" in " ".join(sensitivity.outputs(results)[0].table.notes)
     assert claims.SMALL in {one.claim for one in claims.judge(results) if one.answer == claims.UNTESTED}
@@ -462,18 +464,16 @@ def test_the_objective_of_watched_rows_is_the_same_in_torch(data):
 
 def test_a_watched_course_ends_where_a_fit_does(data):
     record = convergence_run.Watching("gaussian-ort", 0, SETTING).run(data)
-    assert record["epochs"] == 3
+    assert record.epochs == 3
     part = data.parts["trainval"]
     model = fitted(data, part, epochs=3)
-    phase = record["phases"]["test"]
-    assert phase["accuracy"]["held out"][-1] == pytest.approx(
-        protocols.zsl(model, data).accuracy, abs=open_(model, data)
-    )
+    phase = record.phases["test"]
+    assert phase.accuracy["held out"][-1] == pytest.approx(protocols.zsl(model, data).accuracy, abs=open_(model, data))
     for side, held in (("training", part), ("held out", data.parts["test_unseen"])):
-        assert phase["objective"][side][-1] == pytest.approx(objective(model, data, held), rel=AFTER_FIT.single)
+        assert phase.objective[side][-1] == pytest.approx(objective(model, data, held), rel=AFTER_FIT.single)
     fold = selection.folds(data)[0]
     model, held = fitted(data, part[fold.train], epochs=3), part[fold.val_unseen]
-    assert record["phases"]["validation"]["objective"]["held out"][-1] == pytest.approx(
+    assert record.phases["validation"].objective["held out"][-1] == pytest.approx(
         objective(model, data, held), rel=AFTER_FIT.single
     )
 
@@ -500,12 +500,14 @@ HERE = Problem("CUB", "res101", "f", "d")
 
 
 def evaluation(seed, zero_shot, unseen, harmonic, incoherence=None):
-    return {
-        "seed": seed,
-        "zsl": {"accuracy": zero_shot},
-        "gzsl": {"unseen": unseen, "harmonic": harmonic},
-        **({} if incoherence is None else {"incoherence": incoherence}),
-    }
+    return Record(
+        dataset="CUB",
+        method="any",
+        seed=seed,
+        zsl=ZeroShot(accuracy=zero_shot),
+        gzsl=Generalised(unseen=unseen, harmonic=harmonic),
+        incoherence=incoherence,
+    )
 
 
 def made_up(better):
@@ -523,18 +525,20 @@ def made_up(better):
     if not better:
         both["gaussian"] = both["gaussian"][:1]  # one seed is enough to be judged
     curve = {
-        "sigma": {
-            "values": [0.1, 1.0, 10.0],
-            "validation": [[0.5, 0.3], [0.4 + 0.1 * sign, 0.4 + 0.1 * sign], [0.4, 0.4]],
-            "test": [0.4, 0.4 + 0.1 * sign, 0.4],
-        },
-        "repulsion": {
-            "values": [0.0, 1.0, 100.0, 1000.0],
-            "validation": [[0.4, 0.4], [0.5, 0.5], [0.4, 0.4], None],
-            "test": [0.4, 0.4 + 0.1 * sign, 0.4, None],
-        },
+        "sigma": Varied(
+            (0.1, 1.0, 10.0),
+            ((0.5, 0.3), (0.4 + 0.1 * sign, 0.4 + 0.1 * sign), (0.4, 0.4)),
+            (0.4, 0.4 + 0.1 * sign, 0.4),
+        ),
+        "repulsion": Varied(
+            (0.0, 1.0, 100.0, 1000.0),
+            ((0.4, 0.4), (0.5, 0.5), (0.4, 0.4), None),
+            (0.4, 0.4 + 0.1 * sign, 0.4, None),
+        ),
     }
-    curves = {(HERE, "gaussian-ort"): [{"seed": 0, "setting": {"sigma": 1.0, "repulsion": 1.0}, "curves": curve}]}
+    setting = {"sigma": 1.0, "repulsion": 1.0}
+    record = SensitivityRecord(key="k", dataset="CUB", method="gaussian-ort", seed=0, setting=setting, curves=curve)
+    curves = {(HERE, "gaussian-ort"): [record]}
     return Results((HERE,), paper_methods.ALL, {(HERE, name): mine for name, mine in both.items()}, curves)
 
 

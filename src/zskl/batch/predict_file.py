@@ -88,29 +88,6 @@ class Predictor:
         return labels, values
 
 
-def predict_file(
-    model: ZeroShotClassifier,
-    features: PathLike,
-    *,
-    signatures: PathLike | None = None,
-    with_known: bool = False,
-    candidates: Sequence[str] | None = None,
-    top: int = 5,
-    probabilities: bool = False,
-    reject: float | None = None,
-) -> Iterator[list[Any]]:
-    """The lines of a `Predictor` for one file."""
-    return Predictor(
-        model,
-        signatures=signatures,
-        with_known=with_known,
-        candidates=candidates,
-        top=top,
-        probabilities=probabilities,
-        reject=reject,
-    ).lines(features)
-
-
 def write(path: PathLike, lines: Iterator[list[Any]]) -> int:
     """Write the lines of a `Predictor` as CSV, whole or not at all, and count the rows."""
     count = -1

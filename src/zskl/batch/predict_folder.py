@@ -218,7 +218,9 @@ def _predict(job: Job, shard: Shard, told: Callable[[str], object] | None = None
         if _shard(shard.path) != shard:
             raise ValueError("the file changed while it was read: run again when it is complete")
         return rows
-    except Exception as error:  # whatever is wrong with one shard, others go on
+    except Exception as error:  # whatever is wrong with one shard, others go on; a mistake of ours ends the run
+        if not engines.can_be_mended(error):
+            raise
         return Failure(f"{shard.name}: {error or type(error).__name__}")
 
 

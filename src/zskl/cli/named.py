@@ -28,12 +28,12 @@ def load_dataset(
     signatures: str | None = None,
     folds: str | None = None,
 ) -> datasets.Dataset:
-    """The dataset that these options of a command name; see `load_source`."""
-    return load_source(source_of(name, root, features, signatures, folds))
+    """The dataset that these options name; see `load`."""
+    return load(source_of(name, root, features, signatures, folds))
 
 
-def load_source(source: Source) -> datasets.Dataset:
-    """The dataset, with notes on its warnings, and on its features if the user did not choose them."""
+def load(source: Source) -> datasets.Dataset:
+    """The dataset. Says which features were taken if nobody asked for them, and what was dropped."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         data = source.load()

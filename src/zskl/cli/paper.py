@@ -94,7 +94,7 @@ def paper(
         raise ValueError(f"{part.value} is about none of the methods {', '.join(methods)}: expected some of {about}")
 
     def load(name: str) -> tuple[Source, Dataset]:
-        return sources[name], named.load_source(sources[name])
+        return sources[name], named.load(sources[name])
 
     order = Order(
         parts,

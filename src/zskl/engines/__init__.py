@@ -13,9 +13,9 @@ from typing import Any
 
 from zskl.engines import dask_cluster, processes
 from zskl.engines import engine as kinds
-from zskl.engines.engine import Engine, LostError, Results, Started, Task, tell
+from zskl.engines.engine import Engine, EngineError, LostError, Results, Started, Task, can_be_mended, tell
 
-__all__ = ["Engine", "each", "opened", "slots"]
+__all__ = ["Engine", "can_be_mended", "each", "opened", "slots"]
 
 
 def slots(engine: Engine) -> int:
@@ -68,7 +68,7 @@ def each(
                 deaths += 1
                 if deaths > kinds.DEATHS:
                     last = f" (the last: {error})" if str(error) else ""
-                    raise RuntimeError(
+                    raise EngineError(
                         f"{deaths} workers of engine {engine.name!r} died in a row without finishing a task{last}: "
                         "give each more memory, or take fewer workers"
                     ) from None

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from zskl.engines import engine as kinds
-from zskl.engines.engine import Engine, LostError, Results, Started, Task, call, tell
+from zskl.engines.engine import Engine, EngineError, LostError, Results, Started, Task, call, tell
 
 SLOW = {"distributed.deploy.lost-worker-timeout": "1 hour"}  # by default 15 s: too short for a busy machine
 
@@ -93,7 +93,7 @@ def run(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, star
                 try:
                     value = future.result()
                 except distributed.scheduler.KilledWorker as error:
-                    raise RuntimeError(
+                    raise EngineError(
                         f"task {place} was on {error.allowed_failures + 1} Dask workers when they died: give each more "
                         "memory, or look into their logs"
                     ) from None

@@ -51,6 +51,19 @@ class Engine:
         return self.workers or int(joblib.cpu_count())
 
 
+class EngineError(RuntimeError):
+    """Workers died for good: a matter of memory or machines, which the user can mend."""
+
+
+def can_be_mended(error: BaseException) -> bool:
+    """Whether the user can mend it: input or settings that are refused, training that diverged, files, memory, workers.
+
+    Whatever else is raised, such as a TypeError or a KeyError, is a mistake of ours.
+    """
+    known = ValueError | ArithmeticError | OSError | MemoryError | EngineError
+    return isinstance(error, known) or type(error).__name__ == "OutOfMemoryError"  # PyTorch's, of a GPU
+
+
 class LostError(Exception):
     """Workers have died, and with them tasks that the engine does not repeat by itself."""
 

@@ -1,7 +1,7 @@
-"""One JSON line per finished unit of work: what was run, on what, and what came out.
+"""A file of JSON lines that grows by one line for each finished piece of work. It knows nothing of what a line says.
 
-A run folder holds `records.jsonl`. A record is appended by one write and flushed to the disk, so that whatever ends a
-run leaves whole lines; a line that a power cut tore is cut off when the folder is opened again.
+A line is appended by one write and flushed to the disk, so that whatever ends a run leaves whole lines. A line that a
+power cut tore is cut off when the file is opened again.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ PACKAGES = ("numpy", "scikit-learn", "torch")
 
 
 def versions() -> dict[str, str]:
-    """The versions that a figure depends on; of a package that is not installed, none."""
+    """The versions that a figure depends on; a package that is not installed has none."""
     found = {"zskl": __version__, "python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -50,6 +50,12 @@ def versions() -> dict[str, str]:
 def to_line(record: Mapping[str, Any]) -> str:
     """The record as one line of JSON."""
     return json.dumps(record, ensure_ascii=False, allow_nan=False, default=_plain)
+
+
+def plain(values: Mapping[str, Any]) -> dict[str, object]:
+    """The values as they are when read back from JSON: no NumPy numbers, no tuples, no kernels."""
+    found: dict[str, object] = json.loads(to_line(values))
+    return found
 
 
 def write(path: str | os.PathLike[str], records: Iterable[Mapping[str, Any]]) -> None:
@@ -74,7 +80,7 @@ class Busy(OSError):
 
 
 class Folder:
-    """The records of a run folder, held open for appending. `done` maps keys to the records that are there."""
+    """A file of lines, held open for appending. `done` maps keys to the lines that are there."""
 
     def __init__(self, path: Path, handle: int) -> None:
         self.path = path
@@ -85,8 +91,8 @@ class Folder:
         self.refresh()
 
     def refresh(self) -> None:
-        """`done` anew from the file: an interrupt may come between the writing of a line and the next statement."""
-        self.done = {str(one["key"]): one for one in read(self.path) if "key" in one}
+        """Read `done` again: an interrupt may come between the writing of a line and the next statement."""
+        self.done = {str(one["key"]): one for one in read(self.path) if isinstance(one, dict) and "key" in one}
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Add a line, whole or not at all."""
@@ -113,7 +119,7 @@ class Folder:
 
 @contextmanager
 def opened(folder: str | os.PathLike[str], file: str = FILE) -> Iterator[Folder]:
-    """The run folder, made where it is missing, for one process at a time."""
+    """The file of a folder, both made where they are missing, for one process at a time."""
     path = Path(folder) / file
     path.parent.mkdir(parents=True, exist_ok=True)
     check_target(path)
@@ -123,6 +129,23 @@ def opened(folder: str | os.PathLike[str], file: str = FILE) -> Iterator[Folder]
         yield Folder(path, handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def replaced(path: str | os.PathLike[str]) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """A function that appends a line. The first line takes the place of what the file held; until then that stays."""
+    path = Path(path)
+    with ExitStack() as stack:
+        logs: list[Folder] = []
+
+        def append(line: Mapping[str, Any]) -> None:
+            if logs:
+                logs[0].append(line)
+                return
+            write(path, [line])
+            logs.append(stack.enter_context(opened(path.parent, path.name)))
+
+        yield append
 
 
 def _lock(handle: int, path: Path) -> None:

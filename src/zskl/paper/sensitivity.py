@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from zskl.experiments.compare import Comparison, Figure, Row
+from zskl.paper.curve_records import SensitivityRecord
 from zskl.paper.pictures import panels
-from zskl.paper.results import Output, Problem, Record, Results, over_seeds
+from zskl.paper.results import Output, Problem, Results, over_seeds
 from zskl.report.lines import Axis, Series, line_chart
 
 LETTERS = {"sigma": "σ", "bias": "c", "repulsion": "λ"}
@@ -33,13 +34,13 @@ class Point:
     diverged: int = 0  # seeds
 
 
-def points(found: Sequence[Record], setting: str) -> list[Point]:
+def points(found: Sequence[SensitivityRecord], setting: str) -> list[Point]:
     """One for each value, over the records of all seeds."""
     made = []
-    for place, value in enumerate(found[0]["curves"][setting]["values"]):
-        curves = [record["curves"][setting] for record in found]
-        folds = [curve["validation"][place] for curve in curves if curve["validation"][place] is not None]
-        tested = [100 * curve["test"][place] for curve in curves if curve["test"][place] is not None]
+    for place, value in enumerate(found[0].curves[setting].values):
+        curves = [record.curves[setting] for record in found]
+        folds = [fold for curve in curves if (fold := curve.validation[place]) is not None]
+        tested = [100 * right for curve in curves if (right := curve.test[place]) is not None]
         means = [100 * statistics.mean(fold) for fold in zip(*folds, strict=True)]  # of each fold over seeds
         made.append(Point(value, over_seeds(means), over_seeds(tested), len(found) - len(tested)))
     return made
@@ -50,7 +51,7 @@ def outputs(results: Results) -> list[Output]:
     made = []
     for (problem, method), found in results.curves.items():
         rows, drawn = [], []
-        for setting in found[0]["curves"]:
+        for setting in found[0].curves:
             curve = points(found, setting)
             for point in curve:
                 pairs = {"validation": point.validation, "test": point.test}
@@ -60,9 +61,9 @@ def outputs(results: Results) -> list[Output]:
         title = f"Sensitivity of {method} on {problem.name}"
         notes = [
             f"{len(found)} seed(s). {NOTE}",
-            f"Chosen: {', '.join(f'{name} {value}' for name, value in found[0]['setting'].items())}.",
+            f"Chosen: {', '.join(f'{name} {value}' for name, value in found[0].setting.items())}.",
         ]
-        gone = sum(point.diverged for setting in found[0]["curves"] for point in points(found, setting))
+        gone = sum(point.diverged for setting in found[0].curves for point in points(found, setting))
         if gone:
             notes.append(f"Training diverged in {gone} case(s), which are left out of the means.")
         table = Comparison(("setting", "value"), ("validation", "test"), tuple(rows), tuple(notes))
@@ -71,13 +72,15 @@ def outputs(results: Results) -> list[Output]:
     return made
 
 
-def _drawn(problem: Problem, method: str, found: Sequence[Record], setting: str, curve: Sequence[Point]) -> str:
+def _drawn(
+    problem: Problem, method: str, found: Sequence[SensitivityRecord], setting: str, curve: Sequence[Point]
+) -> str:
     least = min(point.value for point in curve if point.value > 0)
 
     def at(value: float) -> float:
         return math.log10(value) if value > 0 else math.log10(least) - 0.5  # 0 stands half a decade before the others
 
-    chosen = float(found[0]["setting"][setting])
+    chosen = found[0].chosen(setting)
     series, best = [], []
     for rank, side in enumerate(("validation", "test")):
         known = [(at(point.value), figure) for point in curve if (figure := getattr(point, side)) is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping
 
 from zskl.report.bars import Bar, bar_chart
 from zskl.report.commands import run_commands
@@ -26,7 +27,7 @@ def accuracies(problem: Problem) -> list[Figure]:
     case = shown(problem)
     found: dict[str, list[float]] = {}
     for record in case.records:
-        for name, value in record["zsl"].get("per_class", {}).items():
+        for name, value in record.zsl.per_class.items():
             found.setdefault(name, []).append(100 * value)
     if not found:
         return []
@@ -36,7 +37,7 @@ def accuracies(problem: Problem) -> list[Figure]:
     if len(bars) > MOST:
         bars = [*bars[:half], Bar(f"… {len(bars) - MOST} classes between …", None), *bars[-half:]]
     title = f"Zero-shot accuracy of each unseen class of {problem.name}"
-    chance = 100 / (len(found) + len(case.first["zsl"].get("left_out", ())))
+    chance = 100 / (len(found) + len(case.first.zsl.left_out))
     (low, worst), (high, best) = means[0], means[-1]
     said = f"{len(means)} classes, from {low:.1f} % ({worst}) to {high:.1f} % ({best}); chance is {chance:.1f} %"
     svg = bar_chart(title, said, bars, "accuracy (%)", chance)
@@ -49,8 +50,7 @@ def accuracies(problem: Problem) -> list[Figure]:
 def confusions(problem: Problem) -> list[Figure]:
     """Unseen classes and their wrong answers: a matrix of few classes, the largest shares of many."""
     case = shown(problem)
-    result = case.first["zsl"]
-    mistaken, right = result.get("mistaken"), result.get("per_class", {})
+    mistaken, right = case.first.zsl.mistaken, case.first.zsl.per_class
     if not mistaken:
         return []
     pairs = [(share, true, answer) for true, wrong in mistaken.items() for answer, share in wrong]
@@ -64,7 +64,7 @@ def confusions(problem: Problem) -> list[Figure]:
         bars = [Bar(f"{_cut(true)} → {_cut(answer)}", 100 * share) for share, true, answer in pairs[:PAIRS]]
         svg = bar_chart(title, said, bars, "share of the class's rows (%)", above=True)
         note = f"True class → answer: the {len(bars)} largest shares of rows that got one wrong answer"
-    note += f". Method {case.name}, zero-shot protocol, seed {case.first['seed']}."
+    note += f". Method {case.name}, zero-shot protocol, seed {case.first.seed}."
     rows = [[true, answer, share] for share, true, answer in pairs]
     rows += [[name, name, value] for name, value in right.items()]
     columns = ["true class", "answer", "share"]
@@ -77,7 +77,7 @@ def _cut(name: str) -> str:
 
 
 def _square(
-    title: str, said: str, names: list[str], shares: dict[tuple[str, str], float], right: dict[str, float]
+    title: str, said: str, names: list[str], shares: dict[tuple[str, str], float], right: Mapping[str, float]
 ) -> str:
     most = 1 + max((sum(true == name for true, _ in shares) for name in names), default=0)
     complete = len(names) <= most or len(names) <= 4  # at most three wrong answers are recorded
@@ -93,7 +93,7 @@ def _square(
 def attributes(problem: Problem) -> list[Table]:
     """The attributes that rows of an unseen class show most, after the projection."""
     for case in problem.ranked("zero-shot"):
-        found = case.first.get("attributes")
+        found = case.first.attributes
         if found:
             rows = [
                 [Cell(name), Cell(", ".join(f"{one} {share:.2f}" for one, share in nearest))]
@@ -101,7 +101,7 @@ def attributes(problem: Problem) -> list[Table]:
             ]
             note = (
                 "The largest entries of the mean of Wᵀx over the test rows of a class, as shares of its length. Of "
-                f"method {case.name}, seed {case.first['seed']}."
+                f"method {case.name}, seed {case.first.seed}."
             )
             title, columns = "Nearest attributes of each unseen class", ["class", "attributes"]
             return [Table(f"attributes-{problem.address}", title, columns, rows, note)]

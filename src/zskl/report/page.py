@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import resources
-from typing import Any
 
 from zskl.experiments import compare
+from zskl.experiments.record import Record
 from zskl.report import classes, seen_unseen, summary, tables, training, tuning
 from zskl.report.commands import compare_command, report_command, run_commands
 from zskl.report.groups import Problem, problems
@@ -17,11 +17,39 @@ from zskl.report.svg import element, escape
 from zskl.version import __version__
 
 
-def page(found: Sequence[Mapping[str, Any]], title: str = "Zero-shot report", runs: Sequence[str] = ()) -> str:
-    """One HTML page from records. `runs` are where they were read from, for the commands that the page tells."""
+def page(found: Sequence[Record], title: str = "Zero-shot report", runs: Sequence[str] = ()) -> str:
+    """One HTML page from records.
+
+    Parameters
+    ----------
+    found : sequence of Record
+        What the page shows.
+    title : str, default="Zero-shot report"
+        The title of the page.
+    runs : sequence of str, default=()
+        Where the records were read from, for the commands that the page shows.
+
+    Returns
+    -------
+    str
+        The page. Its style, script and data are inside; it loads nothing.
+
+    Raises
+    ------
+    ValueError
+        If there is no record.
+
+    Examples
+    --------
+    >>> from zskl import datasets
+    >>> from zskl.experiments.unit import Unit
+    >>> from zskl.report.page import page
+    >>> record = Unit("eszsl", 0).run(datasets.load("digits"))
+    >>> page([record], title="Digits")[:15]
+    '<!DOCTYPE html>'
+    """
     if not found:
-        raise ValueError("no record to report on: run zskl run ... --out DIR first")
-    found = [_without_nulls(record) for record in found]
+        raise ValueError("no record to report on: expected at least one; run zskl run ... --out DIR first")
     table = compare.compare(found)
     here = problems(found, table)
     sections = [
@@ -41,17 +69,6 @@ def page(found: Sequence[Mapping[str, Any]], title: str = "Zero-shot report", ru
         ),
     ]
     return _document(title, element("main", *body))
-
-
-def _without_nulls(value: Any) -> Any:
-    """A null says no more than a missing field, except of a setting."""
-    if not isinstance(value, Mapping):
-        return value
-    return {
-        key: one if key in ("setting", "settings", "config") and one is not None else _without_nulls(one)
-        for key, one in value.items()
-        if one is not None
-    }
 
 
 def _of(problem: Problem) -> Section:
@@ -76,7 +93,7 @@ def _summary(sentences: Sequence[str], runs: Sequence[str]) -> str:
     return element("section", *inside, id="summary")
 
 
-def _again(found: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> list[str]:
+def _again(found: Sequence[Record], runs: Sequence[str]) -> list[str]:
     out = runs[0] if runs and not runs[0].endswith(".jsonl") else "runs"
     return [*run_commands(found, out), compare_command(runs), report_command(runs)]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
+from zskl.experiments.record import Record
+from zskl.experiments.record_parts import Generalised
 from zskl.report.commands import run_commands
-from zskl.report.groups import LINES, Case, Problem, Record
+from zskl.report.groups import LINES, Case, Problem
 from zskl.report.lines import Axis, Point, Series, line_chart
 from zskl.report.pieces import Cell, Figure, Table
 
@@ -15,13 +16,13 @@ PROTOCOLS = {"zsl": "zero-shot", "gzsl": "generalised"}
 
 def curves(problem: Problem) -> list[Figure]:
     """Accuracy of seen against that of unseen classes as the constant subtracted from scores of seen ones grows."""
-    cases = problem.with_field(_curve, "calibrated H", "H")
+    cases = problem.with_field(lambda record: _curve(record.gzsl), "calibrated H", "H")
     if not cases:
         return []
     series = [
-        Series(case.name, _curve(case.first), case.rank, _marks(case.first), _other(case.first)) for case in cases
+        Series(case.name, _curve(case.first.gzsl), case.rank, _marks(case.first), _other(case.first)) for case in cases
     ]
-    calibrated = any("gzsl_calibrated" in case.first for case in cases)
+    calibrated = any(case.first.gzsl_calibrated is not None for case in cases)
     note = "Hollow: plain predictions." + (
         " Full: with the constant chosen on validation classes; where that choice took other settings, on the thin "
         "curve of these."
@@ -30,7 +31,7 @@ def curves(problem: Problem) -> list[Figure]:
     )
     if len(problem.cases) > LINES:
         note += f" The {len(cases)} methods of highest H are drawn."
-    rows = [[case.name, case.first["seed"], *row] for case in cases for row in _numbers(case.first)]
+    rows = [[case.name, case.first.seed, *row] for case in cases for row in _numbers(case.first)]
     title = f"Seen–unseen curves on {problem.name}"
     svg = line_chart(
         title,
@@ -68,7 +69,7 @@ def confidence(problem: Problem) -> list[Figure]:
             Axis("accuracy of these (%)", None, 100),
         )
         rows = [
-            [case.name, case.first["seed"], threshold, share / 100, right / 100]
+            [case.name, case.first.seed, threshold, share / 100, right / 100]
             for case in cases
             for share, right, threshold in _coverage(case.first, protocol)
         ]
@@ -84,10 +85,10 @@ def errors(problem: Problem) -> list[Table]:
     rows = []
     for case in problem.cases:
         for protocol, word in PROTOCOLS.items():
-            found = [record.get("probabilities", {}).get(protocol) for record in case.records]
-            if not found or not all(found):
+            found = [one for record in case.records if (one := getattr(record.probabilities, protocol)) is not None]
+            if len(found) < len(case.records):
                 continue
-            means = [_mean([one.get(key) for one in found]) for key in ("ece", "mean_confidence", "accuracy")]
+            means = [_mean([getattr(one, key) for one in found]) for key in ("ece", "mean_confidence", "accuracy")]
             rows.append([Cell(case.name), Cell(word), *map(_cell, means)])
     if not rows:
         return []
@@ -97,44 +98,47 @@ def errors(problem: Problem) -> list[Table]:
     return [Table(f"ece-{problem.address}", title, columns, rows, note)]
 
 
-def _curve(record: Record) -> list[Point]:
-    curve = record["gzsl"].get("curve", {})
-    if not {"calibration", "seen", "unseen"} <= set(curve):
+def _curve(part: Generalised | None) -> list[Point]:
+    curve = None if part is None else part.curve
+    if curve is None:
         return []
-    return [(100 * unseen, 100 * seen) for unseen, seen in zip(curve["unseen"], curve["seen"], strict=True)]
+    return [(100 * unseen, 100 * seen) for unseen, seen in zip(curve.unseen, curve.seen, strict=True)]
 
 
 def _numbers(record: Record) -> list[list[object]]:
     """All that is drawn of a record: curve and point, plain and calibrated."""
     rows: list[list[object]] = []
-    for word, part in (("plain", record["gzsl"]), ("calibrated", record.get("gzsl_calibrated", {}))):
-        if _curve({"gzsl": part}):
-            columns = (part["curve"][key] for key in ("calibration", "seen", "unseen"))
-            rows += [[f"{word} curve", *values] for values in zip(*columns, strict=True)]
-        if _placed(part):
-            rows.append([f"{word} point", part.get("calibration"), part["seen"], part["unseen"]])
+    for word, part in (("plain", record.gzsl), ("calibrated", record.gzsl_calibrated)):
+        if part is not None and part.curve is not None:
+            points = zip(part.curve.calibration, part.curve.seen, part.curve.unseen, strict=True)
+            rows += [[f"{word} curve", *values] for values in points]
+        if part is not None and _place(part):
+            rows.append([f"{word} point", part.calibration, part.seen, part.unseen])
     return rows
 
 
 def _other(record: Record) -> list[Point]:
     """The curve of the calibrated model, where it is not the plain one."""
-    after = {"gzsl": record["gzsl_calibrated"]} if "gzsl_calibrated" in record else None
-    curve = _curve(after) if after else []
-    return [] if curve == _curve(record) else curve
+    curve = _curve(record.gzsl_calibrated)
+    return [] if curve == _curve(record.gzsl) else curve
 
 
 def _marks(record: Record) -> list[tuple[str, Point]]:
-    parts = {"hollow": record["gzsl"], "full": record.get("gzsl_calibrated")}
-    return [(kind, (100 * part["unseen"], 100 * part["seen"])) for kind, part in parts.items() if _placed(part)]
+    pairs = (("hollow", _place(record.gzsl)), ("full", _place(record.gzsl_calibrated)))
+    return [(kind, point) for kind, point in pairs if point is not None]
 
 
-def _placed(part: Any) -> bool:
-    return bool(part) and {"seen", "unseen"} <= set(part)
+def _place(part: Generalised | None) -> Point | None:
+    """(accuracy of unseen classes, accuracy of seen ones) in per cent."""
+    if part is None or part.unseen is None or part.seen is None:
+        return None
+    return 100 * part.unseen, 100 * part.seen
 
 
 def _coverage(record: Record, protocol: str) -> list[tuple[float, float, float]]:
     """(share answered, accuracy of these, threshold), the shares in per cent, all rows first."""
-    points = record.get("probabilities", {}).get(protocol, {}).get("coverage", ())
+    found = record.probabilities.zsl if protocol == "zsl" else record.probabilities.gzsl
+    points = () if found is None else found.coverage
     return [(100 * share, 100 * right, threshold) for threshold, share, right in points if right is not None]
 
 
@@ -148,7 +152,7 @@ def _spoken(cases: list[Case]) -> str:
 
 
 def _of_seed(cases: list[Case]) -> str:
-    seeds = sorted({case.first["seed"] for case in cases})
+    seeds = sorted({case.first.seed for case in cases})
     return f" Seed {', '.join(map(str, seeds))}." if any(len(case.records) > 1 for case in cases) else ""
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from zskl.experiments.record_parts import Setting, Tried
 from zskl.report.commands import run_commands
 from zskl.report.groups import Problem
 from zskl.report.matrix import matrix
@@ -19,18 +20,18 @@ def choices(problem: Problem) -> list[Table]:
     rows = []
     for case in problem.cases:
         for record in case.records:
-            for scoring, choice in record.get("tune", {}).get("choices", {}).items():
-                folds = [100 * score for score in choice.get("fold_scores", ())]
-                mean, constant = choice.get("score"), choice.get("calibration")
+            for scoring, choice in record.tune.choices.items():
+                folds = [100 * score for score in choice.fold_scores]
+                mean, constant = choice.score, choice.calibration
                 rows.append(
                     [
                         Cell(case.name),
-                        Cell(str(record["seed"]), record["seed"]),
-                        Cell(SCORINGS.get(scoring, str(scoring))),
+                        Cell(str(record.seed), record.seed),
+                        Cell(SCORINGS[scoring]),
                         Cell("") if mean is None else Cell(f"{100 * mean:.1f}", 100 * mean),
                         Cell(" · ".join(f"{score:.1f}" for score in folds)),
                         Cell("") if constant is None else Cell(f"{constant:.4g}", constant),
-                        Cell(spoken(choice.get("setting", {}))),
+                        Cell(spoken(choice.setting)),
                     ]
                 )
     if not rows:
@@ -45,29 +46,28 @@ def choices(problem: Problem) -> list[Table]:
 def grids(problem: Problem) -> list[Figure]:
     """Of the case with the highest zero-shot accuracy that holds its grid's scores, for each scoring that chose."""
     for case in problem.ranked("zero-shot"):
-        tune = case.first.get("tune", {})
-        table = tune.get("table")
-        if table and table.get("rows") and table.get("names"):
+        table, chosen = case.first.tune.table, dict(case.first.tune.choices.items())
+        if table is not None and table.rows and table.names:
             made = []
             for place, (scoring, word) in enumerate(SCORINGS.items()):
-                face = _face(table, place, tune.get("choices", {}).get(scoring, {}).get("setting"))
-                if face is None or scoring not in tune.get("choices", {}):
+                face = _face(table, place, chosen[scoring].setting) if scoring in chosen else None
+                if face is None:
                     continue
                 title = f"Validation grid on {problem.name}, {word}"
                 command = "\n".join(run_commands([case.first]))
                 note = (
                     f"Mean over folds in per cent, the best over all other settings; framed: the chosen one. Method "
-                    f"{case.name}, seed {case.first['seed']}."
+                    f"{case.name}, seed {case.first.seed}."
                 )
-                rows = [[*row[: len(table["names"])], row[len(table["names"]) + place]] for row in table["rows"]]
+                rows = [[*row[: len(table.names)], row[len(table.names) + place]] for row in table.rows]
                 name = f"grid-{scoring}-{problem.address}"
                 svg = face.draw(title)
-                made.append(Figure(name, title, svg, note, [*table["names"], word], rows, command))
+                made.append(Figure(name, title, svg, note, [*table.names, word], rows, command))
             return made
     return []
 
 
-def spoken(setting: Mapping[str, Any]) -> str:
+def spoken(setting: Setting) -> str:
     return ", ".join(f"{name} {_value(value)}" for name, value in setting.items())
 
 
@@ -90,8 +90,9 @@ class _Face:
         return matrix(title, said, self.cells, rows, columns, self.names, span, chosen=self.chosen)
 
 
-def _face(table: Mapping[str, Any], place: int, setting: Mapping[str, Any] | None) -> _Face | None:
-    names, rows = list(table["names"]), table["rows"]
+def _face(table: Tried, place: int, setting: Setting) -> _Face | None:
+    names: list[str] = list(table.names)
+    rows: Sequence[Sequence[Any]] = table.rows
     score = len(names) + place
     spreads = {}
     for k, name in enumerate(names):
