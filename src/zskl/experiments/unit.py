@@ -15,7 +15,8 @@ from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.experiments import jsonl_log, model_summary
 from zskl.parameters import one_of
 from zskl.selection import Choice, Search
-from zskl.selection.grid_search import SCORINGS, check_seen
+from zskl.selection.grid_search import SCORINGS
+from zskl.selection.material import check_seen
 
 CURVE_POINTS = 200  # of a seen–unseen curve in a record
 
