@@ -17,7 +17,7 @@ import zskl
 from zskl import datasets, methods
 from zskl.batch import predict_file
 from zskl.cli import app
-from zskl.selection import refit
+from zskl.selection import calibration
 
 MAKE = ["data", "make", "birds", "--features", "features.csv", "--labels", "label", "--signatures", "traits.csv"]
 
@@ -263,7 +263,7 @@ def test_a_tuned_model_answers_with_probabilities_and_unknown(tmp_path, monkeypa
     np.save("rows.npy", data.X[:40])
     grid = {"sigma": (1.0,), "epochs": (1, 2)}
     monkeypatch.setitem(methods.METHODS, "gaussian", replace(methods.METHODS["gaussian"], grid=grid))
-    monkeypatch.setattr(refit, "Engine", lambda *names: None)  # no processes for so little
+    monkeypatch.setattr(calibration, "Engine", lambda *names: None)  # no processes for so little
     _, out = invoke("fit", "digits", "-o", "tuned.zskl", "--method", "gaussian", "--tune", "--scoring", "gzsl")
     assert "chosen of 2 settings by gzsl on validation classes" in out
     model = zskl.load("tuned.zskl")

@@ -6,7 +6,7 @@ import pytest
 from small_search import DATA, ROWS, TRAINING, estimator
 from zskl import datasets, selection
 from zskl.selection import Fold
-from zskl.selection.grid_search import material
+from zskl.selection.material import material
 
 
 @pytest.mark.parametrize(("classes", "n_folds"), [(9, 3), (10, 3), (4, 3), (5, 2), (30, 5)])

@@ -21,7 +21,8 @@ from zskl.selection import fold_worker
 from zskl.selection.calibration import best_constant
 from zskl.selection.fold_worker import Task, examine
 from zskl.selection.grid import group
-from zskl.selection.grid_search import judge, material
+from zskl.selection.grid_search import judge
+from zskl.selection.material import material
 
 
 def test_every_setting_on_every_fold_equals_a_lone_fit(found, monkeypatch):
@@ -123,7 +124,7 @@ def test_data_frames_arrays_and_mappings_are_searched_alike():
 def test_arguments_that_make_no_sense():
     with pytest.raises(ValueError, match="grid is None"):
         selection.search(estimator(), *TRAINING, None, FOLDS)
-    with pytest.raises(ValueError, match="found Pipeline"):
+    with pytest.raises(ValueError, match="estimator is a Pipeline"):
         selection.search(make_pipeline(StandardScaler(), estimator()), *TRAINING, {}, FOLDS)
     with pytest.raises(ValueError, match="folds of no rows"):
         selection.folds([])

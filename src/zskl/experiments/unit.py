@@ -21,7 +21,7 @@ from zskl.experiments.record import Record
 from zskl.parameters import one_of
 from zskl.selection import Choice, Search
 from zskl.selection.grid_search import SCORINGS as SELECTED
-from zskl.selection.grid_search import check_seen
+from zskl.selection.material import check_seen
 
 SCORINGS = (*SELECTED, "both")
 CURVE_POINTS = 200  # of a seen–unseen curve in a record

@@ -88,8 +88,8 @@ def describe(model: ZeroShotClassifier, signatures: bool = True) -> dict[str, An
     dict
         Ready for JSON. Among others, `labels` are the classes of the columns of scores for the model's own table.
         `seen` are the classes that the model was trained on. `calibration` is the constant to subtract from the
-        scores of seen classes if both kinds compete. `temperatures` are what you divide scores by before a softmax,
-        for "seen", "unseen" or "mixed" candidates, or None.
+        scores of seen classes if both kinds compete. `temperatures` are what you divide scores by before a softmax, for
+        "seen", "unseen" or "mixed" candidates, or None.
 
     Examples
     --------

@@ -1,8 +1,9 @@
 """Class-disjoint folds, the search over them, the calibration constant. Is never handed a test row."""
 
+from zskl.selection.calibration import calibrate
 from zskl.selection.class_folds import Fold, folds
 from zskl.selection.grid_search import Choice, Search, search
-from zskl.selection.refit import Tuned, calibrate, refit, tune
+from zskl.selection.tuned_model import Tuned, refit, tune
 
 __all__ = [
     "Choice",

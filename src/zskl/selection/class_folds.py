@@ -21,7 +21,26 @@ _CLASSES, _ROWS = range(2)  # streams of the seed
 
 @dataclass(frozen=True)
 class Fold:
-    """Positions within the training rows: `train`, `val_seen` of the same classes, `val_unseen` of other classes."""
+    """One split of the training rows that holds whole classes out.
+
+    All three are positions within the training rows.
+
+    Parameters
+    ----------
+    train : array-like of int
+        Rows to train on.
+    val_seen : array-like of int
+        Other rows of the same classes, to judge seen classes on. May be empty.
+    val_unseen : array-like of int
+        Rows of other classes, which take the part of unseen ones.
+
+    Examples
+    --------
+    >>> from zskl import selection
+    >>> fold = selection.Fold(train=[0, 1, 3, 4], val_seen=[2, 5], val_unseen=[6, 7, 8])
+    >>> len(fold.val_unseen)
+    3
+    """
 
     train: NDArray[np.int64]
     val_seen: NDArray[np.int64]
@@ -40,11 +59,35 @@ class Fold:
 
 
 def folds(source: Any, n_folds: int = 3, seed: int = 0, seen_share: float = SEEN_SHARE) -> list[Fold]:
-    """The folds of a dataset, or seeded ones for the labels y (n,) of training rows.
+    """Make folds of training rows that hold whole classes out.
 
-    A `Dataset` that has parts fold1_train, fold1_val, ... gives these, as positions within its trainval rows. Else each
-    fold holds out a third of the classes, every class once in three folds (of four or five classes: a different pair).
-    Of the other classes' rows, a share of `seen_share` is held out too: `val_seen`. Test rows never enter.
+    A `Dataset` with parts fold1_train, fold1_val, ... brings its own folds. Otherwise each fold holds out a third of
+    the classes, every class once in three folds; with four or five classes, each fold holds out a different pair. Test
+    rows never enter.
+
+    Parameters
+    ----------
+    source : Dataset or array-like of shape (n,)
+        A dataset, whose trainval rows are split, or the labels of training rows.
+    n_folds : int, default=3
+        How many folds to make. Not used if the dataset brings its own.
+    seed : int, default=0
+        Seed of the classes and rows that are held out.
+    seen_share : float, default=0.2
+        Share of the rows of each other class that is held out too, for `val_seen`.
+
+    Returns
+    -------
+    list of Fold
+        The folds, as positions within the training rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zskl import selection
+    >>> folds = selection.folds(np.repeat(["ant", "bee", "cat", "dog", "emu", "fox"], 5))
+    >>> [len(fold.val_unseen) for fold in folds]  # the rows of two classes
+    [10, 10, 10]
     """
     count("n_folds", n_folds)
     if not 0 <= seen_share < 1:

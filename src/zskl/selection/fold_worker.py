@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,20 +14,8 @@ from zskl.estimators.candidates import Question, choose
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.inputs import check_features
 from zskl.metrics.seen_unseen import Margins, margins
-from zskl.selection.class_folds import Fold
-from zskl.signatures.table import SignatureTable
+from zskl.selection.material import Material
 from zskl.training.solver import DivergenceError
-
-
-@dataclass(frozen=True)
-class Material:
-    """What every examination shares: the estimator, the training rows, the signatures of their classes, the folds."""
-
-    estimator: ZeroShotClassifier
-    X: Any  # (n, d)
-    y: NDArray[Any]  # (n,)
-    table: SignatureTable
-    folds: Sequence[Fold]
 
 
 @dataclass(frozen=True)

@@ -1,32 +1,27 @@
-"""The search: every setting on every fold, both figures at once; then one of them picks."""
+"""The search: every setting on every fold, by both figures at once; then one of them picks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from zskl import engines
 from zskl.arrays import on_gpu
-from zskl.datasets.dataset import Dataset
 from zskl.engines import Engine
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.estimators.inputs import check_training
 from zskl.metrics import harmonic_mean
 from zskl.metrics.seen_unseen import Margins
-from zskl.parameters import listed, one_of
+from zskl.parameters import one_of
 from zskl.selection.calibration import best_constant
 from zskl.selection.class_folds import Fold
-from zskl.selection.class_folds import folds as make_folds
-from zskl.selection.fold_worker import Material, Task, examine
+from zskl.selection.fold_worker import Task, examine
 from zskl.selection.grid import Grid, expand, group
-from zskl.signatures import table as tables
+from zskl.selection.material import check_seen, material
 
 SCORINGS = ("zsl", "gzsl")
 Report = Callable[[int, int], object]  # runs done, runs in all
@@ -34,9 +29,33 @@ Report = Callable[[int, int], object]  # runs done, runs in all
 
 @dataclass(frozen=True)
 class Choice:
-    """A setting with its score: mean over folds, the score of each, and their standard deviation.
+    """A setting that a search chose, with its score.
 
-    `calibration` is the constant with the highest mean H over the folds for this setting.
+    Parameters
+    ----------
+    scoring : {"zsl", "gzsl"}
+        What it was chosen by.
+    place : int
+        Its place among the settings of the search.
+    setting : mapping of str to object
+        Its values by name.
+    score : float
+        Its mean score over the folds.
+    fold_scores : tuple of float
+        Its score on each fold.
+    spread : float
+        The standard deviation of these scores.
+    calibration : float
+        The constant with the highest mean H over the folds for this setting.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, selection
+    >>> data = datasets.make_synthetic(noise=0.6)
+    >>> X, y = data.samples("trainval")
+    >>> search = selection.search(baselines.ESZSL(), X, y, data.signatures, {"gamma": [0.1, 10.0]})
+    >>> sorted(search.pick("zsl").setting)
+    ['gamma']
     """
 
     scoring: str
@@ -50,11 +69,34 @@ class Choice:
 
 @dataclass(frozen=True)
 class Search:
-    """Every setting's figures on every fold; −∞ for a setting that diverged on any.
+    """The figures of S settings on F folds, −∞ for a setting that diverged on any fold.
 
-    `zsl` (S, F) are accuracies of held-out classes among themselves; `gzsl` (S, F) harmonic means among all classes of
-    the fold at the setting's one `constants` (S,); `raw` (S, F) the same with no constant. `diverged` maps the place
-    of a setting to the first step at which it diverged.
+    Parameters
+    ----------
+    settings : tuple of mapping
+        The settings.
+    folds : tuple of Fold
+        The folds.
+    zsl : ndarray of shape (S, F)
+        Accuracies of the held-out classes among themselves.
+    gzsl : ndarray of shape (S, F)
+        Harmonic means among all classes of the fold, at the setting's calibration constant.
+    raw : ndarray of shape (S, F)
+        Harmonic means without a constant.
+    constants : ndarray of shape (S,)
+        The calibration constant of each setting.
+    diverged : mapping of int to int
+        The place of a setting that diverged, and the first step at which it did.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, selection
+    >>> data = datasets.make_synthetic(noise=0.6)
+    >>> X, y = data.samples("trainval")
+    >>> grid = {"gamma": [0.1, 10.0], "lam": [1.0, 10.0]}
+    >>> search = selection.search(baselines.ESZSL(), X, y, data.signatures, grid)
+    >>> search.zsl.shape
+    (4, 3)
     """
 
     settings: tuple[Mapping[str, Any], ...]
@@ -71,7 +113,7 @@ class Search:
         return self.zsl if scoring == "zsl" else self.gzsl
 
     def ranking(self, scoring: str) -> NDArray[np.int64]:
-        """Places of the settings, best mean first, earlier ones first among equals."""
+        """Places of the settings, best mean first; of equals, the earlier one first."""
         return np.argsort(-self.scores(scoring).mean(axis=1), kind="stable")
 
     def pick(self, scoring: str, place: int | None = None) -> Choice:
@@ -97,40 +139,6 @@ class Search:
         )
 
 
-def check_seen(folds: Sequence[Fold]) -> None:
-    """Refuse folds on which seen classes cannot be set against unseen ones."""
-    if not all(len(fold.val_seen) for fold in folds):
-        raise ValueError(
-            "a fold has no val_seen rows, so seen classes cannot be set against unseen ones: every class has a single "
-            "training row, or the folds were made with seen_share=0; choose by scoring='zsl' and without calibration"
-        )
-
-
-def material(
-    estimator: ZeroShotClassifier, X: Any, y: Any, table: Any, given: Sequence[Fold] | int | None = None
-) -> Material:
-    """Checked training rows, the signatures of their classes alone, and folds."""
-    if not isinstance(estimator, ZeroShotClassifier):
-        raise ValueError(
-            f"selection works on zskl's estimators, found {type(estimator).__name__}: hand the estimator itself"
-        )
-    if table is None:
-        raise ValueError("selection holds classes out, so it needs signatures that describe classes: found None")
-    labels = check_training(clone(estimator), X, y)[1]
-    classes = np.unique(labels)
-    described = tables.read(table, classes)
-    missing = [label for label in classes.tolist() if label not in set(described.labels.tolist())]
-    if missing:
-        raise ValueError(f"no signature for class {listed(missing)}: every label in y needs a row in signatures")
-    if given is None or isinstance(given, Integral):
-        chosen = make_folds(labels, 3 if given is None else int(given))
-    else:
-        chosen = make_folds(given) if isinstance(given, Dataset) else _folds(given)
-    for fold in chosen:
-        _check(fold, labels)
-    return Material(estimator, X, labels, described.select(classes), chosen)
-
-
 def search(
     estimator: ZeroShotClassifier,
     X: Any,
@@ -141,11 +149,43 @@ def search(
     engine: Engine | None = None,
     report: Report | None = None,
 ) -> Search:
-    """Try every setting of `grid` on every fold of the training rows X (n, d), y (n,).
+    """Try every setting of a grid on every fold of the training rows.
 
-    On a GPU the settings that can train as one stack do; on the CPU the runs go through `engine` (None: one after the
-    other here). Values of free settings, such as epochs, cost one run together. Signatures of classes that are not in
-    y are not looked at.
+    On a GPU, settings that can train as one stack do. On the CPU the runs go through `engine`. All values of a free
+    setting, such as epochs, cost one run together.
+
+    Parameters
+    ----------
+    estimator : ZeroShotClassifier
+        The estimator whose settings are tried. It is not changed.
+    X : array-like of shape (n, d)
+        Training rows.
+    y : array-like of shape (n,)
+        Their classes.
+    signatures : DataFrame, mapping or array-like
+        The signatures, as for `fit`. Those of classes that are not in y are not looked at.
+    grid : mapping of str to sequence, or list of such mappings
+        The values of each setting. All combinations are tried.
+    folds : list of Fold, Dataset, int or None, default=None
+        See `selection.folds`. A number or None (three) makes seeded folds.
+    engine : Engine or None, default=None
+        Where the runs happen. None runs them one after the other in this process.
+    report : callable, default=None
+        Called after each run with the runs done and the runs in all.
+
+    Returns
+    -------
+    Search
+        The figures of every setting on every fold.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, selection
+    >>> data = datasets.make_synthetic(noise=0.6)
+    >>> X, y = data.samples("trainval")
+    >>> search = selection.search(baselines.ESZSL(), X, y, data.signatures, {"gamma": [0.1, 1.0, 10.0]})
+    >>> search.zsl.shape  # settings by folds
+    (3, 3)
     """
     shared = material(estimator, X, y, signatures, folds)
     settings = expand(grid, estimator)
@@ -187,30 +227,3 @@ def judge(
         raw[place] = [harmonic_mean(*one.at(0.0)) for one in whole]
         constants[place], gzsl[place] = best_constant(whole)
     return Search(tuple(settings), tuple(folds), zsl, gzsl, raw, constants, diverged)
-
-
-def _folds(given: Any) -> list[Fold]:
-    found = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
-    if not found or not all(isinstance(fold, Fold) for fold in found):
-        raise ValueError(
-            f"folds is {str(given)[:60]!r}: expected a number, a dataset, or what selection.folds gives, at least one "
-            "selection.Fold(train, val_seen, val_unseen)"
-        )
-    return found
-
-
-def _check(fold: Fold, labels: NDArray[Any]) -> None:
-    rows = np.concatenate([fold.train, fold.val_seen, fold.val_unseen])
-    if rows.min() < 0 or rows.max() >= len(labels):
-        raise ValueError(
-            f"a fold names row {rows.max()}, X has rows 0 to {len(labels) - 1}: folds are positions within the "
-            "training rows handed over, as of selection.folds"
-        )
-    if len(np.unique(rows)) < len(rows):
-        raise ValueError("a fold names a row twice: train, val_seen and val_unseen must share none")
-    shared = np.intersect1d(labels[fold.train], labels[fold.val_unseen])
-    if len(shared):
-        raise ValueError(f"a fold trains on rows of {listed(shared)} and holds that class out: keep classes apart")
-    strangers = np.setdiff1d(labels[fold.val_seen], labels[fold.train])
-    if len(strangers):
-        raise ValueError(f"val_seen of a fold has rows of {listed(strangers)}, which it does not train on")

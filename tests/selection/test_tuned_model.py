@@ -77,7 +77,7 @@ def test_wrong_questions():
         selection.tune(estimator(), *TRAINING, {"sigma": [1.0, -1]}, FOLDS)
     with pytest.raises(ValueError, match="expected mappings"):
         selection.tune(estimator(), *TRAINING, ["sigma"], FOLDS)
-    with pytest.raises(ValueError, match="needs signatures that describe classes"):
+    with pytest.raises(ValueError, match="signatures is None: expected a table"):
         selection.tune(estimator(), *TRAINING[:2], None, GRID, FOLDS)
     with pytest.raises(ValueError, match="no signature for class"):
         selection.tune(estimator(), *TRAINING[:2], DATA.signatures.iloc[3:], GRID, FOLDS)

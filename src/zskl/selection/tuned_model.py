@@ -1,0 +1,220 @@
+"""tune: search, pick, fit on all training rows. calibrate: the constant and the temperatures of a fitted model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from zskl.engines import Engine
+from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.parameters import one_of
+from zskl.selection.calibration import calibrate, engine_for
+from zskl.selection.class_folds import Fold
+from zskl.selection.grid import Grid
+from zskl.selection.grid_search import SCORINGS, Choice, Report, Search, search
+from zskl.selection.material import check_seen, material
+from zskl.training.solver import DivergenceError
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What `tune` found, for S settings and F folds.
+
+    Parameters
+    ----------
+    scoring : {"zsl", "gzsl"}
+        What it chose by.
+    settings : tuple of mapping
+        The settings that were tried.
+    fold_scores : ndarray of shape (S, F)
+        The score of every setting on every fold, −∞ where it diverged.
+    best : mapping of str to object
+        The chosen setting.
+    score : float
+        Its mean score over the folds.
+    spread : float
+        The standard deviation of its scores.
+    calibration : float
+        Its calibration constant.
+    diverged : mapping of int to int
+        The place of a setting that diverged, and the first step at which it did.
+    model : ZeroShotClassifier
+        The chosen setting, fitted on all training rows and calibrated.
+    search : Search
+        The whole search.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, selection
+    >>> data = datasets.make_synthetic(noise=0.6)
+    >>> X, y = data.samples("trainval")
+    >>> grid = {"gamma": [0.1, 10.0]}
+    >>> tuned = selection.tune(baselines.ESZSL(), X, y, data.signatures, grid, engine=None)
+    >>> tuned.model.gamma == tuned.best["gamma"]
+    True
+    """
+
+    scoring: str
+    settings: tuple[Mapping[str, Any], ...]
+    fold_scores: NDArray[np.float64]
+    best: Mapping[str, Any]
+    score: float
+    spread: float
+    calibration: float
+    diverged: Mapping[int, int]
+    model: Any = field(repr=False)
+    search: Search = field(repr=False)
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """(S,) means over folds."""
+        means: NDArray[np.float64] = self.fold_scores.mean(axis=1)
+        return means
+
+
+def tune(
+    estimator: ZeroShotClassifier,
+    X: Any,
+    y: Any,
+    signatures: Any,
+    grid: Grid,
+    folds: Sequence[Fold] | int | None = None,
+    scoring: str = "zsl",
+    engine: Engine | str | None = "auto",
+    report: Report | None = None,
+) -> Tuned:
+    """Choose settings on folds of the training rows, and fit the best on all of them.
+
+    The folds hold whole classes out. You cannot pass test rows.
+
+    Parameters
+    ----------
+    estimator : ZeroShotClassifier
+        The estimator whose settings are tried. It is not changed.
+    X : array-like of shape (n, d)
+        Training rows.
+    y : array-like of shape (n,)
+        Their classes.
+    signatures : DataFrame, mapping or array-like
+        The signatures, as for `fit`.
+    grid : mapping of str to sequence, or list of such mappings
+        The values of each setting. All combinations are tried.
+    folds : list of Fold, Dataset, int or None, default=None
+        See `selection.folds`. A number or None (three) makes seeded folds.
+    scoring : {"zsl", "gzsl"}, default="zsl"
+        "zsl" is the accuracy of held-out classes among themselves. "gzsl" is the harmonic mean of seen and held-out
+        classes at the best calibration constant.
+    engine : Engine, str or None, default="auto"
+        Where the runs happen. "auto" takes all cores on the CPU, and this process on a GPU. None is this process.
+    report : callable, default=None
+        Called after each run with the runs done and the runs in all.
+
+    Returns
+    -------
+    Tuned
+        The scores, the chosen setting, and its model with `calibration_` and `temperatures_` set.
+
+    Raises
+    ------
+    ValueError
+        If all settings diverge, or if the grid, the folds or the signatures do not fit.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, selection
+    >>> data = datasets.make_synthetic(noise=0.6)
+    >>> X, y = data.samples("trainval")
+    >>> grid = {"gamma": [0.1, 1.0, 10.0]}
+    >>> tuned = selection.tune(baselines.ESZSL(), X, y, data.signatures, grid, engine=None)
+    >>> tuned.fold_scores.shape
+    (3, 3)
+    """
+    one_of("scoring", scoring, SCORINGS)
+    runner = engine_for(engine, estimator, X)
+    if scoring == "gzsl":
+        check_seen(material(estimator, X, y, signatures, folds).folds)
+    found = search(estimator, X, y, signatures, grid, folds, runner, report)
+    model, choice = refit(estimator, found, scoring, X, y, signatures, engine=runner)
+    return Tuned(
+        scoring,
+        found.settings,
+        found.scores(scoring),
+        choice.setting,
+        choice.score,
+        choice.spread,
+        choice.calibration,
+        found.diverged,
+        model,
+        found,
+    )
+
+
+def refit(
+    estimator: ZeroShotClassifier,
+    found: Search,
+    scoring: str,
+    X: Any,
+    y: Any,
+    signatures: Any,
+    callback: Any = None,
+    engine: Engine | None = None,
+) -> tuple[Any, Choice]:
+    """Fit the best setting of a search on all training rows, and calibrate it.
+
+    If it diverges on all rows together, the next best setting is fitted.
+
+    Parameters
+    ----------
+    estimator : ZeroShotClassifier
+        The estimator of the search. It is not changed.
+    found : Search
+        The search.
+    scoring : {"zsl", "gzsl"}
+        What to choose by.
+    X : array-like of shape (n, d)
+        Training rows.
+    y : array-like of shape (n,)
+        Their classes.
+    signatures : DataFrame, mapping or array-like
+        The signatures, as for `fit`.
+    callback : callable, default=None
+        Called with the progress of the fit.
+    engine : Engine or None, default=None
+        Where the fits on the folds happen that calibration needs.
+
+    Returns
+    -------
+    ZeroShotClassifier
+        The fitted model, with `calibration_` and `temperatures_` set.
+    Choice
+        The setting that was fitted.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, selection
+    >>> data = datasets.make_synthetic(noise=0.6)
+    >>> X, y = data.samples("trainval")
+    >>> search = selection.search(baselines.ESZSL(), X, y, data.signatures, {"gamma": [0.1, 10.0]})
+    >>> model, choice = selection.refit(baselines.ESZSL(), search, "gzsl", X, y, data.signatures)
+    >>> model.calibration_ == choice.calibration
+    True
+    """
+    for place in found.ranking(scoring).tolist():
+        choice = found.pick(scoring, place)  # refuses when none is left
+        model = clone(estimator).set_params(**choice.setting)
+        try:
+            model.fit(X, y, signatures, callback=callback)
+            break
+        except DivergenceError:
+            continue
+    else:
+        raise ValueError(
+            f"all {len(found.settings)} settings diverged on all training rows together: search lower learning rates"
+        )
+    calibrate(model, X, y, signatures, found.folds, engine, choice.calibration)
+    return model, choice

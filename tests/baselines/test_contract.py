@@ -1,0 +1,145 @@
+"""What every published method promises: candidates, seeds, precision, files, and refusals of bad input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import zskl
+from published_methods import each, learned, make, trained, unseen
+from tolerances import SUMS, assert_close
+from zskl import datasets, protocols
+from zskl.baselines import BASELINES
+
+
+@each
+def test_it_recognises_classes_never_trained_on(name):
+    data = datasets.make_synthetic(n_seen=30, samples_per_class=10, n_features=24, n_attributes=10, noise=0.2)
+    model = trained(name, data, **({"epochs": 10} if "epochs" in make(name).get_params() else {}))
+    accuracy, result = protocols.zsl(model, data).accuracy, protocols.gzsl(model, data)
+    assert accuracy > 0.6  # chance is 0.2
+    assert result.unseen <= accuracy
+    assert result.seen > 0.6
+
+
+@each
+def test_several_candidate_sets(name, data, fitted):
+    model = fitted(name)
+    X, labels = unseen(data), model.candidates_.tolist()
+    scores = model.compatibility(X)
+    assert scores.shape == (len(X), len(labels))
+    assert np.isfinite(scores).all()
+    for chosen in (data.unseen_classes[::-1], data.seen_classes[:3], data.unseen_classes[:1], labels[::-1]):
+        columns = [labels.index(label) for label in chosen]
+        some = model.compatibility(X, candidates=chosen)
+        assert_close(some, scores[:, columns], SUMS.single)
+        if len(chosen) > 1:
+            with pytest.raises(AssertionError):  # columns in another order
+                assert_close(some[:, ::-1], scores[:, columns], SUMS.single)
+    one = np.concatenate([model.compatibility(row[None]) for row in X[:5]])
+    assert_close(one, scores[:5], SUMS.single)
+
+
+@each
+def test_other_names_for_the_classes_change_nothing_else(name, data, fitted):
+    """A permutation changes which class comes first, and so the order of sums, but no answer."""
+    rows, table = data.parts["trainval"], data.signatures
+    names = data.class_names
+    renamed = dict(
+        zip(names, np.random.default_rng(1).permutation([f"kind {k:02}" for k in range(len(names))]), strict=True)
+    )
+    other = make(name).fit(data.X[rows], [renamed[label] for label in data.y[rows]], table.rename(index=renamed))
+    model = fitted(name)
+    expected = [renamed[label] for label in model.predict(unseen(data), candidates=data.unseen_classes)]
+    found = other.predict(unseen(data), candidates=[renamed[label] for label in data.unseen_classes])
+    assert (found == expected).mean() > 0.97
+    assert (
+        model.classes_.tolist()
+        != [k for k, _ in sorted(renamed.items(), key=lambda item: item[1])][: len(model.classes_)]
+    )
+
+
+@each
+def test_the_same_seed_gives_the_same_model(name, data, fitted):
+    one, two = fitted(name), trained(name, data)
+    assert learned(one) == learned(two)
+    np.testing.assert_array_equal(one.compatibility(unseen(data)), two.compatibility(unseen(data)))
+    state = np.random.RandomState(0)
+    assert learned(trained(name, data, random_state=state)).keys() == learned(one).keys()
+
+
+@each
+def test_a_model_file_gives_bit_identical_scores(name, data, fitted, tmp_path):
+    model = fitted(name)
+    model.save(tmp_path / "a.zskl")
+    loaded = zskl.load(tmp_path / "a.zskl")
+    assert type(loaded) is type(model)
+    assert loaded.get_params() == model.get_params()
+    for X in (unseen(data), unseen(data).astype(np.float64)):
+        np.testing.assert_array_equal(loaded.compatibility(X), model.compatibility(X))
+        assert loaded.predict(X).tolist() == model.predict(X).tolist()
+    loaded.save(tmp_path / "b.zskl")
+    assert (tmp_path / "b.zskl").read_bytes() == (tmp_path / "a.zskl").read_bytes()
+
+
+@each
+def test_bad_input_is_refused_with_a_sentence_and_leaves_the_model_as_it_was(name, data):
+    model = trained(name, data)
+    before = {key: value for key, value in vars(model).items() if key.endswith("_")}
+    rows = data.parts["trainval"]
+    X, y, table = data.X[rows], data.y[rows], data.signatures
+    holes = X.copy()
+    holes[3, 2] = np.nan
+    with pytest.raises(ValueError, match=r"contains NaN in column 2, first at row 3"):
+        model.fit(holes, y, table)
+    with pytest.raises(ValueError, match=r"no signature for class .*: every label in y needs a row"):
+        model.fit(X[:, :5], y, table.iloc[1:])
+    with pytest.raises(ValueError, match=r"1 class only"):
+        model.fit(X[:, :5], [table.index[0]] * len(y), table)
+    for setting in set(BASELINES[name].GRID) & set(model.get_params()):
+        with pytest.raises(ValueError, match=rf"{setting}='nonsense': expected"):
+            clone(model).set_params(**{setting: "nonsense"}).fit(X, y, table)
+    with pytest.raises(ValueError, match="it must have the 10 attribute columns of fit"):
+        model.predict(X, table.iloc[:, :3])
+    after = {key: value for key, value in vars(model).items() if key.endswith("_")}
+    assert after.keys() == before.keys()
+    assert all(after[key] is before[key] for key in before)
+
+
+@each
+def test_precision_and_callback(name, data, fitted):
+    model = fitted(name)
+    single, double = (model.compatibility(unseen(data).astype(dtype)) for dtype in (np.float32, np.float64))
+    assert (single.dtype, double.dtype) == (np.float32, np.float64)
+    assert_close(single, double, SUMS.single)
+    with pytest.raises(AssertionError):  # half precision
+        assert_close(single * (1 + 2**-10), double, SUMS.single)
+    rows = data.parts["trainval"]
+    again = make(name).fit(data.X[rows], data.y[rows], data.signatures, callback=lambda progress: None)
+    assert learned(again) == learned(model)
+    for array in (getattr(model, key) for key, shape in model.LEARNED.items() if shape):
+        assert isinstance(array, np.ndarray)
+        assert array.dtype.kind == "f"
+
+
+@each
+def test_tensors(name, data, fitted):
+    torch = pytest.importorskip("torch")
+    rows = data.parts["trainval"]
+    model = make(name).fit(torch.from_numpy(data.X[rows].copy()), data.y[rows], data.signatures)
+    assert all(isinstance(getattr(model, key), np.ndarray) for key, shape in model.LEARNED.items() if shape)
+    scores = model.compatibility(torch.from_numpy(unseen(data).copy()))
+    assert isinstance(scores, torch.Tensor)
+    assert scores.dtype is torch.float32
+    expected = model.compatibility(unseen(data))
+    assert_close(scores.numpy(), expected, SUMS.single)
+    by_numpy = fitted(name)
+    same = model.predict(unseen(data)) == by_numpy.predict(unseen(data))
+    assert same.mean() > 0.95
+
+
+@each
+def test_without_signatures_it_is_a_classifier(name, data):
+    rows = data.parts["trainval"]
+    X, codes = data.X[rows], pd.Series(data.y[rows]).astype("category").cat.codes.to_numpy()
+    assert make(name).fit(X, codes).score(X, codes) > 0.8

@@ -1,0 +1,28 @@
+"""Linear maps in the coordinates of the rows' own spread."""
+
+import math
+
+import numpy as np
+import pytest
+
+from closed_forms import RAW
+from tolerances import SOLUTION, assert_close
+from zskl import baselines
+from zskl.baselines import linear
+
+
+@pytest.mark.parametrize("estimator", [baselines.ESZSL, baselines.SAE])
+def test_more_features_than_rows(small, estimator):
+    """The thin decomposition is that of the whole space: features that are copies share what one had."""
+    X, codes, Y = small
+    few, wide = X[::6], np.repeat(X[::6], 3, axis=1) / math.sqrt(3)
+    narrow, broad = (estimator(**RAW).fit(rows, codes[::6], Y).compatibility(rows) for rows in (few, wide))
+    assert_close(broad, narrow, SOLUTION.single)
+
+
+@pytest.mark.parametrize("shape", [(30, 6), (4, 6)])
+def test_the_rotation_keeps_the_rows(shape):
+    X = np.random.default_rng(0).normal(size=shape)
+    rows = linear.rotate(X)
+    assert_close(rows.rotated @ rows.basis.T, X, SOLUTION.double)
+    assert_close(rows.basis * rows.energy @ rows.basis.T, X.T @ X, SOLUTION.double)
