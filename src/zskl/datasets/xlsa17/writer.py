@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl.datasets.dataset import REQUIRED_PARTS, Dataset
+from zskl.datasets.dataset import Dataset
+from zskl.datasets.dataset_checks import REQUIRED_PARTS
 from zskl.parameters import listed
 
 LIMIT = 2**31 - 1  # bytes of one variable in a MATLAB v5 file
