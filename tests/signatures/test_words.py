@@ -227,7 +227,7 @@ def test_a_template_has_one_place(template):
 
 @pytest.mark.parametrize("described", [{}, {"a": ""}, {"a": 3}, {3: "a"}])
 def test_wrong_descriptions_are_refused(described):
-    with pytest.raises(ValueError, match="found|there are no descriptions"):
+    with pytest.raises(ValueError, match=r"found|there are no descriptions"):
         sentence_vectors(described, letters)
 
 
