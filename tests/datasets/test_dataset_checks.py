@@ -90,7 +90,7 @@ def test_an_error_without_a_source_names_only_the_dataset():
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300])
 def test_features_that_are_not_finite_are_found_in_any_block(value, monkeypatch):
-    monkeypatch.setattr("zskl.datasets.dataset.BLOCK_VALUES", 5)  # two rows a block
+    monkeypatch.setattr("zskl.datasets.dataset_checks.BLOCK_VALUES", 5)  # two rows a block
     X = fields()["X"].astype(np.float64)
     X[4, 1] = X[6] = value
     with pytest.raises(ValueError, match="in rows 4, 6, the first of them in columns 1;"):

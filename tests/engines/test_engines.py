@@ -120,7 +120,7 @@ def test_a_task_that_kills_every_worker_ends_in_a_sentence(monkeypatch):
         ({"name": "ray"}, "engine='ray': expected one of loky, dask"),
         ({"workers": 0}, "workers=0"),
         ({"address": "tcp://127.0.0.1:1"}, "expected engine 'dask'"),
-        ({"name": "dask", "address": "tcp://127.0.0.1:1", "workers": 2}, "both given"),
+        ({"name": "dask", "address": "tcp://127.0.0.1:1", "workers": 2}, "leave one of the two out"),
     ],
 )
 def test_a_mistaken_engine_is_refused(arguments, words):

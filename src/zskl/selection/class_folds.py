@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from zskl.arrays import generator
 from zskl.datasets.dataset import Dataset
+from zskl.datasets.dataset_checks import fold_names
 from zskl.datasets.split_by_class import FOLDS, LEAST_HELD, LEAST_SEEN, folds_of_thirds
 from zskl.parameters import count
 from zskl.signatures.table import as_labels
@@ -109,8 +110,7 @@ def _own(data: Dataset, trainval: NDArray[np.int64]) -> list[tuple[NDArray[np.in
     """(train, val) positions within trainval of each fold that the dataset brings, by number."""
     place = np.full(len(data.y), -1, dtype=np.int64)
     place[trainval] = np.arange(len(trainval))
-    names = [name[:-6] for name in data.parts if name.endswith("_train") and f"{name[:-6]}_val" in data.parts]
-    names.sort(key=lambda name: (len(name), name))
+    names = fold_names(data.parts)
     return [(place[data.parts[f"{name}_train"]], place[data.parts[f"{name}_val"]]) for name in names]
 
 

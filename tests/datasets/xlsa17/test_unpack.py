@@ -66,5 +66,5 @@ def test_the_same_file_twice(server, root):
 
 def test_another_zip(server, root):
     server.content = zipped({"birds.csv": b"1"})
-    assert "the zip file holds no att_splits.mat, so it is not this package" in refused(server, root, ValueError)
+    assert "the zip file contains no att_splits.mat, so it is not this package" in refused(server, root, ValueError)
     assert names(root) == CLEAN

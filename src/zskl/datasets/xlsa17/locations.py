@@ -8,7 +8,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-INSIDE = ("", "data", "xlsa17", "xlsa17/data")  # from the dataset folders' own folder to the package's parent
+INSIDE = ("", "data", "xlsa17", "xlsa17/data")  # where the dataset folders may be inside a root
 SPLITS = "att_splits.mat"
 
 
@@ -27,17 +27,17 @@ def cache_folder() -> Path:
 
 
 def benchmark_folder(name: str, root: str | os.PathLike[str] | None = None) -> Path:
-    """The folder of this benchmark, whatever the case of its name: the one that holds att_splits.mat.
+    """The folder of this benchmark, which contains att_splits.mat. Upper and lower case make no difference.
 
-    Looked for under `root` and nowhere else where it is given, else under $ZSKL_DATA, then in the user's cache.
+    If `root` is given, only that is searched, else $ZSKL_DATA, then the user's cache.
     """
     roots = [Path(root).expanduser()] if root is not None else _usual_roots()
-    for place in roots:
+    for one in roots:
         for inside in INSIDE:
-            folder = _child(place / inside, name)
+            folder = _child(one / inside, name)
             if folder is not None and (folder / SPLITS).is_file():
                 return folder
-    looked = "; ".join(f"{place} ({'is there' if place.is_dir() else 'no such folder'})" for place in roots)
+    looked = "; ".join(f"{one} ({'is there' if one.is_dir() else 'no such folder'})" for one in roots)
     raise FileNotFoundError(
         f"no {name}/{SPLITS} found. Looked in {looked}: itself, and data/, xlsa17/ and xlsa17/data/ inside. "
         "Give root= (--root) or set ZSKL_DATA to the folder of the xlsa17 package; get it with: zskl data fetch xlsa17"
@@ -45,7 +45,7 @@ def benchmark_folder(name: str, root: str | os.PathLike[str] | None = None) -> P
 
 
 def check_fetched(path: Path) -> None:
-    """Refuse a file of the fetched package that is not as its recorded SHA-256 says; others are left alone."""
+    """Refuse a file of the fetched package whose SHA-256 differs from the recorded one. Other files pass."""
     path = path.resolve()
     for parent in path.parents:
         sums = parent / "xlsa17.sha256"

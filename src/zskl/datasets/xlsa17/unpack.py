@@ -1,4 +1,4 @@
-"""A zip archive into a folder: all of it or nothing, and nothing outside."""
+"""Unpack a zip archive into a folder: all of it or nothing, and nothing outside the folder."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ def unpack(archive: Path, folder: Path, accept: Callable[[list[str]], None] | No
 
 
 def _members(file: zipfile.ZipFile, top: str) -> dict[str, zipfile.ZipInfo]:
-    """Path inside the folder → file of the archive; directories follow from the paths."""
+    """Path inside the folder → file of the archive; the paths tell which folders to make."""
     found: dict[str, zipfile.ZipInfo] = {}
     for member in file.infolist():
         name = member.orig_filename.replace("\\", "/")
         steps = name.split("/")
         if name.startswith("/") or re.match(r"[A-Za-z]:", name) or ".." in steps or "\0" in name:
-            raise ValueError(f"the zip file holds {name!r}, a path outside its folder; nothing was unpacked")
+            raise ValueError(f"the zip file contains {name!r}, a path outside its folder; nothing was unpacked")
         kind = stat.S_IFMT(member.external_attr >> 16)
         if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-            raise ValueError(f"the zip file holds {name!r}, a link or a device; nothing was unpacked")
+            raise ValueError(f"the zip file contains {name!r}, a link or a device; nothing was unpacked")
         if name.endswith("/") or steps[0] == "__MACOSX":
             continue
         inside = steps[1:] if steps[0] == top else steps
         path = "/".join(step for step in inside if step not in ("", "."))
         if not path or path in found:
-            raise ValueError(f"the zip file holds {name!r} without a name or twice; nothing was unpacked")
+            raise ValueError(f"the zip file contains {name!r} without a name or twice; nothing was unpacked")
         found[path] = member
     return found
 
