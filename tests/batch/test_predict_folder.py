@@ -273,5 +273,5 @@ def test_workers_with_another_model_are_refused(here):
     with jsonl_log.opened("out", predict_folder.FILE) as folder:
         found = dict(enumerate(predict_folder.find("shards")))
         outcomes = list(predict_folder.run(job, found, None, folder, lambda place: None, lambda place, state: None))
-    assert all("is not what it was where this began" in outcome.sentence for _, outcome in outcomes)
+    assert all("is not what it was when this run began" in outcome.sentence for _, outcome in outcomes)
     assert not Path("out", predict_folder.FILE).read_text()

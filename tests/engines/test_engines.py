@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -13,6 +12,7 @@ import pandas as pd
 import pytest
 
 import held
+from swept import timeless
 from zskl import ZeroShotKernelClassifier, datasets, engines
 from zskl.batch import predict_folder
 from zskl.engines import Engine, each
@@ -135,12 +135,6 @@ def test_an_engine_that_is_not_installed_names_its_extra(monkeypatch):
 
 
 # What runs on them ---------------------------------------------------------------------------------------------------
-
-
-def timeless(record):
-    """What must be equal between engines, as it is after a round trip through JSON."""
-    plain = json.loads(jsonl_log.to_line(record.to_json()))
-    return {name: value for name, value in plain.items() if name not in ("seconds", "finished", "versions")}
 
 
 def test_records_are_equal_on_every_engine(engine, tmp_path):

@@ -57,7 +57,7 @@ def test_what_was_not_measured_has_no_entry():
     record = Record.from_json(LEAST)
     assert (record.gzsl.harmonic, record.gram, record.seconds.training) == (None, None, None)
     assert not {"tune", "probabilities", "gzsl_calibrated", "gram", "seconds"} & set(record.to_json())
-    assert {"dataset", "method", "seed", "zsl", "gzsl"} <= set(Record(**parts()).to_json())
+    assert {"dataset", "method", "seed", "settings", "zsl", "gzsl"} <= set(Record(**parts()).to_json())
 
 
 def parts(**more):

@@ -47,18 +47,18 @@ def versions() -> dict[str, str]:
     return found
 
 
-def to_line(record: Mapping[str, Any]) -> str:
+def to_line(record: Mapping[str, object]) -> str:
     """The record as one line of JSON."""
     return json.dumps(record, ensure_ascii=False, allow_nan=False, default=_plain)
 
 
-def plain(values: Mapping[str, Any]) -> dict[str, object]:
+def plain(values: Mapping[str, object]) -> dict[str, object]:
     """The values as they are when read back from JSON: no NumPy numbers, no tuples, no kernels."""
     found: dict[str, object] = json.loads(to_line(values))
     return found
 
 
-def write(path: str | os.PathLike[str], records: Iterable[Mapping[str, Any]]) -> None:
+def write(path: str | os.PathLike[str], records: Iterable[Mapping[str, object]]) -> None:
     """All records to one file, a line each, whole or not at all; missing folders are made."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, "".join(to_line(record) + "\n" for record in records).encode())
@@ -70,7 +70,7 @@ def check_target(path: str | os.PathLike[str]) -> None:
     files.check_target(path)
 
 
-def key_of(unit: Mapping[str, Any]) -> str:
+def key_of(unit: Mapping[str, object]) -> str:
     """SHA-256 in hex of what defines a unit of work, as JSON with sorted names: the same in every process."""
     return hashlib.sha256(json.dumps(unit, sort_keys=True, allow_nan=False, default=_plain).encode()).hexdigest()
 
@@ -94,7 +94,7 @@ class Folder:
         """Read `done` again: an interrupt may come between the writing of a line and the next statement."""
         self.done = {str(one["key"]): one for one in read(self.path) if isinstance(one, dict) and "key" in one}
 
-    def append(self, record: Mapping[str, Any]) -> None:
+    def append(self, record: Mapping[str, object]) -> None:
         """Add a line, whole or not at all."""
         line = (to_line(record) + "\n").encode()
         before = os.fstat(self._handle).st_size if self._torn is None else self._torn
@@ -132,13 +132,13 @@ def opened(folder: str | os.PathLike[str], file: str = FILE) -> Iterator[Folder]
 
 
 @contextmanager
-def replaced(path: str | os.PathLike[str]) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+def replaced(path: str | os.PathLike[str]) -> Iterator[Callable[[Mapping[str, object]], None]]:
     """A function that appends a line. The first line takes the place of what the file held; until then that stays."""
     path = Path(path)
     with ExitStack() as stack:
         logs: list[Folder] = []
 
-        def append(line: Mapping[str, Any]) -> None:
+        def append(line: Mapping[str, object]) -> None:
             if logs:
                 logs[0].append(line)
                 return
@@ -194,7 +194,7 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     return records
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     if isinstance(value, Kernel):

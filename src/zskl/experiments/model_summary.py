@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zskl import metrics
 from zskl.arrays import to_numpy
 from zskl.datasets import Dataset
+from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.experiments.record_parts import Course, Shares, Tried
 from zskl.protocols import Result
 from zskl.selection import Search
@@ -35,7 +36,7 @@ def mistakes(result: Result) -> Shares:
     return {str(true): tuple((str(answer), _short(share)) for answer, share in wrong) for true, wrong in found}
 
 
-def of_model(model: Any, data: Dataset) -> ModelSummary:
+def of_model(model: ZeroShotClassifier, data: Dataset) -> ModelSummary:
     """As far as the model has what a summary shows."""
     projection, history = getattr(model, "projection_", None), getattr(model, "history_", None)
     convergence = course(history.objective) if history is not None and len(history.objective) else None
@@ -46,7 +47,7 @@ def of_model(model: Any, data: Dataset) -> ModelSummary:
     return ModelSummary(metrics.incoherence(projection), gram(projection), nearest, convergence)
 
 
-def gram(W: Any) -> tuple[tuple[float, ...], ...]:
+def gram(W: NDArray[np.floating]) -> tuple[tuple[float, ...], ...]:
     """The first entries of ŴᵀŴ, Ŵ being W (d, p) with columns of unit length."""
     first = np.asarray(W, np.float64)[:, :GRAM]
     length = np.linalg.norm(first, axis=0)
@@ -54,7 +55,7 @@ def gram(W: Any) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(_short(value) for value in row) for row in (unit.T @ unit).tolist())
 
 
-def course(objective: Any) -> Course:
+def course(objective: NDArray[np.floating]) -> Course:
     """The objective of mini-batches (steps,) as means of at most POINTS blocks, under each block's last step."""
     values = np.asarray(objective, np.float64)
     blocks = np.array_split(values, min(POINTS, len(values)))
@@ -64,7 +65,7 @@ def course(objective: Any) -> Course:
     return Course(tuple(step for step, _ in finite), tuple(mean for _, mean in finite))
 
 
-def attributes(model: Any, data: Dataset) -> Shares:
+def attributes(model: ZeroShotClassifier, data: Dataset) -> Shares:
     """Unseen class → attributes of the largest entries of the mean Wᵀx of its test rows, as shares of its length."""
     rows = data.parts["test_unseen"]
     landed = to_numpy(model.feature_scaling_.apply(data.X[rows])) @ np.asarray(model.projection_)  # (n, p)

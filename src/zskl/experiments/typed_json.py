@@ -20,7 +20,7 @@ class Missing(ValueError):
 
 
 def to_json(value: object) -> Any:
-    """Dataclasses as objects, tuples as lists. A field is left out where it is None, or an empty part or mapping."""
+    """Dataclasses as objects, tuples as lists. A field is left out where it is None, or a part that holds nothing."""
     if is_dataclass(value) and not isinstance(value, type):
         found = {one.name: getattr(value, one.name) for one in fields(value)}
         return {one.name: to_json(found[one.name]) for one in fields(value) if not _absent(one, found[one.name])}
@@ -91,7 +91,7 @@ def _nullable(kind: Any, value: object, place: str) -> Any:
 
 
 def _absent(field: Field[Any], value: object) -> bool:
-    return value is None or ((is_dataclass(value) or value == {}) and value == _default(field))
+    return value is None or (is_dataclass(value) and value == _default(field))
 
 
 def _default(field: Field[Any]) -> object:

@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from zskl.parameters import one_of
 from zskl.selection import Choice, Search
 from zskl.selection.grid_search import SCORINGS as SELECTED
 from zskl.selection.material import check_seen
+from zskl.training.solver import Progress
 
 SCORINGS = (*SELECTED, "both")
 CURVE_POINTS = 200  # of a seen–unseen curve in a record
@@ -41,7 +42,7 @@ class Unit:
 
     method: str
     seed: int
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
     device: str | None = None
     tune: bool = False
     calibrate: bool = False
@@ -58,7 +59,7 @@ class Unit:
         object.__setattr__(self, "calibrate", self.calibrate or scoring != "zsl")
 
     @property
-    def grid(self) -> dict[str, list[Any]] | None:
+    def grid(self) -> dict[str, list[object]] | None:
         """Setting → values that tuning tries."""
         if not self.tune:
             return None
@@ -175,13 +176,13 @@ class Clock:
 
 
 def _fitted(
-    unit: Unit, estimator: Any, data: Dataset, report: Report | None, engine: Engine | None, clock: Clock
+    unit: Unit, estimator: ZeroShotClassifier, data: Dataset, report: Report | None, engine: Engine | None, clock: Clock
 ) -> tuple[ZeroShotClassifier, ZeroShotClassifier | None, parts.Tuning]:
     """The model of the plain figures, the one of the calibrated ones where asked for, and how they were chosen."""
     rows = data.parts["trainval"]
     X, y, table = data.X[rows], data.y[rows], data.signatures
 
-    def fitting(state: Any) -> None:
+    def fitting(state: Progress) -> None:
         if report is not None:
             report("fit", state.step, state.steps)
 
@@ -241,7 +242,7 @@ def _choosing(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> part
     )
 
 
-def _zero_shot(model: Any, data: Dataset) -> parts.ZeroShot:
+def _zero_shot(model: ZeroShotClassifier, data: Dataset) -> parts.ZeroShot:
     """The zero-shot result with its mistakes."""
     result = protocols.zsl(model, data)
     return parts.ZeroShot(
@@ -252,7 +253,7 @@ def _zero_shot(model: Any, data: Dataset) -> parts.ZeroShot:
     )
 
 
-def _general(model: Any, data: Dataset, calibration: str | None) -> parts.Generalised:
+def _general(model: ZeroShotClassifier, data: Dataset, calibration: str | None) -> parts.Generalised:
     """The generalised result with its curve, thinned; the area is that of the whole curve."""
     result = protocols.gzsl(model, data, calibration=calibration)
     assert result.curve is not None
@@ -269,12 +270,12 @@ def _general(model: Any, data: Dataset, calibration: str | None) -> parts.Genera
     )
 
 
-def _confidence(model: Any, data: Dataset, protocol: str) -> parts.Confidence:
+def _confidence(model: ZeroShotClassifier, data: Dataset, protocol: str) -> parts.Confidence:
     found = protocols.confidence(model, data, protocol)
     return parts.Confidence(protocol, found.ece, found.accuracy, found.mean_confidence, found.coverage)
 
 
-def _named(per_class: Mapping[Any, float]) -> dict[str, float]:
+def _named(per_class: Mapping[object, float]) -> dict[str, float]:
     return {str(label): value for label, value in per_class.items()}
 
 
