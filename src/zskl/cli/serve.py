@@ -52,7 +52,7 @@ def serve(
     from zskl.cli import named
 
     try:
-        from zskl.serve import starting
+        from zskl.serve import start
     except ImportError as error:
         raise ValueError(f"zskl serve needs the package {error.name}: pip install 'zskl[serve]'") from None
     startup.over()
@@ -62,9 +62,9 @@ def serve(
         raise ValueError("--demo brings its own model and data: leave out --data, --images, --device and the like")
     if images is not None and data is None:
         raise ValueError("--images was given without --data: pictures belong to the rows of a dataset")
-    starting.check(host, token)
+    start.check(host, token)
     fitted = None if model is None else methods.load(model, device)
     loaded = None if data is None else named.load_dataset(data, root, features, signatures)
     names = None if data is None else datasets.row_names(data, root, named.features_of(data, features or []))
-    starting.run(fitted, model, classes, loaded, names, images, host, port, token, say)
+    start.run(fitted, model, classes, loaded, names, images, host, port, token, say)
     say("stopped")

@@ -67,8 +67,9 @@ class Inspection:
         return nearest(self, count("top", top), signatures, candidates)
 
 
-def nearest(model: Any, top: int, signatures: Any, candidates: Any) -> pd.DataFrame:
-    """See `Inspection.nearest_classes`; blocks of classes, so that many do not need all their cosines at once."""
+def nearest(model: Any, top: int, signatures: Any, candidates: Any, of: Labels | None = None) -> pd.DataFrame:
+    """See `Inspection.nearest_classes`. `of` names the classes whose neighbours you want (default: all candidates).
+    Works on blocks of classes, so that many classes do not need all their cosines at once."""
     check_is_fitted(model)
     table = choose(model, signatures, candidates)
     labels, rows = as_in(model.classes_, table.classes), table.padded_rows()
@@ -77,13 +78,15 @@ def nearest(model: Any, top: int, signatures: Any, candidates: Any) -> pd.DataFr
         raise ValueError(f"the only candidate is {listed(labels)}: there is no other class to be near to; name more")
     top = min(top, c - 1)
     Y = Scaling(("l2",)).apply(model.signature_scaling_.apply(table.matrix))
-    order, similarity = np.empty((c, top), dtype=np.int64), np.empty((c, top))
+    wanted = np.arange(c) if of is None else np.flatnonzero(np.isin(labels, np.asarray(of, dtype=labels.dtype)))
+    order, similarity = np.empty((len(wanted), top), dtype=np.int64), np.empty((len(wanted), top))
     height = max(1, BLOCK_BYTES[0] // (8 * m * len(Y)))
-    for start in range(0, c, height):
-        some = slice(start, min(start + height, c))
+    for start in range(0, len(wanted), height):
+        block = slice(start, start + height)
+        some = wanted[block]
         cosines = best_of_rows(Y[rows[some].ravel()] @ Y.T, rows).reshape(-1, m, c).max(axis=1)
-        cosines[np.arange(len(cosines)), np.arange(some.start, some.stop)] = -np.inf
-        order[some], similarity[some] = best_first(cosines, top)
+        cosines[np.arange(len(some)), some] = -np.inf
+        order[block], similarity[block] = best_first(cosines, top)
     return pd.DataFrame(
-        {"class": np.repeat(labels, top), "nearest": labels[order.ravel()], "similarity": similarity.ravel()}
+        {"class": np.repeat(labels[wanted], top), "nearest": labels[order.ravel()], "similarity": similarity.ravel()}
     )

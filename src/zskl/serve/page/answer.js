@@ -50,7 +50,7 @@ const value = (attribute, number_) =>
       : number(number_);
 
 const BALANCE = "balance of seen and unseen";
-const numbers = (found) => [...found.contributions.map((one) => one.contribution), found.rest, found.calibration];
+const numbers = (found) => [...found.attributes.map((one) => one.contribution), found.rest, found.calibration];
 const written = (found) => signs([...numbers(found), found.difference]);
 const same = (one) =>
   Math.abs(one.value - one.value_against) <= 1e-6 * Math.max(Math.abs(one.value), Math.abs(one.value_against));
@@ -66,13 +66,13 @@ function bars(found, byName) {
       el("td", {}, balanceBar(adds, largest)),
       el("td", { class: "number" }, signed(adds)),
     );
-  const rows = found.contributions.map((one) => {
+  const rows = found.attributes.map((one) => {
     const attribute = byName.get(one.attribute);
     const [own, other] = [value(attribute, one.value), value(attribute, one.value_against)];
     const values = same(one) ? `${own} in both` : `${own} against ${other}`;
     return line(attribute ? fullName(attribute) : one.attribute, values, one.contribution);
   });
-  const others = found.contributions.length < byName.size && line("all others", null, found.rest, "rest");
+  const others = found.attributes.length < byName.size && line("all others", null, found.rest, "rest");
   const seen = found.calibration < 0 ? found.class : found.against;
   const balance =
     found.calibration !== 0 && line(BALANCE, `taken off ${seen}, which is seen`, found.calibration, "balance");
@@ -84,9 +84,9 @@ function bars(found, byName) {
 
 function sum(found, all) {
   const signed = written(found);
-  const shown = found.contributions.reduce((total, one) => total + one.contribution, 0);
+  const shown = found.attributes.reduce((total, one) => total + one.contribution, 0);
   const parts = [`These attributes add ${signed(shown)}`];
-  if (found.contributions.length < all) parts.push(`all others ${signed(found.rest)}`);
+  if (found.attributes.length < all) parts.push(`all others ${signed(found.rest)}`);
   if (found.calibration) parts.push(`the ${BALANCE} ${signed(found.calibration)}`);
   const whole = signed(found.difference + found.calibration);
   return el("p", { class: "sum" }, `${parts.join(", ")}: ${whole} for ${found.class} over ${found.against}.`);
@@ -94,7 +94,7 @@ function sum(found, all) {
 
 // Why an attribute counts that is the same for both classes, where that can be seen.
 const scaled = (found, model) =>
-  found.contributions.some(same) &&
+  found.attributes.some(same) &&
   String(model.parameters?.signature_scaling).includes("l2") &&
   el(
     "p",
