@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +78,7 @@ class Diagnostics:
         wrong = metrics.wrong_answers(found.true, predicted)
         rows = {label: int(count) for label, count in zip(*np.unique(found.true, return_counts=True), strict=True)}
 
-        def accuracy(name: Any, seen: bool) -> ClassAccuracy:
+        def accuracy(name: str, seen: bool) -> ClassAccuracy:
             return {
                 "class": name,
                 "kind": "seen" if seen else "unseen",

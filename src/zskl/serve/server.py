@@ -14,11 +14,12 @@ from contextlib import contextmanager
 from types import FrameType
 
 import uvicorn
+from starlette.types import ASGIApp
 from threadpoolctl import threadpool_limits
 
 from zskl.serve import app as application
 from zskl.serve.connections import limited
-from zskl.serve.guard import App, Guard, is_loopback
+from zskl.serve.guard import Guard, is_loopback
 from zskl.serve.service import Service
 
 WAIT = 10  # seconds that running requests get when the service is stopped
@@ -63,7 +64,7 @@ def run(service: Service, host: str, port: int, token: str | None, ready: Callab
             serve(server, listening, lambda: ready(at))
 
 
-def configured(app: App, keep_alive: int = 30) -> uvicorn.Config:
+def configured(app: ASGIApp, keep_alive: int = 30) -> uvicorn.Config:
     """How uvicorn serves an application."""
     config = uvicorn.Config(
         app,

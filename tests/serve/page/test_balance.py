@@ -13,7 +13,7 @@ expect = playwright.expect
 
 def test_the_balance_moves_the_point_and_the_answers(demo, visit):
     page = visit(f"{demo}/#classify")
-    slider = page.get_by_label("Taken off the scores of seen classes")
+    slider = page.get_by_label("Subtracted from the scores of seen classes")
     point = page.locator(".curve .dot")
     page.locator(".told b").wait_for()
 
@@ -34,20 +34,20 @@ def test_the_balance_moves_the_point_and_the_answers(demo, visit):
     expect(page.locator(".side")).to_contain_text("the model’s own")
     expect(page.locator(".pick .words b")).to_have_text(own[0])
     assert answers() == own
-    expect(page.locator(".side")).to_contain_text("for looking, not for choosing")
+    expect(page.locator(".side")).to_contain_text("do not choose by it")
 
 
 def test_the_balance_is_a_part_of_the_explanation(demo, visit):
     page = visit(f"{demo}/#classify")
     page.locator(".why").wait_for()
-    slider = page.get_by_label("Taken off the scores of seen classes")
+    slider = page.get_by_label("Subtracted from the scores of seen classes")
     slider.focus()
     asked(page, lambda: slider.press("End"), "/predict")
     asked(page, lambda: page.get_by_label("Compare with").select_option("=8"), "/predict")
     rows = page.locator(".why tbody tr")
     expect(rows).to_have_count(8)
     expect(rows.last).to_contain_text("balance of seen and unseen")
-    expect(rows.last).to_contain_text("taken off 8, which is seen")
+    expect(rows.last).to_contain_text("subtracted from 8, a seen class")
     adds = [float(one.replace("−", "-")) for one in rows.locator(".number").all_inner_texts()]
     told = page.locator(".sum").inner_text()
     assert "the balance of seen and unseen +" in told

@@ -33,7 +33,7 @@ def test_a_digit_described_by_its_segments_brings_its_handwriting(demo, visit):
     assert len(ranked(page)) == 48
 
 
-def test_start_from_a_class_and_take_changes_back(demo, visit):
+def test_start_from_a_class_and_undo_changes(demo, visit):
     page = visit(demo)
     asked(page, lambda: page.get_by_label("Start from").select_option(label="3"))
     three = ranked(page)
@@ -103,7 +103,7 @@ def test_a_number_can_be_typed_also_beyond_the_slider(machines, visit):
     page.get_by_role("button", name="Delete", exact=True).click()
 
 
-def test_where_some_rows_have_pictures_these_can_be_seen_alone(pictured, visit):
+def test_if_only_some_rows_have_pictures_you_see_those_first(pictured, visit):
     page = visit(f"{pictured}/#classify")
     expect(page.locator(".pick .card")).to_have_count(4)
     expect(page.locator(".pick img.picture")).to_have_count(4)

@@ -42,11 +42,11 @@ def test_a_file_that_cannot_be_read_is_refused_with_a_reason(demo, visit):
     page.get_by_label("A file", exact=True).check()
     for name, text, fault in (
         ("x.csv", "1,2,3", "Row 1 of x.csv has 3 numbers, the model takes 64."),
-        ("x.csv", "a,b\n1,2\n3,three", "Line 3 of x.csv: “three” in column “b” is no number."),
-        ("x.json", "{", "x.json is no JSON."),
+        ("x.csv", "a,b\n1,2\n3,three", "Line 3 of x.csv: “three” in column “b” is not a number."),
+        ("x.json", "{", "x.json is not JSON."),
         ("x.json", '{"rows": [["a"]]}', "x.json should be a list of rows"),
-        ("x.npy", "no", "x.npy is no .npy file."),
-        ("x.parquet", "no", "a file that ends in .npy, .csv or .json is expected."),
+        ("x.npy", "no", "x.npy is not a .npy file."),
+        ("x.parquet", "no", "choose a file that ends in .npy, .csv or .json."),
     ):
         file = {"name": name, "mimeType": "", "buffer": text.encode()}
         page.get_by_label("A file of samples").set_input_files(file)
@@ -72,7 +72,7 @@ def test_columns_of_a_csv_file_are_found_by_their_names(machines, visit):
     assert len(set(right)) > 2
     mixed = table[["id", *FEATURES[::-1], "machine"]]
     assert answered(page, "b.csv", mixed.to_csv(index=False)) == right
-    expect(page.locator(".drop")).to_contain_text("left out: “id”, “machine”")
+    expect(page.locator(".drop")).to_contain_text("Not used: “id”, “machine”")
     assert answered(page, "c.csv", table[FEATURES].to_csv(index=False, header=False, sep=";")) == right
     assert answered(page, "d.csv", table[FEATURES].set_axis(range(4), axis=1).to_csv(index=False)) == right
     refused = {
@@ -81,8 +81,7 @@ def test_columns_of_a_csv_file_are_found_by_their_names(machines, visit):
             table[[*FEATURES, "machine"]].to_csv(index=False, header=False)
         ),
         "has the column “rpm” twice": table[["rpm", *FEATURES]].to_csv(index=False),
-        "Line 2 of e.csv: nothing in column “rpm” is no number.": ",".join(["rpm", "current_A", "noise_dB", '"oil, C"'])
-        + "\n,1,2,3",
+        "Line 2 of e.csv: column “rpm” is empty.": ",".join(["rpm", "current_A", "noise_dB", '"oil, C"']) + "\n,1,2,3",
     }
     for fault, text in refused.items():
         file = {"name": "e.csv", "mimeType": "", "buffer": text.encode()}
@@ -93,7 +92,7 @@ def test_columns_of_a_csv_file_are_found_by_their_names(machines, visit):
         answered(page, "a.csv", table[FEATURES].to_csv(index=False))
 
 
-def test_columns_that_are_no_features_are_named_where_features_have_no_names(demo, visit):
+def test_columns_that_are_not_features_are_named_if_features_have_no_names(demo, visit):
     rows = pd.DataFrame(datasets.load("digits").X[:3]).assign(label="x")
     page = visit(f"{demo}/#classify")
     page.get_by_label("A file", exact=True).check()

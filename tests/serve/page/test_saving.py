@@ -21,7 +21,7 @@ def test_a_saved_class_is_found_edited_and_deleted(demo, visit):
     page.get_by_text("Which ones?").click()
     expect(page.locator("form")).to_contain_text("upper right, lower right, bottom, lower left, upper left")
     saved(page, "dash")
-    expect(page.locator(".done")).to_contain_text("Saved “dash”. 5 attributes not set: the mean was taken.")
+    expect(page.locator(".done")).to_contain_text("Saved “dash”. 5 attributes not set: the mean is used.")
     saved(page, "dash")
     expect(page.locator("form .fault")).to_contain_text("dash")
     expect(page.get_by_label("Name", exact=True)).to_be_focused()
@@ -43,7 +43,7 @@ def test_a_saved_class_is_found_edited_and_deleted(demo, visit):
     page.get_by_role("button", name="Keep it").click()
     page.get_by_role("button", name="Delete …").click()
     page.get_by_role("button", name="Delete", exact=True).click()
-    expect(page.locator("#view-classes")).to_contain_text("Choose a class of the table")
+    expect(page.locator("#view-classes")).to_contain_text("Choose a class in the table")
     page.get_by_label("Kind").select_option("added")
     expect(page.get_by_role("link", name="dash", exact=True)).to_have_count(0)
 
@@ -64,7 +64,7 @@ def test_a_class_that_is_edited_under_another_name_is_a_new_one(demo, visit):
     expect(page.locator("form h3")).to_have_text("Save as a new class")
     expect(page.locator("form")).to_contain_text("The class one stays as it is.")
     button.dblclick()
-    expect(page.locator(".done")).to_contain_text("Saved “two” as a new class; “one” is as it was.")
+    expect(page.locator(".done")).to_contain_text("Saved “two” as a new class; “one” is unchanged.")
     expect(page.locator(".editing")).to_contain_text("Editing the class two")
     assert page.get_by_label("Start from").input_value() == "=two"
     expect(page.get_by_role("button", name="Reset all")).to_be_disabled()  # what was saved is the start
@@ -79,7 +79,7 @@ def test_a_class_that_is_edited_under_another_name_is_a_new_one(demo, visit):
         page.goto(f"{demo}/#classes?{urlencode({'class': name})}")
         page.get_by_role("button", name="Delete …").click()
         page.get_by_role("button", name="Delete", exact=True).dblclick()
-        expect(page.locator("#view-classes")).to_contain_text("Choose a class of the table")
+        expect(page.locator("#view-classes")).to_contain_text("Choose a class in the table")
     page.get_by_role("link", name="Describe").click()
     expect(page.locator(".editing")).to_be_hidden()  # there is nothing to replace any more
 

@@ -18,7 +18,7 @@ def test_a_token_is_asked_for_and_a_stopped_service_is_said(visit):
         expect(page.get_by_label("Token")).to_be_focused()
         page.get_by_label("Token").fill("wrong")
         page.get_by_role("button", name="Continue").click()
-        expect(page.locator("main")).to_contain_text("does not take this token")
+        expect(page.locator("main")).to_contain_text("does not accept this token")
         page.get_by_label("Token").fill("secret")
         page.get_by_role("button", name="Continue").click()
         asked(page, lambda: page.get_by_label("top", exact=True).check())

@@ -75,10 +75,10 @@ function bars(found, byName) {
   const others = found.attributes.length < byName.size && line("all others", null, found.rest, "rest");
   const seen = found.calibration < 0 ? found.class : found.against;
   const balance =
-    found.calibration !== 0 && line(BALANCE, `taken off ${seen}, which is seen`, found.calibration, "balance");
+    found.calibration !== 0 && line(BALANCE, `subtracted from ${seen}, a seen class`, found.calibration, "balance");
   const caption =
-    `What each attribute adds to the score of ${found.class} over that of ${found.against}; ` +
-    "below its name, its value for the one and for the other class";
+    `How much each attribute adds to the score of ${found.class} over that of ${found.against}. ` +
+    "Below its name: its value for each of the two classes";
   return whyTable(caption, ["Attribute", "◂ against", "for ▸", "adds"], el("tbody", {}, rows, others, balance));
 }
 
@@ -92,18 +92,18 @@ function sum(found, all) {
   return el("p", { class: "sum" }, `${parts.join(", ")}: ${whole} for ${found.class} over ${found.against}.`);
 }
 
-// Why an attribute counts that is the same for both classes, where that can be seen.
+// Why an attribute counts that is the same for both classes, if there is one on show.
 const scaled = (found, model) =>
   found.attributes.some(same) &&
   String(model.parameters?.signature_scaling).includes("l2") &&
   el(
     "p",
     { class: "quiet" },
-    "An attribute with one value in both classes counts, too: descriptions are scaled to unit length, " +
-      "so that what one attribute is worth depends on all the others.",
+    "An attribute can count even if both classes have the same value: descriptions are scaled to unit length, " +
+      "so the weight of one attribute depends on all the others.",
   );
 
-// Classes to compare with: the second best unless another one is chosen; the true class at hand where the answer is wrong.
+// Classes to compare with: the second best unless another one is chosen; if the answer is wrong, the true class comes first.
 function comparing(prediction, against, row, classes, chosen) {
   const second = against === null ? prediction.explanation.against : prediction.top[1]?.class;
   const wrong = row && row.class !== prediction.class && classes.some((one) => one.name === row.class);
@@ -154,8 +154,8 @@ export function answerCard({ row, label }, prediction, against, context, chosen)
           "p",
           { class: "quiet" },
           model.explains
-            ? "No explanation: a whole file of this size is sent without. Use .npy, .csv or .json."
-            : "This model does not say which attributes decided.",
+            ? "No explanation: this file is stored by columns and too large for one. Save it by rows, or as .csv or .json."
+            : "This model cannot say which attributes decided.",
         ),
       ];
   return [
