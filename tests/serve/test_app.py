@@ -52,6 +52,10 @@ class Turns(asyncio.Semaphore):
 
     inside = ever = 0
 
+    def __init__(self, most):
+        super().__init__(most)
+        self.most = most
+
     async def __aenter__(self):
         await super().__aenter__()
         self.inside += 1
@@ -66,14 +70,18 @@ class Turns(asyncio.Semaphore):
 def test_small_requests_for_much_work_take_turns(asked, monkeypatch):
     """Each computation has passed the semaphore, which lets `TURNS` of them in at once."""
     service = served.with_data(*served.digits())
-    turns, at_once, lock, predict = Turns(app.TURNS), 0, threading.Lock(), predictions.predict
+    made, at_once, lock, predict = [], 0, threading.Lock(), predictions.predict
     outside = []
+
+    def semaphore(most):
+        made.append(Turns(most))
+        return made[-1]
 
     def counted(*arguments):
         nonlocal at_once
         with lock:
             at_once += 1
-            if at_once > turns.inside:
+            if at_once > made[0].inside:
                 outside.append(at_once)
         try:
             return predict(*arguments)
@@ -81,7 +89,9 @@ def test_small_requests_for_much_work_take_turns(asked, monkeypatch):
             with lock:
                 at_once -= 1
 
-    application = app.build(service, turns)
+    with monkeypatch.context() as patch:
+        patch.setattr(app.asyncio, "Semaphore", semaphore)
+        application = app.build(service)
     monkeypatch.setattr(predictions, "predict", counted)
 
     async def ask():
@@ -91,4 +101,4 @@ def test_small_requests_for_much_work_take_turns(asked, monkeypatch):
 
     assert {answer.status_code for answer in asyncio.run(ask())} == {200}
     assert outside == []
-    assert (turns.ever, turns.inside) == (2 * app.TURNS, 0)
+    assert [(one.most, one.ever, one.inside) for one in made] == [(app.TURNS, 2 * app.TURNS, 0)]

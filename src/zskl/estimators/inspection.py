@@ -78,7 +78,8 @@ def nearest(model: Any, top: int, signatures: Any, candidates: Any, of: Labels |
         raise ValueError(f"the only candidate is {listed(labels)}: there is no other class to be near to; name more")
     top = min(top, c - 1)
     Y = Scaling(("l2",)).apply(model.signature_scaling_.apply(table.matrix))
-    wanted = np.arange(c) if of is None else np.flatnonzero(np.isin(labels, np.asarray(of, dtype=labels.dtype)))
+    place = {label: k for k, label in enumerate(labels.tolist())}
+    wanted = np.array([place[label] for label in (labels.tolist() if of is None else of)])
     order, similarity = np.empty((len(wanted), top), dtype=np.int64), np.empty((len(wanted), top))
     height = max(1, BLOCK_BYTES[0] // (8 * m * len(Y)))
     for start in range(0, len(wanted), height):

@@ -26,10 +26,10 @@ class _Text(PathConvertor):
 register_url_convertor("text", _Text())
 
 
-def build(service: Service, turns: asyncio.Semaphore | None = None) -> FastAPI:
-    """The application of a service, whose large requests take `turns`."""
+def build(service: Service) -> FastAPI:
+    """The application of a service. Its large requests take turns."""
     app = FastAPI(title="zskl", version=__version__, description=openapi.ABOUT, docs_url=None, redoc_url=None)
-    turns = turns or asyncio.Semaphore(TURNS)
+    turns = asyncio.Semaphore(TURNS)
     routers = (
         page.router(),
         model.router(service),
