@@ -20,7 +20,7 @@ def test_a_tuned_model_answers_with_probabilities_and_unknown(tmp_path, monkeypa
     grid = {"sigma": (1.0,), "epochs": (1, 2)}
     monkeypatch.setitem(methods.METHODS, "gaussian", replace(methods.METHODS["gaussian"], grid=grid))
     monkeypatch.setattr(
-        import_module("zskl.selection.refit"), "Engine", lambda *names: None
+        import_module("zskl.selection.calibration"), "Engine", lambda *names: None
     )  # no processes for so little
     _, out = invoke("fit", "digits", "-o", "tuned.zskl", "--method", "gaussian", "--tune", "--scoring", "gzsl")
     assert "chosen of 2 settings by gzsl on validation classes" in out

@@ -1,5 +1,5 @@
-"""A picture for a row of the loaded data: files of a folder, or drawn from the row itself. Which row has which file is
-found once, at the start: nothing in a request is ever part of a path."""
+"""Pictures of the rows of the loaded data: files of a folder, or drawn from the row itself. Which file belongs to which
+row is found once, at the start: nothing in a request is ever part of a path."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zskl.datasets import Dataset
 from zskl.parameters import listed
@@ -24,7 +25,7 @@ ROWS = "rows.csv"  # in a folder of pictures: columns "file" and "row"
 ZOOM = 8  # pixels on the screen for one of a digit
 
 
-class Pictures(Protocol):
+class RowPictures(Protocol):
     """`has` says which rows have a picture, `read` gives its bytes and their media type."""
 
     def has(self, row: int) -> bool: ...
@@ -32,7 +33,7 @@ class Pictures(Protocol):
     def read(self, row: int) -> tuple[bytes, str]: ...
 
 
-class Files:
+class PictureFiles:
     """Row → file."""
 
     def __init__(self, files: Mapping[int, Path]) -> None:
@@ -46,10 +47,10 @@ class Files:
         return path.read_bytes(), TYPES[path.suffix.lower()]
 
 
-class Digits:
+class DrawnDigits:
     """Rows of 64 values from 0 to 16, the darkness of 8 × 8 pixels."""
 
-    def __init__(self, X: np.ndarray[Any, Any]) -> None:
+    def __init__(self, X: NDArray[Any]) -> None:
         self._X = X
 
     def has(self, row: int) -> bool:
@@ -61,14 +62,14 @@ class Digits:
         return png(np.kron(grey, np.ones((ZOOM, ZOOM), np.uint8))), "image/png"
 
 
-def of(data: Dataset, folder: str | os.PathLike[str] | None, names: Sequence[str] | None) -> Pictures | None:
-    """Pictures of the rows of a dataset: those in the folder, if one is given; digits are drawn."""
+def of(data: Dataset, folder: str | os.PathLike[str] | None, names: Sequence[str] | None) -> RowPictures | None:
+    """Pictures of the rows of a dataset: those in `folder`, if you name one. Digits are drawn."""
     if folder is not None:
         return find(folder, len(data.X), names)
-    return Digits(data.X) if data.name == "digits" and data.X.shape[1] == 64 else None
+    return DrawnDigits(data.X) if data.name == "digits" and data.X.shape[1] == 64 else None
 
 
-def png(grey: np.ndarray[Any, Any]) -> bytes:
+def png(grey: NDArray[Any]) -> bytes:
     """A PNG file of (height, width) bytes, 0 black to 255 white."""
 
     def chunk(kind: bytes, content: bytes) -> bytes:
@@ -80,13 +81,13 @@ def png(grey: np.ndarray[Any, Any]) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
 
 
-def find(folder: str | os.PathLike[str], rows: int, names: Sequence[str] | None) -> Files:
-    """The pictures below a folder, by its rows.csv; without one by the names of the rows, whose ends are paths."""
+def find(folder: str | os.PathLike[str], rows: int, names: Sequence[str] | None) -> PictureFiles:
+    """The pictures below a folder: by its rows.csv, or else by the names of the rows, whose ends are paths."""
     place = Path(folder)
     if not place.is_dir():
-        raise FileNotFoundError(f"--images {place} is no folder: name one with pictures of the rows")
+        raise FileNotFoundError(f"--images {place} is not a folder: name one with pictures of the rows")
     if (place / ROWS).is_file():
-        return Files(_listed(place, rows))
+        return PictureFiles(_listed(place, rows))
     if names is None:
         raise ValueError(
             f"the rows of the data have no names, so their pictures in {place} cannot be found: put a table {ROWS} "
@@ -95,7 +96,7 @@ def find(folder: str | os.PathLike[str], rows: int, names: Sequence[str] | None)
     found = _matched(place, names)
     if not found:
         raise ValueError(f"no picture below {place} is named like a row of the data, such as {listed(names[:3])}")
-    return Files(found)
+    return PictureFiles(found)
 
 
 def _listed(place: Path, rows: int) -> dict[int, Path]:
@@ -103,7 +104,7 @@ def _listed(place: Path, rows: int) -> dict[int, Path]:
     try:
         lines = list(csv.DictReader((place / ROWS).read_text("utf-8-sig").splitlines()))
     except (ValueError, csv.Error) as error:
-        raise ValueError(f"{place / ROWS} is no table of text ({error}): expected the columns file and row") from None
+        raise ValueError(f"{place / ROWS} is not a table ({error}): expected the columns file and row") from None
     for number, line in enumerate(lines, start=2):
         name, row = line.get("file") or "", line.get("row") or ""
         if not name or not row.isdecimal() or len(row) > 15 or int(row) >= rows:
@@ -113,13 +114,13 @@ def _listed(place: Path, rows: int) -> dict[int, Path]:
             )
         path = place / name
         if path.suffix.lower() not in TYPES or not path.is_file():
-            raise ValueError(f"{place / ROWS}, line {number}: {path} is no picture that a browser shows")
+            raise ValueError(f"{place / ROWS}, line {number}: {path} is not a picture that a browser shows")
         found[int(row)] = path
     return found
 
 
 def _matched(place: Path, names: Sequence[str]) -> dict[int, Path]:
-    """Row → the file with which its name shares the longest end; one that two files share equally has none."""
+    """Row → the file that shares the longest end with the row's name. If two files share it, the row has none."""
     ends: dict[tuple[str, ...], Path | None] = {}
     for folder, below, files in os.walk(place):
         below[:] = sorted(name for name in below if not name.startswith("."))
