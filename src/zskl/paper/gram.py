@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from zskl.experiments.compare import Comparison, Figure, Row
 from zskl.paper.methods import PAIRS
-from zskl.paper.pictures import panels
 from zskl.paper.results import Output, Record, Results
-from zskl.report.matrix import matrix
-
-AXIS = "column of W"
+from zskl.plots import GramDisplay, drawing
+from zskl.plots.gram import AXIS
 
 
 def outputs(results: Results) -> list[Output]:
@@ -22,9 +20,10 @@ def outputs(results: Results) -> list[Output]:
             if not found:
                 continue
             title = f"WᵀW of the {pair[0].capitalize()} kernel on {problem.name}"
+            displays = {method: GramDisplay(record["gram"]) for method, record in found.items()}
             drawn = [
-                (f"{method}: {_off(record):.2f} on average off the diagonal", _drawn(method, record))
-                for method, record in found.items()
+                (f"{method}: {display.mean_off_diagonal:.2f} on average off the diagonal", display)
+                for method, display in displays.items()
             ]
             rows, seeds = [], sorted({record["seed"] for record in found.values()})
             for method, record in found.items():
@@ -38,22 +37,9 @@ def outputs(results: Results) -> list[Output]:
             )
             table = Comparison(("method", AXIS), columns, tuple(rows), (note,))
             name = f"gram-{pair[0]}-{problem.stem}"
-            made.append(Output("gram", name, title, table, {name: panels(title, drawn)}))
+            made.append(Output("gram", name, title, table, {name: drawing.panels(title, drawn)}))
     return made
 
 
 def _first(found: Sequence[Record]) -> Record | None:
     return next((record for record in found if record.get("gram")), None)
-
-
-def _off(record: Record) -> float:
-    """The mean size of what is off the diagonal."""
-    sizes = [abs(float(value)) for i, row in enumerate(record["gram"]) for j, value in enumerate(row) if i != j]
-    return sum(sizes) / max(1, len(sizes))
-
-
-def _drawn(method: str, record: Record) -> str:
-    cells = record["gram"]
-    names = [str(k + 1) for k in range(len(cells))]
-    said = f"Cosines between columns of W, {_off(record):.2f} on average off the diagonal, in size"
-    return matrix(f"WᵀW of {method}", said, cells, names, names, (AXIS, AXIS), (0.0, 1.0), digits=2)

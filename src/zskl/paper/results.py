@@ -10,6 +10,7 @@ from typing import Any
 
 from zskl.experiments.compare import FIGURES, Comparison, Figure
 from zskl.paper.published import FEATURES
+from zskl.plots.drawing import Drawing
 
 Record = Mapping[str, Any]
 
@@ -42,13 +43,13 @@ class Problem:
 
 @dataclass(frozen=True)
 class Output:
-    """A table and the figures that go with it: name of the file → SVG. The notes of the table belong to both."""
+    """A table and the figures that go with it, by the names of their files. The notes of the table belong to both."""
 
     part: str
     name: str
     title: str
     table: Comparison
-    figures: Mapping[str, str] = field(default_factory=dict)
+    figures: Mapping[str, Drawing] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
