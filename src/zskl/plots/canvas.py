@@ -100,12 +100,11 @@ def panels(count: int, height: float) -> Iterator[list[Axes]]:
 
 def legend(ax: Axes, columns: int, **options: float) -> None:
     """A legend under the axis and its name, without a frame."""
-    from matplotlib.transforms import offset_copy
+    from matplotlib.transforms import ScaledTranslation
 
-    place = offset_copy(ax.transAxes, fig=ax.figure, y=-LEGEND, units="points")
-    ax.legend(
-        loc="upper center", bbox_to_anchor=(0.5, 0), bbox_transform=place, ncols=columns, frameon=False, **options
-    )
+    place = ax.transAxes + ScaledTranslation(0, -LEGEND / 72, ax.figure.dpi_scale_trans)
+    anchor: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": place}
+    ax.legend(ncols=columns, frameon=False, **anchor | options)
 
 
 def readable(text: object) -> str:
