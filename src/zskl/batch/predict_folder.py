@@ -80,7 +80,8 @@ class Job:
         for path, expected in ((self.model, self.fingerprint), (self.options.signatures, self.of_signatures)):
             if path is not None and fingerprint(path) != expected:
                 raise ValueError(
-                    f"{path} is not what it was when this run began: expected the same file; give all machines the same files"
+                    f"{path} is not what it was when this run began: expected the same file; give "
+                    "all machines the same files"
                 )
         return self.options.predictor(methods.load(self.model, self.device))
 

@@ -125,11 +125,8 @@ def paper(
 def _tell(written: Written, out: Path, ran: int) -> None:
     """What was found, and where it is."""
     from zskl.paper.claims import UNTESTED, counted
-    from zskl.paper.pictures import WITHOUT
 
     say(f"{ran} unit(s) run; {len(written.files)} files in {out}: results.md, tables/, figures/")
     say("claims of the paper, in how many cases they hold by the means over seeds:")
     for claim, true, cases in counted(written.verdicts):
         say(f"  {claim}: {f'{true} of {cases}' if cases else UNTESTED}")
-    if not written.pixels:
-        say(WITHOUT)

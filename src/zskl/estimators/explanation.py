@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from zskl.arrays import Array, NumPyArray, to_numpy
+from zskl.arrays import NumPyArray, to_numpy
 from zskl.estimators import inputs, score_parts
 from zskl.estimators.ranking import Panel, best_first
 from zskl.parameters import count, did_you_mean, listed
@@ -61,7 +61,7 @@ class Explanation:
 
 def explain(
     model: Any,
-    X: Array,
+    X: inputs.Rows,
     top: int = 5,
     signatures: Any = None,
     candidates: Any = None,

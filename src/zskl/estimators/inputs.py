@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -15,6 +16,7 @@ from zskl.signatures.table import as_labels, label_kind
 if TYPE_CHECKING:
     from torch import Tensor
 
+Rows: TypeAlias = "Array | pd.DataFrame"  # features as callers hand them in
 LOOKED_AT = 1 << 21  # values checked together
 
 
@@ -45,13 +47,13 @@ def check_training(estimator: Any, X: Array, y: Any, whole: bool = True) -> tupl
     return X, y
 
 
-def check_features(estimator: Any, X: Array) -> Array:
+def check_features(estimator: Any, X: Rows) -> Array:
     """Features at predict time: float32 or float64, finite, with the fitted number (and names) of columns."""
     X = sliceable(estimator, X)
     return taken(estimator, X, slice(0, X.shape[0]))
 
 
-def sliceable(estimator: Any, X: Array) -> Array:
+def sliceable(estimator: Any, X: Rows) -> Array:
     """The same without a look at the values: an array (n, d) of numbers, not copied if it is one already, of which
     `taken` checks and returns pieces. So a memory-mapped array is never held whole."""
     check_is_fitted(estimator)

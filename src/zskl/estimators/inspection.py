@@ -32,7 +32,7 @@ class Inspection:
 
     def explain(
         self,
-        X: Array,
+        X: inputs.Rows,
         top: int = 5,
         signatures: Any = None,
         candidates: Labels | None = None,

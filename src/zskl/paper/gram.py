@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from zskl.experiments.compare import Comparison, Figure, Row
 from zskl.experiments.record import Record
 from zskl.paper.methods import PAIRS
-from zskl.paper.pictures import panels
 from zskl.paper.results import Output, Results
-from zskl.report.matrix import matrix
-
-AXIS = "column of W"
-Cells: TypeAlias = tuple[tuple[float, ...], ...]
+from zskl.plots import GramDisplay, drawing
+from zskl.plots.gram import AXIS
 
 
 def outputs(results: Results) -> list[Output]:
@@ -26,9 +22,10 @@ def outputs(results: Results) -> list[Output]:
             if not found:
                 continue
             title = f"WᵀW of the {pair[0].capitalize()} kernel on {problem.name}"
+            displays = {method: GramDisplay(cells) for method, (_, cells) in found.items()}
             drawn = [
-                (f"{method}: {_off(cells):.2f} on average off the diagonal", _drawn(method, cells))
-                for method, (_, cells) in found.items()
+                (f"{method}: {display.mean_off_diagonal:.2f} on average off the diagonal", display)
+                for method, display in displays.items()
             ]
             rows, seeds = [], sorted({seed for seed, _ in found.values()})
             for method, (_, cells) in found.items():
@@ -42,22 +39,10 @@ def outputs(results: Results) -> list[Output]:
             )
             table = Comparison(("method", AXIS), columns, tuple(rows), (note,))
             name = f"gram-{pair[0]}-{problem.stem}"
-            made.append(Output("gram", name, title, table, {name: panels(title, drawn)}))
+            made.append(Output("gram", name, title, table, {name: drawing.panels(title, drawn)}))
     return made
 
 
-def _first(found: Sequence[Record]) -> tuple[int, Cells] | None:
+def _first(found: Sequence[Record]) -> tuple[int, tuple[tuple[float, ...], ...]] | None:
     """Seed and matrix of the first record that holds one."""
     return next(((record.seed, record.gram) for record in found if record.gram), None)
-
-
-def _off(cells: Cells) -> float:
-    """The mean size of what is off the diagonal."""
-    sizes = [abs(value) for i, row in enumerate(cells) for j, value in enumerate(row) if i != j]
-    return sum(sizes) / max(1, len(sizes))
-
-
-def _drawn(method: str, cells: Cells) -> str:
-    names = [str(k + 1) for k in range(len(cells))]
-    said = f"Cosines between columns of W, {_off(cells):.2f} on average off the diagonal, in size"
-    return matrix(f"WᵀW of {method}", said, cells, names, names, (AXIS, AXIS), (0.0, 1.0), digits=2)

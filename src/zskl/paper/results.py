@@ -13,6 +13,7 @@ from zskl.experiments.compare import FIGURES, Comparison, Figure
 from zskl.experiments.record import Record
 from zskl.paper.curve_records import ConvergenceRecord, SensitivityRecord
 from zskl.paper.published import FEATURES
+from zskl.plots.drawing import Drawing
 
 
 @dataclass(frozen=True)
@@ -69,13 +70,13 @@ def problem_of_data(data: Dataset) -> Problem:
 
 @dataclass(frozen=True)
 class Output:
-    """A table and the figures that go with it: name of the file → SVG. The notes of the table belong to both."""
+    """A table and the figures that go with it, by the names of their files. The notes of the table belong to both."""
 
     part: str
     name: str
     title: str
     table: Comparison
-    figures: Mapping[str, str] = field(default_factory=dict)
+    figures: Mapping[str, Drawing] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class Problem:
 
     def with_field(self, having: Callable[[Record], object], *figures: str) -> list[Case]:
         """Of `ranked` those whose first record has something, at most as many as a figure can show."""
-        return [case for case in self.ranked(*figures) if having(case.first)][:LINES]
+        return [case for case in self.ranked(*figures) if having(case.first) is not None][:LINES]
 
 
 def problems(found: Sequence[Record], table: Comparison) -> list[Problem]:

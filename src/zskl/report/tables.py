@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from zskl.experiments import table_formats
 from zskl.experiments.compare import Comparison, Row
 from zskl.experiments.record import Record
+from zskl.report.contents import Cell, Table
 from zskl.report.groups import Problem
-from zskl.report.pieces import Cell, Table
 
 PROTOCOLS = {
     "zero-shot": ("Zero-shot: unseen classes alone", ("zero-shot",)),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 from pydantic import JsonValue
 
-from zskl.arrays import to_numpy
 from zskl.estimators import score_parts
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.serve.class_book import Book, Classes
@@ -154,5 +154,5 @@ def _plain(value: object) -> JsonValue:
     """A setting as JSON has it."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    found: JsonValue = to_numpy(value).item() if hasattr(value, "item") else str(value)
+    found: JsonValue = value.item() if isinstance(value, np.generic) else str(value)
     return found
