@@ -3,22 +3,32 @@
 import inspect
 import subprocess
 import sys
+from dataclasses import replace
 
 import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from reported import full, plain
-from zskl import baselines, datasets, plots, selection
+import reported
+from zskl import baselines, datasets, plots, protocols, selection
 from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
+from zskl.experiments.record import Record
+from zskl.paper import curve_records
 from zskl.plots import canvas, confusion
 from zskl.plots.display import Display
 from zskl.plots.lines import styles
 
 NAMES = ("ant", "bee", "cow")
 CURVE = {"values": [0.0, 1.0, 10.0], "validation": [[0.4, 0.6], [0.5, 0.7], None], "test": [0.5, 0.6, None]}
-VARIED = {"method": "gaussian-ort", "seed": 0, "setting": {"sigma": 1.0}, "curves": {"sigma": CURVE}}
+VARIED = {
+    "key": "k",
+    "part": "sensitivity",
+    "dataset": "CUB",
+    "method": "gaussian-ort",
+    "seed": 0,
+    "setting": {"sigma": 1.0},
+}
 FROM_RECORDS = {  # how each display is made from one record
     plots.ClassAccuracyDisplay: {},
     plots.ComparisonDisplay: {"figures": ["unseen", "H"]},
@@ -33,8 +43,20 @@ FROM_RECORDS = {  # how each display is made from one record
 }
 
 
+def full(**more):
+    return Record.from_json(reported.full(**more))
+
+
+def plain(**more):
+    return Record.from_json(reported.plain(**more))
+
+
+def varied(seed=0, **curve):
+    return curve_records.from_json({**VARIED, "seed": seed, "curves": {"sigma": {**CURVE, **curve}}})
+
+
 def record(display):
-    return VARIED if display is plots.SensitivityDisplay else full(classes=NAMES)
+    return varied() if display is plots.SensitivityDisplay else full(classes=NAMES)
 
 
 @pytest.fixture(scope="module")
@@ -128,11 +150,15 @@ def test_a_calibrated_model_has_two_points(digits, kernel):
 
 
 def test_estimators_and_records_say_the_same(digits, kernel):
-    from zskl import protocols
     from zskl.experiments import model_summary
 
-    found = {"method": "gaussian", "seed": 0, **model_summary.of_model(kernel, digits)}
-    found["probabilities"] = {"zsl": protocols.confidence(kernel, digits).as_dict()}
+    summary = model_summary.of_model(kernel, digits)
+    sure = protocols.confidence(kernel, digits)
+    probabilities = {"zsl": {"coverage": sure.coverage}}
+    found = replace(plain(method="gaussian", seed=0), gram=summary.gram, convergence=summary.convergence)
+    found = replace(
+        found, probabilities=Record.from_json({**reported.plain(), "probabilities": probabilities}).probabilities
+    )
     for display, arguments in (
         (plots.GramDisplay, ()),
         (plots.ConvergenceDisplay, ()),
@@ -156,9 +182,9 @@ def test_wrong_answers_that_a_record_lacks_are_gaps_not_zeros():
     assert found.shares[0, 5] == 0.25
     assert np.isnan(found.shares[0, 1])
     assert np.isfinite(confusion.read(full(classes=NAMES)).shares).all()
-    answered = full(classes=NAMES)
+    answered = reported.full(classes=NAMES)
     answered["zsl"]["mistaken"]["ant"] = [["newt", 0.1]]
-    assert confusion.read(answered).answers == [*NAMES, "newt"]
+    assert confusion.read(Record.from_json(answered)).answers == [*NAMES, "newt"]
 
 
 def test_many_classes_are_drawn_as_the_largest_shares():
@@ -170,8 +196,8 @@ def test_many_classes_are_drawn_as_the_largest_shares():
 
 
 def test_sensitivity_by_hand():
-    other = {**VARIED, "seed": 1, "curves": {"sigma": {**CURVE, "test": [0.7, None, None]}}}
-    display = plots.SensitivityDisplay.from_records([VARIED, other], setting="sigma")
+    other = varied(1, test=[0.7, None, None])
+    display = plots.SensitivityDisplay.from_records([varied(), other], setting="sigma")
     np.testing.assert_allclose(display.sides["test"], [0.6, 0.6, np.nan], rtol=1e-12)
     np.testing.assert_allclose(display.sides["validation"], [0.5, 0.6, np.nan], rtol=1e-12)
     assert display.chosen == 1.0

@@ -48,7 +48,9 @@ def page(found: Sequence[Record], title: str = "Zero-shot report", runs: Sequenc
     Examples
     --------
     >>> from zskl import report
-    >>> one = {"dataset": "digits", "method": "eszsl", "seed": 0, "zsl": {"accuracy": 0.75}, "gzsl": {}}
+    >>> from zskl.experiments.record import Record
+    >>> line = {"dataset": "digits", "method": "eszsl", "seed": 0, "zsl": {"accuracy": 0.75}, "gzsl": {}}
+    >>> one = Record.from_json(line)
     >>> report.page([one]).splitlines()[0]
     '<!DOCTYPE html>'
     """
