@@ -1,4 +1,4 @@
-"""Checks of what a caller sets: each refusal gives the value found and what was expected."""
+"""Checks of settings: each error gives the value found and what was expected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-LARGEST = 1e18  # of a setting: its square and the square's inverse still are single-precision numbers
+LARGEST = 1e18  # value of a setting: its square and the inverse of the square are still single-precision numbers
 SHOWN = 5  # how many offenders an error names
 
 
@@ -63,4 +63,5 @@ def listed(values: Iterable[Any]) -> str:
 
 
 def plain(value: Any) -> Any:
+    """A NumPy number or string as Python's own."""
     return value.item() if isinstance(value, np.generic) else value

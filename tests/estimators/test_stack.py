@@ -7,8 +7,8 @@ from sklearn.base import clone
 from fits import STEPS_40, TRAINING, check_exchanged, check_members, described_twice, estimator, fitted
 from tolerances import FIT, assert_close, distance, shaken
 from zskl import kernels
-from zskl.estimators.kernel_classifier import fit_stack
 from zskl.estimators.stack import STACKABLE
+from zskl.estimators.stacked_fits import fit_stack
 from zskl.training.objective import BALANCES, LOSSES
 from zskl.training.solver import SCHEDULES, SECOND_MOMENTS
 

@@ -209,7 +209,7 @@ def test_several_signatures_and_tensors(small, problem):
 
 
 def test_a_monitor_and_a_stack_see_the_same(small, problem):
-    from zskl.estimators.kernel_classifier import fit_stack
+    from zskl.estimators.stacked_fits import fit_stack
 
     X, y, X_new, y_new, table = problem
     lone = model(sigma=0.8).fit(X, y, table, monitor=(X_new, y_new))

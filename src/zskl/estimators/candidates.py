@@ -25,7 +25,7 @@ class Question:
 def choose(model: Any, given: Any, candidates: Any) -> SignatureTable:
     """The table of the candidate classes of a fitted `model`, its rows class by class.
 
-    `given` is what a caller handed over as signatures (None: the table of fit), `candidates` the names among them.
+    `given` are the caller's signatures (None: the table of fit), `candidates` the names among them.
     """
     if candidates is not None:
         if isinstance(candidates, str) or not hasattr(candidates, "__iter__"):
@@ -69,7 +69,7 @@ def _check_new(model: Any, table: SignatureTable) -> None:
 
 
 def best_of_rows(scores: Array, rows: NumPyArray) -> Array:
-    """(..., rows) → (..., classes): the best score among the rows of each class; `rows` as of `padded_rows`."""
+    """(..., rows) → (..., classes): the best score among the rows of each class; for `rows` see `padded_rows`."""
     if rows.shape[1] == 1:
         return scores
     xp = namespace(scores)

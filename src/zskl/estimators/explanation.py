@@ -1,4 +1,4 @@
-"""Which attributes speak for a sample's class and against another: parts that add up to the difference of scores."""
+"""Which attributes speak for a sample's class and against another. Their parts add up to the difference of scores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from zskl.arrays import Array, NumPyArray, to_numpy
 from zskl.estimators import inputs, score_parts
-from zskl.estimators.ranking import Panel, best_first
+from zskl.estimators.panel import Panel, best_first
 from zskl.parameters import count, did_you_mean, listed
 
 
@@ -19,7 +19,7 @@ class Explanation:
 
     `difference` is score(label) − score(against), raw, and the sum of `contributions` (p,), one for each of
     `attributes`; `calibration` is what `calibration_` adds to it. `values` and `values_against` (p,) are the two
-    signatures as they were handed over; of a class with several, the one that scores best.
+    signatures before scaling; of a class with several, the one that scores best.
     """
 
     label: Any
@@ -34,7 +34,7 @@ class Explanation:
 
     @property
     def order(self) -> list[int]:
-        """Of the `shown` strongest attributes, for or against, strongest first."""
+        """Places of the `shown` strongest attributes, for or against, strongest first."""
         return [int(m) for m in np.argsort(-np.abs(self.contributions), kind="stable")[: self.shown]]
 
     @property

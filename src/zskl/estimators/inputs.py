@@ -21,7 +21,7 @@ LOOKED_AT = 1 << 21  # values checked together
 def check_training(estimator: Any, X: Array, y: Any, whole: bool = True) -> tuple[Array, NumPyArray]:
     """X (n, d) float32 or float64 and labels y (n,); sets `n_features_in_` and, where known, `feature_names_in_`.
 
-    Unless X is needed `whole`, an array of other numbers is left as it is.
+    If X is not needed `whole`, an array of another number type is left as it is.
     """
     if y is None and is_torch(X):
         raise ValueError("fit requires y to be passed, but the target y is None: a class label for each row of X")
@@ -30,7 +30,7 @@ def check_training(estimator: Any, X: Array, y: Any, whole: bool = True) -> tupl
         X = _check_tensor(estimator, X, reset=True)
         y = column_or_1d(y, warn=True)
         if len(y) != X.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} labels: they must be as many")
+            raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} labels: expected one label for each row")
     else:
         _check_dimensions(X)
         as_it_is = X if not whole and _is_plain(X) and X.dtype != float_type(X) else None
@@ -52,8 +52,10 @@ def check_features(estimator: Any, X: Array) -> Array:
 
 
 def sliceable(estimator: Any, X: Array) -> Array:
-    """The same without a look at the values: an array (n, d) of numbers, not copied if it is one already, of which
-    `taken` checks and returns pieces. So a memory-mapped array is never held whole."""
+    """`check_features` without a look at the values: an array (n, d) of numbers, not copied if X is one already.
+
+    `taken` checks and returns pieces of it, so a memory-mapped array is never held whole.
+    """
     check_is_fitted(estimator)
     if is_torch(X):
         tensor: Array = _check_tensor(estimator, X, reset=False)
@@ -79,7 +81,7 @@ def _is_plain(X: Any) -> bool:
 
 
 def _labels(y: Any) -> Any:
-    """Labels of any 1-D kind as an array that has not turned numbers into text; other shapes are left to the checks."""
+    """Labels of any 1-D kind as an array, without turning numbers into text; the checks see to other shapes."""
     if is_torch(y):
         return to_numpy(y)
     if isinstance(y, list | tuple):
@@ -110,7 +112,7 @@ def _check_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
     if X.is_complex():
         raise ValueError("X is a tensor of complex numbers: expected real ones")
     if X.ndim != 2 or 0 in X.shape:
-        raise ValueError(f"X has shape {tuple(X.shape)}: expected 2-D (samples, features), neither of them 0")
+        raise ValueError(f"X has shape {tuple(X.shape)}: expected 2-D (samples, features), at least one of each")
     if X.dtype not in (torch.float32, torch.float64):
         X = X.to(torch.float32)
     if reset:
@@ -141,7 +143,7 @@ def _finite(X: Array) -> bool:
 
 
 def _refuse_values(estimator: Any, X: Array, start: int) -> None:
-    """What is wrong from row `start` on: all of it is counted, in blocks."""
+    """Say what is wrong from row `start` on, counted in blocks."""
     height = max(1, LOOKED_AT // X.shape[1])
     bad, first = np.zeros(X.shape[1], dtype=np.int64), np.full(X.shape[1], -1)
     for row in range(start, X.shape[0], height):

@@ -1,4 +1,4 @@
-"""Rows kept as their projections, for a caller who asks again and again for the scores of new descriptions."""
+"""Rows kept as their projections, for callers who score them against many new descriptions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from zskl.arrays import Array, float_type, like, namespace
 from zskl.estimators import inputs
 from zskl.estimators.candidates import best_of_rows, choose
-from zskl.estimators.ranking import BLOCK_BYTES
+from zskl.estimators.panel import BLOCK_BYTES
 from zskl.estimators.score_parts import ScoreParts
 
 
@@ -24,9 +24,9 @@ def projected(model: Any, score: ScoreParts, X: Array) -> tuple[Array, Array]:
 
 
 class ProjectedRows:
-    """Rows X (n, d) before a fitted model as it is now; XW and ‖x‖² are kept, so scores of c descriptions cost n·p·c.
+    """Rows X (n, d) and a fitted model as it is now. XW and ‖x‖² are kept, so scores of c descriptions cost n·p·c.
 
-    Methods whose scores are not made of such a projection score the rows themselves.
+    Methods without such a projection keep and score the rows themselves.
     """
 
     def __init__(self, model: Any, X: Array) -> None:

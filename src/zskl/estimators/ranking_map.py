@@ -1,4 +1,4 @@
-"""Maps of samples and of classes whose inner products stand for scores, so that any dot-product index can search them.
+"""Maps of samples and of classes whose inner products replace scores, so that any dot-product index can search them.
 
 A sample is the pair of points (Wᵀx, x), a class the pair (y, Wy): the first in signature, the second in feature space.
 The score is one kernel on such pairs (u, v), K = k(‖u − u′‖²) + k(‖v − v′‖²), without incoherence its first term, or
@@ -31,7 +31,7 @@ PER_COMPONENT = 4  # landmarks drawn for each component
 
 
 class Quality(NamedTuple):
-    """Of inner products against scores: relative error (Frobenius), and the share of the k best classes found."""
+    """How well inner products replace scores: relative error (Frobenius), and share of the k best classes found."""
 
     error: float
     recall: float
@@ -74,14 +74,13 @@ class Map(ABC):
         return mapped
 
     def labels(self, signatures: Any = None, candidates: Any = None) -> NumPyArray:
-        """(rows,) the class of each row of `classes`. A class with several signatures has as many rows: its score is
-        the best of theirs."""
+        """(rows,) the class of each row of `classes`; a class with several signatures has several, the best counts."""
         return as_in(self.model.classes_, choose(self.model, signatures, candidates).labels)
 
     def quality(
         self, X: Array, signatures: Any = None, candidates: Any = None, *, k: int = 10, shortlist: int | None = None
     ) -> Quality:
-        """How well the inner products stand for `compatibility`, over rows X and the candidate classes.
+        """How well the inner products replace `compatibility`, over rows X and the candidate classes.
 
         Recall is the share of the k best classes that are among the `shortlist` (default k) best by inner product,
         which exact scores can then put in order.
@@ -203,7 +202,7 @@ def ranking_map(model: Any) -> RankingMap:
 
 
 def _frozen(model: Any) -> Any:
-    """A model that a later fit of the original does not change."""
+    """A copy of a fitted model that a later fit of the original does not change."""
     check_is_fitted(model)
     if not hasattr(model, "kernel_"):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Training of a stack: K estimators that differ in numbers alone learn their projections (K, d, p) in one run."""
+"""Training of a stack: K estimators that differ only in numbers learn their projections (K, d, p) in one run."""
 
 from __future__ import annotations
 
@@ -25,10 +25,8 @@ logger = logging.getLogger(__name__)
 STACKABLE = ("sigma", "bias", "repulsion", "temperature", "learning_rate", "incoherence_weight")
 WEIGHTS = ("repulsion", "temperature", "incoherence_weight")
 SHARE = 0.8  # of the free memory of a GPU that a stack may take
-MATRICES, IMAGES = (
-    12,
-    4,
-)  # arrays (d, p) and (d, C) that a member needs while it trains, with what a step holds for a while
+MATRICES = 12  # arrays (d, p) that a member needs while it trains, with what a step holds for a while
+IMAGES = 4  # arrays (d, C)
 LOOKED_AT = 256  # training rows scored after training
 Callback = Callable[[Progress], object]
 
@@ -50,7 +48,7 @@ def train(
     monitor: Any = None,
     monitor_every: int = 100,
 ) -> None:
-    """Fit kernel classifiers that differ in `STACKABLE` parameters alone; sets what each has learned."""
+    """Fit kernel classifiers that differ only in `STACKABLE` parameters, and set what each has learned."""
     for member in members:
         member._check_parameters()
     first = members[0]
@@ -140,7 +138,7 @@ def column(values: Sequence[float], place: Array) -> Array:
 
 
 def stacked_objective(members: Sequence[Any], place: Array) -> Objective:
-    """The objective of members that differ in `STACKABLE` parameters alone."""
+    """The objective of members that differ only in `STACKABLE` parameters."""
     first = members[0]
     return Objective(
         kernels.stack([member._kernel() for member in members], lambda values: column(values, place)),
@@ -152,7 +150,7 @@ def stacked_objective(members: Sequence[Any], place: Array) -> Objective:
 
 
 def fusing(objective: Objective, training: Training) -> solver.Fuse:
-    """What makes one function of a whole step, on a GPU and where the kernels for it are."""
+    """What makes one function of a whole step, on a GPU that has the kernels for it."""
 
     def fuse(W: Array, V: Array, tape: Tape) -> Any:
         if not fused.possible(objective, W, tape.order.shape[1], len(training.rows)):
@@ -164,7 +162,7 @@ def fusing(objective: Objective, training: Training) -> solver.Fuse:
 
 
 def step_function(objective: Objective, training: Training, seed: int, per_sample: bool) -> solver.Step:
-    """The objective on the rows of one batch, against one signature per class drawn anew for each step."""
+    """The objective on the rows of one batch, against one signature per class drawn again for each step."""
     sizes = like(training.sizes, training.Y)
     single = training.rows.shape[1] == 1
 
@@ -193,20 +191,20 @@ def quick_step(member: Any, training: Training, seed: int) -> solver.Step:
 
 
 def draw(training: Training, seed: int, t: int) -> NumPyArray:
-    """(C,) one row of `training.Y` per class, each of a class's rows equally likely, from (seed, step) alone."""
+    """(C,) one row of `training.Y` per class, each of its rows equally likely; depends only on seed and step."""
     choice = generator(seed, 2, t).integers(training.counts)
     drawn: NumPyArray = training.rows[np.arange(len(choice)), choice]
     return drawn
 
 
 def _vanished(objective: Objective, W: Array, training: Training) -> NumPyArray:
-    """(K,) whether every value of a radial kernel has underflown to 0: no gradient leads back from there."""
+    """(K,) whether every value of a radial kernel has become 0 by underflow: no gradient leads back from there."""
     scores = objective.scores(W, training.X[:LOOKED_AT], training.Y)
     return np.asarray(~to_numpy(scores).any(axis=(1, 2))) & objective.kernel.radial
 
 
 def _earlier(member: Any) -> tuple[Any, Any, int, int] | None:
-    """(W, V or None, steps, epochs) of the fit that a warm start goes on from."""
+    """(W, V or None, steps, epochs) of the fit that a warm start continues."""
     if not member.warm_start or not hasattr(member, "projection_"):
         return None
     return (member.projection_, *(getattr(member, "_continuation", None) or (None, 0, 0)))

@@ -20,7 +20,7 @@ import numpy as np
 
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.nearest_classes import nearest_classes
-from zskl.estimators.ranking import Panel
+from zskl.estimators.panel import Panel
 from zskl.experiments import jsonl_log
 from zskl.serve.attributes import Vocabulary
 from zskl.serve.limits import Limits

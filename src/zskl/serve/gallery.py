@@ -13,7 +13,7 @@ import pandas as pd
 from zskl import metrics
 from zskl.datasets import Dataset
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.estimators.ranking import best_first
+from zskl.estimators.panel import best_first
 from zskl.parameters import listed
 from zskl.serve.class_book import Book, nameless
 from zskl.serve.options import no_class

@@ -10,7 +10,7 @@ import numpy as np
 from zskl.arrays import to_numpy
 from zskl.estimators.candidates import softmax
 from zskl.estimators.explanation import Explanation
-from zskl.estimators.ranking import best_first
+from zskl.estimators.panel import best_first
 from zskl.serve.class_book import Book
 from zskl.serve.options import Asked
 from zskl.serve.refusal import Refusal, shown
