@@ -406,7 +406,7 @@ def test_scalings_that_cannot_be(toy, scaling):
 
 
 def test_parameters_are_checked_before_the_data(toy):
-    with pytest.raises(ValueError, match="sigma=0"):
+    with pytest.raises(ValueError, match="sigma is 0"):
         toy.model(sigma=0).fit(np.full((2, 2), np.nan), [])
 
 
@@ -491,5 +491,5 @@ def test_bad_monitors(toy, monitor, words):
 
 
 def test_bad_monitoring_interval(toy):
-    with pytest.raises(ValueError, match="monitor_every=0: expected an integer ≥ 1"):
+    with pytest.raises(ValueError, match="monitor_every is 0: expected an integer ≥ 1"):
         toy.model().fit(toy.X, toy.y, toy.table, monitor=(toy.X, toy.y), monitor_every=0)

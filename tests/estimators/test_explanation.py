@@ -193,7 +193,7 @@ def test_the_refusal_names_all_methods_that_can():
         ({"against": 3}, "against 3 is not among the candidates"),
         ({"label": "cat", "candidates": ["emu", "bee"]}, "label 'cat' is not among the candidates"),
         ({"label": "cat", "against": "cat"}, "label and against are both 'cat': name two different classes"),
-        ({"top": 0}, "top=0: expected an integer ≥ 1"),
+        ({"top": 0}, "top is 0: expected an integer ≥ 1"),
         ({"candidates": ["yak"]}, "candidate 'yak' is not in the fitted table"),
     ],
 )

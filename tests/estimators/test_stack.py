@@ -89,7 +89,7 @@ def test_no_settings_give_no_members():
 
 
 def test_a_bad_setting_of_any_member_is_refused():
-    with pytest.raises(ValueError, match=r"sigma=-1\.0: expected a finite number > 0"):
+    with pytest.raises(ValueError, match=r"sigma is -1\.0: expected a finite number > 0"):
         fit_stack(estimator(), [{}, {"sigma": -1.0}], *TRAINING)
 
 

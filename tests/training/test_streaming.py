@@ -228,7 +228,7 @@ def test_bad_values_and_labels_are_refused(small, problem, tmp_path):
         model().fit(mapped(tmp_path, X), y, table)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model().fit(mapped(tmp_path, (9 * problem[0]).astype(np.int8)), y[:-1], table)
-    with pytest.raises(ValueError, match="streaming='always'"):
+    with pytest.raises(ValueError, match="streaming is 'always'"):
         model(streaming="always").fit(X, y, table)
 
 

@@ -29,7 +29,7 @@ def choose(model: Any, given: Any, candidates: Any) -> SignatureTable:
     """
     if candidates is not None:
         if isinstance(candidates, str) or not hasattr(candidates, "__iter__"):
-            raise ValueError(f"candidates={candidates!r}: expected a list of class names")
+            raise ValueError(f"candidates is {candidates!r}: expected a list of class names")
         candidates = tables.as_labels(candidates, "candidates")
         if len(candidates) == 0:
             raise ValueError("candidates is empty: name at least one class")

@@ -43,7 +43,7 @@ def check(model: Any) -> None:
     for name in ("bias", "repulsion", "incoherence_weight", "decay", "smoothing"):
         positive(name, getattr(model, name), zero_allowed=True)
     if model.smoothing >= 1:
-        raise ValueError(f"smoothing={model.smoothing!r}: expected a number in [0, 1)")
+        raise ValueError(f"smoothing is {model.smoothing!r}: expected a number in [0, 1)")
     one_of("loss", model.loss, LOSSES)
     one_of("balance", model.balance, BALANCES)
     one_of("schedule", model.schedule, solver.SCHEDULES)

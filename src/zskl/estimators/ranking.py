@@ -137,7 +137,7 @@ class Ranking:
         if reject is not None and (
             isinstance(reject, bool) or not isinstance(reject, int | float | np.number) or not 0 <= reject <= 1
         ):
-            raise ValueError(f"reject={reject!r}: expected a probability between 0 and 1")
+            raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
         temperature = None if reject is None else temperature_of(self.temperatures_, panel.situation)
         answers = np.empty(X.shape[0], dtype=panel.labels.dtype if reject is None else object)
         for rows, scores in panel.blocks(X):
@@ -235,7 +235,7 @@ class Ranking:
         panel, X = self._opened(X, signatures, candidates, calibrated)
         labels = panel.labels
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= len(labels):
-            raise ValueError(f"k={k!r}: expected an integer from 1 to {len(labels)}, the number of candidates")
+            raise ValueError(f"k is {k!r}: expected an integer from 1 to {len(labels)}, the number of candidates")
         best = np.empty((X.shape[0], k), dtype=labels.dtype)
         values: NumPyArray | None = None
         for rows, scores in panel.blocks(X):

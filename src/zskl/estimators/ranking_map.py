@@ -173,11 +173,11 @@ def feature_map(
     budget = PER_COMPONENT * wanted if landmarks is None else count("landmarks", landmarks)
     if budget < wanted:
         raise ValueError(
-            f"landmarks={landmarks} is less than n_components={wanted}: expected at least as many, {PER_COMPONENT} "
+            f"landmarks is {landmarks}, less than n_components, {wanted}: expected at least as many, {PER_COMPONENT} "
             "for each component by default"
         )
     if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
-        raise ValueError(f"random_state={random_state!r}: expected an integer ≥ 0")
+        raise ValueError(f"random_state is {random_state!r}: expected an integer ≥ 0")
     model = _frozen(model)
     Y = model.signature_scaling_.apply(choose(model, signatures, candidates).matrix)
     W, rng = model.projection_.astype(np.float64), generator(int(random_state))
@@ -237,5 +237,5 @@ def _blocks(rows: int, width: int) -> list[slice]:
 def _within(name: str, value: Any, least: int, most: int) -> int:
     number = count(name, value)
     if not least <= number <= most:
-        raise ValueError(f"{name}={value!r}: expected an integer from {least} to {most}, the number of candidates")
+        raise ValueError(f"{name} is {value!r}: expected an integer from {least} to {most}, the number of candidates")
     return number

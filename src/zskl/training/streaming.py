@@ -26,7 +26,7 @@ BLOCK_BYTES = 1 << 22  # of the passes in the order of the file, as float32
 def check(setting: Any) -> None:
     """Refuse anything but True, False and "auto"."""
     if not isinstance(setting, bool | np.bool_) and setting != "auto":
-        raise ValueError(f"streaming={setting!r}: expected True, False or 'auto'")
+        raise ValueError(f"streaming is {setting!r}: expected True, False or 'auto'")
 
 
 def wanted(setting: Any, X: Any) -> bool:
