@@ -33,7 +33,7 @@ def parse(scaling: str, parameter: str) -> tuple[str, ...]:
     known = isinstance(scaling, str) and all(step in STEPS for step in steps)
     if not known or sum(step in FITTED for step in steps) > 1:
         raise ValueError(
-            f"{parameter} is {scaling!r}: expected one of {', '.join(SCALINGS)}, or other steps out of {', '.join(STEPS)} "
+            f"{parameter} is {scaling!r}: expected one of {', '.join(SCALINGS)}, or other steps of {', '.join(STEPS)} "
             f"joined by dashes with at most one 'center' or 'standardize'{did_you_mean(scaling, SCALINGS)}"
         )
     return steps

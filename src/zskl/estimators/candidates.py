@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from zskl.arrays import Array, NumPyArray, like, namespace
 from zskl.parameters import did_you_mean, listed
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
+
+if TYPE_CHECKING:
+    from zskl.estimators.estimator import ZeroShotClassifier
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class Question:
     labels: NumPyArray  # (c,)
 
 
-def choose(model: Any, given: Any, candidates: Any) -> SignatureTable:
+def choose(model: ZeroShotClassifier, given: Any, candidates: Any) -> SignatureTable:
     """The table of the candidate classes of a fitted `model`, its rows class by class.
 
     `given` are the caller's signatures (None: the table of fit), `candidates` the names among them.
@@ -51,7 +54,7 @@ def choose(model: Any, given: Any, candidates: Any) -> SignatureTable:
     return chosen
 
 
-def _check_new(model: Any, table: SignatureTable) -> None:
+def _check_new(model: ZeroShotClassifier, table: SignatureTable) -> None:
     p = model.signature_table_.matrix.shape[1]
     if table.matrix.shape[1] != p:
         raise ValueError(

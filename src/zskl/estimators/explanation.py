@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from zskl.arrays import Array, NumPyArray, to_numpy
 from zskl.estimators import inputs, score_parts
 from zskl.estimators.panel import Panel, best_first
 from zskl.parameters import count, did_you_mean, listed
+
+if TYPE_CHECKING:
+    from zskl.estimators.estimator import ZeroShotClassifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +63,7 @@ class Explanation:
 
 
 def explain(
-    model: Any,
+    model: ZeroShotClassifier,
     X: Array,
     top: int = 5,
     signatures: Any = None,
@@ -127,7 +130,7 @@ class _CandidateSignatures:
         return rows[place], scores[place]
 
 
-def attribute_names(model: Any) -> tuple[str, ...]:
+def attribute_names(model: ZeroShotClassifier) -> tuple[str, ...]:
     """Those of fit, or "attribute 0" and so on."""
     p = model.signature_table_.matrix.shape[1]
     return tuple(model.attribute_names_ or (f"attribute {m}" for m in range(p)))

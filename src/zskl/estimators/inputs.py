@@ -15,10 +15,12 @@ from zskl.signatures.table import as_labels, label_kind
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from zskl.estimators.estimator import ZeroShotClassifier
+
 LOOKED_AT = 1 << 21  # values checked together
 
 
-def check_training(estimator: Any, X: Array, y: Any, whole: bool = True) -> tuple[Array, NumPyArray]:
+def check_training(estimator: ZeroShotClassifier, X: Array, y: Any, whole: bool = True) -> tuple[Array, NumPyArray]:
     """X (n, d) float32 or float64 and labels y (n,); sets `n_features_in_` and, where known, `feature_names_in_`.
 
     If X is not needed `whole`, an array of another number type is left as it is.
@@ -45,13 +47,13 @@ def check_training(estimator: Any, X: Array, y: Any, whole: bool = True) -> tupl
     return X, y
 
 
-def check_features(estimator: Any, X: Array) -> Array:
+def check_features(estimator: ZeroShotClassifier, X: Array) -> Array:
     """Features at predict time: float32 or float64, finite, with the fitted number (and names) of columns."""
     X = sliceable(estimator, X)
     return taken(estimator, X, slice(0, X.shape[0]))
 
 
-def sliceable(estimator: Any, X: Array) -> Array:
+def sliceable(estimator: ZeroShotClassifier, X: Array) -> Array:
     """`check_features` without a look at the values: an array (n, d) of numbers, not copied if X is one already.
 
     `taken` checks and returns pieces of it, so a memory-mapped array is never held whole.
@@ -68,7 +70,7 @@ def sliceable(estimator: Any, X: Array) -> Array:
     return np.asarray(X) if plain else checked
 
 
-def taken(estimator: Any, X: Array, rows: slice) -> Array:
+def taken(estimator: ZeroShotClassifier, X: Array, rows: slice) -> Array:
     """These rows of what `sliceable` returned, as float32 or float64, all finite."""
     block: Array = X[rows] if is_torch(X) else to_numpy(X[rows]).astype(float_type(X), copy=False)
     if not _finite(block):
@@ -103,7 +105,7 @@ def _check_dimensions(X: Any) -> None:
         )
 
 
-def _check_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
+def _check_tensor(estimator: ZeroShotClassifier, X: Tensor, reset: bool) -> Tensor:
     import torch
 
     X = X.detach()
@@ -126,7 +128,7 @@ def _check_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
     return X
 
 
-def check_finite(estimator: Any, X: Array) -> None:
+def check_finite(estimator: ZeroShotClassifier, X: Array) -> None:
     """Refuse NaN and infinity, looking at some rows at a time."""
     height = max(1, LOOKED_AT // X.shape[1])
     for start in range(0, X.shape[0], height):
@@ -142,7 +144,7 @@ def _finite(X: Array) -> bool:
     return bool(xp.all(xp.isfinite(X)))  # finite values whose sum overflowed
 
 
-def _refuse_values(estimator: Any, X: Array, start: int) -> None:
+def _refuse_values(estimator: ZeroShotClassifier, X: Array, start: int) -> None:
     """Say what is wrong from row `start` on, counted in blocks."""
     height = max(1, LOOKED_AT // X.shape[1])
     bad, first = np.zeros(X.shape[1], dtype=np.int64), np.full(X.shape[1], -1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -19,12 +19,18 @@ from zskl.estimators.score_parts import ScoreParts
 from zskl.parameters import count, listed
 from zskl.scaling import Scaling
 
+if TYPE_CHECKING:
+    from zskl.estimators.estimator import ZeroShotClassifier
+
 
 class Inspection:
     """What a fitted estimator shows of itself. Methods whose score splits into attributes say how in `_score_parts`."""
 
     classes_: NumPyArray
     signature_scaling_: Scaling
+
+    def _model(self) -> ZeroShotClassifier:
+        return cast("ZeroShotClassifier", self)  # the only class that inherits this one
 
     def _score_parts(self) -> ScoreParts | None:
         """How the score is made of a projection and attributes; None where it is not."""
@@ -78,7 +84,7 @@ class Inspection:
         >>> (explanation.label, explanation.against), [name for name, _ in explanation.top]
         (('bee', 'ant'), ['attribute 1', 'attribute 0'])
         """
-        return explain(self, X, top, signatures, candidates, label, against, calibrated)
+        return explain(self._model(), X, top, signatures, candidates, label, against, calibrated)
 
     def attribute_space(self, X: Array) -> Array:
         """
@@ -105,9 +111,10 @@ class Inspection:
         >>> model.attribute_space([[1, 0], [0, 1], [1, 1]]).shape
         (3, 2)
         """
-        body = score_parts.of(self, "has no attribute space")
-        X = inputs.sliceable(self, X)
-        return like(projected(self, body, X)[0], inputs.taken(self, X, slice(0, 1)))
+        model = self._model()
+        body = score_parts.of(model, "has no attribute space")
+        X = inputs.sliceable(model, X)
+        return like(projected(model, body, X)[0], inputs.taken(model, X, slice(0, 1)))
 
     def gallery(self, X: Array) -> ProjectedRows:
         """
@@ -131,7 +138,7 @@ class Inspection:
         >>> model.gallery([[1, 0], [0, 1]]).scores({"owl": [2, 2]}).shape
         (2, 1)
         """
-        return ProjectedRows(self, X)
+        return ProjectedRows(self._model(), X)
 
     def nearest_classes(self, top: int = 5, signatures: Any = None, candidates: Labels | None = None) -> pd.DataFrame:
         """
@@ -162,7 +169,7 @@ class Inspection:
         """
         top = count("top", top)
         check_is_fitted(self)
-        table = choose(self, signatures, candidates)
+        table = choose(self._model(), signatures, candidates)
         labels = as_in(self.classes_, table.classes)
         if len(labels) < 2:
             raise ValueError(f"the only candidate is {listed(labels)}: expected two or more; name another class")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from zskl import kernels
 from zskl.kernels import Kernel
@@ -11,15 +11,18 @@ from zskl.training import solver, streaming
 from zskl.training.initialisation import INITIALISATIONS
 from zskl.training.objective import BALANCES, LOSSES, Objective
 
+if TYPE_CHECKING:
+    from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 
-def kernel(model: Any) -> Kernel:
+
+def kernel(model: ZeroShotKernelClassifier) -> Kernel:
     """The Kernel object of a classifier, or the one that it names, with its parameters."""
     if isinstance(model.kernel, Kernel):
         return model.kernel
     return kernels.build(model.kernel, {"sigma": model.sigma, "degree": model.degree, "bias": model.bias})
 
 
-def objective(model: Any) -> Objective:
+def objective(model: ZeroShotKernelClassifier) -> Objective:
     """What a classifier minimises."""
     return Objective(
         kernel(model),
@@ -32,7 +35,7 @@ def objective(model: Any) -> Objective:
     )
 
 
-def check(model: Any) -> None:
+def check(model: ZeroShotKernelClassifier) -> None:
     """Refuse a setting out of range."""
     kernel(model)
     count("degree", model.degree)

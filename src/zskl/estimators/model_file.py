@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -22,6 +22,9 @@ from zskl.arrays import NumPyArray
 from zskl.files import write_atomically
 from zskl.signatures.table import SignatureTable
 
+if TYPE_CHECKING:
+    from zskl.estimators.estimator import ZeroShotClassifier
+
 Estimator = TypeVar("Estimator")
 FORMAT = "zskl-model"
 VERSION = 1
@@ -29,7 +32,7 @@ _KEY = "zskl"
 SCALED = {"feature_scaling": "d", "signature_scaling": "p"}
 
 
-def pack(model: Any, stored: Callable[[str, Any], Any]) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
+def pack(model: ZeroShotClassifier, stored: Callable[[str, Any], Any]) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
     """Header and arrays; `stored` turns a parameter, or something learned that is not an array, into JSON."""
     arrays = {f"learned.{name}": getattr(model, name) for name, shape in model.LEARNED.items() if shape}
     arrays["signatures"] = model.signature_table_.matrix

@@ -7,7 +7,7 @@ What the candidates alone decide is worked out once. A block holds so many rows 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -16,6 +16,9 @@ from zskl.arrays import Array, NumPyArray, float_type, is_torch, like, namespace
 from zskl.estimators import candidates as candidate_scores
 from zskl.estimators import inputs
 from zskl.estimators.candidates import as_in, choose
+
+if TYPE_CHECKING:
+    from zskl.estimators.estimator import ZeroShotClassifier
 
 BLOCK_BYTES = 8 << 20, 256 << 20  # of features and scores at once: on a CPU what stays near it, on a GPU more
 WHOLE_SORT = 4  # candidates per place asked for, up to which all are sorted
@@ -31,7 +34,9 @@ class Panel:
     and `constant` is what calibration subtracts from the scores of those in the mask `seen` (c,).
     """
 
-    def __init__(self, model: Any, given: Any = None, candidates: Any = None, calibrated: bool = False) -> None:
+    def __init__(
+        self, model: ZeroShotClassifier, given: Any = None, candidates: Any = None, calibrated: bool = False
+    ) -> None:
         check_is_fitted(model)
         self.model = model
         self.table = choose(model, given, candidates)

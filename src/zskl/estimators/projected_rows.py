@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zskl.arrays import Array, float_type, like, namespace
 from zskl.estimators import inputs
@@ -11,8 +11,11 @@ from zskl.estimators.candidates import best_of_rows, choose
 from zskl.estimators.panel import BLOCK_BYTES
 from zskl.estimators.score_parts import ScoreParts
 
+if TYPE_CHECKING:
+    from zskl.estimators.estimator import ZeroShotClassifier
 
-def projected(model: Any, score: ScoreParts, X: Array) -> tuple[Array, Array]:
+
+def projected(model: ZeroShotClassifier, score: ScoreParts, X: Array) -> tuple[Array, Array]:
     """P (n, p) and ‖x‖² (n, 1) of rows from `inputs.sliceable`, block by block, where they are computed."""
     height = max(1, BLOCK_BYTES[0] // (sum(score.W.shape) * float_type(X).itemsize))
     blocks = []
@@ -29,7 +32,7 @@ class ProjectedRows:
     Methods without such a projection keep and score the rows themselves.
     """
 
-    def __init__(self, model: Any, X: Array) -> None:
+    def __init__(self, model: ZeroShotClassifier, X: Array) -> None:
         X = inputs.sliceable(model, X)
         self._model = copy.copy(model)  # `fit` replaces what it learns, so the copy keeps it
         self._score_parts: ScoreParts | None = self._model._score_parts()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +14,9 @@ from zskl.estimators.candidates import softmax
 from zskl.estimators.panel import Panel, best_first, check_out, filled
 from zskl.estimators.temperature import temperature_of
 from zskl.parameters import count
+
+if TYPE_CHECKING:
+    from zskl.estimators.estimator import ZeroShotClassifier
 
 Labels: TypeAlias = Sequence[Any] | NumPyArray
 UNKNOWN = "unknown"  # what `predict` answers for a row that it rejects
@@ -273,5 +276,6 @@ class Ranking:
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def _opened(self, X: Array, given: Any, candidates: Any, calibrated: bool = False) -> tuple[Panel, Array]:
-        X = inputs.sliceable(self, X)
-        return Panel(self, given, candidates, calibrated), X
+        model = cast("ZeroShotClassifier", self)  # the only class that inherits this one
+        X = inputs.sliceable(model, X)
+        return Panel(model, given, candidates, calibrated), X

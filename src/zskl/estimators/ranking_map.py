@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
@@ -25,6 +25,9 @@ from zskl.estimators import inputs
 from zskl.estimators.candidates import as_in, best_of_rows, choose
 from zskl.kernels.score import Pairs, kernel_score
 from zskl.parameters import count
+
+if TYPE_CHECKING:
+    from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 
 BLOCK_VALUES = 1 << 22  # kernel values held at once: 32 MB
 PER_COMPONENT = 4  # landmarks drawn for each component
@@ -41,7 +44,7 @@ class Quality(NamedTuple):
 class Map(ABC):
     """Two maps into one space. Computed in float64; `model` is the fitted model as it was when the map was made."""
 
-    model: Any
+    model: ZeroShotKernelClassifier
 
     @property
     @abstractmethod
@@ -160,7 +163,7 @@ class RankingMap(Map):
 
 
 def feature_map(
-    model: Any,
+    model: ZeroShotKernelClassifier,
     n_components: int,
     X: Array | None = None,
     signatures: Any = None,
@@ -196,12 +199,12 @@ def feature_map(
     return FeatureMap(model, u, v, _root(to_numpy(empty._kernel(u, v @ v.T, _norms(v))), wanted))
 
 
-def ranking_map(model: Any) -> RankingMap:
+def ranking_map(model: ZeroShotKernelClassifier) -> RankingMap:
     """A map with p + 1 columns that needs no landmarks; see `ZeroShotKernelClassifier.ranking_map`."""
     return RankingMap(_frozen(model))
 
 
-def _frozen(model: Any) -> Any:
+def _frozen(model: ZeroShotKernelClassifier) -> Any:
     """A copy of a fitted model that a later fit of the original does not change."""
     check_is_fitted(model)
     if not hasattr(model, "kernel_"):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -20,6 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 from zskl.arrays import Array, NumPyArray, like, namespace, to_numpy
 from zskl.kernels import Kernel
 from zskl.kernels.score import Pairs, kernel_score
+
+if TYPE_CHECKING:
+    from zskl.estimators.estimator import ZeroShotClassifier
 
 ScaledSignatures: TypeAlias = tuple[NumPyArray, NumPyArray | None]  # signatures y (n, p), and WᵀWy where there is a D2
 NEAR = 1e-8  # of Σ|differences|: if their sum is smaller, rounding spoils the secant and the slope takes its place
@@ -114,7 +117,7 @@ class ScoreParts:
         return np.where(near, slope, (self._value(a) - self._value(b)) / np.where(near, 1.0, gap))
 
 
-def of(model: Any, wish: str = "cannot be explained by attributes") -> ScoreParts:
+def of(model: ZeroShotClassifier, wish: str = "cannot be explained by attributes") -> ScoreParts:
     """The parts of a fitted model's score; refuse a method whose score has none."""
     check_is_fitted(model)
     parts: ScoreParts | None = model._score_parts()

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from zskl.arrays import Array
 from zskl.estimators import ranking_map
 
+if TYPE_CHECKING:
+    from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
+
 
 class SearchMaps:
     """Maps of samples and of classes whose inner products stand for scores: any dot-product index can search them."""
+
+    def _model(self) -> ZeroShotKernelClassifier:
+        return cast("ZeroShotKernelClassifier", self)  # the only class that inherits this one
 
     def feature_map(
         self,
@@ -56,7 +62,7 @@ class SearchMaps:
         >>> maps.samples([[1, 0]]).shape[1] == maps.classes().shape[1] <= 8
         True
         """
-        return ranking_map.feature_map(self, n_components, X, signatures, candidates, landmarks, random_state)
+        return ranking_map.feature_map(self._model(), n_components, X, signatures, candidates, landmarks, random_state)
 
     def ranking_map(self) -> ranking_map.RankingMap:
         """
@@ -77,4 +83,4 @@ class SearchMaps:
         >>> model.ranking_map().samples([[1, 0]]).shape
         (1, 3)
         """
-        return ranking_map.ranking_map(self)
+        return ranking_map.ranking_map(self._model())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from zskl.training.initialisation import INITIALISATIONS
 from zskl.training.objective import Objective
 from zskl.training.solver import Progress, State
 from zskl.training.streaming import StreamedRows
+
+if TYPE_CHECKING:
+    from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 
 logger = logging.getLogger(__name__)
 STACKABLE = ("sigma", "bias", "repulsion", "temperature", "learning_rate", "incoherence_weight")
@@ -40,7 +43,7 @@ class History:
 
 
 def train(
-    members: Sequence[Any],
+    members: Sequence[ZeroShotKernelClassifier],
     X: Array,
     y: Any,
     signatures: Any,
@@ -81,7 +84,7 @@ def members_at_once(count: int, training: Training) -> int:
 
 
 def _train(
-    members: Sequence[Any],
+    members: Sequence[ZeroShotKernelClassifier],
     place: int,
     training: Training,
     seed: int,
@@ -137,7 +140,7 @@ def column(values: Sequence[float], place: Array) -> Array:
     return like(np.array(values, dtype=np.float64).reshape(-1, 1, 1), place)
 
 
-def stacked_objective(members: Sequence[Any], place: Array) -> Objective:
+def stacked_objective(members: Sequence[ZeroShotKernelClassifier], place: Array) -> Objective:
     """The objective of members that differ only in `STACKABLE` parameters."""
     first = members[0]
     return Objective(
@@ -173,7 +176,7 @@ def step_function(objective: Objective, training: Training, seed: int, per_sampl
     return step
 
 
-def quick_step(member: Any, training: Training, seed: int) -> solver.Step:
+def quick_step(member: ZeroShotKernelClassifier, training: Training, seed: int) -> solver.Step:
     """`step_function` of one classifier on NumPy arrays, in buffers made once."""
     n = min(member.batch_size, training.X.shape[0])
     signatures, codes = to_numpy(training.Y), to_numpy(training.codes)
@@ -203,7 +206,7 @@ def _vanished(objective: Objective, W: Array, training: Training) -> NumPyArray:
     return np.asarray(~to_numpy(scores).any(axis=(1, 2))) & objective.kernel.radial
 
 
-def _earlier(member: Any) -> tuple[Any, Any, int, int] | None:
+def _earlier(member: ZeroShotKernelClassifier) -> tuple[Any, Any, int, int] | None:
     """(W, V or None, steps, epochs) of the fit that a warm start continues."""
     if not member.warm_start or not hasattr(member, "projection_"):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
 
@@ -13,11 +13,12 @@ from zskl.estimators.stack import Callback
 from zskl.parameters import count
 from zskl.training.solver import DivergenceError, Progress
 
-Classifier = TypeVar("Classifier")
+if TYPE_CHECKING:
+    from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 
 
 def fit_together(
-    estimator: Any,
+    estimator: ZeroShotKernelClassifier,
     settings: Sequence[Mapping[str, Any]],
     X: Array,
     y: Any,
@@ -25,7 +26,7 @@ def fit_together(
     visit: Callable[[int, Any], object],
 ) -> None:
     """One run of one stack: settings that differ in epochs alone are the same member at several times."""
-    wanted: dict[str, list[tuple[int, Any]]] = {}
+    wanted: dict[str, list[tuple[int, ZeroShotKernelClassifier]]] = {}
     for place, setting in enumerate(settings):
         model = clone(estimator).set_params(**setting, warm_start=False)
         numbers = {name: getattr(model, name) for name in stack.STACKABLE}
@@ -54,20 +55,20 @@ def fit_together(
 
 
 def fit_stack(
-    estimator: Classifier,
+    estimator: ZeroShotKernelClassifier,
     settings: Sequence[Mapping[str, Any]],
     X: Array,
     y: Any,
     signatures: Any = None,
     callback: Callback | None = None,
-) -> list[Classifier]:
+) -> list[ZeroShotKernelClassifier]:
     """One fitted clone of `estimator` per setting, in order.
 
     Settings that differ in `stack.STACKABLE` parameters alone train at once, others in stacks of their own. All
     members share initialisation and batch order. A member that diverges has `diverged_` set, the others go on.
     """
     members = [clone(estimator).set_params(**setting) for setting in settings]
-    groups: dict[str, list[Classifier]] = {}
+    groups: dict[str, list[ZeroShotKernelClassifier]] = {}
     for member in members:
         fixed = {name: value for name, value in member.get_params(deep=False).items() if name not in stack.STACKABLE}
         groups.setdefault(repr(sorted(fixed.items())), []).append(member)
