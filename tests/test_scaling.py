@@ -98,9 +98,9 @@ def test_the_input_is_left_alone(name):
     ["", "centre-l2", "center_l2", "center-l2-center", "none-l2", "l2-", "L2", "standard", None, 2, ("center", "l2")],
 )
 def test_bad_names_are_refused(name):
-    with pytest.raises(ValueError, match=r"^feature_scaling=.*expected one of none, center-l2, sqrt-center-l2"):
+    with pytest.raises(ValueError, match=r"^feature_scaling is .*expected one of none, center-l2, sqrt-center-l2"):
         parse(name, "feature_scaling")
-    with pytest.raises(ValueError, match=r"^scaling="):
+    with pytest.raises(ValueError, match=r"^scaling is "):
         fit(name, rows())
 
 

@@ -140,7 +140,7 @@ def is_symbol(array: object) -> bool:
 def namespace(*arrays: Array) -> Namespace:
     """The array-API namespace (NumPy, PyTorch or that of symbols) that the arrays share."""
     found: Namespace
-    if len(arrays) == 1 and type(arrays[0]) is np.ndarray:  # asked for in every step: no long look
+    if len(arrays) == 1 and type(arrays[0]) is np.ndarray:  # called in every step: the quick way
         found = array_api_compat.numpy
     else:
         found = array_api_compat.array_namespace(*arrays)
@@ -204,28 +204,28 @@ def float_type(X: Array) -> DType:
 
 
 def contiguous_copy(array: Array) -> Array:
-    """A copy whose rows lie one after the other, whatever the order of the original."""
+    """A copy whose rows lie one after the other in memory."""
     return array.clone().contiguous() if is_torch(array) else np.array(array, order="C")
 
 
 def free_memory(array: Array) -> int | None:
-    """Bytes that can still be taken on the CUDA device of `array`; None elsewhere, where nobody can tell."""
+    """Free bytes on the CUDA device of `array`; None on any other device."""
     if not is_torch(array) or array.device.type != "cuda":
         return None
     cuda = sys.modules["torch"].cuda
-    kept = cuda.memory_reserved(array.device) - cuda.memory_allocated(array.device)  # freed, not given back
+    kept = cuda.memory_reserved(array.device) - cuda.memory_allocated(array.device)  # freed, but kept by PyTorch
     return int(cuda.mem_get_info(array.device)[0] + kept)
 
 
 def check_device(device: str | None) -> None:
-    """Refuse a device that is not here, in one sentence; costs nothing for None and "cpu"."""
+    """Refuse a device that this machine does not have."""
     if device is not None and str(device) != "cpu":
         _torch_with(str(device))
 
 
 @cache
 def _torch_with(device: str) -> Any:
-    """PyTorch, after one look whether the device can be used."""
+    """PyTorch, after one check that the device can be used."""
     try:
         import torch
     except ImportError as error:

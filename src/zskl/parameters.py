@@ -1,4 +1,4 @@
-"""Checks of what a caller sets: each refusal gives the value found and what was expected."""
+"""Checks of settings: each error gives the value found and what was expected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-LARGEST = 1e18  # of a setting: its square and the square's inverse still are single-precision numbers
+LARGEST = 1e18  # value of a setting: its square and the inverse of the square are still single-precision numbers
 SHOWN = 5  # how many offenders an error names
 
 
@@ -19,31 +19,31 @@ def positive(name: str, value: Any, zero_allowed: bool = False) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{name}={value!r}: expected {expected}") from None
+        raise ValueError(f"{name} is {value!r}: expected {expected}") from None
     if isinstance(value, bool | np.bool_ | str) or not (0 <= number < float("inf")) or not (number or zero_allowed):
-        raise ValueError(f"{name}={value!r}: expected {expected}")
+        raise ValueError(f"{name} is {value!r}: expected {expected}")
     if number and not 1 / LARGEST <= number <= LARGEST:
-        raise ValueError(f"{name}={value!r}: expected {expected}, between {1 / LARGEST:g} and {LARGEST:g}")
+        raise ValueError(f"{name} is {value!r}: expected {expected}, between {1 / LARGEST:g} and {LARGEST:g}")
     return number
 
 
 def count(name: str, value: Any) -> int:
     """`value` as an integer ≥ 1."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name}={value!r}: expected an integer ≥ 1")
+        raise ValueError(f"{name} is {value!r}: expected an integer ≥ 1")
     return int(value)
 
 
 def one_of(name: str, value: Any, options: Collection[str]) -> None:
     """Refuse a `value` that is not one of `options`, naming the nearest."""
     if not isinstance(value, str) or value not in options:
-        raise ValueError(f"{name}={value!r}: expected one of {', '.join(options)}{did_you_mean(value, options)}")
+        raise ValueError(f"{name} is {value!r}: expected one of {', '.join(options)}{did_you_mean(value, options)}")
 
 
 def flag(name: str, value: Any) -> None:
     """Refuse anything but True and False."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name}={value!r}: expected True or False")
+        raise ValueError(f"{name} is {value!r}: expected True or False")
 
 
 def did_you_mean(value: Any, options: Collection[str]) -> str:
@@ -63,4 +63,5 @@ def listed(values: Iterable[Any]) -> str:
 
 
 def plain(value: Any) -> Any:
+    """A NumPy number or string as Python's own."""
     return value.item() if isinstance(value, np.generic) else value

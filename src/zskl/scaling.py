@@ -1,9 +1,12 @@
 """Centring and unit length, fitted on training rows only.
 
-A scaling is named by its steps in order, joined by dashes: "center-l2" subtracts the mean of the training rows and then
-gives each row unit length; "sqrt-center-l2" first takes sign(x)·√|x|; "l2-center-l2" first gives unit length;
-"standardize-l2" also divides each column by its standard deviation, for columns in different units; "none" does
-nothing.
+A scaling is named by its steps in order, joined by dashes:
+
+    center-l2        subtracts the mean of the training rows, then gives each row unit length
+    sqrt-center-l2   first takes sign(x)·√|x|
+    l2-center-l2     first gives each row unit length
+    standardize-l2   also divides each column by its standard deviation, for columns in different units
+    none             does nothing
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ def parse(scaling: str, parameter: str) -> tuple[str, ...]:
     known = isinstance(scaling, str) and all(step in STEPS for step in steps)
     if not known or sum(step in FITTED for step in steps) > 1:
         raise ValueError(
-            f"{parameter}={scaling!r}: expected one of {', '.join(SCALINGS)}, or other steps out of {', '.join(STEPS)} "
+            f"{parameter} is {scaling!r}: expected one of {', '.join(SCALINGS)}, or other steps of {', '.join(STEPS)} "
             f"joined by dashes with at most one 'center' or 'standardize'{did_you_mean(scaling, SCALINGS)}"
         )
     return steps
@@ -51,7 +54,7 @@ class Scaling:
     def apply(self, rows: Array) -> Array:
         """(n, d) → (n, d), in the precision, library and device of `rows`. A row of zeros stays zero.
 
-        Each row is scaled by itself, so many rows are taken in blocks: the steps in between need no room of that size.
+        Rows are scaled in blocks, so that the steps in between need little memory.
         """
         height = max(1, BLOCK_VALUES // max(1, rows.shape[-1]))
         if not self.steps or is_symbol(rows) or rows.shape[0] <= height:
@@ -88,7 +91,7 @@ def fit(scaling: str, rows: Array, parameter: str = "scaling") -> Scaling:
 
 
 def fit_in_blocks(scaling: str, blocks: Callable[[], Iterator[Array]], parameter: str = "scaling") -> Scaling:
-    """`fit` from passes over blocks of the rows, one for the mean and one for the deviation, with sums in float64."""
+    """`fit` from one pass over blocks of rows for the mean, and one for the deviation. Sums are in float64."""
     steps = parse(scaling, parameter)
     fitted = [step for step in steps if step in FITTED]
     if not fitted:
@@ -147,7 +150,7 @@ def _apply(step: str, rows: Array) -> Array:
 
 
 def _center(rows: Array, mean: Array) -> Array:
-    """rows − mean; a row that is the mean up to rounding becomes exactly 0, or unit length would blow up the noise."""
+    """rows − mean. A row that equals the mean up to rounding becomes exactly 0: unit length would blow up the noise."""
     xp = namespace(rows)
     centred = rows - mean
     noise = ROUNDING * xp.finfo(rows.dtype).eps

@@ -183,15 +183,15 @@ def test_a_divergence_spares_what_was_finished_before():
 @pytest.mark.parametrize(
     ("model", "sentence"),
     [
-        (ALE(epochs=0), "epochs=0: expected an integer ≥ 1"),
-        (SJE(batch_size=2.5), "batch_size=2.5: expected an integer"),
+        (ALE(epochs=0), "epochs is 0: expected an integer ≥ 1"),
+        (SJE(batch_size=2.5), "batch_size is 2.5: expected an integer"),
         (DeViSE(momentum=1.0), r"momentum=1.0: expected a number in \[0, 1\)"),
-        (ALE(margin=0), "margin=0: expected a finite number > 0"),
-        (LatEm(n_maps=0), "n_maps=0: expected an integer"),
+        (ALE(margin=0), "margin is 0: expected a finite number > 0"),
+        (LatEm(n_maps=0), "n_maps is 0: expected an integer"),
         (LatEm(prune_below=1.5), "prune_below=1.5: expected a share between 0 and 1"),
-        (LatEm(prune_every=0), "prune_every=0: expected an integer"),
-        (CMT(hidden=0), "hidden=0: expected an integer"),
-        (CMT(learning_rate=float("nan")), "learning_rate=nan: expected a finite number"),
+        (LatEm(prune_every=0), "prune_every is 0: expected an integer"),
+        (CMT(hidden=0), "hidden is 0: expected an integer"),
+        (CMT(learning_rate=float("nan")), "learning_rate is nan: expected a finite number"),
         (CMTStar(C=0), "C=0: expected a finite number > 0"),
     ],
 )

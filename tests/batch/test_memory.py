@@ -19,7 +19,7 @@ from zskl.batch import predict_file
 from zskl.cli import app
 from zskl.datasets import dataset_checks, health
 from zskl.datasets.tables import feature_file
-from zskl.estimators import inputs, ranking
+from zskl.estimators import inputs, panel
 from zskl.training import streaming
 
 ROWS, WIDTH, CLASSES, ATTRIBUTES = 6_000, 128, 400, 32
@@ -30,7 +30,7 @@ MATRIX = 4 * LINES * COLUMNS  # 2 MB
 
 
 BLOCKS = [
-    (ranking, "BLOCK_BYTES", (INPUT // 24, INPUT // 24)),
+    (panel, "BLOCK_BYTES", (INPUT // 24, INPUT // 24)),
     (streaming, "CHUNK_BYTES", INPUT // 400),
     (streaming, "BUFFER_BYTES", INPUT // 4),
     (streaming, "BLOCK_BYTES", INPUT // 24),

@@ -117,7 +117,7 @@ def test_a_task_that_kills_every_worker_ends_in_a_sentence(monkeypatch):
     ("arguments", "words"),
     [
         ({"name": "lokky"}, "did you mean 'loky'"),
-        ({"name": "ray"}, "engine='ray': expected one of loky, dask"),
+        ({"name": "ray"}, "engine is 'ray': expected one of loky, dask"),
         ({"workers": 0}, "workers=0"),
         ({"address": "tcp://127.0.0.1:1"}, "expected engine 'dask'"),
         ({"name": "dask", "address": "tcp://127.0.0.1:1", "workers": 2}, "leave one of the two out"),

@@ -136,5 +136,5 @@ def test_bad_monitors(toy, monitor, words):
 
 
 def test_bad_monitoring_interval(toy):
-    with pytest.raises(ValueError, match="monitor_every=0: expected an integer ≥ 1"):
+    with pytest.raises(ValueError, match="monitor_every is 0: expected an integer ≥ 1"):
         toy.model().fit(toy.X, toy.y, toy.table, monitor=(toy.X, toy.y), monitor_every=0)

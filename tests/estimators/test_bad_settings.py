@@ -81,7 +81,7 @@ def test_scalings_that_cannot_be(toy, scaling):
 
 
 def test_parameters_are_checked_before_the_data(toy):
-    with pytest.raises(ValueError, match="sigma=0"):
+    with pytest.raises(ValueError, match="sigma is 0"):
         toy.model(sigma=0).fit(np.full((2, 2), np.nan), [])
 
 

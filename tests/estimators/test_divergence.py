@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from fits import DATA, STEPS_40, TRAINING, UNSEEN, WILD, check_exchanged, check_members, estimator, fitted
 from zskl import DivergenceError
-from zskl.estimators.kernel_classifier import fit_stack
+from zskl.estimators.stacked_fits import fit_stack
 
 
 def test_a_diverging_member_is_marked_and_the_others_go_on():

@@ -12,7 +12,7 @@ from explained import SECANT, fitted, raw_difference, sums
 from tolerances import SUMS, assert_close
 from zskl import ZeroShotKernelClassifier, datasets, methods
 from zskl.baselines import BASELINES
-from zskl.estimators import ranking
+from zskl.estimators import panel
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.score_parts import EXPLAINED
 
@@ -108,7 +108,7 @@ def test_blocks_and_kinds_of_input_tell_the_same(toy, monkeypatch):
     frame = pd.DataFrame(toy.X)
     others = [model.explain(frame.to_numpy(dtype=object).astype(float).tolist())]
     with monkeypatch.context() as patch:
-        patch.setattr(ranking, "BLOCK_BYTES", (300, 300))
+        patch.setattr(panel, "BLOCK_BYTES", (300, 300))
         others.append(model.explain(toy.X))
     for other in others:
         assert [(one.label, one.against) for one in other] == [(one.label, one.against) for one in whole]
@@ -193,7 +193,7 @@ def test_the_refusal_names_all_methods_that_can():
         ({"against": 3}, "against 3 is not among the candidates"),
         ({"label": "cat", "candidates": ["emu", "bee"]}, "label 'cat' is not among the candidates"),
         ({"label": "cat", "against": "cat"}, "label and against are both 'cat': name two different classes"),
-        ({"top": 0}, "top=0: expected an integer ≥ 1"),
+        ({"top": 0}, "top is 0: expected an integer ≥ 1"),
         ({"candidates": ["yak"]}, "candidate 'yak' is not in the fitted table"),
     ],
 )

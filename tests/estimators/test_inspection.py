@@ -81,5 +81,5 @@ def test_nearest_classes(toy, monkeypatch, small):
     assert few[["class", "nearest"]].to_numpy().tolist() == [["a", "b"], ["b", "a"]]
     with pytest.raises(ValueError, match="the only candidate is 'cat'"):
         model.nearest_classes(candidates=["cat"])
-    with pytest.raises(ValueError, match="top=0: expected an integer"):
+    with pytest.raises(ValueError, match="top is 0: expected an integer"):
         model.nearest_classes(0)

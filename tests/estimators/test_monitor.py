@@ -85,7 +85,7 @@ def test_a_monitor_takes_the_best_row_of_a_class():
 @pytest.mark.parametrize(
     ("monitor", "every", "sentence"),
     [
-        ((DATA.X[UNSEEN], DATA.y[UNSEEN]), 0, "monitor_every=0: expected an integer ≥ 1"),
+        ((DATA.X[UNSEEN], DATA.y[UNSEEN]), 0, "monitor_every is 0: expected an integer ≥ 1"),
         (DATA.X[UNSEEN], 5, r"monitor 'monitor' is a ndarray: expected a pair \(X, y\)"),
         ({"a": (DATA.X[UNSEEN], DATA.y[UNSEEN][:-1])}, 5, "monitor 'a' has 75 rows but 74 labels"),
         ((DATA.X[UNSEEN][:, :3], DATA.y[UNSEEN]), 5, "3 features.*20 features"),

@@ -6,9 +6,9 @@ import pytest
 
 from tolerances import FORMULA, SUMS, assert_close
 from zskl import ZeroShotKernelClassifier, baselines
-from zskl.estimators import ranking
+from zskl.estimators import panel
 from zskl.estimators.estimator import UncalibratedWarning
-from zskl.estimators.ranking import best_first
+from zskl.estimators.panel import best_first
 from zskl.training.objective import Objective
 
 CALLS = {
@@ -25,12 +25,12 @@ METHODS = ["kernel", *baselines.BASELINES]
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(ranking, "BLOCK_BYTES", (300, 300))
+    monkeypatch.setattr(panel, "BLOCK_BYTES", (300, 300))
 
 
 def in_blocks(monkeypatch, call, *arguments):
     with monkeypatch.context() as patch:
-        patch.setattr(ranking, "BLOCK_BYTES", (300, 300))
+        patch.setattr(panel, "BLOCK_BYTES", (300, 300))
         return call(*arguments)
 
 
@@ -176,7 +176,7 @@ def test_out_takes_the_scores(fitted, small_blocks, tmp_path, kind):
     out.flush()
     assert_close(np.load(tmp_path / "scores.npy"), expected, FORMULA.single)
     whole = np.empty((len(X), 2))
-    ranking.BLOCK_BYTES = (1 << 30, 1 << 30)  # a single block goes there too
+    panel.BLOCK_BYTES = (1 << 30, 1 << 30)  # a single block goes there too
     model.compatibility(X, candidates=["a", "z"], out=whole)
     assert_close(whole, expected, SUMS.double)
 

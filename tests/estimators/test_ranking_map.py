@@ -187,9 +187,9 @@ def test_a_map_outlives_another_fit_and_follows_a_saved_model(toy, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"n_components": 0}, "n_components=0: expected an integer ≥ 1"),
-        ({"n_components": 9, "landmarks": 4}, "landmarks=4 is less than n_components=9"),
-        ({"random_state": -1}, "random_state=-1: expected an integer ≥ 0"),
+        ({"n_components": 0}, "n_components is 0: expected an integer ≥ 1"),
+        ({"n_components": 9, "landmarks": 4}, "landmarks is 4, less than n_components, 9"),
+        ({"random_state": -1}, "random_state is -1: expected an integer ≥ 0"),
         ({"X": np.ones((3, 2))}, "X has 2 features"),
         ({"candidates": ["yak"]}, "candidate 'yak' is not in the fitted table"),
     ],
@@ -201,9 +201,9 @@ def test_mistakes_are_told(toy, arguments, words):
 
 def test_more_mistakes_are_told(toy):
     mapping = toy.fitted().feature_map(4)
-    with pytest.raises(ValueError, match=r"k=6: expected an integer from 1 to 5, the number of candidates"):
+    with pytest.raises(ValueError, match=r"k is 6: expected an integer from 1 to 5, the number of candidates"):
         mapping.quality(toy.X, k=6)
-    with pytest.raises(ValueError, match=r"shortlist=2: expected an integer from 3 to 5"):
+    with pytest.raises(ValueError, match=r"shortlist is 2: expected an integer from 3 to 5"):
         mapping.quality(toy.X, k=3, shortlist=2)
     baseline = methods.build("eszsl").fit(toy.X, toy.y, toy.table)
     with pytest.raises(ValueError, match=r"has no kernel to linearise: .* search with compatibility instead"):

@@ -7,8 +7,8 @@ from sklearn.base import clone
 from fits import STEPS_40, TRAINING, check_exchanged, check_members, described_twice, estimator, fitted
 from tolerances import FIT, assert_close, distance, shaken
 from zskl import kernels
-from zskl.estimators.kernel_classifier import fit_stack
 from zskl.estimators.stack import STACKABLE
+from zskl.estimators.stacked_fits import fit_stack
 from zskl.training.objective import BALANCES, LOSSES
 from zskl.training.solver import SCHEDULES, SECOND_MOMENTS
 
@@ -89,7 +89,7 @@ def test_no_settings_give_no_members():
 
 
 def test_a_bad_setting_of_any_member_is_refused():
-    with pytest.raises(ValueError, match=r"sigma=-1\.0: expected a finite number > 0"):
+    with pytest.raises(ValueError, match=r"sigma is -1\.0: expected a finite number > 0"):
         fit_stack(estimator(), [{}, {"sigma": -1.0}], *TRAINING)
 
 

@@ -11,7 +11,7 @@ import naive
 from fits import TRAINING, WILD, estimator, fitted, slow_problem
 from tolerances import FIT, assert_close, distance
 from zskl import ZeroShotKernelClassifier, datasets, kernels, protocols
-from zskl.estimators.kernel_classifier import fit_stack
+from zskl.estimators.stacked_fits import fit_stack
 from zskl.methods import METHODS, build
 from zskl.training.initialisation import INITIALISATIONS
 from zskl.training.solver import batches

@@ -56,7 +56,7 @@ def test_folds_that_cannot_be_made():
         selection.folds([0, 1, 2, 2])
     with pytest.raises(ValueError, match="seen_share=1"):
         selection.folds(np.arange(9), seen_share=1)
-    with pytest.raises(ValueError, match="n_folds=0"):
+    with pytest.raises(ValueError, match="n_folds is 0"):
         selection.folds(np.arange(9), 0)
     with pytest.raises(ValueError, match="0 rows to train on"):
         Fold([], [], [1])

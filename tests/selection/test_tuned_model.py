@@ -67,13 +67,13 @@ def test_no_test_row_enters():
 
 
 def test_wrong_questions():
-    with pytest.raises(ValueError, match=r"scoring='test'.*zsl, gzsl"):
+    with pytest.raises(ValueError, match=r"scoring is 'test'.*zsl, gzsl"):
         selection.tune(estimator(), *TRAINING, GRID, FOLDS, scoring="test")
     with pytest.raises(ValueError, match=r"names 'sigmas'.*did you mean 'sigma'"):
         selection.tune(estimator(), *TRAINING, {"sigmas": [1]}, FOLDS)
     with pytest.raises(ValueError, match="no value for 'sigma'"):
         selection.tune(estimator(), *TRAINING, {"sigma": []}, FOLDS)
-    with pytest.raises(ValueError, match="sigma=-1"):
+    with pytest.raises(ValueError, match="sigma is -1"):
         selection.tune(estimator(), *TRAINING, {"sigma": [1.0, -1]}, FOLDS)
     with pytest.raises(ValueError, match="expected mappings"):
         selection.tune(estimator(), *TRAINING, ["sigma"], FOLDS)

@@ -170,7 +170,7 @@ def test_wrong_names_are_refused(glove, names, sentence):
 
 
 def test_wrong_choice_for_missing_words(glove):
-    with pytest.raises(ValueError, match="missing='ignore': expected one of error, skip"):
+    with pytest.raises(ValueError, match="missing is 'ignore': expected one of error, skip"):
         word_vectors(["bear"], glove, missing="ignore")
 
 

@@ -7,7 +7,7 @@ from cuda_fits import DEVICE, NEW, TABLE, X, estimator, make_problem, on_gpu, y
 from tolerances import AFTER_FIT, assert_close
 from zskl import selection
 from zskl.estimators import stack
-from zskl.estimators.kernel_classifier import fit_stack
+from zskl.estimators.stacked_fits import fit_stack
 from zskl.methods import build
 from zskl.training import cuda_graph, fused, solver
 from zskl.training.objective import LOSSES

@@ -8,7 +8,7 @@ import pytest
 
 from tolerances import FIT, assert_close
 from zskl import DivergenceError, ZeroShotKernelClassifier, datasets
-from zskl.estimators.kernel_classifier import fit_stack
+from zskl.estimators.stacked_fits import fit_stack
 from zskl.training.solver import LOOK_EVERY, minimise, start
 
 DATA = datasets.load("digits")

@@ -16,7 +16,7 @@ import tolerances
 from tolerances import FIT, SUMS, assert_close
 from zskl import ZeroShotKernelClassifier, selection
 from zskl.estimators import stack
-from zskl.estimators.kernel_classifier import fit_stack
+from zskl.estimators.stacked_fits import fit_stack
 
 SETTINGS = [{"sigma": 0.7 + 0.1 * k, "repulsion": 1.0 + k} for k in range(5)]
 

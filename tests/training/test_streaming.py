@@ -209,7 +209,7 @@ def test_several_signatures_and_tensors(small, problem):
 
 
 def test_a_monitor_and_a_stack_see_the_same(small, problem):
-    from zskl.estimators.kernel_classifier import fit_stack
+    from zskl.estimators.stacked_fits import fit_stack
 
     X, y, X_new, y_new, table = problem
     lone = model(sigma=0.8).fit(X, y, table, monitor=(X_new, y_new))
@@ -228,7 +228,7 @@ def test_bad_values_and_labels_are_refused(small, problem, tmp_path):
         model().fit(mapped(tmp_path, X), y, table)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model().fit(mapped(tmp_path, (9 * problem[0]).astype(np.int8)), y[:-1], table)
-    with pytest.raises(ValueError, match="streaming='always'"):
+    with pytest.raises(ValueError, match="streaming is 'always'"):
         model(streaming="always").fit(X, y, table)
 
 

@@ -17,7 +17,8 @@ from zskl.datasets import tables
 from zskl.estimators import inputs
 from zskl.estimators.candidates import softmax
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.estimators.ranking import UNKNOWN, Panel, best_first
+from zskl.estimators.panel import Panel, best_first
+from zskl.estimators.ranking import UNKNOWN
 from zskl.files import replacing
 from zskl.signatures import table as signature_tables
 from zskl.signatures.table import SignatureTable, label_kind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from zskl.arrays import Array, NumPyArray, like, namespace
 from zskl.parameters import did_you_mean, listed
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
+
+if TYPE_CHECKING:
+    from zskl.estimators.estimator import ZeroShotClassifier
 
 
 @dataclass(frozen=True)
@@ -22,14 +25,14 @@ class Question:
     labels: NumPyArray  # (c,)
 
 
-def choose(model: Any, given: Any, candidates: Any) -> SignatureTable:
+def choose(model: ZeroShotClassifier, given: Any, candidates: Any) -> SignatureTable:
     """The table of the candidate classes of a fitted `model`, its rows class by class.
 
-    `given` is what a caller handed over as signatures (None: the table of fit), `candidates` the names among them.
+    `given` are the caller's signatures (None: the table of fit), `candidates` the names among them.
     """
     if candidates is not None:
         if isinstance(candidates, str) or not hasattr(candidates, "__iter__"):
-            raise ValueError(f"candidates={candidates!r}: expected a list of class names")
+            raise ValueError(f"candidates is {candidates!r}: expected a list of class names")
         candidates = tables.as_labels(candidates, "candidates")
         if len(candidates) == 0:
             raise ValueError("candidates is empty: name at least one class")
@@ -51,7 +54,7 @@ def choose(model: Any, given: Any, candidates: Any) -> SignatureTable:
     return chosen
 
 
-def _check_new(model: Any, table: SignatureTable) -> None:
+def _check_new(model: ZeroShotClassifier, table: SignatureTable) -> None:
     p = model.signature_table_.matrix.shape[1]
     if table.matrix.shape[1] != p:
         raise ValueError(
@@ -69,7 +72,7 @@ def _check_new(model: Any, table: SignatureTable) -> None:
 
 
 def best_of_rows(scores: Array, rows: NumPyArray) -> Array:
-    """(..., rows) → (..., classes): the best score among the rows of each class; `rows` as of `padded_rows`."""
+    """(..., rows) → (..., classes): the best score among the rows of each class; for `rows` see `padded_rows`."""
     if rows.shape[1] == 1:
         return scores
     xp = namespace(scores)

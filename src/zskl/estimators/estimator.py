@@ -1,8 +1,7 @@
 """The contract of every zero-shot classifier: input checks, scaling, candidates, saving.
 
-`Ranking` has the answers, `Inspection` what is behind them.
-
-A method subclasses `ZeroShotClassifier` and writes `_scores` on scaled arrays plus a `fit` that calls `_prepare`.
+`Ranking` has the answers, `Inspection` what lies behind them. A method subclasses `ZeroShotClassifier`. It writes
+`_scores` on scaled arrays, and a `fit` that calls `_prepare`.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from zskl import scaling
@@ -22,7 +22,8 @@ from zskl.arrays import Array, NumPyArray, check_device, like, on_device
 from zskl.estimators import inputs, model_file
 from zskl.estimators.candidates import Question, as_in, best_of_rows
 from zskl.estimators.inspection import Inspection
-from zskl.estimators.ranking import UNKNOWN, Labels, Ranking, UncalibratedWarning
+from zskl.estimators.ranking import UNKNOWN, Labels, Ranking
+from zskl.estimators.temperature import UncalibratedWarning
 from zskl.parameters import listed, one_of
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
@@ -36,7 +37,7 @@ SIGNATURE_MEANS = ("seen", "all")
 
 @dataclass(frozen=True)
 class Training:
-    """What a method trains on, scaled, float32, where it is to be computed."""
+    """What a method trains on: scaled, float32, on the device that computes."""
 
     X: Any  # (n, d) an array, or `StreamedRows`
     codes: Array  # (n,) index of each row's class in `classes_`
@@ -47,13 +48,39 @@ class Training:
 
 
 class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Ranks candidate classes, trained on or not, by the compatibility of their signatures with a sample."""
+    """
+    The contract of every zero-shot classifier of this library; subclass it to add a method.
+
+    A zero-shot classifier ranks candidate classes, seen in training or not, by how well their signatures (the vectors
+    that describe them) fit a sample. A subclass writes `fit`, which calls `_prepare`, and `_scores` on scaled arrays.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The seen classes, sorted: those with training rows.
+    candidates_ : ndarray of shape (n_candidates,)
+        The seen classes, then the further classes of the table, in its order.
+    attribute_names_ : tuple of str or None
+        Names of the columns of the signatures, if they have any.
+    calibration_ : float
+        What `predict` and `top_k` subtract from the scores of seen classes; 0 unless selection chose it.
+    temperatures_ : dict or None
+        What turns scores into probabilities, for "seen", "unseen" and "mixed" candidates.
+
+    See Also
+    --------
+    ZeroShotKernelClassifier : The method of the paper.
+
+    Examples
+    --------
+    >>> from zskl import ZeroShotClassifier, baselines
+    >>> issubclass(baselines.ESZSL, ZeroShotClassifier)
+    True
+    """
 
     kind: ClassVar[str]  # what a model file calls this estimator
-    LEARNED: ClassVar[
-        Mapping[str, tuple[str, ...] | None]
-    ]  # what it scores with: array shapes as of `packing`, or None
-    FREE: ClassVar[tuple[str, ...]] = ()  # settings of which one fit serves all values, such as the number of epochs
+    LEARNED: ClassVar[Mapping[str, tuple[str, ...] | None]]  # what it scores with: see `model_file`
+    FREE: ClassVar[tuple[str, ...]] = ()  # settings whose values one fit serves all, such as the number of epochs
     feature_scaling: str
     signature_scaling: str
     signature_mean: str
@@ -68,11 +95,11 @@ class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  
         raise AttributeError(f"{type(self).__name__} defines no scores")
 
     def _scorer(self, Y: Array) -> Callable[[Array], Array]:
-        """`_scores` for these signatures and any X. Methods with much to do for Y alone write this in its place."""
+        """`_scores` for these signatures and any X. Methods with much work for Y alone override this instead."""
         return lambda X: self._scores(X, Y)
 
     def _free(self, X: Array) -> tuple[str, ...]:
-        """Settings in which those handed to `_fit_together` for training rows X may differ."""
+        """Names of the settings in which those of one `_fit_together` on training rows X may differ."""
         return self.FREE
 
     def _fit_together(
@@ -85,8 +112,8 @@ class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  
     ) -> None:
         """Fit a clone for each setting, in any order, and hand it to `visit` with the setting's place.
 
-        The settings differ in `_free(X)` alone. A model may change after the visit; a place that is visited anew
-        with a `DivergenceError` takes back what was seen there. Methods that can share work write this anew.
+        The settings differ in `_free(X)` alone. A model may change after the visit. If a place is visited again with
+        a `DivergenceError`, forget what was seen there. Methods that can share work override this.
         """
         for place, setting in enumerate(settings):
             try:
@@ -108,8 +135,10 @@ class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  
             raise
 
     def _prepare(self, X: Array, y: Any, table: Any, streamed: bool = False) -> Training:
-        """Check the input, set what every fitted estimator has, and return the scaled training set, whose X is a
-        `StreamedRows` if asked for."""
+        """Check the input, set what every fitted estimator has, and return the scaled training set.
+
+        Its X is a `StreamedRows` if `streamed`.
+        """
         one_of("signature_mean", self.signature_mean, SIGNATURE_MEANS)
         check_device(self.device)
         for name in ("feature_scaling", "signature_scaling"):
@@ -118,7 +147,7 @@ class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y holds 1 class only ({listed(self.classes_)}): training needs rows of at least 2 classes"
+                f"y holds only 1 class ({listed(self.classes_)}): training needs rows of at least 2 classes"
             )
         self._describe(table)
         seen = self.signature_table_.select(self.classes_)
@@ -168,10 +197,46 @@ class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  
         self.signature_table_ = table.select(self.candidates_)
         self.attribute_names_ = table.names
 
-    # Prediction: the methods of `Ranking` ask these -----------------------------------------------------------------
+    # Prediction: the methods of `Ranking` call these ------------------------------------------------------------------
+
+    def score(
+        self, X: Array, y: Any, sample_weight: Any = None, signatures: Any = None, candidates: Labels | None = None
+    ) -> float:
+        """
+        Give the share of rows that `predict` answers right, as scikit-learn's `score` does.
+
+        `zskl.protocols` and `zskl.metrics` average over classes instead.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+        y : array-like of shape (n_samples,)
+            The class of each row.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The weight of each row.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the candidate classes; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which of these classes to rank; None takes all of them.
+
+        Returns
+        -------
+        float
+            Accuracy over rows, between 0 and 1.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.score([[0, 1], [1, 1]], ["ant", "bee"])
+        1.0
+        """
+        return float(accuracy_score(y, self.predict(X, signatures, candidates), sample_weight=sample_weight))
 
     def _scaled(self, X: Array) -> Array:
-        """Checked rows, scaled, where they are to be computed."""
+        """Checked rows, scaled, on the device that computes."""
         return self.feature_scaling_.apply(on_device(X, self.device))
 
     def _question(self, scaled: Array, table: SignatureTable) -> Question:
@@ -187,7 +252,30 @@ class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  
     # Model files -----------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file (safetensors with a JSON header), whole or not at all."""
+        """
+        Write the fitted model to one file, whole or not at all.
+
+        The file is in the safetensors format with a JSON header. It holds numbers and names, never code.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write it. A file that is there is replaced.
+
+        See Also
+        --------
+        zskl.load : Reads the file.
+
+        Examples
+        --------
+        >>> import os, tempfile, zskl
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = zskl.ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> path = os.path.join(tempfile.mkdtemp(), "insects.zskl")
+        >>> model.save(path)
+        >>> zskl.load(path).candidates_.tolist()
+        ['ant', 'bee', 'emu']
+        """
         check_is_fitted(self)
         model_file.write(path, *model_file.pack(self, self._stored))
 

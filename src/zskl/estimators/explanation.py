@@ -1,16 +1,19 @@
-"""Which attributes speak for a sample's class and against another: parts that add up to the difference of scores."""
+"""Which attributes speak for a sample's class and against another. Their parts add up to the difference of scores."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from zskl.arrays import NumPyArray, to_numpy
 from zskl.estimators import inputs, score_parts
-from zskl.estimators.ranking import Panel, best_first
+from zskl.estimators.panel import Panel, best_first
 from zskl.parameters import count, did_you_mean, listed
+
+if TYPE_CHECKING:
+    from zskl.estimators.estimator import ZeroShotClassifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +22,7 @@ class Explanation:
 
     `difference` is score(label) − score(against), raw, and the sum of `contributions` (p,), one for each of
     `attributes`; `calibration` is what `calibration_` adds to it. `values` and `values_against` (p,) are the two
-    signatures as they were handed over; of a class with several, the one that scores best.
+    signatures before scaling; of a class with several, the one that scores best.
     """
 
     label: Any
@@ -34,7 +37,7 @@ class Explanation:
 
     @property
     def order(self) -> list[int]:
-        """Of the `shown` strongest attributes, for or against, strongest first."""
+        """Places of the `shown` strongest attributes, for or against, strongest first."""
         return [int(m) for m in np.argsort(-np.abs(self.contributions), kind="stable")[: self.shown]]
 
     @property
@@ -60,7 +63,7 @@ class Explanation:
 
 
 def explain(
-    model: Any,
+    model: ZeroShotClassifier,
     X: inputs.Rows,
     top: int = 5,
     signatures: Any = None,
@@ -127,7 +130,7 @@ class _CandidateSignatures:
         return rows[place], scores[place]
 
 
-def attribute_names(model: Any) -> tuple[str, ...]:
+def attribute_names(model: ZeroShotClassifier) -> tuple[str, ...]:
     """Those of fit, or "attribute 0" and so on."""
     p = model.signature_table_.matrix.shape[1]
     return tuple(model.attribute_names_ or (f"attribute {m}" for m in range(p)))

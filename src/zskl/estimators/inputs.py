@@ -16,14 +16,16 @@ from zskl.signatures.table import as_labels, label_kind
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from zskl.estimators.estimator import ZeroShotClassifier
+
 Rows: TypeAlias = "Array | pd.DataFrame"  # features as callers hand them in
 LOOKED_AT = 1 << 21  # values checked together
 
 
-def check_training(estimator: Any, X: Array, y: Any, whole: bool = True) -> tuple[Array, NumPyArray]:
+def check_training(estimator: ZeroShotClassifier, X: Array, y: Any, whole: bool = True) -> tuple[Array, NumPyArray]:
     """X (n, d) float32 or float64 and labels y (n,); sets `n_features_in_` and, where known, `feature_names_in_`.
 
-    Unless X is needed `whole`, an array of other numbers is left as it is.
+    If X is not needed `whole`, an array of another number type is left as it is.
     """
     if y is None and is_torch(X):
         raise ValueError("fit requires y to be passed, but the target y is None: a class label for each row of X")
@@ -32,7 +34,7 @@ def check_training(estimator: Any, X: Array, y: Any, whole: bool = True) -> tupl
         X = _check_tensor(estimator, X, reset=True)
         y = column_or_1d(y, warn=True)
         if len(y) != X.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} labels: they must be as many")
+            raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} labels: expected one label for each row")
     else:
         _check_dimensions(X)
         as_it_is = X if not whole and _is_plain(X) and X.dtype != float_type(X) else None
@@ -47,15 +49,17 @@ def check_training(estimator: Any, X: Array, y: Any, whole: bool = True) -> tupl
     return X, y
 
 
-def check_features(estimator: Any, X: Rows) -> Array:
+def check_features(estimator: ZeroShotClassifier, X: Rows) -> Array:
     """Features at predict time: float32 or float64, finite, with the fitted number (and names) of columns."""
     X = sliceable(estimator, X)
     return taken(estimator, X, slice(0, X.shape[0]))
 
 
-def sliceable(estimator: Any, X: Rows) -> Array:
-    """The same without a look at the values: an array (n, d) of numbers, not copied if it is one already, of which
-    `taken` checks and returns pieces. So a memory-mapped array is never held whole."""
+def sliceable(estimator: ZeroShotClassifier, X: Rows) -> Array:
+    """`check_features` without a look at the values: an array (n, d) of numbers, not copied if X is one already.
+
+    `taken` checks and returns pieces of it, so a memory-mapped array is never held whole.
+    """
     check_is_fitted(estimator)
     if is_torch(X):
         tensor: Array = _check_tensor(estimator, X, reset=False)
@@ -68,7 +72,7 @@ def sliceable(estimator: Any, X: Rows) -> Array:
     return np.asarray(X) if plain else checked
 
 
-def taken(estimator: Any, X: Array, rows: slice) -> Array:
+def taken(estimator: ZeroShotClassifier, X: Array, rows: slice) -> Array:
     """These rows of what `sliceable` returned, as float32 or float64, all finite."""
     block: Array = X[rows] if is_torch(X) else to_numpy(X[rows]).astype(float_type(X), copy=False)
     if not _finite(block):
@@ -81,7 +85,7 @@ def _is_plain(X: Any) -> bool:
 
 
 def _labels(y: Any) -> Any:
-    """Labels of any 1-D kind as an array that has not turned numbers into text; other shapes are left to the checks."""
+    """Labels of any 1-D kind as an array, without turning numbers into text; the checks see to other shapes."""
     if is_torch(y):
         return to_numpy(y)
     if isinstance(y, list | tuple):
@@ -103,7 +107,7 @@ def _check_dimensions(X: Any) -> None:
         )
 
 
-def _check_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
+def _check_tensor(estimator: ZeroShotClassifier, X: Tensor, reset: bool) -> Tensor:
     import torch
 
     X = X.detach()
@@ -112,7 +116,7 @@ def _check_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
     if X.is_complex():
         raise ValueError("X is a tensor of complex numbers: expected real ones")
     if X.ndim != 2 or 0 in X.shape:
-        raise ValueError(f"X has shape {tuple(X.shape)}: expected 2-D (samples, features), neither of them 0")
+        raise ValueError(f"X has shape {tuple(X.shape)}: expected 2-D (samples, features), at least one of each")
     if X.dtype not in (torch.float32, torch.float64):
         X = X.to(torch.float32)
     if reset:
@@ -126,7 +130,7 @@ def _check_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
     return X
 
 
-def check_finite(estimator: Any, X: Array) -> None:
+def check_finite(estimator: ZeroShotClassifier, X: Array) -> None:
     """Refuse NaN and infinity, looking at some rows at a time."""
     height = max(1, LOOKED_AT // X.shape[1])
     for start in range(0, X.shape[0], height):
@@ -142,8 +146,8 @@ def _finite(X: Array) -> bool:
     return bool(xp.all(xp.isfinite(X)))  # finite values whose sum overflowed
 
 
-def _refuse_values(estimator: Any, X: Array, start: int) -> None:
-    """What is wrong from row `start` on: all of it is counted, in blocks."""
+def _refuse_values(estimator: ZeroShotClassifier, X: Array, start: int) -> None:
+    """Say what is wrong from row `start` on, counted in blocks."""
     height = max(1, LOOKED_AT // X.shape[1])
     bad, first = np.zeros(X.shape[1], dtype=np.int64), np.full(X.shape[1], -1)
     for row in range(start, X.shape[0], height):

@@ -1,8 +1,8 @@
-"""Looking into a fitted estimator: explanations, samples among the attributes, classes that are alike."""
+"""What a fitted estimator shows of itself: explanations, samples among the attributes, similar classes."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -19,12 +19,18 @@ from zskl.estimators.score_parts import ScoreParts
 from zskl.parameters import count, listed
 from zskl.scaling import Scaling
 
+if TYPE_CHECKING:
+    from zskl.estimators.estimator import ZeroShotClassifier
+
 
 class Inspection:
-    """What a fitted estimator shows of itself. Methods whose score falls into attributes say so in `_score_parts`."""
+    """What a fitted estimator shows of itself. Methods whose score splits into attributes say how in `_score_parts`."""
 
     classes_: NumPyArray
     signature_scaling_: Scaling
+
+    def _model(self) -> ZeroShotClassifier:
+        return cast("ZeroShotClassifier", self)  # the only class that inherits this one
 
     def _score_parts(self) -> ScoreParts | None:
         """How the score is made of a projection and attributes; None where it is not."""
@@ -41,36 +47,129 @@ class Inspection:
         against: Any = None,
         calibrated: bool = True,
     ) -> list[Explanation]:
-        """For each row of X, which attributes speak for its class and against the runner-up, and how much.
-
-        The contributions of all attributes add up to the difference of the two raw scores; `top` of them are shown. The
-        class is the one `predict` answers, or `label`; the other is the best of the rest, or `against`. `signatures`,
-        `candidates` and `calibrated` are as of `predict`. Methods without a projection into attributes refuse.
         """
-        return explain(self, X, top, signatures, candidates, label, against, calibrated)
+        Say which attributes speak for the class of each row and against another class, and how much.
+
+        The contributions of all attributes add up to the difference of the two raw scores. Methods without a
+        projection into attributes raise a ValueError.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+        top : int, default=5
+            How many attributes an explanation shows.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the candidate classes; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which of these classes to rank; None takes all of them.
+        label : class name, default=None
+            The class to explain; None takes the answer of `predict`.
+        against : class name, default=None
+            The class to compare it with; None takes the best of the others.
+        calibrated : bool, default=True
+            Whether the answer is calibrated, as in `predict`.
+
+        Returns
+        -------
+        list of Explanation
+            One for each row. Print it, or read its `contributions` and `top`.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> explanation = model.explain([[1, 1]], label="bee", against="ant")[0]
+        >>> (explanation.label, explanation.against), [name for name, _ in explanation.top]
+        (('bee', 'ant'), ['attribute 1', 'attribute 0'])
+        """
+        return explain(self._model(), X, top, signatures, candidates, label, against, calibrated)
 
     def attribute_space(self, X: Array) -> Array:
-        """P = Wᵀx (n, p) of scaled rows: a column for each attribute, in the library, precision and on the device of X.
-
-        It lies where scaled signatures lie, so a class is near where its samples are. SAE, which compares directions,
-        has it of unit length there, or of unit x.
         """
-        body = score_parts.of(self, "has no attribute space")
-        X = inputs.sliceable(self, X)
-        return like(projected(self, body, X)[0], inputs.taken(self, X, slice(0, 1)))
+        Project rows into the space of attributes: P = Wᵀx of scaled rows.
+
+        Scaled signatures lie in the same space, so a class is near its samples. SAE compares directions: its rows, or
+        their projections, have unit length.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+
+        Returns
+        -------
+        array of shape (n_samples, n_attributes)
+            The projections, in the library and precision and on the device of X.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.attribute_space([[1, 0], [0, 1], [1, 1]]).shape
+        (3, 2)
+        """
+        model = self._model()
+        body = score_parts.of(model, "has no attribute space")
+        X = inputs.sliceable(model, X)
+        return like(projected(model, body, X)[0], inputs.taken(model, X, slice(0, 1)))
 
     def gallery(self, X: Array) -> ProjectedRows:
-        """Rows X kept as their projections: `.scores(signatures)` is `compatibility` without another pass over X."""
-        return ProjectedRows(self, X)
+        """
+        Keep the projections of rows, to score them against ever new descriptions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+
+        Returns
+        -------
+        ProjectedRows
+            Its `scores(signatures)` equals `compatibility(X, signatures)` without another pass over X.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.gallery([[1, 0], [0, 1]]).scores({"owl": [2, 2]}).shape
+        (2, 1)
+        """
+        return ProjectedRows(self._model(), X)
 
     def nearest_classes(self, top: int = 5, signatures: Any = None, candidates: Labels | None = None) -> pd.DataFrame:
-        """The `top` most similar classes of each candidate: columns class, nearest and similarity, best first.
+        """
+        List the classes that are described most alike.
 
-        Similarity is the cosine of the signatures as the model scales them; of classes with several, the best pair's.
+        Parameters
+        ----------
+        top : int, default=5
+            How many classes to list for each one.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the classes; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which of these classes to compare; None takes all of them.
+
+        Returns
+        -------
+        DataFrame
+            Columns class, nearest and similarity, most similar first. Similarity is the cosine of the signatures as
+            the model scales them; of classes with several signatures, that of the best pair.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.nearest_classes(top=1)["nearest"].tolist()
+        ['emu', 'emu', 'bee']
         """
         top = count("top", top)
         check_is_fitted(self)
-        table = choose(self, signatures, candidates)
+        table = choose(self._model(), signatures, candidates)
         labels = as_in(self.classes_, table.classes)
         if len(labels) < 2:
             raise ValueError(f"the only candidate is {listed(labels)}: expected two or more; name another class")

@@ -1,7 +1,7 @@
 """Model files: a fitted estimator ↔ one safetensors file with a JSON header and named arrays. Never pickle.
 
-An estimator lists in `LEARNED` what its method scores with: arrays by their shapes, in the letters d (features), p
-(attributes), C (seen classes) and "*" (anything), and None for what its `_stored` turns into JSON.
+An estimator lists in `LEARNED` what its method scores with. An array has its shape, in the letters d (features), p
+(attributes), C (seen classes) and "*" (anything). None stands for what its `_stored` turns into JSON.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -22,6 +22,9 @@ from zskl.arrays import NumPyArray
 from zskl.files import write_atomically
 from zskl.signatures.table import SignatureTable
 
+if TYPE_CHECKING:
+    from zskl.estimators.estimator import ZeroShotClassifier
+
 Estimator = TypeVar("Estimator")
 FORMAT = "zskl-model"
 VERSION = 1
@@ -29,8 +32,8 @@ _KEY = "zskl"
 SCALED = {"feature_scaling": "d", "signature_scaling": "p"}
 
 
-def pack(model: Any, stored: Callable[[str, Any], Any]) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
-    """Header and arrays; `stored` turns a parameter, or what is learned and no array, into JSON."""
+def pack(model: ZeroShotClassifier, stored: Callable[[str, Any], Any]) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
+    """Header and arrays; `stored` turns a parameter, or something learned that is not an array, into JSON."""
     arrays = {f"learned.{name}": getattr(model, name) for name, shape in model.LEARNED.items() if shape}
     arrays["signatures"] = model.signature_table_.matrix
     for name in SCALED:
@@ -60,7 +63,7 @@ def unpack(
     arrays: dict[str, NumPyArray],
     unstored: Callable[[str, Any], Any],
 ) -> Estimator:
-    """Set on an unfitted estimator what `pack` took from the fitted one; what does not fit together is refused."""
+    """Set on an unfitted estimator what `pack` took from the fitted one; refuse what does not fit together."""
     learned: dict[str, tuple[str, ...] | None] = model.LEARNED  # type: ignore[attr-defined]
     labels = _labels_from_json(header["signature_labels"])
     classes = _labels_from_json(header["classes"])
@@ -145,11 +148,11 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
-    """Header and arrays; a file that is truncated, foreign or of a newer format is refused with a sentence."""
+    """Header and arrays; refuse a file that is truncated, not a model, or of a newer format."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"no model file at {path}: check the path, or save a model there first")
-    damaged = "it may be truncated or of another kind; copy it again, or save the model anew"
+    damaged = "it may be truncated or of another kind; copy it again, or save the model again"
     try:
         file: Any = safe_open(path, framework="numpy")
     except SafetensorError as error:
@@ -159,7 +162,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NumPyA
         try:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
         except (SafetensorError, TypeError, ValueError, AttributeError) as error:
-            raise ValueError(f"{path} holds an array that no zskl model has ({error}): {damaged}") from None
+            raise ValueError(f"{path} holds an array that a zskl model cannot have ({error}): {damaged}") from None
     return header, arrays
 
 
@@ -167,7 +170,7 @@ def _header(path: Path, text: str | None) -> dict[str, Any]:
     try:
         header = json.loads(text) if text is not None else None
     except ValueError as error:
-        raise ValueError(f"{path} has a header that is not JSON ({error}): save the model anew") from None
+        raise ValueError(f"{path} has a header that is not JSON ({error}): save the model again") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f"{path} is a safetensors file, but not one that zskl wrote: expected a {FORMAT} header")
     if not isinstance(header.get("version"), int) or header["version"] > VERSION:

@@ -1,4 +1,4 @@
-"""Accuracy on given rows along a run. It looks at the projection and never changes it."""
+"""Accuracy on given rows during a run. A monitor looks at the projection and never changes it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from zskl.training.solver import Progress
 
 
 class Monitor:
-    """Mean per-class accuracy of rows X with classes y, among the classes in y, every so many iterations."""
+    """Mean per-class accuracy of rows X with classes y, among the classes in y, every few iterations."""
 
     def __init__(
         self, name: str, X: Array, y: Any, estimator: ZeroShotClassifier, objective: Objective, every: int, place: Array

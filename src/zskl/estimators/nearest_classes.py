@@ -6,7 +6,7 @@ import numpy as np
 
 from zskl.arrays import NumPyArray, to_numpy
 from zskl.estimators.candidates import best_of_rows
-from zskl.estimators.ranking import BLOCK_BYTES, best_first
+from zskl.estimators.panel import BLOCK_BYTES, best_first
 from zskl.scaling import Scaling
 from zskl.signatures.table import SignatureTable
 

@@ -1,18 +1,21 @@
-"""Rows kept as their projections, for a caller who asks again and again for the scores of new descriptions."""
+"""Rows kept as their projections, for callers who score them against many new descriptions."""
 
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zskl.arrays import Array, float_type, like, namespace
 from zskl.estimators import inputs
 from zskl.estimators.candidates import best_of_rows, choose
-from zskl.estimators.ranking import BLOCK_BYTES
+from zskl.estimators.panel import BLOCK_BYTES
 from zskl.estimators.score_parts import ScoreParts
 
+if TYPE_CHECKING:
+    from zskl.estimators.estimator import ZeroShotClassifier
 
-def projected(model: Any, score: ScoreParts, X: Array) -> tuple[Array, Array]:
+
+def projected(model: ZeroShotClassifier, score: ScoreParts, X: Array) -> tuple[Array, Array]:
     """P (n, p) and ‖x‖² (n, 1) of rows from `inputs.sliceable`, block by block, where they are computed."""
     height = max(1, BLOCK_BYTES[0] // (sum(score.W.shape) * float_type(X).itemsize))
     blocks = []
@@ -24,12 +27,12 @@ def projected(model: Any, score: ScoreParts, X: Array) -> tuple[Array, Array]:
 
 
 class ProjectedRows:
-    """Rows X (n, d) before a fitted model as it is now; XW and ‖x‖² are kept, so scores of c descriptions cost n·p·c.
+    """Rows X (n, d) and a fitted model as it is now. XW and ‖x‖² are kept, so scores of c descriptions cost n·p·c.
 
-    Methods whose scores are not made of such a projection score the rows themselves.
+    Methods without such a projection keep and score the rows themselves.
     """
 
-    def __init__(self, model: Any, X: Array) -> None:
+    def __init__(self, model: ZeroShotClassifier, X: Array) -> None:
         X = inputs.sliceable(model, X)
         self._model = copy.copy(model)  # `fit` replaces what it learns, so the copy keeps it
         self._score_parts: ScoreParts | None = self._model._score_parts()

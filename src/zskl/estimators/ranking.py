@@ -1,73 +1,25 @@
-"""Candidate classes ranked for rows of any number: scored block by block, what candidates alone decide worked out once.
-
-A block holds so many rows that its features and scores take `BLOCK_BYTES`; fewer rows are one block. What a block
-needs besides is a few times that, whatever the number of rows.
-"""
+"""What a fitted estimator answers: scores, classes and probabilities of candidate classes for rows."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from zskl.arrays import Array, NumPyArray, float_type, is_torch, like, namespace, on_gpu, to_numpy
-from zskl.estimators import candidates as candidate_scores
+from zskl.arrays import Array, NumPyArray, namespace, to_numpy
 from zskl.estimators import inputs
-from zskl.estimators.candidates import as_in, choose, softmax
+from zskl.estimators.candidates import softmax
+from zskl.estimators.panel import Panel, best_first, check_out, filled
+from zskl.estimators.temperature import temperature_of
 from zskl.parameters import count
+
+if TYPE_CHECKING:
+    from zskl.estimators.estimator import ZeroShotClassifier
 
 Labels: TypeAlias = Sequence[Any] | NumPyArray
 UNKNOWN = "unknown"  # what `predict` answers for a row that it rejects
-BLOCK_BYTES = 8 << 20, 256 << 20  # of features and scores at once: on a CPU what stays near it, on a GPU more
-WHOLE_SORT = 4  # candidates per place asked for, up to which all are sorted
-
-
-class UncalibratedWarning(UserWarning):
-    """Probabilities of a model whose temperature nobody has fitted."""
-
-
-class Panel:
-    """Candidate classes before a fitted model, which scores rows for them. What depends on the two alone is worked out
-    with the first rows, whose library, device and precision the others must share.
-
-    `labels` (c,) are the candidates' names, `situation` says whether they are all "seen", all "unseen", or "mixed",
-    and `constant` is what calibration subtracts from the scores of those in the mask `seen` (c,).
-    """
-
-    def __init__(self, model: Any, given: Any = None, candidates: Any = None, calibrated: bool = False) -> None:
-        check_is_fitted(model)
-        self.model = model
-        self.table = choose(model, given, candidates)
-        self.labels: NumPyArray = as_in(model.classes_, self.table.classes)
-        known = set(model.classes_.tolist())
-        self.seen = np.array([label in known for label in self.labels.tolist()])
-        self.situation = "seen" if self.seen.all() else "mixed" if self.seen.any() else "unseen"
-        self.constant = float(model.calibration_) if calibrated and self.situation == "mixed" else 0.0
-        self._answer: Callable[[Array], Array] | None = None
-
-    def scores(self, X: Array) -> Array:
-        """(n, c) of checked rows X (n, d), where they lie."""
-        scaled = self.model._scaled(X)
-        if self._answer is None:
-            self._answer = self.model._answerer(self.model._question(scaled, self.table))
-        return candidate_scores.calibrated(like(self._answer(scaled), X), self.seen, self.constant)
-
-    def blocks(self, X: Array, block_rows: int | None = None) -> Iterator[tuple[slice, Array]]:
-        """(rows, their scores) over all of X, as of `inputs.sliceable`; values that are not finite are refused."""
-        n = X.shape[0]
-        height = block_rows or self.height(X)
-        for start in range(0, n, height):
-            rows = slice(start, min(start + height, n))
-            yield rows, self.scores(inputs.taken(self.model, X, rows))
-
-    def height(self, X: Array) -> int:
-        """Rows of a block."""
-        values = X.shape[1] + sum(self.table.matrix.shape)  # of a row: features, scores, the projection
-        return int(max(1, BLOCK_BYTES[on_gpu(X, self.model.device)] // (values * float_type(X).itemsize)))
 
 
 class Ranking:
@@ -79,25 +31,68 @@ class Ranking:
     def compatibility(
         self, X: Array, signatures: Any = None, candidates: Labels | None = None, out: Array | None = None
     ) -> Array:
-        """Raw scores (n, c) of the candidate classes, larger is better, in the library and on the device of X.
+        """
+        Score each row against each candidate class, without calibration.
 
-        Candidates are the classes of `signatures` (default: `candidates_`), or those of them named in `candidates`. A
-        class with several signatures scores the best of them. An array of signatures needs `candidates`, a name a row.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the candidate classes; None takes those of `fit`. A class with several scores the best of
+            them. An array needs `candidates`, a name for each row.
+        candidates : list of class names, default=None
+            Which of these classes to rank; None takes all of them.
+        out : array of shape (n_samples, n_candidates), default=None
+            Where to write the scores, such as a writable np.memmap. Memory then holds one block of them at a time.
 
-        `out`, an array (n, c) of floating-point numbers such as a writable np.memmap, takes the scores and is returned:
-        then memory holds a block of them at a time.
+        Returns
+        -------
+        array of shape (n_samples, n_candidates)
+            Scores, larger is better, in the library and on the device of X.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.compatibility([[1, 0]]).shape
+        (1, 3)
         """
         panel, X = self._opened(X, signatures, candidates)
         if out is not None:
-            _check_out(out, (X.shape[0], len(panel.labels)), X)
-        return _filled(panel, X, lambda scores: scores, out)
+            check_out(out, (X.shape[0], len(panel.labels)), X)
+        return filled(panel, X, lambda scores: scores, out)
 
     def iter_compatibility(
         self, X: Array, signatures: Any = None, candidates: Labels | None = None, block_rows: int | None = None
     ) -> Iterator[tuple[slice, Array]]:
-        """(rows, scores) block by block: a slice of X's rows, in order, and what `compatibility` says of them.
+        """
+        Score the rows block by block, so that memory holds one block at a time.
 
-        `block_rows` is the number of rows in a block; the default keeps features and scores of one at some megabytes.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the candidate classes; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which of these classes to rank; None takes all of them.
+        block_rows : int, default=None
+            Rows in a block. None keeps features and scores of a block at some megabytes.
+
+        Returns
+        -------
+        iterator of (slice, array)
+            Rows, in order, and their scores as `compatibility` gives them.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> [scores.shape for _, scores in model.iter_compatibility([[1, 0], [0, 1], [1, 1]], block_rows=2)]
+        [(2, 3), (1, 3)]
         """
         panel, X = self._opened(X, signatures, candidates)
         return panel.blocks(X, None if block_rows is None else count("block_rows", block_rows))
@@ -110,15 +105,43 @@ class Ranking:
         calibrated: bool = True,
         reject: float | None = None,
     ) -> NumPyArray:
-        """The best candidate class of each row (n,). `calibrated` takes `calibration_` off the seen classes where
-        candidates mix seen and unseen ones. With `reject`, a row whose best probability is below it is answered
-        "unknown", and labels are objects."""
+        """
+        Name the best candidate class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the candidate classes; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which of these classes to rank; None takes all of them.
+        calibrated : bool, default=True
+            Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
+        reject : float, default=None
+            Answer "unknown" for a row whose best probability is below this number.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class names; with `reject` their type is object.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.predict([[0, 1], [1, 1]], candidates=["ant", "bee"]).tolist()
+        ['ant', 'bee']
+        >>> model.predict([[1, 0]], {"cow": [4, 0], "owl": [2, 2]}).tolist()  # classes it has never seen
+        ['owl']
+        """
         panel, X = self._opened(X, signatures, candidates, calibrated)
         if reject is not None and (
             isinstance(reject, bool) or not isinstance(reject, int | float | np.number) or not 0 <= reject <= 1
         ):
-            raise ValueError(f"reject={reject!r}: expected a probability between 0 and 1")
-        temperature = None if reject is None else self._temperature(panel.situation)
+            raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
+        temperature = None if reject is None else temperature_of(self.temperatures_, panel.situation)
         answers = np.empty(X.shape[0], dtype=panel.labels.dtype if reject is None else object)
         for rows, scores in panel.blocks(X):
             answers[rows] = panel.labels[to_numpy(namespace(scores).argmax(scores, axis=1))]
@@ -134,15 +157,43 @@ class Ranking:
         candidates: Labels | None = None,
         calibrated: bool = True,
     ) -> Array:
-        """Probabilities (n, c) of the candidate classes, in the order of `compatibility`.
+        """
+        Give the probability of each candidate class for each row: softmax(scores / T).
 
-        softmax(scores / T), with `calibration_` subtracted as in `predict`. T is one of `temperatures_`, fitted on
-        validation classes by `zskl.selection`: for candidates that are all "seen", all "unseen", or "mixed". Of a model
-        that was only fitted, T is 1 and a warning says so.
+        The temperature T is one of `temperatures_`, which `zskl.selection` fits on validation classes: one for
+        candidates that are all seen, one for all unseen, one for both. If nobody has fitted them, T is 1 and an
+        `UncalibratedWarning` says so.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the candidate classes; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which of these classes to rank; None takes all of them.
+        calibrated : bool, default=True
+            Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
+
+        Returns
+        -------
+        array of shape (n_samples, n_candidates)
+            Probabilities, columns in the order of `compatibility`.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> from zskl import UncalibratedWarning
+        >>> warnings.simplefilter("ignore", UncalibratedWarning)
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> float(model.predict_proba([[1, 0]]).sum().round(6))
+        1.0
         """
         panel, X = self._opened(X, signatures, candidates, calibrated)
-        temperature = self._temperature(panel.situation)
-        return _filled(panel, X, lambda scores: softmax(scores / temperature))
+        temperature = temperature_of(self.temperatures_, panel.situation)
+        return filled(panel, X, lambda scores: softmax(scores / temperature))
 
     def top_k(
         self,
@@ -153,11 +204,41 @@ class Ranking:
         calibrated: bool = True,
         return_scores: bool = False,
     ) -> Any:
-        """The k best candidate classes of each row (n, k), best first; with `return_scores` a pair (labels, scores)."""
+        """
+        Name the k best candidate classes of each row, best first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+        k : int, default=5
+            How many classes to name.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the candidate classes; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which of these classes to rank; None takes all of them.
+        calibrated : bool, default=True
+            Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
+        return_scores : bool, default=False
+            Whether to return the scores too.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, k), or a pair of such arrays
+            Class names; with `return_scores` also their scores.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.top_k([[0, 1]], k=2).shape
+        (1, 2)
+        """
         panel, X = self._opened(X, signatures, candidates, calibrated)
         labels = panel.labels
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= len(labels):
-            raise ValueError(f"k={k!r}: expected an integer from 1 to {len(labels)}, the number of candidates")
+            raise ValueError(f"k is {k!r}: expected an integer from 1 to {len(labels)}, the number of candidates")
         best = np.empty((X.shape[0], k), dtype=labels.dtype)
         values: NumPyArray | None = None
         for rows, scores in panel.blocks(X):
@@ -168,89 +249,33 @@ class Ranking:
                 values[rows] = of_block
         return (best, values) if return_scores else best
 
-    def score(
-        self, X: Array, y: Any, sample_weight: Any = None, signatures: Any = None, candidates: Labels | None = None
-    ) -> float:
-        """Accuracy of `predict` over rows, scikit-learn's score; `protocols` and `metrics` average over classes."""
-        return float(accuracy_score(y, self.predict(X, signatures, candidates), sample_weight=sample_weight))
-
     def decision_function(self, X: Array) -> Array:
-        """Raw scores over `classes_`, in scikit-learn's shape: (n, C), or (n,) for two classes."""
+        """
+        Score each row against the seen classes, in scikit-learn's shape.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), or (n_samples,) for two classes
+            Scores over `classes_`, without calibration.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.decision_function([[1, 0], [0, 1]]).shape  # of two classes, the second against the first
+        (2,)
+        """
         check_is_fitted(self)
         scores = self.compatibility(X, candidates=self.classes_)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def _opened(self, X: Array, given: Any, candidates: Any, calibrated: bool = False) -> tuple[Panel, Array]:
-        X = inputs.sliceable(self, X)
-        return Panel(self, given, candidates, calibrated), X
-
-    def _temperature(self, situation: str) -> float:
-        if self.temperatures_ is not None:
-            return self.temperatures_[situation]
-        warnings.warn(
-            "the probabilities of this model are not calibrated: their order is right, their size is not; "
-            "fit it by selection.tune, or call selection.calibrate on it",
-            UncalibratedWarning,
-            stacklevel=3,
-        )
-        return 1.0
-
-
-def best_first(scores: NumPyArray, k: int) -> tuple[NumPyArray, NumPyArray]:
-    """Columns and values (n, k) of the k largest scores of each row of (n, c), the first of equal ones first.
-
-    Of many columns only the k best are sorted; where others equal the last of them, the whole row is.
-    """
-    falling = -scores
-    if scores.shape[1] <= WHOLE_SORT * k:
-        order = np.argsort(falling, axis=1, kind="stable")[:, :k]
-        return order, np.take_along_axis(scores, order, axis=1)
-    some = np.sort(np.argpartition(falling, k - 1, axis=1)[:, :k], axis=1)
-    values = np.take_along_axis(falling, some, axis=1)
-    order = np.take_along_axis(some, np.argsort(values, axis=1, kind="stable"), axis=1)
-    last = values.max(axis=1, keepdims=True)
-    unclear = np.flatnonzero(np.count_nonzero(falling <= last, axis=1) != k)  # equal scores, or NaN
-    order[unclear] = np.argsort(falling[unclear], axis=1, kind="stable")[:, :k]
-    return order, np.take_along_axis(scores, order, axis=1)
-
-
-def _filled(panel: Panel, X: Array, of: Callable[[Array], Array], out: Array | None = None) -> Array:
-    """of(scores) (n, c) of all rows, in `out` or a new array; that of a single block is returned as it is."""
-    if out is None and X.shape[0] <= panel.height(X):
-        return of(panel.scores(inputs.taken(panel.model, X, slice(0, X.shape[0]))))
-    for rows, scores in panel.blocks(X):
-        found = of(scores)
-        if out is None:
-            xp = namespace(found)
-            out = xp.empty((X.shape[0], found.shape[1]), dtype=found.dtype, device=found.device)
-        out[rows] = like(found, out)
-    assert out is not None  # there is at least one row
-    return out
-
-
-def _check_out(out: Array, shape: tuple[int, int], X: Array) -> None:
-    if not isinstance(out, np.ndarray) and not is_torch(out):
-        raise ValueError(f"out is a {type(out).__name__}: expected a NumPy array, an np.memmap or a tensor")
-    if tuple(out.shape) != shape:
-        raise ValueError(
-            f"out has shape {tuple(out.shape)}: expected {shape}, a row per sample, a column per candidate"
-        )
-    floating = out.dtype.is_floating_point if is_torch(out) else out.dtype.kind == "f"
-    if not floating:
-        raise ValueError(f"out holds {out.dtype}: expected floating-point numbers such as float32")
-    if isinstance(out, np.ndarray) and not out.flags.writeable:
-        raise ValueError("out is read-only: expected a writable one; open a memory-mapped file with mode='r+' or 'w+'")
-    if _overlap(out, X):
-        raise ValueError("out shares memory with X, which is still to be read: hand over another array")
-
-
-def _overlap(out: Array, X: Array) -> bool:
-    """Whether writing to `out` could change X; in doubt, yes. Tensors overlap where their storage does."""
-    if is_torch(out) and is_torch(X):
-        return bool(out.untyped_storage().data_ptr() == X.untyped_storage().data_ptr())
-    if is_torch(out) or is_torch(X):
-        return False
-    try:
-        return np.shares_memory(out, X, max_work=10_000)  # type: ignore[arg-type]
-    except np.exceptions.TooHardError:
-        return True
+        model = cast("ZeroShotClassifier", self)  # the only class that inherits this one
+        X = inputs.sliceable(model, X)
+        return Panel(model, given, candidates, calibrated), X

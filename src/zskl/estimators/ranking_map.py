@@ -1,4 +1,4 @@
-"""Maps of samples and of classes whose inner products stand for scores, so that any dot-product index can search them.
+"""Maps of samples and of classes whose inner products replace scores, so that any dot-product index can search them.
 
 A sample is the pair of points (Wᵀx, x), a class the pair (y, Wy): the first in signature, the second in feature space.
 The score is one kernel on such pairs (u, v), K = k(‖u − u′‖²) + k(‖v − v′‖²), without incoherence its first term, or
@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
@@ -26,12 +26,15 @@ from zskl.estimators.candidates import as_in, best_of_rows, choose
 from zskl.kernels.score import Pairs, kernel_score
 from zskl.parameters import count
 
+if TYPE_CHECKING:
+    from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
+
 BLOCK_VALUES = 1 << 22  # kernel values held at once: 32 MB
 PER_COMPONENT = 4  # landmarks drawn for each component
 
 
 class Quality(NamedTuple):
-    """Of inner products against scores: relative error (Frobenius), and the share of the k best classes found."""
+    """How well inner products replace scores: relative error (Frobenius), and share of the k best classes found."""
 
     error: float
     recall: float
@@ -41,7 +44,7 @@ class Quality(NamedTuple):
 class Map(ABC):
     """Two maps into one space. Computed in float64; `model` is the fitted model as it was when the map was made."""
 
-    model: Any
+    model: ZeroShotKernelClassifier
 
     @property
     @abstractmethod
@@ -74,14 +77,13 @@ class Map(ABC):
         return mapped
 
     def labels(self, signatures: Any = None, candidates: Any = None) -> NumPyArray:
-        """(rows,) the class of each row of `classes`. A class with several signatures has as many rows: its score is
-        the best of theirs."""
+        """(rows,) the class of each row of `classes`; a class with several signatures has several, the best counts."""
         return as_in(self.model.classes_, choose(self.model, signatures, candidates).labels)
 
     def quality(
         self, X: Array, signatures: Any = None, candidates: Any = None, *, k: int = 10, shortlist: int | None = None
     ) -> Quality:
-        """How well the inner products stand for `compatibility`, over rows X and the candidate classes.
+        """How well the inner products replace `compatibility`, over rows X and the candidate classes.
 
         Recall is the share of the k best classes that are among the `shortlist` (default k) best by inner product,
         which exact scores can then put in order.
@@ -161,7 +163,7 @@ class RankingMap(Map):
 
 
 def feature_map(
-    model: Any,
+    model: ZeroShotKernelClassifier,
     n_components: int,
     X: Array | None = None,
     signatures: Any = None,
@@ -174,11 +176,11 @@ def feature_map(
     budget = PER_COMPONENT * wanted if landmarks is None else count("landmarks", landmarks)
     if budget < wanted:
         raise ValueError(
-            f"landmarks={landmarks} is less than n_components={wanted}: expected at least as many, {PER_COMPONENT} "
+            f"landmarks is {landmarks}, less than n_components, {wanted}: expected at least as many, {PER_COMPONENT} "
             "for each component by default"
         )
     if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
-        raise ValueError(f"random_state={random_state!r}: expected an integer ≥ 0")
+        raise ValueError(f"random_state is {random_state!r}: expected an integer ≥ 0")
     model = _frozen(model)
     Y = model.signature_scaling_.apply(choose(model, signatures, candidates).matrix)
     W, rng = model.projection_.astype(np.float64), generator(int(random_state))
@@ -197,13 +199,13 @@ def feature_map(
     return FeatureMap(model, u, v, _root(to_numpy(empty._kernel(u, v @ v.T, _norms(v))), wanted))
 
 
-def ranking_map(model: Any) -> RankingMap:
+def ranking_map(model: ZeroShotKernelClassifier) -> RankingMap:
     """A map with p + 1 columns that needs no landmarks; see `ZeroShotKernelClassifier.ranking_map`."""
     return RankingMap(_frozen(model))
 
 
-def _frozen(model: Any) -> Any:
-    """A model that a later fit of the original does not change."""
+def _frozen(model: ZeroShotKernelClassifier) -> Any:
+    """A copy of a fitted model that a later fit of the original does not change."""
     check_is_fitted(model)
     if not hasattr(model, "kernel_"):
         raise ValueError(
@@ -238,5 +240,5 @@ def _blocks(rows: int, width: int) -> list[slice]:
 def _within(name: str, value: Any, least: int, most: int) -> int:
     number = count(name, value)
     if not least <= number <= most:
-        raise ValueError(f"{name}={value!r}: expected an integer from {least} to {most}, the number of candidates")
+        raise ValueError(f"{name} is {value!r}: expected an integer from {least} to {most}, the number of candidates")
     return number

@@ -1,10 +1,10 @@
-"""How a score falls into attributes.
+"""How a score splits into attributes.
 
 With P = Wᵀx and scaled signatures y, the arguments of a kernel are sums over the attributes m:
 
     D1 = Σₘ (Pₘ − yₘ)²        D2 = ‖x‖² + Σₘ yₘ((WᵀWy)ₘ − 2Pₘ)        s = Σₘ Pₘyₘ
 
-So is what they differ by between two classes a and b, and each attribute's difference times the secant
+The same holds for the difference between two classes a and b. Each attribute's difference times the secant
 (k(Dₐ) − k(D_b)) / (Dₐ − D_b) is its part in k(Dₐ) − k(D_b), for any kernel.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -21,8 +21,11 @@ from zskl.arrays import Array, NumPyArray, like, namespace, to_numpy
 from zskl.kernels import Kernel
 from zskl.kernels.score import Pairs, kernel_score
 
+if TYPE_CHECKING:
+    from zskl.estimators.estimator import ZeroShotClassifier
+
 ScaledSignatures: TypeAlias = tuple[NumPyArray, NumPyArray | None]  # signatures y (n, p), and WᵀWy where there is a D2
-NEAR = 1e-8  # of Σ|differences|: where their sum is below, rounding would make the secant; the slope stands for it
+NEAR = 1e-8  # of Σ|differences|: if their sum is smaller, rounding spoils the secant and the slope takes its place
 EXPLAINED = "the kernel methods, ale, devise, eszsl, sae and sje"
 
 
@@ -30,8 +33,8 @@ EXPLAINED = "the kernel methods, ale, devise, eszsl, sae and sje"
 class ScoreParts:
     """A score k(D1) + k(D2) with `incoherence`, k(D1) or k(s), or s itself without a kernel.
 
-    `samples` (n, d) → P (n, p) and `classes` (rows, p) → (rows, p) are for methods that compare something else than xᵀW
-    and y themselves, such as their directions.
+    `samples` (n, d) → P (n, p) and `classes` (rows, p) → (rows, p) are for methods that do not compare xᵀW and y
+    themselves but, for example, their directions.
     """
 
     W: NumPyArray  # (d, p)
@@ -114,8 +117,8 @@ class ScoreParts:
         return np.where(near, slope, (self._value(a) - self._value(b)) / np.where(near, 1.0, gap))
 
 
-def of(model: Any, wish: str = "cannot be explained by attributes") -> ScoreParts:
-    """That of a fitted model; a method without one is refused."""
+def of(model: ZeroShotClassifier, wish: str = "cannot be explained by attributes") -> ScoreParts:
+    """The parts of a fitted model's score; refuse a method whose score has none."""
     check_is_fitted(model)
     parts: ScoreParts | None = model._score_parts()
     if parts is None:

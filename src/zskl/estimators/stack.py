@@ -1,11 +1,11 @@
-"""Training of a stack: K estimators that differ in numbers alone learn their projections (K, d, p) in one run."""
+"""Training of a stack: K estimators that differ only in numbers learn their projections (K, d, p) in one run."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,14 +21,15 @@ from zskl.training.objective import Objective
 from zskl.training.solver import Progress, State
 from zskl.training.streaming import StreamedRows
 
+if TYPE_CHECKING:
+    from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
+
 logger = logging.getLogger(__name__)
 STACKABLE = ("sigma", "bias", "repulsion", "temperature", "learning_rate", "incoherence_weight")
 WEIGHTS = ("repulsion", "temperature", "incoherence_weight")
 SHARE = 0.8  # of the free memory of a GPU that a stack may take
-MATRICES, IMAGES = (
-    12,
-    4,
-)  # arrays (d, p) and (d, C) that a member needs while it trains, with what a step holds for a while
+MATRICES = 12  # arrays (d, p) that a member needs while it trains, with what a step holds for a while
+IMAGES = 4  # arrays (d, C)
 LOOKED_AT = 256  # training rows scored after training
 Callback = Callable[[Progress], object]
 
@@ -42,7 +43,7 @@ class History:
 
 
 def train(
-    members: Sequence[Any],
+    members: Sequence[ZeroShotKernelClassifier],
     X: Array,
     y: Any,
     signatures: Any,
@@ -50,7 +51,7 @@ def train(
     monitor: Any = None,
     monitor_every: int = 100,
 ) -> None:
-    """Fit kernel classifiers that differ in `STACKABLE` parameters alone; sets what each has learned."""
+    """Fit kernel classifiers that differ only in `STACKABLE` parameters, and set what each has learned."""
     for member in members:
         member._check_parameters()
     first = members[0]
@@ -83,7 +84,7 @@ def members_at_once(count: int, training: Training) -> int:
 
 
 def _train(
-    members: Sequence[Any],
+    members: Sequence[ZeroShotKernelClassifier],
     place: int,
     training: Training,
     seed: int,
@@ -139,8 +140,8 @@ def column(values: Sequence[float], place: Array) -> Array:
     return like(np.array(values, dtype=np.float64).reshape(-1, 1, 1), place)
 
 
-def stacked_objective(members: Sequence[Any], place: Array) -> Objective:
-    """The objective of members that differ in `STACKABLE` parameters alone."""
+def stacked_objective(members: Sequence[ZeroShotKernelClassifier], place: Array) -> Objective:
+    """The objective of members that differ only in `STACKABLE` parameters."""
     first = members[0]
     return Objective(
         kernels.stack([member._kernel() for member in members], lambda values: column(values, place)),
@@ -152,7 +153,7 @@ def stacked_objective(members: Sequence[Any], place: Array) -> Objective:
 
 
 def fusing(objective: Objective, training: Training) -> solver.Fuse:
-    """What makes one function of a whole step, on a GPU and where the kernels for it are."""
+    """What makes one function of a whole step, on a GPU that has the kernels for it."""
 
     def fuse(W: Array, V: Array, tape: Tape) -> Any:
         if not fused.possible(objective, W, tape.order.shape[1], len(training.rows)):
@@ -164,7 +165,7 @@ def fusing(objective: Objective, training: Training) -> solver.Fuse:
 
 
 def step_function(objective: Objective, training: Training, seed: int, per_sample: bool) -> solver.Step:
-    """The objective on the rows of one batch, against one signature per class drawn anew for each step."""
+    """The objective on the rows of one batch, against one signature per class drawn again for each step."""
     sizes = like(training.sizes, training.Y)
     single = training.rows.shape[1] == 1
 
@@ -175,7 +176,7 @@ def step_function(objective: Objective, training: Training, seed: int, per_sampl
     return step
 
 
-def quick_step(member: Any, training: Training, seed: int) -> solver.Step:
+def quick_step(member: ZeroShotKernelClassifier, training: Training, seed: int) -> solver.Step:
     """`step_function` of one classifier on NumPy arrays, in buffers made once."""
     n = min(member.batch_size, training.X.shape[0])
     signatures, codes = to_numpy(training.Y), to_numpy(training.codes)
@@ -193,20 +194,20 @@ def quick_step(member: Any, training: Training, seed: int) -> solver.Step:
 
 
 def draw(training: Training, seed: int, t: int) -> NumPyArray:
-    """(C,) one row of `training.Y` per class, each of a class's rows equally likely, from (seed, step) alone."""
+    """(C,) one row of `training.Y` per class, each of its rows equally likely; depends only on seed and step."""
     choice = generator(seed, 2, t).integers(training.counts)
     drawn: NumPyArray = training.rows[np.arange(len(choice)), choice]
     return drawn
 
 
 def _vanished(objective: Objective, W: Array, training: Training) -> NumPyArray:
-    """(K,) whether every value of a radial kernel has underflown to 0: no gradient leads back from there."""
+    """(K,) whether every value of a radial kernel has become 0 by underflow: no gradient leads back from there."""
     scores = objective.scores(W, training.X[:LOOKED_AT], training.Y)
     return np.asarray(~to_numpy(scores).any(axis=(1, 2))) & objective.kernel.radial
 
 
-def _earlier(member: Any) -> tuple[Any, Any, int, int] | None:
-    """(W, V or None, steps, epochs) of the fit that a warm start goes on from."""
+def _earlier(member: ZeroShotKernelClassifier) -> tuple[Any, Any, int, int] | None:
+    """(W, V or None, steps, epochs) of the fit that a warm start continues."""
     if not member.warm_start or not hasattr(member, "projection_"):
         return None
     return (member.projection_, *(getattr(member, "_continuation", None) or (None, 0, 0)))

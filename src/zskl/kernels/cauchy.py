@@ -12,9 +12,20 @@ from zskl.parameters import positive
 
 @dataclass(frozen=True)
 class Cauchy(Kernel):
-    """k(D) = 1 / (1 + σD), dk/dD = −σ k².
+    """
+    Cauchy kernel k(D) = 1 / (1 + σD) of a squared distance D, with slope dk/dD = −σ k².
 
-    Parameters: `sigma`, σ > 0; unlike the Gaussian's, a larger one is narrower.
+    Parameters
+    ----------
+    sigma : float, default=1.0
+        The inverse squared radius σ > 0. Unlike the Gaussian's, a larger one is narrower.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zskl.kernels import Cauchy
+    >>> Cauchy(sigma=0.5).value(np.array([0.0, 2.0])).tolist()
+    [1.0, 0.5]
     """
 
     name: ClassVar[str] = "cauchy"

@@ -12,9 +12,20 @@ from zskl.parameters import positive
 
 @dataclass(frozen=True)
 class Gaussian(Kernel):
-    """k(D) = exp(−D / 2σ²), dk/dD = −k / 2σ².
+    """
+    Gaussian kernel k(D) = exp(−D / 2σ²) of a squared distance D, with slope dk/dD = −k / 2σ².
 
-    Parameters: `sigma`, σ > 0, the radius.
+    Parameters
+    ----------
+    sigma : float, default=1.0
+        The radius σ > 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zskl.kernels import Gaussian
+    >>> Gaussian(sigma=2.0).value(np.array([0.0, 8.0])).round(4).tolist()
+    [1.0, 0.3679]
     """
 
     name: ClassVar[str] = "gaussian"

@@ -12,9 +12,22 @@ from zskl.parameters import count, positive
 
 @dataclass(frozen=True)
 class Polynomial(Kernel):
-    """k(s) = (s + c)ʳ, dk/ds = r (s + c)ʳ⁻¹.
+    """
+    Polynomial kernel k(s) = (s + c)ʳ of an inner product s, with slope dk/ds = r (s + c)ʳ⁻¹.
 
-    Parameters: `degree`, r, an integer ≥ 1; `bias`, c ≥ 0 (c = 0 with r > 2 starts in a dead point).
+    Parameters
+    ----------
+    degree : int, default=2
+        The degree r ≥ 1.
+    bias : float, default=1.0
+        The bias c ≥ 0. With c = 0 and r > 2 training starts at a point without slope.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zskl.kernels import Polynomial
+    >>> Polynomial(degree=3).value(np.array([0.0, 1.0])).tolist()
+    [1.0, 8.0]
     """
 
     name: ClassVar[str] = "polynomial"

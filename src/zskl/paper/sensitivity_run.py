@@ -12,7 +12,7 @@ from zskl import engines, methods, protocols, selection
 from zskl.arrays import on_gpu
 from zskl.datasets import Dataset
 from zskl.engines import Engine
-from zskl.estimators import kernel_classifier
+from zskl.estimators import stacked_fits
 from zskl.experiments import jsonl_log, unit
 from zskl.experiments.unit import Report
 from zskl.paper.curve_records import SensitivityRecord, Varied
@@ -122,7 +122,7 @@ def _tested(
     """Zero-shot accuracy on test rows of each setting fitted on all training rows; None where it diverged."""
     rows = data.parts["trainval"]
     if on_gpu(data.X, estimator.device):
-        fitted = kernel_classifier.fit_stack(estimator, settings, data.X[rows], data.y[rows], data.signatures)
+        fitted = stacked_fits.fit_stack(estimator, settings, data.X[rows], data.y[rows], data.signatures)
         return [None if one.diverged_ is not None else protocols.zsl(one, data).accuracy for one in fitted]
     found = sorted(engines.each(_one, list(settings), (estimator, data), engine), key=lambda pair: pair[0])
     return [accuracy for _, accuracy in found]
@@ -132,7 +132,7 @@ def _one(shared: tuple[Any, Dataset], setting: Mapping[str, Any]) -> float | Non
     estimator, data = shared
     rows = data.parts["trainval"]
     try:
-        fitted = kernel_classifier.fit_stack(estimator, [setting], data.X[rows], data.y[rows], data.signatures)[0]
+        fitted = stacked_fits.fit_stack(estimator, [setting], data.X[rows], data.y[rows], data.signatures)[0]
     except DivergenceError:
         return None
     return None if fitted.diverged_ is not None else protocols.zsl(fitted, data).accuracy

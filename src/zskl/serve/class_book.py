@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.nearest_classes import nearest_classes
-from zskl.estimators.ranking import Panel
+from zskl.estimators.panel import Panel
 from zskl.serve.attributes import Vocabulary
 from zskl.serve.class_file import ClassFile
 from zskl.serve.limits import Limits

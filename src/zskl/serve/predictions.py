@@ -9,7 +9,7 @@ import numpy as np
 from zskl.arrays import to_numpy
 from zskl.estimators.candidates import calibrated, softmax
 from zskl.estimators.explanation import Explanation
-from zskl.estimators.ranking import best_first
+from zskl.estimators.panel import best_first
 from zskl.serve.bodies import Features
 from zskl.serve.class_book import Book
 from zskl.serve.refusal import Refusal, shown

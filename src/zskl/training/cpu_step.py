@@ -1,8 +1,8 @@
 """`Objective.evaluate` for one projection in NumPy, in buffers that are made once: nothing of size d × p is allocated.
 
-The formulas are those of `training/objective.py`, its twin in the tests. Two things make it quicker: the products
-write into buffers, the gradient [Xᵀ, Z] [U; diag(b) Y] or [Xᵀ, W] [U; N] being one of them, and the loss touches the
-true class by index, not by masks (n, C).
+The formulas are those of `training/objective.py`; the tests compare the two. This one is quicker for two reasons. The
+products write into buffers, and the gradient is one product, [Xᵀ, Z] [U; diag(b) Y] or [Xᵀ, W] [U; N]. The loss reaches
+the true class by index, not by masks (n, C).
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class CpuStep:
 
 
 def _kernel(o: Objective, t: NumPyArray) -> tuple[NumPyArray, NumPyArray]:
-    """Value and slope at t, each an array of its own whatever a kernel hands back: both are changed in place."""
+    """Value and slope at t. Both are changed in place later, so each is an array of its own."""
     k = to_numpy(o.kernel.value(t))
     slope = to_numpy(o.kernel.slope(t, k))
     shared = np.may_share_memory(slope, k) or np.may_share_memory(slope, t)
@@ -134,7 +134,7 @@ def _kernel(o: Objective, t: NumPyArray) -> tuple[NumPyArray, NumPyArray]:
 
 
 def _own(array: NumPyArray, t: NumPyArray, shared: bool) -> NumPyArray:
-    """The array itself, or a copy where it is another's, read-only, of another type or smaller than t."""
+    """The array itself, or a copy if it is shared, read-only, of another type or smaller than t."""
     if shared or array.dtype != t.dtype or array.shape != t.shape or not array.flags.writeable:
         return np.array(np.broadcast_to(array, t.shape), dtype=t.dtype)
     return array

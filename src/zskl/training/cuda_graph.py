@@ -1,6 +1,6 @@
-"""One training step captured as a CUDA graph and replayed: the host says go, and hands over nothing else.
+"""One training step captured as a CUDA graph and replayed: the host only says go.
 
-The order of the rows, the rates and the place in both lie on the device; the graph moves the place on by itself.
+The order of the rows, the rates and the place in both lie on the device. The graph moves the place forward itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from zskl.arrays import Array, NumPyArray, is_torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-WARM_UP = 3  # steps before the capture, undone afterwards: libraries set themselves up in the first
+WARM_UP = 3  # steps before the capture, undone afterwards: in the first one, libraries set themselves up
 
 
 def possible(W: Array) -> bool:
@@ -62,7 +62,7 @@ class Replay:
                 V.copy_(before[1])
 
     def begin(self, order: NumPyArray, rates: Tensor) -> None:
-        """The rows (steps, batch) and rates (steps, K, 1, 1) of the epoch that comes."""
+        """The rows (steps, batch) and rates (steps, K, 1, 1) of the next epoch."""
         self.tape.order.copy_(self.tape.order.new_tensor(order))
         self.tape.rates.copy_(rates)
         self.tape.place.zero_()
@@ -74,7 +74,7 @@ class Replay:
 
 
 def tape(W: Tensor, steps: int, batch: int) -> Tape:
-    """An empty one, where W (K, d, p) is."""
+    """An empty tape, where W (K, d, p) is."""
     K = W.shape[0]
     order = W.new_zeros((steps, batch)).long()
     return Tape(order, W.new_zeros((steps, K, 1, 1)), W.new_zeros((steps, K)), order.new_zeros(1))

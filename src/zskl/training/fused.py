@@ -1,7 +1,7 @@
-"""A whole training step of a stack on a GPU: matrix products by the library, all between them by four Triton kernels.
+"""A whole training step of a stack on a GPU: matrix products by the library, the rest by four Triton kernels.
 
-For radial kernels in float32, where C ≤ p. What it computes is that of `objective.py` and `rmsprop.py`, its twins in
-the tests. Other cases, and machines without Triton, take these; on a GPU they are captured and replayed as well.
+It covers radial kernels in float32, where C ≤ p. It computes what `objective.py` and `rmsprop.py` compute; the tests
+compare them. Other cases, and machines without Triton, use these two; on a GPU they are captured and replayed as well.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class FusedStep:
         self.width = self._column(-0.5 / kernel.sigma**2 if kernel.name == "gaussian" else kernel.sigma)
         self.repulsion, self.temperature = self._column(objective.repulsion), self._column(objective.temperature)
         self.mean_size = float(sizes.sum()) / C
-        exact = torch.get_float32_matmul_precision() == "highest"  # the user's word to PyTorch counts here too
+        exact = torch.get_float32_matmul_precision() == "highest"  # what the user told PyTorch counts here too
         self.precision = "tf32x3" if exact else "tf32"
 
     def _column(self, setting: Any) -> Tensor:

@@ -24,7 +24,7 @@ def orthogonal(X: Array, targets: Array, seed: int) -> Array:
 
 
 def polarised(X: Array, targets: Array, seed: int) -> Array:
-    """The projection of given length that polarises the linear kernel best, in closed form; draws nothing.
+    """The projection of given length that polarises the linear kernel best, in closed form. Nothing is drawn.
 
     argmax ⟨X W Yᵀ, L⟩ over ‖W‖ = const is W ∝ Xᵀ Y_l (rows centred), with Y_l the signature of each sample's class
     (`targets`, (n, p)); the length is the least-squares one, min_a ‖a X W − Y_l‖².

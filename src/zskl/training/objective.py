@@ -46,7 +46,7 @@ class Objective:
         return self.scorer(W, Y)(X)
 
     def scorer(self, W: Array, Y: Array) -> Callable[[Array], Array]:
-        """`scores` of any X; ‖W yⱼ‖², which costs the most of what W and Y alone decide, is worked out once."""
+        """`scores` of any X. ‖W yⱼ‖², which is most of the work that depends only on W and Y, is computed once."""
         norms = _image_norms(W, Y, _images(W, Y)) if self.kernel.radial and self.incoherence else None
 
         def scores(X: Array) -> Array:
@@ -78,7 +78,7 @@ def _signature_pairs(P: Array, S: Array, Y: Array) -> Pairs:
 def _images(W: Array, Y: Array) -> Array | None:
     """Z = W Yᵀ (K, d, C) where going through it, at d·p·C, is cheaper than through WᵀW, at d·p²; else None.
 
-    In a graph WᵀW is a constant, worked out once.
+    In a graph WᵀW is a constant, computed once.
     """
     return None if is_symbol(Y) or Y.shape[0] > Y.shape[1] else W @ Y.mT
 

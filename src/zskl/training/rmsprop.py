@@ -1,4 +1,4 @@
-"""One update of RMSprop, in place, in the quickest way that the arrays at hand allow.
+"""One update of RMSprop, in place, in the quickest way that the given arrays allow.
 
     V ← γV + (1 − γ) G₂,    W ← W − β G / (√V + ε)
 
@@ -37,7 +37,7 @@ def update(
     rates = np.asarray(rate, dtype=W.dtype).reshape(-1)
     constants = number(smoothing), number(1 - smoothing), number(epsilon)
     for k in range(len(W)):
-        w, v, g = (np.reshape(array[k], -1, copy=False) for array in (W, V, gradient))  # a copy would be moved in vain
+        w, v, g = (np.reshape(array[k], -1, copy=False) for array in (W, V, gradient))  # views: W itself moves
         g2 = g if squares is None else squares[k].reshape((-1,))
         walk(w, v, g, g2, squares is None, rates[k % len(rates)], *constants)
 

@@ -27,18 +27,40 @@ SCHEDULES: Mapping[str, Callable[[int, float], float]] = {
     "inverse-time": lambda t, decay: 1 / (1 + decay * t),
 }
 SECOND_MOMENTS = ("batch", "per_sample")
-BLOW_UP = 1e6  # an objective this many times its first size (or 1, if that is larger) has left for infinity
-OUT_OF_REACH = 1e3  # and so has a W with an entry this many times the largest of the first W (or 1)
-LEAST_REPLAYED = 50  # steps below which a capture would not pay
-LEAST_FUSED = 500  # and steps below which compiling kernels would not
+BLOW_UP = 1e6  # an objective this many times its first size (or 1, if that is larger) has diverged
+OUT_OF_REACH = 1e3  # so has a W with an entry this many times the largest of the first W (or 1)
+LEAST_REPLAYED = 50  # steps below which capturing one is not worth it
+LEAST_FUSED = 500  # steps below which compiling kernels is not worth it
 LOOK_EVERY = 32  # steps between two looks at the objective: a look makes the host wait for a device
 
 
 class DivergenceError(ArithmeticError):
-    """A single run whose objective left the finite range at `step`, counted from 0."""
+    """
+    Raised by a fit whose objective left the finite range.
+
+    Parameters
+    ----------
+    step : int
+        The step at which it happened, counted from 0.
+    learning_rate : float
+        The step size of the run.
+    advice : str, default=""
+        What else to change, beside the learning rate.
+
+    Attributes
+    ----------
+    step : int
+        The step at which it happened, counted from 0.
+
+    Examples
+    --------
+    >>> from zskl import DivergenceError
+    >>> DivergenceError(12, 0.1).step
+    12
+    """
 
     def __init__(self, step: int, learning_rate: float, advice: str = "") -> None:
-        super().__init__(step, learning_rate, advice)  # these make it anew in another process
+        super().__init__(step, learning_rate, advice)  # another process makes it again from these
         self.step = step
 
     def __str__(self) -> str:
@@ -127,7 +149,7 @@ def minimise(
     the function that then does step and update at once, or None where it cannot. `order_of(batch_size, seed, epoch)`
     are the rows of an epoch's batches where they are not those of `batches`.
 
-    A member whose objective diverges is marked and the others go on; the run ends early when all have.
+    A member whose objective diverges is marked, and the others continue. The run ends early when all have diverged.
     """
     W, V = contiguous_copy(state.W), contiguous_copy(state.V)
     per_epoch = n_rows // min(batch_size, n_rows)
@@ -187,11 +209,9 @@ def _captured(
     if whole is not None:
         try:
             return cuda_graph.Replay(lambda _: whole(smoothing, epsilon), tape, W, V)
-        except Exception as error:  # compilers and drivers have errors of their own
+        except Exception as error:  # compilers and drivers raise their own errors
             reason = str(error).partition("\n")[0][:200]
-            logger.warning(
-                "fused kernels cannot be used here (%s: %s): taking plain ones", type(error).__name__, reason
-            )
+            logger.warning("fused kernels cannot be used here (%s: %s): using plain ones", type(error).__name__, reason)
     return cuda_graph.Replay(plain, tape, W, V)
 
 
@@ -202,7 +222,7 @@ def _finish(watch: _Watch, W: Array, V: Array, state: State, done: int, epochs: 
 
 
 class _Watch:
-    """Keeps the objective of every step and finds the first at which each member left the sensible range."""
+    """Keeps the objective of every step, and finds the first step at which each member diverged."""
 
     def __init__(self, W: Array) -> None:
         self.reach = OUT_OF_REACH * np.maximum(1, _sizes(W))
@@ -212,7 +232,7 @@ class _Watch:
         self.all_gone = False
 
     def see(self, objective: Array, W: Array, now: bool) -> None:
-        """Look every so often, and at the end of each epoch, so that a shorter run finds the same."""
+        """Look every few steps, and at the end of each epoch, so that a shorter run finds the same."""
         self.waiting.append(objective)
         if now or len(self.waiting) >= LOOK_EVERY:
             self.look(W)
@@ -229,7 +249,7 @@ class _Watch:
         gone = ~(np.abs(block) <= limit)  # also True for NaN
         newly = gone.any(axis=0) & (self.diverged < 0)
         self.diverged[newly] = first_step + gone.argmax(axis=0)[newly]
-        far = ~(_sizes(W) <= self.reach) & (self.diverged < 0)  # a bounded loss stays finite however far W has gone
+        far = ~(_sizes(W) <= self.reach) & (self.diverged < 0)  # a bounded loss stays finite even if W runs away
         self.diverged[far] = len(self.seen) - 1
         self.all_gone = bool((self.diverged >= 0).all())
 

@@ -1,8 +1,8 @@
 """Training rows that stay in their file: read in contiguous chunks, scaled, mixed in a buffer, served as batches.
 
 An epoch takes the chunks in random order, as many at a time as the buffer holds, and shuffles the rows in it. So a
-batch mixes rows from as many places of the file as there are chunks in the buffer, and no row is read by itself. The
-order depends on the number of rows, their width, the batch size, the seed and the epoch alone.
+batch mixes rows from as many places of the file as there are chunks in the buffer, and no row is read alone. The order
+depends only on the number of rows, their width, the batch size, the seed and the epoch.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from zskl import scaling as scalings
 from zskl.arrays import Array, NumPyArray, float_type, generator, like, namespace, on_device, to_numpy
 from zskl.training import initialisation
 
-HELD = 1 << 30  # bytes as float32 up to which memory-mapped training rows are held in memory all the same
+HELD = 1 << 30  # bytes, as float32, up to which even memory-mapped training rows are held in memory
 CHUNK_BYTES = 1 << 18  # read at once, as float32
 BUFFER_BYTES = 1 << 26  # of scaled rows in memory, as float32
 BLOCK_BYTES = 1 << 22  # of the passes in the order of the file, as float32
 
 
 def check(setting: Any) -> None:
-    """Refuse what is neither True, nor False, nor "auto"."""
+    """Refuse anything but True, False and "auto"."""
     if not isinstance(setting, bool | np.bool_) and setting != "auto":
-        raise ValueError(f"streaming={setting!r}: expected True, False or 'auto'")
+        raise ValueError(f"streaming is {setting!r}: expected True, False or 'auto'")
 
 
 def wanted(setting: Any, X: Any) -> bool:
-    """Whether training rows X are to stay in their file: "auto" says so of memory-mapped ones larger than `HELD`."""
+    """Whether training rows X stay in their file; with "auto", if X is memory-mapped and larger than `HELD`."""
     if isinstance(setting, bool | np.bool_):
         return bool(setting)
     return bool(is_mapped(X) and X.ndim == 2 and 4 * X.size > HELD)
@@ -46,7 +46,7 @@ def is_mapped(X: Any) -> bool:
 class StreamedRows:
     """The scaled rows (n, d), float32, of an array X that is read in pieces; takes the place of `Training.X`.
 
-    Rows in the buffer are served from there, others are read for the occasion.
+    Rows in the buffer are served from there, others are read when they are asked for.
     """
 
     def __init__(self, X: Array, device: str | None) -> None:
@@ -101,13 +101,13 @@ class StreamedRows:
         return self._read(numbers)
 
     def take(self, rows: Any, axis: int, out: NumPyArray, mode: str) -> None:
-        """Rows by their numbers into `out` (k, d), as NumPy's arrays do it; `mode` has no part."""
+        """Rows by their numbers into `out` (k, d), as NumPy's arrays do it; `mode` is ignored."""
         out[:] = self[rows]
 
     def batches(self, batch_size: int, seed: int, epoch: int) -> Iterator[NumPyArray]:
-        """Numbers of the rows of each batch of an epoch, whose rows are in the buffer when it is handed out.
+        """Numbers of the rows of each batch of an epoch; its rows are in the buffer when you get it.
 
-        Every row once, but for those of a short last batch.
+        Every row comes once, except those of a short last batch.
         """
         n = self.shape[0]
         size = min(batch_size, n)
@@ -143,7 +143,7 @@ class StreamedRows:
 
 
 def projection(init: str, X: StreamedRows, signature_of: Callable[[Array], Array], codes: Array, seed: int) -> Array:
-    """Where W starts: as of `initialisation`, from rows in blocks. `signature_of` codes (k,) is (k, p)."""
+    """Where W starts, see `initialisation`, from rows in blocks. `signature_of` codes (k,) is (k, p)."""
     if init != "polarised":
         return initialisation.INITIALISATIONS[init](X[:1], signature_of(codes[:1]), seed)
     return initialisation.polarised_in_blocks(
