@@ -6,8 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from zskl.arrays import Array, namespace, on_gpu
+import numpy as np
+
+from zskl.arrays import Array, like, namespace, on_gpu, to_numpy
+from zskl.baselines.shared_fit import class_signatures, members
+from zskl.baselines.simplex import mixtures
+from zskl.estimators.estimator import Training
 
 EMBEDDINGS = ("intersection", "relu")
 ROWS = 128  # taken at once
@@ -67,6 +73,50 @@ def margin_loss(F: Array, own: Array, margins: Array, alignment: float) -> tuple
         weight = alignment / (float(xp.sum(there)) * C)
         value, slope = value + weight * xp.sum(lack * short), slope + weight * (share @ short)
     return value, slope - own * xp.sum(slope, axis=1, keepdims=True)
+
+
+class SimilarityProblem:
+    """What the solver sees: one matrix (1, 1 + C, d), w over v, each in units of its size at the start."""
+
+    def __init__(self, training: Training, gamma: float, embedding: str, alignment: float, ridge: float) -> None:
+        xp = namespace(training.X)
+        self.gamma, self.embedding, self.alignment, self.ridge = gamma, embedding, alignment, ridge
+        self.halves = 1 + bool(xp.any(training.X < 0))
+        self.X, self.own = parts(training.X, self.halves > 1), members(training)
+        self.seen = class_signatures(training)
+        self.Z = like(mixtures(self.seen, self.seen, gamma), self.X)  # (C, C)
+        C = self.Z.shape[0]
+        self.margins = (1 - self.Z @ self.Z.T) * (1 - like(np.eye(C), self.X))
+        V = self.own.T @ self.X / like(training.sizes, self.X)[:, None]
+        w = (1 if embedding == "intersection" else -1) * xp.ones_like(V[0, :])
+        F = similarities(V, w, V, embedding) @ self.Z.T
+        ahead = xp.sum(F * like(np.eye(C), F), axis=1, keepdims=True) - F
+        fit = float(xp.sum(ahead * self.margins)), float(xp.sum(ahead * ahead))  # of what class means are ahead by
+        size = fit[0] / fit[1] if min(fit) > 0 else 1.0
+        spread = float(xp.mean(xp.abs(V))) or 1.0
+        self.units = like(np.array([size] + [spread] * C)[:, None], self.X)  # (1 + C, 1)
+        self.start = (xp.concat([size * w[None, :], V], axis=0) / self.units)[None]
+
+    def step(self, W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
+        xp = namespace(W)
+        now = W[0] * self.units
+        w, V, X = now[0], now[1:], self.X[rows]
+        F = similarities(X, w, V, self.embedding) @ self.Z.T
+        value, slope = margin_loss(F, self.own[rows], self.margins, self.alignment)
+        by_w, by_V = gradients(X, w, V, self.embedding, slope @ self.Z)
+        gradient = xp.concat([by_w[None, :], by_V], axis=0) + self.ridge * now
+        value = value + 0.5 * self.ridge * xp.sum(now * now)
+        return xp.reshape(value, (1,)), (self.units * gradient)[None], None
+
+    def learned(self, W: Array) -> dict[str, Any]:
+        now = to_numpy(W[0] * self.units).reshape(len(self.units), self.halves, -1)
+        return {
+            "weights_": now[0].copy(),
+            "thresholds_": now[1:].copy(),
+            "seen_": to_numpy(self.seen),
+            "gamma_": float(self.gamma),
+            "embedding_": self.embedding,
+        }
 
 
 def _embed(X: Array, V: Array, embedding: str) -> Array:

@@ -108,16 +108,51 @@ class Search:
     diverged: Mapping[int, int]
 
     def scores(self, scoring: str) -> NDArray[np.float64]:
-        """(S, F) by "zsl" or "gzsl"."""
+        """Get the scores of all settings.
+
+        Parameters
+        ----------
+        scoring : {"zsl", "gzsl"}
+            Which of the two figures.
+
+        Returns
+        -------
+        ndarray of shape (S, F)
+            The score of every setting on every fold.
+        """
         one_of("scoring", scoring, SCORINGS)
         return self.zsl if scoring == "zsl" else self.gzsl
 
     def ranking(self, scoring: str) -> NDArray[np.int64]:
-        """Places of the settings, best mean first; of equals, the earlier one first."""
+        """Rank the settings by their mean over the folds.
+
+        Parameters
+        ----------
+        scoring : {"zsl", "gzsl"}
+            Which of the two figures.
+
+        Returns
+        -------
+        ndarray of shape (S,)
+            Places of the settings, best mean first; of equals, the earlier one first.
+        """
         return np.argsort(-self.scores(scoring).mean(axis=1), kind="stable")
 
     def pick(self, scoring: str, place: int | None = None) -> Choice:
-        """The best setting by "zsl" or "gzsl", or the one at a given place."""
+        """Choose the best setting.
+
+        Parameters
+        ----------
+        scoring : {"zsl", "gzsl"}
+            Which of the two figures.
+        place : int, default=None
+            The place of another setting to take instead.
+
+        Returns
+        -------
+        Choice
+            The setting and its scores.
+        """
         scores = self.scores(scoring)
         if scoring == "gzsl":
             check_seen(self.folds)

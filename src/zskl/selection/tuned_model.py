@@ -72,7 +72,7 @@ class Tuned:
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """(S,) means over folds."""
+        """Mean score (S,) of each setting over the folds."""
         means: NDArray[np.float64] = self.fold_scores.mean(axis=1)
         return means
 
