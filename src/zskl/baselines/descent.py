@@ -35,7 +35,7 @@ class Problem(Protocol):
         """The objective () on a batch of rows (n,); writes `gradients`."""
 
     def keep(self, epochs: int) -> np.ndarray[Any, Any] | None:
-        """After so many epochs: which entries of the first axis of all weights to go on with; None for all."""
+        """Which entries of the first axis of all weights to keep after so many epochs; None for all."""
 
     def learned(self) -> Learned:
         """What the estimator keeps, as arrays of its own."""
@@ -60,7 +60,7 @@ def run(
     for epoch in range(epochs):
         objectives: list[Array] = []
         for rows in batches(n_rows, batch_size, seed, epoch):
-            with np.errstate(all="ignore"):  # a diverging run overflows; the end of the epoch tells
+            with np.errstate(all="ignore"):  # a diverging run overflows; the check is at the end of the epoch
                 objectives.append(problem.step(like(rows, problem.weights[0], "int64")))
                 for W, V, G in zip(problem.weights, velocities, problem.gradients, strict=True):
                     V *= momentum
@@ -87,7 +87,7 @@ def run(
 
 
 class DescentClassifier(ZeroShotClassifier):
-    """A method trained by `run`: it writes `_problem` and `_scores`, and has the settings named here."""
+    """A method trained by `run`. A subclass writes `_problem` and `_scores`, and has the settings named here."""
 
     FREE: ClassVar[tuple[str, ...]] = ("epochs",)
     batch_size: int
@@ -143,7 +143,7 @@ class DescentClassifier(ZeroShotClassifier):
         signatures: Any,
         visit: Callable[[int, Self | DivergenceError], object],
     ) -> None:
-        """One run, looked at after each wanted number of epochs."""
+        """One run that serves every number of epochs among the settings."""
         models = [clone(self).set_params(**setting) for setting in settings]
         for model in models:
             model._check_parameters()

@@ -1,4 +1,4 @@
-"""Similarities of samples to seen classes by common features, and the margins that they are trained for: SSE's core.
+"""SSE's core: similarities of samples to seen classes by common features, and the margins they are trained for.
 
 π_s(x) = ⟨w, φ_s(x)⟩,   φ_s(x) = min(x, v_s) ("intersection") or max(0, x − v_s) ("relu")
 """
@@ -16,12 +16,12 @@ from zskl.baselines.simplex import mixtures
 from zskl.estimators.estimator import Training
 
 EMBEDDINGS = ("intersection", "relu")
-ROWS = 128  # taken at once
-ENTRIES = 1 << 16, 1 << 26  # of φ held at once: on a CPU what its cache holds, on a GPU more
+ROWS = 128  # in a block
+ENTRIES = 1 << 16, 1 << 26  # of φ in memory at once: on a CPU what fits into its cache, on a GPU more
 
 
 def parts(X: Array, signed: bool) -> Array:
-    """max(0, X), beside it if `signed` max(0, −X): (n, d) or (n, 2d)."""
+    """max(0, X) (n, d), or if `signed` max(0, X) beside max(0, −X) (n, 2d)."""
     xp = namespace(X)
     zero = xp.zeros_like(X)
     positive = xp.maximum(X, zero)
@@ -51,7 +51,7 @@ def gradients(X: Array, w: Array, V: Array, embedding: str, slope: Array) -> tup
 
 
 def margin_loss(F: Array, own: Array, margins: Array, alignment: float) -> tuple[Array, Array]:
-    """Objective () and gradient (n, C) of what rows and class means lack of their margins.
+    """Objective () and gradient (n, C) of how far rows and class means fall short of their margins.
 
     F (n, C) are scores, own (n, C) has a 1 for each row's class, margins (C, C) are Δ with zeros on the diagonal.
 
@@ -91,7 +91,7 @@ class SimilarityProblem:
         w = (1 if embedding == "intersection" else -1) * xp.ones_like(V[0, :])
         F = similarities(V, w, V, embedding) @ self.Z.T
         ahead = xp.sum(F * like(np.eye(C), F), axis=1, keepdims=True) - F
-        fit = float(xp.sum(ahead * self.margins)), float(xp.sum(ahead * ahead))  # of what class means are ahead by
+        fit = float(xp.sum(ahead * self.margins)), float(xp.sum(ahead * ahead))  # by how much class means are ahead
         size = fit[0] / fit[1] if min(fit) > 0 else 1.0
         spread = float(xp.mean(xp.abs(V))) or 1.0
         self.units = like(np.array([size] + [spread] * C)[:, None], self.X)  # (1 + C, 1)

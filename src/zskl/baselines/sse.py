@@ -183,7 +183,7 @@ class SSE(ZeroShotClassifier):
         signatures: Any,
         visit: Callable[[int, Self | DivergenceError], object],
     ) -> None:
-        """One run, looked at after each wanted number of epochs."""
+        """One run that serves every number of epochs among the settings."""
         models = [clone(self).set_params(**setting) for setting in settings]
         per_epoch = len(y) // min(count("batch_size", self.batch_size), len(y))
         try:
@@ -211,7 +211,7 @@ class SSE(ZeroShotClassifier):
         visit: Callable[[int, Self | DivergenceError], object] | None = None,
         callback: Callable[[Progress], object] | None = None,
     ) -> None:
-        """One run that sets what models differing in epochs have learned."""
+        """One run that fits all models, which differ in epochs only."""
         for model in models:
             model._check_parameters()
         last = max(models, key=lambda model: model.epochs)

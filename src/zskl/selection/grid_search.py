@@ -198,7 +198,7 @@ def search(
     y : array-like of shape (n,)
         Their classes.
     signatures : DataFrame, mapping or array-like
-        The signatures, as for `fit`. Those of classes that are not in y are not looked at.
+        The signatures, as for `fit`. Those of classes that are not in y are ignored.
     grid : mapping of str to sequence, or list of such mappings
         The values of each setting. All combinations are tried.
     folds : list of Fold, Dataset, int or None, default=None

@@ -185,7 +185,7 @@ def refit(
     callback : callable, default=None
         Called with the progress of the fit.
     engine : Engine or None, default=None
-        Where the fits on the folds happen that calibration needs.
+        Where calibration runs its fits on the folds.
 
     Returns
     -------
