@@ -7,15 +7,16 @@ from zskl.version import __version__
 
 TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all this
 if TYPE_CHECKING:
-    from zskl import baselines, datasets, export, kernels, methods, metrics, protocols, selection
+    from zskl import baselines, datasets, export, kernels, methods, metrics, protocols, report, selection
     from zskl.datasets import Dataset
     from zskl.estimators.estimator import UncalibratedWarning, ZeroShotClassifier
     from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
+    from zskl.experiments.compare import compare
     from zskl.methods import load
     from zskl.protocols import Result
     from zskl.training.solver import DivergenceError
 else:
-    _MODULES = {"baselines", "datasets", "export", "kernels", "methods", "metrics", "protocols", "selection"}
+    _MODULES = {"baselines", "datasets", "export", "kernels", "methods", "metrics", "protocols", "report", "selection"}
     _HOMES = {
         "Dataset": "datasets",
         "DivergenceError": "training.solver",
@@ -23,6 +24,7 @@ else:
         "UncalibratedWarning": "estimators.estimator",
         "ZeroShotClassifier": "estimators.estimator",
         "ZeroShotKernelClassifier": "estimators.kernel_classifier",
+        "compare": "experiments.compare",
         "load": "methods",
     }
 
@@ -50,6 +52,7 @@ __all__ = [
     "ZeroShotKernelClassifier",
     "__version__",
     "baselines",
+    "compare",
     "datasets",
     "export",
     "kernels",
@@ -57,5 +60,6 @@ __all__ = [
     "methods",
     "metrics",
     "protocols",
+    "report",
     "selection",
 ]

@@ -1,4 +1,8 @@
-"""Files and folders that appear whole or not at all: a failure leaves what was there."""
+"""Files and folders that appear whole or not at all. A failure leaves what was there before.
+
+Everything is written under a hidden name beside its target, `.NAME.RANDOM.part`, and renamed at the end. If a process
+is killed, that name stays behind; `leftovers` finds it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+PART = ".part"
+
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Replace the file at `path` by `content` in one step, through a temporary file beside it."""
@@ -18,25 +24,25 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def check_target(path: str | os.PathLike[str], *inputs: str | os.PathLike[str] | None) -> None:
-    """Refuse a path that cannot be written, or that is one of the `inputs` of what is to be written there."""
+    """Refuse a path that cannot be written, or that is also one of the `inputs`, the files to read."""
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
     if path.is_dir():
         raise IsADirectoryError(f"cannot write {path}: it is a folder; name a file")
     if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        raise PermissionError(f"cannot write {path}: no permission; choose another place, or change its permissions")
+        raise PermissionError(f"cannot write {path}: no permission; choose another path, or change its permissions")
     for given in inputs:
         if given is not None and path.exists() and Path(given).exists() and path.samefile(given):
-            raise ValueError(f"cannot write {path}: it is also what is read; name another file, nothing was changed")
+            raise ValueError(f"cannot write {path}: it is also an input; name another file, nothing was changed")
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A temporary file beside `path`, which takes its place when the block ends well and vanishes otherwise."""
+    """A temporary file that becomes `path` when the block ends without an error; otherwise it is removed."""
     path = Path(path)
     check_target(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -51,10 +57,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 @contextmanager
 def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary folder beside `path`, which takes its place when the block ends well and vanishes otherwise."""
+    """A temporary folder that becomes `path` when the block ends without an error; otherwise it is removed."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part"))
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART))
     try:
         yield temporary
         temporary.chmod(0o777 & ~_umask())
@@ -65,6 +71,11 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def leftovers(folder: Path, name: str = "*") -> list[Path]:
+    """What killed processes left in `folder` while they wrote files or folders of this name (a glob pattern)."""
+    return sorted(folder.glob(f".{name}.*{PART}"))
 
 
 def _exchange(new: Path, path: Path) -> None:
@@ -80,7 +91,7 @@ def _exchange(new: Path, path: Path) -> None:
 
 
 def _umask() -> int:
-    """The permissions that a new file does not get; to read them one has to set them."""
+    """The permissions that a new file does not get. The only way to read them is to set them."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -17,8 +17,8 @@ from zskl import ZeroShotKernelClassifier, datasets
 from zskl import scaling as scalings
 from zskl.batch import predict_file
 from zskl.cli import app
-from zskl.datasets import dataset, health
-from zskl.datasets.tables import source
+from zskl.datasets import dataset_checks, health
+from zskl.datasets.tables import feature_file
 from zskl.estimators import inputs, ranking
 from zskl.training import streaming
 
@@ -36,9 +36,9 @@ BLOCKS = [
     (streaming, "BLOCK_BYTES", INPUT // 24),
     (inputs, "LOOKED_AT", INPUT // 48),
     (scalings, "BLOCK_VALUES", INPUT // 96),
-    (dataset, "BLOCK_VALUES", MATRIX // 48),
+    (dataset_checks, "BLOCK_VALUES", MATRIX // 48),
     (health, "BLOCK_VALUES", MATRIX // 400),
-    (source, "BLOCK_VALUES", MATRIX // 48),
+    (feature_file, "BLOCK_VALUES", MATRIX // 48),
 ]
 
 
@@ -91,7 +91,7 @@ def iterating(model, X):
 
 def file(model, X):
     """From one .npy file to another of text."""
-    assert predict_file.write("predictions.csv", predict_file.predict_file(model, X.filename, top=1)) == ROWS
+    assert predict_file.write("predictions.csv", predict_file.Predictor(model, top=1).lines(X.filename)) == ROWS
     return []
 
 

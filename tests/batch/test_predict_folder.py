@@ -74,7 +74,7 @@ def one_by_one(*options, model="model.zskl"):
 )
 @pytest.mark.parametrize("engine", [[], ["--engine", "loky", "--workers", "2"]], ids=["here", "loky"])
 def test_each_shard_gets_the_predictions_of_the_file_by_itself(here, options, engine, monkeypatch):
-    monkeypatch.setattr("zskl.datasets.tables.source.BLOCK_VALUES", 600)  # several blocks
+    monkeypatch.setattr("zskl.datasets.tables.feature_file.BLOCK_VALUES", 600)  # several blocks
     code, out, _ = zskl_predict("model.zskl", "shards", "--out", "out", *options, *engine)
     assert (code, out) == (0, "wrote 1700 rows of 3 shard(s) to out\n")
     assert sorted(os.listdir("out")) == ["a.npy.csv", "b.parquet.csv", "c.pq.csv", "predictions.jsonl"]
@@ -273,5 +273,5 @@ def test_workers_with_another_model_are_refused(here):
     with jsonl_log.opened("out", predict_folder.FILE) as folder:
         found = dict(enumerate(predict_folder.find("shards")))
         outcomes = list(predict_folder.run(job, found, None, folder, lambda place: None, lambda place, state: None))
-    assert all("is not what it was where this began" in outcome.sentence for _, outcome in outcomes)
+    assert all("is not what it was when this run began" in outcome.sentence for _, outcome in outcomes)
     assert not Path("out", predict_folder.FILE).read_text()

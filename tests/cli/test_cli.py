@@ -147,6 +147,37 @@ def test_the_same_command_continues(tmp_path):
     assert jsonl_log.read(tmp_path / "all.jsonl") == jsonl_log.read(tmp_path / "records.jsonl")
 
 
+def test_json_and_out_hold_the_same_records(tmp_path):
+    done = zskl(
+        *("run", "digits", "--method", "gaussian", "--method", "eszsl", "--seeds", "2", "--calibrate"),
+        *("--set", "feature_scaling=center-l2", "--out", str(tmp_path / "out"), "--json", str(tmp_path / "r.jsonl")),
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "r.jsonl").read_bytes() == (tmp_path / "out" / "records.jsonl").read_bytes()
+    assert len(jsonl_log.read(tmp_path / "r.jsonl")) == 4
+
+
+def test_json_is_not_written_again_for_every_unit(tmp_path, monkeypatch):
+    """The file is replaced when the first unit has finished; the others are appended."""
+    written = []
+    write = jsonl_log.write
+    monkeypatch.setattr(jsonl_log, "write", lambda path, lines: written.append(path) or write(path, lines))
+    file = tmp_path / "r.jsonl"
+    file.write_text("something else\n")
+    assert zskl("run", "digits", "--set", "epochs=1", "--seeds", "3", "--json", str(file)).returncode == 0
+    assert written == [file]
+    assert [line["seed"] for line in jsonl_log.read(file)] == [0, 1, 2]
+
+
+def test_a_dataset_is_named_once(monkeypatch):
+    """From its options to its source."""
+    asked = []
+    source_of = named.source_of
+    monkeypatch.setattr(named, "source_of", lambda name, *rest: asked.append(name) or source_of(name, *rest))
+    assert zskl("run", "digits", "--set", "epochs=1").returncode == 0
+    assert asked == ["digits"]
+
+
 def test_choosing_shows_the_calibrated_figure(tmp_path, monkeypatch):
     monkeypatch.setattr("zskl.engines.Engine", lambda *names: None)  # no processes for so little
     fixed = ("sigma=1", "repulsion=1", "feature_scaling=center-l2")
@@ -204,12 +235,6 @@ def test_the_whole_command_works_without_pytorch():
     done = process("run", "digits", "--set", "epochs=1", before=WITHOUT_TORCH)
     assert done.returncode == 0, done.stderr
     assert "gaussian-ort" in done.stdout
-
-
-def test_debug_shows_the_traceback(monkeypatch):
-    monkeypatch.setenv("ZSKL_DEBUG", "1")
-    with pytest.raises(ValueError, match="no dataset is called 'digit'"):
-        zskl("run", "digit")
 
 
 def test_version_methods_datasets_and_help():

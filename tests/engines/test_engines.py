@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -13,10 +12,12 @@ import pandas as pd
 import pytest
 
 import held
+from swept import timeless
 from zskl import ZeroShotKernelClassifier, datasets, engines
 from zskl.batch import predict_folder
 from zskl.engines import Engine, each
-from zskl.experiments import jsonl_log, sweep
+from zskl.experiments import jsonl_log, run_folder, sweep
+from zskl.experiments.record import Record
 from zskl.experiments.sweep import Failure, Piece, Source
 from zskl.experiments.unit import Unit
 
@@ -119,7 +120,7 @@ def test_a_task_that_kills_every_worker_ends_in_a_sentence(monkeypatch):
         ({"name": "ray"}, "engine='ray': expected one of loky, dask"),
         ({"workers": 0}, "workers=0"),
         ({"address": "tcp://127.0.0.1:1"}, "expected engine 'dask'"),
-        ({"name": "dask", "address": "tcp://127.0.0.1:1", "workers": 2}, "both given"),
+        ({"name": "dask", "address": "tcp://127.0.0.1:1", "workers": 2}, "leave one of the two out"),
     ],
 )
 def test_a_mistaken_engine_is_refused(arguments, words):
@@ -136,19 +137,13 @@ def test_an_engine_that_is_not_installed_names_its_extra(monkeypatch):
 # What runs on them ---------------------------------------------------------------------------------------------------
 
 
-def timeless(record):
-    """What must be equal between engines, as it is after a round trip through JSON."""
-    plain = json.loads(jsonl_log.to_line(record))
-    return {name: value for name, value in plain.items() if name not in ("seconds", "finished", "versions")}
-
-
 def test_records_are_equal_on_every_engine(engine, tmp_path):
     digits, quick = datasets.load("digits"), {"epochs": 1}
     wild = {"learning_rate": 9.0, "incoherence_weight": 0.0, **quick}
     units = [Unit("gaussian", 0, quick), Unit("gaussian-ort", 0, quick, calibrate=True), Unit("polynomial-6", 0, wild)]
     pieces = [Piece(Source("digits"), digits, unit) for unit in units]
     here = dict(sweep.run(pieces))
-    with jsonl_log.opened(tmp_path) as folder:
+    with run_folder.opened(tmp_path, Record.from_json) as folder:
         there = dict(sweep.run(pieces, engine, folder))
     assert [timeless(there[place]) for place in (0, 1)] == [timeless(here[place]) for place in (0, 1)]
     assert isinstance(here[2], Failure)

@@ -11,9 +11,14 @@ import pytest
 from command import zskl
 from zskl.cli.terminal import console
 from zskl.experiments import compare, jsonl_log, table_formats
+from zskl.experiments.record import Record
 
 
-def record(method="gaussian", seed=0, accuracy=0.5, dataset="CUB", **more):
+def record(*given, **more):
+    return Record.from_json(line(*given, **more))
+
+
+def line(method="gaussian", seed=0, accuracy=0.5, dataset="CUB", **more):
     return {
         "key": f"{dataset}/{method}/{seed}/{more}",
         "dataset": dataset,
@@ -37,7 +42,7 @@ TWO = [
 
 @pytest.fixture
 def runs(tmp_path):
-    jsonl_log.write(tmp_path / "runs" / "records.jsonl", TWO)
+    jsonl_log.write(tmp_path / "runs" / "records.jsonl", [one.to_json() for one in TWO])
     return tmp_path / "runs"
 
 
@@ -74,7 +79,7 @@ def test_the_quickest_is_the_best_of_seconds():
         ({"tune": {"scoring": "zsl"}}, {"tune": {"scoring": "zsl"}, "gzsl_calibrated": {"harmonic": 0.3}}),
         ({"tune": {"scoring": "zsl", "grid": {"a": [1]}}}, {"tune": {"scoring": "zsl", "grid": {"a": [1, 2]}}}),
     ],
-    ids=["features made anew", "calibrated or not", "another grid"],
+    ids=["features made again", "calibrated or not", "another grid"],
 )
 def test_different_experiments_are_never_averaged(one, other):
     assert [row.seeds for row in compare.compare([record(**one), record(**other)]).rows] == [1, 1]
@@ -125,10 +130,10 @@ def test_sorting(column, first):
 
 
 def test_of_a_doubled_key_the_last_counts(tmp_path, runs):
-    jsonl_log.write(tmp_path / "later.jsonl", [record("gaussian", 0, 0.9)])
+    jsonl_log.write(tmp_path / "later.jsonl", [line("gaussian", 0, 0.9)])
     found = compare.collect([runs, tmp_path / "later.jsonl"])
     assert len(found) == 6
-    assert [one["zsl"]["accuracy"] for one in found if one["method"] == "gaussian"] == [0.52, 0.57, 0.9]
+    assert [one.zsl.accuracy for one in found if one.method == "gaussian"] == [0.52, 0.57, 0.9]
 
 
 def test_markdown():
@@ -193,7 +198,7 @@ def test_what_holds_no_records_is_refused(tmp_path):
         ("empty", "no records at"),
         ("gone", "no records at"),
         ("none.jsonl", "no unit has finished"),
-        ("other.jsonl", "line 1 is no record of a run"),
+        ("other.jsonl", "line 1 is not a record of a run: `dataset` is missing"),
     ):
         done = zskl("compare", str(tmp_path / path))
         assert done.returncode == 2

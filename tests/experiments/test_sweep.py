@@ -2,63 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from typing import ClassVar
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from zskl import datasets, engines, methods
+from swept import QUICK, outcomes, pieces, timeless
+from zskl import datasets, engines
 from zskl.cli import app
 from zskl.engines import Engine
-from zskl.experiments import jsonl_log, sweep
+from zskl.experiments import jsonl_log, run_folder, sweep
 from zskl.experiments import unit as experiment
-from zskl.experiments.sweep import Failure, Piece, Source
-from zskl.experiments.unit import Unit, seed_of
-
-QUICK = {"epochs": 1}
-
-
-@pytest.fixture(scope="module")
-def digits():
-    return datasets.load("digits")
-
-
-@pytest.fixture
-def small(monkeypatch):
-    """Grids of two settings."""
-    for name in ("gaussian", "gaussian-ort"):
-        method = methods.METHODS[name]
-        grid = {"sigma": (0.5, 1.0), "epochs": (1, 2)}
-        changed = {**methods.METHODS, name: type(method)(method.estimator, method.description, method.overrides, grid)}
-        monkeypatch.setattr(methods, "METHODS", changed)
-
-
-def pieces(data, units, name="digits"):
-    return [Piece(Source(name), data, unit) for unit in units]
-
-
-def timeless(record):
-    """What must be equal between engines, as it is after a round trip through JSON."""
-    plain = json.loads(jsonl_log.to_line(record))
-    return {name: value for name, value in plain.items() if name not in ("seconds", "finished", "versions")}
-
-
-def outcomes(*arguments):
-    return dict(sweep.run(*arguments))
-
-
-# Units ---------------------------------------------------------------------------------------------------------------
-
-
-def test_seeds_derive_from_names_alone():
-    assert seed_of("digits", "gaussian", 0) == 1619081162  # records of earlier runs rely on it
-    assert len({seed_of(d, m, s) for d in ("a", "b") for m in methods.METHODS for s in range(5)}) == 10 * len(
-        methods.METHODS
-    )
-    assert all(0 <= seed_of("x", "y", s) < 2**31 for s in range(100))
+from zskl.experiments.record import Record
+from zskl.experiments.sweep import Failure, Source
+from zskl.experiments.unit import Unit
 
 
 def test_adding_a_method_shifts_no_other(digits):
@@ -67,98 +25,23 @@ def test_adding_a_method_shifts_no_other(digits):
     assert timeless(alone[0]) == timeless(more[1])
 
 
-def test_a_key_names_what_decides_figures_and_not_the_device(digits):
-    key = Unit("gaussian", 0, QUICK).key(digits)
-    assert key == Unit("gaussian", 0, dict(QUICK), device="cpu").key(digits)
-    assert len(key) == 64
-    others = [
-        Unit("gaussian-ort", 0, QUICK),
-        Unit("gaussian", 1, QUICK),
-        Unit("gaussian", 0),
-        Unit("gaussian", 0, QUICK, tune=True),
-        Unit("gaussian", 0, QUICK, calibrate=True),
-        Unit("gaussian", 0, QUICK, tune=True, calibrate=True),
-        Unit("gaussian", 0, QUICK, tune=True, scoring="gzsl"),
-    ]
-    assert len({key, *(unit.key(digits) for unit in others)}) == len(others) + 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [({"scoring": "zsl"}, "without tune"), ({"tune": True, "scoring": "zls"}, "did you mean 'zsl'")],
-)
-def test_a_mistaken_unit_is_refused(arguments, words):
-    with pytest.raises(ValueError, match=words):
-        Unit("gaussian", 0, **arguments)
-
-
-def test_without_choosing_the_record_is_plain(digits):
-    record = experiment.run(Unit("gaussian", 0, QUICK), digits)
-    assert set(record["seconds"]) == {"fit", "evaluate"}
-    assert not {"tune", "calibration", "gzsl_calibrated", "probabilities"} & set(record)
-    assert len(record["gzsl"]["curve"]["seen"]) == len(record["gzsl"]["curve"]["calibration"]) <= 200
-
-
-def test_tuning_by_both_scorings_takes_one_search_and_two_choices(digits, small):
-    record = experiment.run(Unit("gaussian", 0, tune=True, calibrate=True), digits)
-    tune = record["tune"]
-    assert (tune["scoring"], tune["settings"], tune["folds"]) == ("both", 4, 3)
-    assert tune["grid"] == {"sigma": [0.5, 1.0], "epochs": [1, 2]}
-    assert set(tune["choices"]) == {"zsl", "gzsl"}
-    for choice in tune["choices"].values():
-        assert choice["score"] == pytest.approx(np.mean(choice["fold_scores"]), rel=1e-12)
-        assert choice["spread"] == pytest.approx(np.std(choice["fold_scores"], ddof=1), rel=1e-9)
-    assert {record["config"][name] for name in ("sigma", "epochs")} == set(tune["choices"]["zsl"]["setting"].values())
-    assert record["calibration"] == record["gzsl_calibrated"]["calibration"]
-    assert record["gzsl_calibrated"]["harmonic"] > record["gzsl"]["harmonic"]
-    assert set(record["seconds"]) == {"search", "fit", "evaluate"}
-    assert 0 <= record["probabilities"]["zsl"]["ece"] <= 1
-
-
-def test_one_scoring_is_one_model(digits, small):
-    zsl = experiment.run(Unit("gaussian", 0, tune=True), digits)
-    gzsl = experiment.run(Unit("gaussian", 0, tune=True, scoring="gzsl"), digits)
-    both = experiment.run(Unit("gaussian", 0, tune=True, scoring="both"), digits)
-    assert list(zsl["tune"]["choices"]) == ["zsl"]
-    assert "gzsl_calibrated" not in zsl
-    assert both["zsl"] == zsl["zsl"]
-    assert both["gzsl"] == zsl["gzsl"]
-    assert both["gzsl_calibrated"] == gzsl["gzsl_calibrated"]
-    assert gzsl["gzsl"]["ausuc"] == gzsl["gzsl_calibrated"]["ausuc"]
-
-
-def test_settings_that_are_fixed_leave_the_grid(digits, small):
-    record = experiment.run(Unit("gaussian", 0, {"sigma": 0.7}, tune=True), digits)
-    assert record["tune"]["grid"] == {"epochs": [1, 2]}
-    assert record["config"]["sigma"] == 0.7
-
-
-def test_calibration_without_tuning(digits):
-    record = experiment.run(Unit("gaussian", 0, QUICK, calibrate=True), digits)
-    assert record["calibration"] > 0
-    assert set(record["seconds"]) == {"fit", "calibrate", "evaluate"}
-
-
 def test_a_unit_that_diverges_fails_alone(digits):
     wild = {"learning_rate": 9.0, "incoherence_weight": 0.0, **QUICK}
     found = outcomes(pieces(digits, [Unit("polynomial-6", 0, wild), Unit("gaussian", 0, QUICK)]))
     assert isinstance(found[0], Failure)
     assert "digits polynomial-6 seed 0: training diverged" in found[0].sentence
-    assert found[1]["method"] == "gaussian"
-
-
-# Resuming ------------------------------------------------------------------------------------------------------------
+    assert found[1].method == "gaussian"
 
 
 def test_what_is_done_is_not_repeated(digits, tmp_path, monkeypatch):
     units = [Unit("gaussian", seed, QUICK) for seed in range(2)]
-    with jsonl_log.opened(tmp_path) as folder:
+    with run_folder.opened(tmp_path, Record.from_json) as folder:
         first = outcomes(pieces(digits, units), None, folder)
     more = [*units, Unit("gaussian", 2, QUICK), Unit("gaussian-ort", 0, QUICK)]
     ran = []
     run = experiment.run
     monkeypatch.setattr(experiment, "run", lambda unit, *rest: ran.append(unit) or run(unit, *rest))
-    with jsonl_log.opened(tmp_path) as folder:
+    with run_folder.opened(tmp_path, Record.from_json) as folder:
         second = outcomes(pieces(digits, more), None, folder)
     assert ran == more[2:]
     assert [timeless(second[place]) for place in range(2)] == [timeless(first[place]) for place in range(2)]
@@ -167,12 +50,12 @@ def test_what_is_done_is_not_repeated(digits, tmp_path, monkeypatch):
 
 def test_other_data_is_other_work(digits, tmp_path):
     unit = Unit("gaussian", 0, QUICK)
-    with jsonl_log.opened(tmp_path) as folder:
+    with run_folder.opened(tmp_path, Record.from_json) as folder:
         outcomes(pieces(digits, [unit]), None, folder)
     shuffled = datasets.Dataset(
         digits.name, digits.X, digits.y, digits.signatures + 0.5, digits.parts, source="changed", checked=True
     )
-    with jsonl_log.opened(tmp_path) as folder:
+    with run_folder.opened(tmp_path, Record.from_json) as folder:
         outcomes(pieces(shuffled, [unit]), None, folder)
     found = jsonl_log.read(tmp_path / "records.jsonl")
     assert len({one["fingerprint"] for one in found}) == len(found) == 2
@@ -193,9 +76,6 @@ def test_sources_travel_without_this_working_folder(digits, package, tmp_path, m
     assert away.features == data.features
     assert away.load().fingerprint == data.fingerprint
     assert Source("digits").absolute(digits) == Source("digits")
-
-
-# Where units run -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("place", ["here", "in the caller"])
@@ -240,9 +120,6 @@ def test_few_units_share_their_search(digits, small, monkeypatch):
     used.clear()
     assert timeless(outcomes(pieces(digits, [unit]))[0]) == timeless(there)
     assert set(used) == {None}
-
-
-# Full disks, second runs ---------------------------------------------------------------------------------------------
 
 
 def run_digits(folder, seeds):

@@ -5,8 +5,7 @@ import time
 import pytest
 
 from browsing import BROWSER, LIMIT, browser, new_page
-from reported import full
-from zskl import report
+from reported import full, page_of
 
 pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
 pytestmark = [
@@ -72,7 +71,7 @@ def page():
     names = [f"{k:03d}.Long_named_bird_of_{k}" for k in range(40)]
     few = [full(method=name, accuracy=0.3 + k / 10) for k, name in enumerate(("dap", "eszsl", "gaussian"))]
     gram = [[1.0 if i == j else (-1) ** i * 0.55 for j in range(10)] for i in range(10)]
-    return report.page([*few, *(full(dataset="CUB", seed=seed, classes=names, gram=gram) for seed in (0, 1))])
+    return page_of([*few, *(full(dataset="CUB", seed=seed, classes=names, gram=gram) for seed in (0, 1))])
 
 
 def test_no_console_message_and_sorted_by_address(page, opened):

@@ -4,18 +4,23 @@ import csv
 import io
 import json
 import re
+from importlib import import_module, resources
 from urllib.parse import unquote
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from reported import EVIL, Page, drawings, full, plain
-from zskl import datasets, metrics, protocols, report
+from reported import EVIL, Page, drawings, full, page_of, plain
+from zskl import datasets, metrics, protocols
 from zskl.cli import app
 from zskl.experiments import compare, jsonl_log, model_summary, table_formats
 from zskl.experiments import unit as experiment
+from zskl.experiments.record import Record
+from zskl.experiments.record_parts import Tried
 from zskl.experiments.unit import Unit
+from zskl.plots import canvas, image
+from zskl.plots.display import Display
 from zskl.selection.grid import expand
 
 
@@ -24,7 +29,7 @@ def digits_records():
     """Two seeds of a kernel method and a closed form, as JSON gives them back."""
     data = datasets.load("digits")
     units = [Unit("gaussian", seed, {"epochs": 1}, calibrate=True) for seed in (0, 1)] + [Unit("eszsl", 0, {})]
-    return [json.loads(jsonl_log.to_line(experiment.run(unit, data))) for unit in units]
+    return [json.loads(jsonl_log.to_line(experiment.run(unit, data).to_json())) for unit in units]
 
 
 def run(*arguments):
@@ -38,8 +43,8 @@ def data_of(page, name):
 
 
 def test_numbers_are_those_of_the_comparison(digits_records):
-    table = compare.compare(digits_records)
-    page = Page(report.page(digits_records))
+    table = compare.compare([Record.from_json(line) for line in digits_records])
+    page = Page(page_of(digits_records))
     for name, figures in {
         "zero-shot": ["zero-shot"],
         "generalised": ["unseen", "seen", "H", "calibrated H", "area"],
@@ -56,12 +61,12 @@ def test_numbers_are_those_of_the_comparison(digits_records):
 
 
 def test_the_best_is_bold():
-    text = report.page([plain(accuracy=0.5), plain(method="eszsl", accuracy=0.7)])
+    text = page_of([plain(accuracy=0.5), plain(method="eszsl", accuracy=0.7)])
     assert re.findall(r"<b>([\d.]+)</b></td>", text)[0] == "70.0"
 
 
 def test_a_real_page_has_every_figure_with_words_data_and_command(digits_records):
-    text = report.page(digits_records)
+    text = page_of(digits_records)
     page = Page(text)
     names = {one["id"] for one in page.all("figure")}
     wanted = {"curves", "classes", "confusion", "confidence-gzsl", "convergence", "gram-1", "gram-2"}
@@ -84,7 +89,7 @@ def test_a_real_page_has_every_figure_with_words_data_and_command(digits_records
 
 def test_records_of_everything_draw_everything():
     found = [full(seed=seed, accuracy=0.5 + seed / 100) for seed in (0, 1)] + [full(method="eszsl", accuracy=0.6)]
-    text = report.page(found)
+    text = page_of(found)
     page = Page(text)
     names = {one["id"].removesuffix("-p1") for one in page.all("figure")}
     pairs = {f"{kind}-{scoring}" for kind in ("grid", "confidence") for scoring in ("zsl", "gzsl")}
@@ -100,7 +105,7 @@ def test_strings_of_records_are_escaped():
         full(dataset=EVIL, method=EVIL, fingerprint=EVIL, finished=EVIL, versions={EVIL: EVIL}),
         full(classes=("a\x00b", "\ud800", "=1")),
     ]
-    text = report.page(found, title=EVIL, runs=[EVIL])
+    text = page_of(found, title=EVIL, runs=[EVIL])
     assert text.count("<script") == 1
     assert "<b>&quot;" not in text
     assert '<b>"' not in text
@@ -111,15 +116,23 @@ def test_strings_of_records_are_escaped():
     text.encode()
 
 
+def test_the_page_knows_every_colour_of_the_figures():
+    sheet = resources.files("zskl.report").joinpath("page.css").read_text("utf-8")
+    for colour in (*canvas.COLOURS, canvas.QUIET, canvas.RULE, canvas.PAPER, canvas.PLUS, canvas.MINUS):
+        assert f'svg [fill="{colour}"]' in sheet
+        assert f'svg [stroke="{colour}"]' in sheet
+
+
 def test_a_planted_lack_of_escaping_is_found(monkeypatch):
-    monkeypatch.setattr("zskl.report.svg.html.escape", lambda text, quote: text)
+    module = import_module("zskl.report.page")
+    monkeypatch.setattr(module, "_template", lambda: module._environment(escape=False).get_template("page.html"))
     with pytest.raises(AssertionError):
         test_strings_of_records_are_escaped()
 
 
 @pytest.mark.parametrize("found", [[plain()], [plain(), full()], [full(tune={}), full(seed=1, probabilities={})]])
 def test_missing_fields_leave_their_figures_out(found):
-    page = Page(report.page(found))
+    page = Page(page_of(found))
     assert {"zero-shot", "generalised"} <= set(page.tables)
 
 
@@ -130,7 +143,13 @@ def places(value, above=()):
         yield from places(value[key], (*above, key))
 
 
-def test_any_one_field_may_be_missing_or_null():
+def test_any_one_field_may_be_missing_or_null(monkeypatch):
+    """What is read and said of each record; drawing it hundreds of times would take minutes."""
+    monkeypatch.setattr(Display, "plot", lambda self, ax=None: self)
+    monkeypatch.setattr(Display, "figure_", None, raising=False)
+    monkeypatch.setattr(
+        image, "svg", lambda figure, title, description, inline: f"<svg><desc>{description}</desc></svg>"
+    )
     needed = {("dataset",), ("method",), ("seed",), ("zsl",), ("gzsl",)}
     names = ("ant", "bee", "cow")
     for *above, last in set(places(full(classes=names))) - needed:
@@ -143,19 +162,19 @@ def test_any_one_field_may_be_missing_or_null():
                 del inner[last]
             else:
                 inner[last] = None
-            text = report.page([record])
+            text = page_of([record])
             assert "None" not in Page(text).text, (*above, last)
-            report.page([record, full(seed=1)])
+            page_of([record, full(seed=1)])
 
 
 def test_nothing_is_loaded_from_outside(digits_records):
-    text = report.page([*digits_records, full()])
+    text = page_of([*digits_records, full()])
     page = Page(text)
     for _, attributes in page.elements:
         assert "src" not in attributes
         assert not any(name.startswith("on") or name == "style" for name in attributes)
         assert re.match(r"#|data:text/csv", attributes.get("href", "#"))
-    assert not re.search(r"https?://|@import|url\(|fetch\(", text)
+    assert not re.search(r"https?://|@import|url\((?!#)|fetch\(", text)
     policy = page.all("meta")[1]["content"]
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
     assert not {"link", "iframe", "img", "object"} & {name for name, _ in page.elements}
@@ -163,7 +182,7 @@ def test_nothing_is_loaded_from_outside(digits_records):
 
 def test_features_decide_what_is_comparable():
     def said(features, dataset="CUB"):
-        return Page(report.page([plain(dataset=dataset, features=features)])).text
+        return Page(page_of([plain(dataset=dataset, features=features)])).text
 
     assert "not comparable" in said("efficientnet_lite2")
     assert "those that published figures were measured on" in said("res101")
@@ -172,7 +191,7 @@ def test_features_decide_what_is_comparable():
 
 def test_many_classes_show_the_worst_and_the_best():
     names = [f"class {k}" for k in range(50)]
-    text = report.page([full(classes=names)])
+    text = page_of([full(classes=names)])
     words = [one.text for picture in drawings(text) for one in picture.iter("text")]
     assert "… 30 classes between …" in words
     assert {"class 0", "class 49"} <= set(words)
@@ -182,16 +201,17 @@ def test_many_classes_show_the_worst_and_the_best():
 
 def test_more_methods_than_colours():
     methods = ["gaussian", "gaussian-ort", "cauchy", "cauchy-ort", "eszsl", "sae", "dap", "iap", "conse"]
-    text = report.page([full(method=name, accuracy=0.3 + k / 20) for k, name in enumerate(methods)])
+    text = page_of([full(method=name, accuracy=0.3 + k / 20) for k, name in enumerate(methods)])
     (curves,) = [one for one in drawings(text) if one.find("title").text.startswith("Seen–unseen")]
-    lines = [one.attrib["class"] for one in curves.iter("path") if one.attrib.get("class", "").startswith("line")]
-    assert len(set(lines)) == 6
+    lines = {(one.get("stroke"), one.get("stroke-dasharray")) for one in curves.iter("path")}
+    assert {colour for colour, _ in lines} >= set(canvas.COLOURS[:6])
+    assert len({dashes for _, dashes in lines}) == 6
     assert "The 6 methods of highest H are drawn" in text
 
 
 def test_no_records_are_refused(tmp_path):
     with pytest.raises(ValueError, match="no record to report on"):
-        report.page([])
+        page_of([])
     (tmp_path / "records.jsonl").write_text("")
     outcome = run(tmp_path, "-o", tmp_path / "report.html")
     assert isinstance(outcome.exception, ValueError)
@@ -240,20 +260,20 @@ def test_evidence_is_small_and_true(digits_records):
 
 def test_a_course_is_thinned_to_means():
     course = model_summary.course(np.arange(1000.0))
-    assert course["step"][:2] == [5, 10]
-    assert course["objective"][:2] == [2.0, 7.0]
-    assert (len(course["step"]), course["step"][-1]) == (200, 1000)
-    assert model_summary.course(np.array([1.0, np.inf]))["objective"] == [1.0]
+    assert course.step[:2] == (5, 10)
+    assert course.objective[:2] == (2.0, 7.0)
+    assert (len(course.step), course.step[-1]) == (200, 1000)
+    assert model_summary.course(np.array([1.0, np.inf])).objective == (1.0,)
 
 
 def test_the_gram_matrix_bears_a_column_of_zeros():
-    assert model_summary.gram(np.array([[3.0, 0.0], [4.0, 0.0]])) == [[1.0, 0.0], [0.0, 0.0]]
+    assert model_summary.gram(np.array([[3.0, 0.0], [4.0, 0.0]])) == ((1.0, 0.0), (0.0, 0.0))
 
 
 def test_results_keep_their_mistakes_out_of_plain_records():
     result = protocols.Result("zsl", mistaken={3: ((4, 0.5),)})
     assert "mistaken" not in result.as_dict()
-    assert model_summary.mistakes(result) == {"3": [["4", 0.5]]}
+    assert model_summary.mistakes(result) == {"3": (("4", 0.5),)}
 
 
 def test_the_grid_is_recorded_with_gaps():
@@ -262,4 +282,4 @@ def test_the_grid_is_recorded_with_gaps():
         zsl = np.array([[0.5, 0.7], [-np.inf, -np.inf]])
         gzsl = zsl / 2
 
-    assert model_summary.tried(Search) == {"names": ["sigma"], "rows": [[0.5, 0.6, 0.3], [1.0, None, None]]}
+    assert model_summary.tried(Search) == Tried(("sigma",), ((0.5, 0.6, 0.3), (1.0, None, None)))

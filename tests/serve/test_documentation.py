@@ -8,20 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from browsing import LIMIT, served
 from executed import ROOT, execute
 
 PAGES = [ROOT / "README.md", ROOT / "docs" / "service.md"]
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 CURL = shutil.which("curl")
+LIMIT = 300  # seconds that only a hang takes
 pytestmark = pytest.mark.skipif(CURL is None, reason="no curl here: install it to run the lines of the pages")
 
 
 @pytest.fixture(scope="module")
 def address():
     pytest.importorskip("fastapi", reason="the extra serve is not installed")
-    with served("--demo") as (address, _):
-        yield address.rpartition(":")[2]
+    import served
+
+    with served.running("--demo") as service:
+        yield str(service.port)
 
 
 def lines(page: Path) -> list[str]:
@@ -44,7 +46,7 @@ def test_the_five_lines_of_the_readme(address, tmp_path):
     predicted, added, ranked, among, deleted = answers(PAGES[0], address, tmp_path)
     first = json.loads(predicted)["predictions"][0]
     assert len(first["top"]) == 2
-    assert first["explanation"]["contributions"]
+    assert first["explanation"]["attributes"]
     assert json.loads(added) == {
         "name": "hook",
         "kind": "added",

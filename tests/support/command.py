@@ -10,8 +10,9 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 
 import pytest
+from typer.testing import CliRunner
 
-from zskl.cli import main
+from zskl.cli import app, main
 
 
 @dataclass
@@ -33,6 +34,14 @@ def zskl(*arguments: str) -> Done:
         except SystemExit as stop:
             code = int(stop.code or 0)
     return Done(code, out.getvalue(), err.getvalue())
+
+
+def invoke(*arguments: object) -> tuple[int, str]:
+    """(exit code, standard output) of a command; its error is raised as it is."""
+    result = CliRunner().invoke(app, [str(one) for one in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout
 
 
 def process(*arguments: str, before: str = "") -> subprocess.CompletedProcess[str]:

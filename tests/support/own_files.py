@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from zskl import datasets
+
+MAKE = ["data", "make", "birds", "--features", "features.csv", "--labels", "label", "--signatures", "traits.csv"]
 SPECIES = ("ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay")
 
 
@@ -22,3 +25,15 @@ def write(folder, classes=SPECIES, rows=12, width=6, attributes=5, seed=0, ids=T
     table = [",".join([name, *map(str, row)]) for name, row in zip(classes, traits.tolist(), strict=True)]
     (folder / "traits.csv").write_text("\n".join([header, *table]) + "\n")
     return traits
+
+
+def make(out="birds", labels="label", features="features.csv", **how):
+    """The dataset of the files that `write` wrote into the working folder."""
+    return datasets.make(out, features, labels, "traits.csv", **how)
+
+
+def edit(path, old, new):
+    """Change the first `old` in a file, which must be there."""
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))

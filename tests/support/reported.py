@@ -3,6 +3,9 @@
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
+from zskl import report
+from zskl.experiments.record import Record
+
 VOID = {"meta"}
 EVIL = """<b>"bird" & 'co'</b></script><script>alert(1)</script>"""
 
@@ -65,6 +68,11 @@ def full(method="gaussian", seed=0, accuracy=0.5, classes=("ant", "bee", EVIL), 
         "finished": "2026-01-01T00:00:00Z",
         **more,
     }
+
+
+def page_of(lines, *arguments, **options):
+    """The text of the page that shows these lines of a run folder."""
+    return report.page([Record.from_json(line) for line in lines], *arguments, **options)
 
 
 class Page(HTMLParser):

@@ -14,19 +14,23 @@ import httpx
 import numpy as np
 import pandas as pd
 from starlette.testclient import TestClient
+from typer.testing import CliRunner
 
 import zskl
-from zskl import ZeroShotKernelClassifier, datasets, methods
-from zskl.serve import app, class_book, pictures
-from zskl.serve.gallery import Gallery
+from zskl import ZeroShotKernelClassifier, cli, datasets, methods
+from zskl.serve import app, row_pictures
 from zskl.serve.guard import Guard
 from zskl.serve.limits import Limits
+from zskl.serve.rows import LoadedRows
+from zskl.serve.served_model import by_text
 from zskl.serve.service import Service
 
 SEEN, UNSEEN = ["ant", "cat", "dog"], ["emu", "bee"]
 ATTRIBUTES = ["size", "legs", "wings", "fur"]
 TEMPERATURES = {"seen": 0.2, "unseen": 0.4, "mixed": 0.3}
 LIMIT = 300  # seconds that only a hang takes
+ODD = ["a/b", "/", "a//b/", "é ü 漢字 🦉", "it's \"quoted\"", "100%", "%2F", "%", "a?b#c&d=e", "<b>bold</b>", "x" * 200,
+       "...", "a..b", "../../etc/passwd", "C:\\x", "null", "0", "a+b c", "{name}", ";", "openapi.json"]  # fmt: skip
 ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if name != "ZSKL_TOKEN"},
     "PYTHONPATH": str(Path(zskl.__file__).parents[1]),
@@ -71,14 +75,19 @@ def small():
 
 def with_data(model, data, folder=None, names=None):
     """A service of a model with rows to look at."""
-    gallery = Gallery(data, class_book.by_text(model), pictures.of(data, folder, names), names)
-    return Service(model, "digits.zskl", Limits(), None, gallery)
+    rows = LoadedRows(data, by_text(model), row_pictures.of(data, folder, names), names)
+    return Service(model, "digits.zskl", Limits(), None, rows)
 
 
 def client(service, token=None, limits=None, **options):
     """A client whose requests pass the guard, as those over a socket do."""
     guarded = Guard(app.build(service), token, {"localhost"}, limits or service.limits)
     return TestClient(guarded, base_url="http://localhost", raise_server_exceptions=False, **options)
+
+
+def client_of(model):
+    """A client of a service of a model, without data."""
+    return client(Service(model, "model.zskl", Limits()))
 
 
 def command(*arguments, patient=False):
@@ -97,6 +106,13 @@ def refused(*arguments, **environment):
     assert run.returncode == 2, (run.stdout, run.stderr)
     assert "Traceback" not in run.stderr
     return " ".join(run.stderr.split())
+
+
+def not_started(*arguments):
+    """The same for a service that would start in this process, which is quicker."""
+    run = CliRunner().invoke(cli.app, ["serve", *map(str, arguments)])
+    assert isinstance(run.exception, ValueError | OSError), (run.exception, run.stdout)
+    return str(run.exception)
 
 
 class Running:
@@ -135,7 +151,7 @@ class Running:
         raise AssertionError("the service still takes connections")
 
     def peak(self):
-        """Megabytes; none where no system tells."""
+        """Megabytes; 0 where the system does not tell."""
         place = Path(f"/proc/{self.process.pid}/status")
         if not place.exists():
             return 0

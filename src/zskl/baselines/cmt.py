@@ -36,7 +36,7 @@ class NetworkProblem:
         xp = namespace(X)
         H = xp.tanh(X @ A)
         E = (H @ B) * self.scale - self.targets[rows]
-        value = xp.sum(E * E) / X.shape[0]
+        value: Array = xp.sum(E * E) / X.shape[0]
         E *= 2 * self.scale / X.shape[0]
         xp.matmul(H.mT, E, out=self.gradients[1])
         xp.matmul(X.mT, (E @ B.mT) * (1 - H * H), out=self.gradients[0])

@@ -114,7 +114,7 @@ class DAP(SharedClassifier):
 
         def finish(model: Self) -> None:
             model.threshold_ = attributes.thresholds(Y, model.threshold)
-            A = attributes.present(Y, model.threshold_)  # (C, p)
+            A = to_numpy(attributes.present(Y, model.threshold_))  # (C, p)
             model.prior_ = A.mean(axis=0, dtype=np.float64)
             targets = like(A, training.X)[training.codes]
             model.weights_, model.intercept_ = logistic.binary(rows, targets, model.C)

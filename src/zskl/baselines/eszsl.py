@@ -11,7 +11,7 @@ from zskl.arrays import Array, like, to_numpy
 from zskl.baselines.linear import spectrum
 from zskl.baselines.shared_fit import SharedClassifier, class_signatures, class_sums
 from zskl.estimators.estimator import Training
-from zskl.estimators.score_parts import Anatomy
+from zskl.estimators.score_parts import ScoreParts
 from zskl.parameters import positive
 
 
@@ -116,5 +116,5 @@ class ESZSL(SharedClassifier):
     def _scores(self, X: Array, Y: Array) -> Array:
         return X @ like(self.projection_, X) @ Y.T
 
-    def _anatomy(self) -> Anatomy:
-        return Anatomy(self.projection_)
+    def _score_parts(self) -> ScoreParts:
+        return ScoreParts(self.projection_)

@@ -11,7 +11,7 @@ from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.baselines.linear import spectrum
 from zskl.baselines.shared_fit import SharedClassifier, class_signatures, class_sums, unit
 from zskl.estimators.estimator import Training
-from zskl.estimators.score_parts import Anatomy
+from zskl.estimators.score_parts import ScoreParts
 from zskl.parameters import one_of, positive
 
 DIRECTIONS = ("to-signatures", "to-features")
@@ -122,18 +122,18 @@ class SAE(SharedClassifier):
             return unit(X) @ unit(Y @ W.T).T
         return unit(X @ W) @ unit(Y).T
 
-    def _anatomy(self) -> Anatomy:
+    def _score_parts(self) -> ScoreParts:
         """A cosine is bilinear in vectors divided by lengths: unit(x)ᵀW and y/‖Wy‖, or unit(xᵀW) and unit(y)."""
         W = self.projection_
         if self.direction_ == "to-signatures":
-            return Anatomy(W, samples=lambda X: unit(X @ like(W, X)), classes=unit)
+            return ScoreParts(W, samples=lambda X: unit(X @ like(W, X)), classes=unit)
 
         def divided(Y: Array) -> Array:
             images = Y @ like(W, Y).T
             length = namespace(Y).sqrt(namespace(Y).sum(images * images, axis=1, keepdims=True))
             return Y / namespace(Y).where(length > 0, length, namespace(Y).ones_like(length))
 
-        return Anatomy(W, samples=lambda X: unit(X) @ like(W, X), classes=divided)
+        return ScoreParts(W, samples=lambda X: unit(X) @ like(W, X), classes=divided)
 
     @classmethod
     def _unstored(cls, name: str, value: Any) -> Any:

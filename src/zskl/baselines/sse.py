@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
-from zskl.arrays import Array, like
+from zskl.arrays import Array, like, seed_from
 from zskl.baselines.similarity import EMBEDDINGS, SimilarityProblem, parts, similarities
 from zskl.baselines.simplex import mixtures
 from zskl.estimators.estimator import ZeroShotClassifier
@@ -217,7 +216,7 @@ class SSE(ZeroShotClassifier):
         last = max(models, key=lambda model: model.epochs)
         training = last._prepare(X, y, signatures)
         prepared = {name: value for name, value in vars(last).items() if name.endswith("_")}
-        seed = int(check_random_state(last.random_state).randint(2**31 - 1))
+        seed = seed_from(last.random_state)
         problem = SimilarityProblem(training, last.gamma, last.embedding, last.alignment, last.ridge)
         total, steps = 0 * problem.start, 0
 

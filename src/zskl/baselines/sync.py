@@ -140,7 +140,7 @@ class SynC(SharedClassifier):
                 known[key] = minimise(rows, loss, C, model.lam, curvature, intercept=False)[0].T.astype(np.float64)
             model.phantoms_, model.sigma_ = phantoms, float(model.sigma)
             mixtures = softmax(-distances / model.sigma_**2)
-            model.classifiers_ = np.linalg.pinv(mixtures, rcond=RCOND) @ known[key]
+            model.classifiers_ = np.linalg.pinv(to_numpy(mixtures), rcond=RCOND) @ known[key]
 
         return finish
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -24,10 +23,10 @@ class Explained:
     """A row of a file by its "id", or its number, the "row"; and the explanation."""
 
     named_by: str
-    row: Any
+    row: object
     explanation: Explanation
 
-    def lines(self) -> Iterator[list[Any]]:
+    def lines(self) -> Iterator[list[object]]:
         """A line of a table for each attribute that is shown."""
         one = self.explanation
         for rank, (m, (attribute, contribution)) in enumerate(zip(one.order, one.top, strict=True), start=1):
@@ -35,7 +34,7 @@ class Explained:
             values = [_figure(value) for value in (contribution, one.values[m], one.values_against[m])]
             yield [self.row, one.label, one.against, *whole, rank, attribute, *values]
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """The same for JSON, with what calibration and the other attributes add."""
         one = self.explanation
         shown = [
@@ -70,9 +69,9 @@ def explain_file(
     against: str | None = None,
     rows: Sequence[range] | None = None,
 ) -> Iterator[Explained]:
-    """Explanations as of `model.explain` for the rows of a file, or those of them numbered in `rows`, from 0 on.
+    """Explanations for the rows of a file, or those of them numbered in `rows`, from 0 on; see `model.explain`.
 
-    Candidates are those of `predictions.Predictor`.
+    Candidates are those of `predict_file.Predictor`.
     """
     table = candidate_table(model, signatures, with_known)
     names = None if candidates is None else typed(model, candidates)
@@ -96,7 +95,7 @@ def explain_file(
         raise ValueError(f"row {end - 1} was asked for, but {features} has {done} rows, numbered from 0")
 
 
-def table(found: Iterator[Explained]) -> Iterator[list[Any]]:
+def table(found: Iterator[Explained]) -> Iterator[list[object]]:
     """The lines of a CSV table, its column names first."""
     for count, one in enumerate(found):
         if not count:

@@ -6,10 +6,11 @@ import codecs
 import csv
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from zskl.arrays import to_numpy
 from zskl.datasets import tables
@@ -22,6 +23,8 @@ from zskl.signatures import table as signature_tables
 from zskl.signatures.table import SignatureTable, label_kind
 
 PathLike = str | os.PathLike[str]
+Labels: TypeAlias = NDArray[Any]  # names of classes, strings or integers
+Scores: TypeAlias = NDArray[np.floating[Any]]
 
 
 class Predictor:
@@ -59,7 +62,7 @@ class Predictor:
         self.width = min(top, len(self.panel.labels))
         self.temperature = model.temperatures_[self.panel.situation] if likely and model.temperatures_ else None
 
-    def lines(self, features: PathLike) -> Iterator[list[Any]]:
+    def lines(self, features: PathLike) -> Iterator[list[object]]:
         """The lines of a table, its column names first: of each row of the file its id or number, then the answer."""
         done, value = 0, "probability" if self.probabilities else "score"
         for block in opened(self.model, features).blocks():
@@ -71,16 +74,16 @@ class Predictor:
             yield from lines
             done += len(block.X)
 
-    def _best(self, X: Any) -> tuple[Any, Any]:
+    def _best(self, X: NDArray[Any] | pd.DataFrame) -> tuple[Labels, Scores]:
         """Labels and values (n, width) of rows from a file, scored in blocks, for there may be many classes."""
         found = [self._best_of(to_numpy(scores)) for _, scores in self.panel.blocks(inputs.sliceable(self.model, X))]
         return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))  # type: ignore[return-value]
 
-    def _best_of(self, scores: np.ndarray[Any, Any]) -> tuple[Any, Any]:
+    def _best_of(self, scores: Scores) -> tuple[Labels, Scores]:
         order, values = best_first(scores, self.width)
         labels = self.panel.labels[order]
         if self.temperature is not None:
-            likely = np.take_along_axis(softmax(scores / self.temperature), order, axis=1)
+            likely = np.take_along_axis(to_numpy(softmax(scores / self.temperature)), order, axis=1)
             values = likely if self.probabilities else values
             if self.reject is not None:
                 labels = labels.astype(object)
@@ -88,30 +91,7 @@ class Predictor:
         return labels, values
 
 
-def predict_file(
-    model: ZeroShotClassifier,
-    features: PathLike,
-    *,
-    signatures: PathLike | None = None,
-    with_known: bool = False,
-    candidates: Sequence[str] | None = None,
-    top: int = 5,
-    probabilities: bool = False,
-    reject: float | None = None,
-) -> Iterator[list[Any]]:
-    """The lines of a `Predictor` for one file."""
-    return Predictor(
-        model,
-        signatures=signatures,
-        with_known=with_known,
-        candidates=candidates,
-        top=top,
-        probabilities=probabilities,
-        reject=reject,
-    ).lines(features)
-
-
-def write(path: PathLike, lines: Iterator[list[Any]]) -> int:
+def write(path: PathLike, lines: Iterator[list[object]]) -> int:
     """Write the lines of a `Predictor` as CSV, whole or not at all, and count the rows."""
     count = -1
     with replacing(path) as file:
@@ -122,7 +102,7 @@ def write(path: PathLike, lines: Iterator[list[Any]]) -> int:
     return count
 
 
-def opened(model: ZeroShotClassifier, path: PathLike) -> tables.Source:
+def opened(model: ZeroShotClassifier, path: PathLike) -> tables.FeatureFile:
     """A features file; columns are matched by name where model and file have names, else by their number."""
     names = getattr(model, "feature_names_in_", None)
     source = tables.open_features(path, columns=None if names is None else list(names), width=int(model.n_features_in_))
@@ -134,13 +114,13 @@ def opened(model: ZeroShotClassifier, path: PathLike) -> tables.Source:
     return source
 
 
-def rows_of(model: ZeroShotClassifier, block: tables.Block) -> Any:
+def rows_of(model: ZeroShotClassifier, block: tables.Block) -> NDArray[Any] | pd.DataFrame:
     """The features of a block, under the names that the model knows them by."""
     names = getattr(model, "feature_names_in_", None)
     return block.X if names is None else pd.DataFrame(block.X, columns=names, copy=False)
 
 
-def _lines(block: tables.Block, labels: Any, scores: Any, done: int) -> list[list[Any]]:
+def _lines(block: tables.Block, labels: Labels, scores: Scores, done: int) -> list[list[object]]:
     rows = block.ids or range(done, done + len(block.X))
     return [
         [row, *(cell for label, value in zip(classes, values, strict=True) for cell in (label, f"{value:.6g}"))]
@@ -172,7 +152,7 @@ def candidate_table(model: ZeroShotClassifier, path: PathLike | None, with_known
     )
 
 
-def typed(model: ZeroShotClassifier, names: Sequence[str]) -> np.ndarray[Any, Any]:
+def typed(model: ZeroShotClassifier, names: Sequence[str]) -> Labels:
     """Names out of a file or the command line as the model's labels: integers where the model's are and all of
     these are whole numbers."""
     if label_kind(model.classes_, "the model") == "integer":

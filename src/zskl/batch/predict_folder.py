@@ -1,8 +1,8 @@
 """A fitted model on a folder of features files, or shards: a file of predictions for each, written whole or not at all.
 
-Beside the predictions lies `predictions.jsonl`, a line for each finished shard: of which model, options and shard a
-file of predictions is. So a run that was ended, in whatever way, goes on where it stopped, and what has changed since
-is done again.
+Beside the predictions lies `predictions.jsonl`. It has a line for each finished shard, which names the model, the
+options and the shard. So a run that was interrupted continues where it stopped, and what has changed since is done
+again.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from zskl import engines, methods
 from zskl.batch import predict_file
@@ -22,7 +22,8 @@ from zskl.batch.predict_file import Predictor
 from zskl.datasets.tables import parquet_files
 from zskl.engines import Engine
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.experiments import jsonl_log
+from zskl.experiments import jsonl_log, typed_json
+from zskl.files import leftovers
 
 FILE = "predictions.jsonl"
 SUFFIXES = (".npy", *parquet_files.SUFFIXES)
@@ -33,7 +34,7 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked of every shard, as of `predictions.Predictor`."""
+    """What is asked of every shard; see `predict_file.Predictor`."""
 
     signatures: str | None = None
     with_known: bool = False
@@ -67,7 +68,7 @@ class Job:
     device: str | None = None
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def asked(self) -> dict[str, object]:
         """The options that answers depend on."""
         names = self.options.candidates
         as_read_back = None if names is None else list(names)  # JSON knows no tuples
@@ -78,7 +79,10 @@ class Job:
         """Loaded once in each process, which must see the same files."""
         for path, expected in ((self.model, self.fingerprint), (self.options.signatures, self.of_signatures)):
             if path is not None and fingerprint(path) != expected:
-                raise ValueError(f"{path} is not what it was where this began: give all machines the same files")
+                raise ValueError(
+                    f"{path} is not what it was when this run began: expected the same file; give "
+                    "all machines the same files"
+                )
         return self.options.predictor(methods.load(self.model, self.device))
 
 
@@ -93,6 +97,21 @@ class Shard:
     @property
     def name(self) -> str:
         return os.path.basename(self.path)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A finished shard in `predictions.jsonl`: what its predictions depend on, and the file of them."""
+
+    key: str
+    shard: str
+    size: int
+    changed: int
+    rows: int
+    model: str
+    options: Mapping[str, object]
+    bytes: int
+    written: int
 
 
 @dataclass(frozen=True)
@@ -124,7 +143,7 @@ def job(model: PathLike, out: PathLike, options: Options, device: str | None = N
 
 
 def find(folder: PathLike) -> list[Shard]:
-    """The shards of a folder by name; hidden files, and those that begin with an underscore, are none."""
+    """The shards of a folder by name; files that begin with a dot or an underscore are not among them."""
     files = sorted(
         path
         for path in Path(folder).iterdir()
@@ -137,7 +156,8 @@ def find(folder: PathLike) -> list[Shard]:
 
 def key(job: Job, shard: Shard) -> str:
     """What a file of predictions depends on."""
-    return jsonl_log.key_of({"model": job.fingerprint, "options": job.asked, "shard": shard.name, **_state(shard)})
+    state = {"size": shard.size, "changed": shard.changed}
+    return jsonl_log.key_of({"model": job.fingerprint, "options": job.asked, "shard": shard.name, **state})
 
 
 def output(job: Job, shard: Shard) -> Path:
@@ -145,8 +165,11 @@ def output(job: Job, shard: Shard) -> Path:
     return Path(job.out) / f"{shard.name}.csv"
 
 
-def _is_record(line: Any) -> bool:
-    return isinstance(line, dict) and {"shard", "model", "options", "key", "bytes", "written"} <= line.keys()
+def _lines(file: Path) -> Iterator[Line]:
+    """Those of finished shards; others are passed over, and their shards done again."""
+    for line in jsonl_log.read(file):
+        with suppress(ValueError):
+            yield typed_json.from_json(Line, line)
 
 
 def reasons(job: Job, shards: Sequence[Shard], folder: jsonl_log.Folder) -> dict[int, str]:
@@ -154,19 +177,19 @@ def reasons(job: Job, shards: Sequence[Shard], folder: jsonl_log.Folder) -> dict
 
     The last line on a shard counts, and only for the very file that it speaks of.
     """
-    last = {str(one["shard"]): one for one in jsonl_log.read(folder.path) if _is_record(one)}
+    last = {line.shard: line for line in _lines(folder.path)}
     found = {}
     for place, shard in enumerate(shards):
-        record = last.get(shard.name)
-        if record is None:
+        line = last.get(shard.name)
+        if line is None:
             found[place] = ""
-        elif record["model"] != job.fingerprint:
+        elif line.model != job.fingerprint:
             found[place] = "predicted by another model"
-        elif record["options"] != job.asked:
+        elif line.options != job.asked:
             found[place] = "predicted with other options"
-        elif record["key"] != key(job, shard):
+        elif line.key != key(job, shard):
             found[place] = "changed since they were predicted"
-        elif _written(output(job, shard)) != (record["bytes"], record["written"]):
+        elif _written(output(job, shard)) != (line.bytes, line.written):
             found[place] = "without their file of predictions, or with one that was changed"
     return found
 
@@ -181,17 +204,26 @@ def run(
 ) -> Outcomes:
     """(place, rows or failure) of each of these shards as it finishes; then `folder` has its line. Close it
     (`contextlib.closing`) to end the workers when you do not go through all."""
-    for rest in Path(job.out).glob(".*.csv.*.part"):  # of a run that was killed: this one alone has the folder
-        rest.unlink(missing_ok=True)
+    for part in leftovers(Path(job.out), "*.csv"):  # no other run has this folder
+        part.unlink(missing_ok=True)
     places = list(shards)
     with closing(_outcomes(job, shards, engine, started, told)) as outcomes:
         for number, outcome in outcomes:
             shard = shards[places[number]]
             if not isinstance(outcome, Failure):
                 size, written = _written(output(job, shard)) or (0, 0)
-                line = {"key": key(job, shard), "shard": shard.name, **_state(shard), "rows": outcome}
-                line |= {"model": job.fingerprint, "options": job.asked, "bytes": size, "written": written}
-                folder.append(line)
+                line = Line(
+                    key(job, shard),
+                    shard.name,
+                    shard.size,
+                    shard.changed,
+                    outcome,
+                    job.fingerprint,
+                    job.asked,
+                    size,
+                    written,
+                )
+                folder.append(typed_json.to_json(line))
             yield places[number], outcome
 
 
@@ -217,11 +249,13 @@ def _predict(job: Job, shard: Shard, told: Callable[[str], object] | None = None
         if _shard(shard.path) != shard:
             raise ValueError("the file changed while it was read: run again when it is complete")
         return rows
-    except Exception as error:  # whatever is wrong with one shard, others go on
+    except Exception as error:  # whatever is wrong with one shard, others go on; a mistake of ours ends the run
+        if not engines.can_be_mended(error):
+            raise
         return Failure(f"{shard.name}: {error or type(error).__name__}")
 
 
-def _counted(lines: Iterator[list[Any]], told: Callable[[str], object] | None) -> Iterator[list[Any]]:
+def _counted(lines: Iterator[list[object]], told: Callable[[str], object] | None) -> Iterator[list[object]]:
     for number, line in enumerate(lines):
         if told is not None and number % TOLD_EVERY == 0:
             told(f"{number:,} rows")
@@ -239,10 +273,6 @@ def fingerprint(path: PathLike) -> str:
 def _shard(path: str) -> Shard:
     found = os.stat(path)
     return Shard(path, found.st_size, found.st_mtime_ns)
-
-
-def _state(shard: Shard) -> dict[str, int]:
-    return {"size": shard.size, "changed": shard.changed}
 
 
 def _written(path: Path) -> tuple[int, int] | None:

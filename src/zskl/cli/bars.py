@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 from rich.progress import (
     BarColumn,
@@ -21,6 +21,9 @@ from rich.text import Text
 
 from zskl.cli.terminal import problems
 
+if TYPE_CHECKING:
+    from zskl.training.solver import Progress as Training
+
 
 def progress_display() -> Progress:
     """Bars for tasks whose steps can be counted."""
@@ -33,10 +36,10 @@ def progress_display() -> Progress:
     return Progress(*columns, console=problems, transient=True)
 
 
-def reporter(progress: Progress, task: Any) -> Callable[[Any], None]:
+def reporter(progress: Progress, task: TaskID) -> Callable[[Training], None]:
     """A callback for `fit` that moves a bar in steps of a hundredth."""
 
-    def report(state: Any) -> None:
+    def report(state: Training) -> None:
         if state.step % max(1, state.steps // 100) == 0:
             progress.update(task, total=state.steps, completed=state.step)
 

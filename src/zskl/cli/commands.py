@@ -1,6 +1,7 @@
-"""All commands, and what becomes of an error: one sentence and exit code 2.
+"""All commands, and what becomes of an error.
 
-ZSKL_DEBUG=1 in the environment shows the traceback instead.
+A mistake of the user becomes one sentence and exit code 2; ZSKL_DEBUG=1 in the environment shows its traceback instead.
+A mistake in our code shows its traceback.
 """
 
 from __future__ import annotations
@@ -83,8 +84,10 @@ def start() -> None:
         if not _interrupted(error):
             raise
         fail("interrupted", 130)
-    except (ValueError, TypeError, ArithmeticError, OSError, MemoryError, RuntimeError) as error:
-        if os.environ.get("ZSKL_DEBUG"):
+    except Exception as error:
+        from zskl.engines.engine import can_be_mended
+
+        if os.environ.get("ZSKL_DEBUG") or not can_be_mended(error):
             raise
         fail(str(error) or type(error).__name__, 2)
 

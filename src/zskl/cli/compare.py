@@ -36,18 +36,17 @@ def compare(
     from zskl import files
     from zskl.cli import tables
     from zskl.experiments import compare as source
-    from zskl.experiments import table_formats
 
     startup.over()
     if out is not None:
         files.check_target(out, *runs)
-    table = source.compare(source.collect(runs), sort)
+    table = source.compare(runs, sort)
     for sentence in table.notes:
         note(sentence)
     if out is None and format_ == Format.table:
         tables.show(tables.drawn(table))
         return
-    text = tables.plain(table) if format_ == Format.table else table_formats.FORMATS[format_.value](table)
+    text = tables.plain(table) if format_ == Format.table else table.to_text(format_.value)
     if out is None:
         typer.echo(text, nl=False)
         return

@@ -8,6 +8,8 @@ from pathlib import Path
 from zskl import datasets
 from zskl.cli.options import EngineName
 from zskl.cli.terminal import note, say
+from zskl.datasets.xlsa17 import DEFAULT_FEATURES
+from zskl.datasets.xlsa17.benchmarks import has_feature_files
 from zskl.engines import Engine
 from zskl.experiments.sweep import Source
 
@@ -26,15 +28,19 @@ def load_dataset(
     signatures: str | None = None,
     folds: str | None = None,
 ) -> datasets.Dataset:
-    """The dataset, with a word on the features taken where nobody asked for them, and on what was dropped."""
-    source = source_of(name, root, features, signatures, folds)
+    """The dataset that these options name; see `load`."""
+    return load(source_of(name, root, features, signatures, folds))
+
+
+def load(source: Source) -> datasets.Dataset:
+    """The dataset. Says which features were taken if nobody asked for them, and what was dropped."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         data = source.load()
     for warning in caught:
         note(str(warning.message))
-    if data.features and source.features is None and data.features != "res101":
-        say(f"{data.name}: features {data.features}, the only feature file there (no res101.mat)")
+    if data.features and source.features is None and data.features != DEFAULT_FEATURES:
+        say(f"{data.name}: features {data.features}, the only feature file there (no {DEFAULT_FEATURES}.mat)")
     return data
 
 
@@ -47,7 +53,7 @@ def source_of(
 ) -> Source:
     """Of the options of a command, those that concern this dataset."""
     wanted = features_of(name, features or [])
-    if not _has_files(name):  # these speak of the benchmarks among several datasets
+    if not has_feature_files(name):  # --root and --features speak of the benchmarks among several datasets
         root = None
         wanted = wanted if any(entry.lower().startswith(f"{name.lower()}=") for entry in features or []) else None
     return Source(name, None if root is None else str(root), wanted, signatures, folds)
@@ -72,11 +78,6 @@ def features_of(name: str, features: list[str]) -> str | None:
             known = ", ".join(known for known, _ in datasets.names())
             raise ValueError(f"--features {entry!r}: no dataset is called {dataset!r}; the known ones are: {known}")
     return own or general
-
-
-def _has_files(name: str) -> bool:
-    """Whether --root and --features can mean anything: a benchmark, or a folder in its layout."""
-    return name.upper() in datasets.xlsa17.BENCHMARKS or (Path(name) / "att_splits.mat").is_file()
 
 
 def _is_dataset(name: str) -> bool:

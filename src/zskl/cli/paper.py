@@ -85,7 +85,8 @@ def paper(
     names = {
         name.lower(): name.upper() if name.upper() in BENCHMARKS else name for name in dataset or paper_methods.DATASETS
     }
-    wanted = tuple((name, named.source_of(name, root, features).features) for name in names.values())
+    sources = {name: named.source_of(name, root, features) for name in names.values()}
+    wanted = tuple((name, source.features) for name, source in sources.items())
     methods = paper_methods.chosen(method)
     parts = paper_methods.parts(part.value)
     if not paper_methods.needed(parts, methods):
@@ -93,7 +94,7 @@ def paper(
         raise ValueError(f"{part.value} is about none of the methods {', '.join(methods)}: expected some of {about}")
 
     def load(name: str) -> tuple[Source, Dataset]:
-        return named.source_of(name, root, features), named.load_dataset(name, root, features)
+        return sources[name], named.load(sources[name])
 
     order = Order(
         parts,
@@ -124,11 +125,8 @@ def paper(
 def _tell(written: Written, out: Path, ran: int) -> None:
     """What was found, and where it is."""
     from zskl.paper.claims import UNTESTED, counted
-    from zskl.paper.pictures import WITHOUT
 
     say(f"{ran} unit(s) run; {len(written.files)} files in {out}: results.md, tables/, figures/")
     say("claims of the paper, in how many cases they hold by the means over seeds:")
     for claim, true, cases in counted(written.verdicts):
         say(f"  {claim}: {f'{true} of {cases}' if cases else UNTESTED}")
-    if not written.pixels:
-        say(WITHOUT)

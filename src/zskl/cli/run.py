@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,14 +9,6 @@ import typer
 
 from zskl.cli import options, startup
 from zskl.cli.settings import setting
-
-
-class Scoring(StrEnum):
-    """What --tune chooses by."""
-
-    zsl = "zsl"
-    gzsl = "gzsl"
-    both = "both"
 
 
 def run(
@@ -41,7 +32,10 @@ def run(
         ),
     ] = False,
     scoring: Annotated[
-        Scoring | None, typer.Option(help="What --tune chooses by. Default: both with --calibrate, else zsl.")
+        str | None,
+        typer.Option(
+            metavar="zsl|gzsl|both", help="What --tune chooses by. Default: both with --calibrate, otherwise zsl."
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds: 0, 1, ...")] = 1,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
@@ -85,17 +79,13 @@ def run(
     names = list(dict.fromkeys(name.lower() for name in method or ["gaussian-ort"]))
     for name in names:
         methods.build(name, settings)  # a bad name or setting is refused before any work
-    units = [
-        Unit(name, seed, settings, device, tune, calibrate, scoring and scoring.value)
-        for name in names
-        for seed in range(seeds)
-    ]
+    units = [Unit(name, seed, settings, device, tune, calibrate, scoring) for name in names for seed in range(seeds)]
     runner = named.engine_of(engine, address, workers) or (Engine() if tune or calibrate else None)
     if json_ is not None:
         jsonl_log.check_target(json_)
     pieces = []
     for name in dict.fromkeys(dataset):
         source = named.source_of(name, root, features, signatures, folds)
-        data = named.load_dataset(name, root, features, signatures, folds)
+        data = named.load(source)
         pieces += [Piece(source, data, unit) for unit in units]
     run_pieces(pieces, runner, out, json_)

@@ -19,22 +19,23 @@ def serve(
     images: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Pictures of these rows: by DIR/rows.csv (file, row), else by the rows' names."
+            metavar="DIR",
+            help="Pictures of these rows, found by DIR/rows.csv (file, row) or by the rows' names.",
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Where to listen; any but this machine's own address needs --token.")
+        str, typer.Option(help="The address to listen at. Any but this machine's own needs --token.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any that is free.")] = 8000,
-    demo: Annotated[bool, typer.Option("--demo", help="Digits: a model and data that are always at hand.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen at; 0 picks a free one.")] = 8000,
+    demo: Annotated[bool, typer.Option("--demo", help="Serve digits: a model and data that need no files.")] = False,
     token: Annotated[
         str | None,
-        typer.Option(envvar="ZSKL_TOKEN", help="What every request must bring; better set in the environment."),
+        typer.Option(envvar="ZSKL_TOKEN", help="A secret that every request must send; better set in the environment."),
     ] = None,
     classes: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Where added classes are kept. Default: MODEL.classes.jsonl; --demo keeps none."
+            metavar="FILE", help="The file that keeps added classes. Default: MODEL.classes.jsonl; --demo keeps none."
         ),
     ] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
@@ -52,7 +53,7 @@ def serve(
     from zskl.cli import named
 
     try:
-        from zskl.serve import starting
+        from zskl.serve import start
     except ImportError as error:
         raise ValueError(f"zskl serve needs the package {error.name}: pip install 'zskl[serve]'") from None
     startup.over()
@@ -61,10 +62,10 @@ def serve(
     if demo and any(given is not None for given in (data, images, device, root, features, signatures)):
         raise ValueError("--demo brings its own model and data: leave out --data, --images, --device and the like")
     if images is not None and data is None:
-        raise ValueError("--images was given without --data: pictures belong to the rows of a dataset")
-    starting.check(host, token)
+        raise ValueError("--images was given without --data: name the dataset whose rows the pictures show")
+    start.check(host, token)
     fitted = None if model is None else methods.load(model, device)
     loaded = None if data is None else named.load_dataset(data, root, features, signatures)
     names = None if data is None else datasets.row_names(data, root, named.features_of(data, features or []))
-    starting.run(fitted, model, classes, loaded, names, images, host, port, token, say)
+    start.run(fitted, model, classes, loaded, names, images, host, port, token, say)
     say("stopped")

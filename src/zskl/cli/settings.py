@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 
-def setting(text: str) -> tuple[str, Any]:
+def setting(text: str) -> tuple[str, object]:
     """ "sigma=0.8" → ("sigma", 0.8); values are numbers, true, false, none or text."""
     name, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not name:

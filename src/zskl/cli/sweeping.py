@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import Any
 
 from zskl.cli.bars import Display
 from zskl.cli.signals import STOPS, told
 from zskl.cli.tables import drawn, show
 from zskl.cli.terminal import fail, say
 from zskl.engines import Engine
-from zskl.experiments import compare, jsonl_log, sweep
+from zskl.experiments import compare, jsonl_log, run_folder, sweep
+from zskl.experiments.record import Record
 from zskl.experiments.sweep import Failure, Piece
 
 
-def run_pieces(pieces: list[Piece], engine: Engine | None, out: Path | None, json_: Path | None) -> None:
+def run_pieces(pieces: list[Piece[Record]], engine: Engine | None, out: Path | None, json_: Path | None) -> None:
     """What is finished is kept, in the folder `out` and the file `json_`."""
-    found: dict[int, dict[str, Any]] = {}
+    found: dict[int, Record] = {}
     failures = []
-    with jsonl_log.opened(out) if out is not None else nullcontext() as folder:
+    with (
+        run_folder.opened(out, Record.from_json) if out is not None else nullcontext() as folder,
+        jsonl_log.replaced(json_) if json_ is not None else nullcontext() as append,
+    ):
         before = sum(piece.key in folder.done for piece in pieces) if folder is not None else 0
         if before:
             say(f"{before} of {len(pieces)} units were done before")
@@ -34,8 +37,8 @@ def run_pieces(pieces: list[Piece], engine: Engine | None, out: Path | None, jso
                         failures.append(outcome.sentence)
                         continue
                     found[place] = outcome
-                    if json_ is not None:  # what is finished stays, whatever comes
-                        jsonl_log.write(json_, (found[place] for place in sorted(found)))
+                    if append is not None:
+                        append(outcome.to_json())
         except STOPS as stop:
             how, code = told(stop)
             if folder is None:
@@ -44,22 +47,21 @@ def run_pieces(pieces: list[Piece], engine: Engine | None, out: Path | None, jso
             done = sum(piece.key in folder.done for piece in pieces)
             fail(f"{how}: {done} of {len(pieces)} done; the same command continues", code)
     results = [found[place] for place in sorted(found)]
-    for name in dict.fromkeys(record["dataset"] for record in results):
-        _show([record for record in results if record["dataset"] == name])
+    for name in dict.fromkeys(record.dataset for record in results):
+        _show([record for record in results if record.dataset == name])
     for target in filter(None, (json_, folder and folder.path)):
         say(f"{len(results)} record(s) written to {target}")
     if failures:
         fail("; ".join(failures), 2)
 
 
-def _show(results: list[dict[str, Any]]) -> None:
+def _show(results: list[Record]) -> None:
     """The figures of one dataset: per cent, mean over seeds, and ± the deviation where there are several."""
     table = compare.compare(results)
     seeds = max(row.seeds for row in table.rows)
-    say(f"\n{results[0]['dataset']}: mean per-class top-1 accuracy in per cent, {seeds} seed(s)")
+    say(f"\n{results[0].dataset}: mean per-class top-1 accuracy in per cent, {seeds} seed(s)")
     show(drawn(table, without=("dataset", "seeds")))
-    left_out = sorted(
-        {str(name) for record in results[:1] for key in ("zsl", "gzsl") for name in record[key]["left_out"]}
-    )
+    first = results[0]
+    left_out = sorted({*first.zsl.left_out, *first.gzsl.left_out})
     if left_out:
         say(f"left out of the means, having no test rows: {', '.join(left_out)}")

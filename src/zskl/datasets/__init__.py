@@ -1,4 +1,4 @@
-"""Datasets by name. A new one is a file with a `load` and a line in a registry."""
+"""Datasets by name. To add one, write a file with a `load` and add a line to a registry here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from zskl.datasets.own import folder
 from zskl.datasets.own.make import make
 from zskl.datasets.row_names import row_names
 from zskl.datasets.synthetic import make_synthetic
-from zskl.datasets.xlsa17.locations import SPLITS
+from zskl.datasets.xlsa17.benchmarks import has_feature_files
 from zskl.parameters import did_you_mean
 
 __all__ = ["Dataset", "Health", "check", "load", "make", "make_synthetic", "names", "row_names", "xlsa17"]
@@ -34,23 +34,52 @@ def load(
     signatures: str | PathLike[str] | None = None,
     folds: str | None = None,
 ) -> Dataset:
-    """The dataset of this name, whatever its case: bundled ("digits", "synthetic"), a benchmark ("CUB"), or the
-    folder of one that `make` wrote.
+    """Load a dataset by its name or its folder.
 
-    root, features, signatures and folds choose among the files of a benchmark: see `xlsa17.load`.
+    Parameters
+    ----------
+    name : str or path-like
+        "digits" or "synthetic", which come with the library; a benchmark: "AWA1", "AWA2", "SUN", "CUB" or "APY"; or a
+        folder that `make` or `zskl data make` wrote. Upper and lower case make no difference in names.
+    root : path-like, default=None
+        The folder with the files of a benchmark; see `xlsa17.load`.
+    features : str, default=None
+        Which feature file of a benchmark; see `xlsa17.load`.
+    signatures : str or path-like, default=None
+        Which class signatures of a benchmark; see `xlsa17.load`.
+    folds : {"file"}, default=None
+        Which validation folds of a benchmark; see `xlsa17.load`.
+
+    Returns
+    -------
+    Dataset
+        The dataset, checked.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the files of a benchmark are not on this machine.
+    ValueError
+        If there is no such dataset, if a file is damaged, or if an option does not apply to this dataset.
+
+    Examples
+    --------
+    >>> from zskl import datasets
+    >>> datasets.load("digits")
+    Dataset('digits', 1797 rows × 64 features, 7 seen and 3 unseen classes, 7 attributes)
     """
     name = fspath(name)
     if folder.is_dataset(name):
         if any(choice is not None for choice in (root, features, signatures, folds)):
             raise ValueError(
-                f"{name} is a dataset folder, with nothing to choose: leave out root, features and the like"
+                f"{name} is a dataset folder, with nothing to choose: leave out root, features, signatures and folds"
             )
         return folder.load(name)
     if name.upper() in xlsa17.BENCHMARKS:
         return xlsa17.load(name, root, features, signatures, folds)
-    if (Path(name) / SPLITS).is_file():
+    if has_feature_files(name):
         if root is not None:
-            raise ValueError(f"{name} is a folder itself, so it takes no root: leave it out")
+            raise ValueError(f"root is {str(root)!r}, but {name} is a folder itself: leave root out")
         return xlsa17.read_folder(Path(name), Path(name).resolve().name, features, signatures, folds)
     if name != Path(name).name and Path(name).exists():
         folder.read_manifest(Path(name))  # says what is missing there
@@ -58,17 +87,27 @@ def load(
     if key not in BUNDLED:
         known = [known for known, _ in names()]
         raise ValueError(
-            f"no dataset is called {name!r}{did_you_mean(key, known)}, and no dataset folder is there: the known "
-            f"ones are {', '.join(known)}"
+            f"no dataset is called {name!r}{did_you_mean(key, known)}: expected the path of a dataset folder, or one "
+            f"of {', '.join(known)}"
         )
     for argument, value in (("root", root), ("features", features), ("signatures", signatures), ("folds", folds)):
         if value is not None:
-            raise ValueError(
-                f"{argument} is {str(value)!r}, but dataset {key!r} is bundled and takes none; leave it out"
-            )
+            raise ValueError(f"{argument} is {str(value)!r}, but the bundled dataset {key!r} takes none: leave it out")
     return BUNDLED[key][0]()
 
 
 def names() -> list[tuple[str, str]]:
-    """(name, one-line description) of every known dataset."""
+    """List the datasets that `load` knows by name.
+
+    Returns
+    -------
+    list of (str, str)
+        The name and a one-line description of each.
+
+    Examples
+    --------
+    >>> from zskl import datasets
+    >>> [name for name, _ in datasets.names()]
+    ['digits', 'synthetic', 'AWA1', 'AWA2', 'SUN', 'CUB', 'APY']
+    """
     return [(name, description) for name, (_, description) in BUNDLED.items()] + list(xlsa17.BENCHMARKS.items())

@@ -1,4 +1,4 @@
-"""A picture of a dataset, and what in it will hurt: faults to mend, and notes to know of."""
+"""The health of a dataset: counts, faults to mend, and notes to know about."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zskl.datasets.dataset import REQUIRED_PARTS, Dataset
+from zskl.datasets.dataset import Dataset
+from zskl.datasets.dataset_checks import REQUIRED_PARTS
 from zskl.parameters import listed
 
-SMALL = 5  # a class with fewer rows is worth a note
-BLOCK_VALUES = 1 << 18  # features looked at together: 2 MB as float64
-BLOCKS = 16  # so many, spread over the training rows, tell the scales: the whole of a mapped file would fill the memory
-UNEVEN_FEATURES, UNEVEN_ATTRIBUTES = 100.0, 30.0  # how many times the least standard deviation the largest may be
+SMALL = 5  # a class with fewer rows gets a note
+BLOCK_VALUES = 1 << 18  # features read together: 2 MB as float64
+BLOCKS = 16  # blocks, spread over the training rows, that tell the scales: a whole mapped file would fill the memory
+UNEVEN_FEATURES, UNEVEN_ATTRIBUTES = 100.0, 30.0  # the largest allowed ratio of two standard deviations
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,41 @@ class ClassCount:
 
 @dataclass(frozen=True)
 class Health:
-    """What `check` found; a dataset without faults is healthy, whatever the notes."""
+    """What `check` found. A dataset without faults is healthy, whatever the notes say.
+
+    Parameters
+    ----------
+    name : str
+        The name of the dataset.
+    rows : int
+        How many rows it has.
+    features : int
+        How many features each row has.
+    attributes : int
+        How many attributes describe each class.
+    parts : mapping of str to int
+        The number of rows of each part.
+    classes : tuple of ClassCount
+        Each class with its rows, in all and in the three parts.
+    faults : tuple of str
+        What is wrong and should be mended, a sentence each.
+    notes : tuple of str
+        What is good to know, a sentence each.
+
+    Attributes
+    ----------
+    healthy : bool
+        Whether there is no fault.
+
+    Examples
+    --------
+    >>> from zskl import datasets
+    >>> health = datasets.check(datasets.load("digits"))
+    >>> health.rows, health.features, health.attributes
+    (1797, 64, 7)
+    >>> [one.label for one in health.classes if not one.seen]
+    [3, 4, 6]
+    """
 
     name: str
     rows: int
@@ -51,7 +86,24 @@ class Health:
 
 
 def check(data: Dataset) -> Health:
-    """Look at the class table, the class sizes and the features of a dataset."""
+    """Check the class table, the class sizes and the features of a dataset.
+
+    Parameters
+    ----------
+    data : Dataset
+        The dataset to check.
+
+    Returns
+    -------
+    Health
+        Counts, faults and notes.
+
+    Examples
+    --------
+    >>> from zskl import datasets
+    >>> datasets.check(datasets.make_synthetic()).healthy
+    True
+    """
     classes = _counts(data)
     return Health(
         name=data.name,
@@ -80,11 +132,11 @@ def _faults(data: Dataset) -> Iterator[str]:
     values, names = data.signatures.to_numpy(), np.array(data.attribute_names, dtype=object)
     constant = (values == values[:1]).all(axis=0)
     if constant.any():
-        yield f"attribute {listed(names[constant])} has the same value for every class: it tells none apart, drop it"
+        yield f"attribute {listed(names[constant])} has the same value for every class: it tells nothing, drop it"
     for group in _equal_columns(values[:, ~constant]):
         yield f"attributes {listed(names[~constant][group])} have the same values: keep one of them"
     for labels in _equal_classes(data.signatures):
-        yield f"classes {listed(labels)} have the same signature: they cannot be told apart, describe what differs"
+        yield f"classes {listed(labels)} have the same signature, so nothing tells them apart: describe what differs"
     seen = data.signatures.index.isin(data.seen_classes)
     shared = values[:, (values[seen] != 0).any(axis=0)] != 0  # (rows, attributes that a seen class has)
     related = set(data.signatures.index[shared.any(axis=1)].tolist())
@@ -92,7 +144,7 @@ def _faults(data: Dataset) -> Iterator[str]:
     if orphans:
         yield (
             f"unseen class {listed(orphans)} is described only by attributes that no seen class has: nothing can be "
-            "learned about it, describe it by others too"
+            "learned about it; describe it by others too"
         )
 
 
@@ -148,7 +200,7 @@ def _size_notes(data: Dataset, classes: tuple[ClassCount, ...]) -> Iterator[str]
 
 
 def _feature_notes(data: Dataset) -> Iterator[str]:
-    """Of the training rows; in many of them, what a column's scale is and whether it counts is told by some blocks."""
+    """Notes on the features of the training rows; of many rows, some blocks tell the scale of each column."""
     rows, width = data.parts["trainval"], data.X.shape[1]
     height = max(1, BLOCK_VALUES // width)
     starts = np.arange(0, len(rows), height)
@@ -168,7 +220,7 @@ def _feature_notes(data: Dataset) -> Iterator[str]:
         done = total
     spread, varied = np.sqrt(squares / done), ~constant
     for start in np.delete(starts, chosen):
-        if not constant.any():  # as a rule: the rest need not be read
+        if not constant.any():  # the usual case: the rest need not be read
             break
         constant &= (data.X[rows[start : start + height]] == first).all(axis=0)
     names = np.array(range(width) if data.feature_names is None else data.feature_names, dtype=object)

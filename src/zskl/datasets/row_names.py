@@ -1,28 +1,47 @@
-"""What the files of a dataset call its rows: ids of one's own data, image files of a benchmark."""
+"""What the files of a dataset call its rows: the ids of your own data, the image files of a benchmark."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from zskl.datasets import matfile, xlsa17
+from zskl.datasets import matfile
 from zskl.datasets.own import folder
+from zskl.datasets.xlsa17 import benchmarks
 from zskl.datasets.xlsa17 import features as feature_files
-from zskl.datasets.xlsa17.locations import SPLITS, benchmark_folder
 
 
 def row_names(
     name: str | os.PathLike[str], root: str | os.PathLike[str] | None = None, features: str | None = None
 ) -> list[str] | None:
-    """The name of each row of `datasets.load(name, root, features)`, in its order; None where they have none."""
+    """Give the name of each row of a dataset.
+
+    Parameters
+    ----------
+    name : str or path-like
+        The dataset, as for `load`.
+    root : path-like, default=None
+        Where a benchmark is; see `load`.
+    features : str, default=None
+        Which feature file of a benchmark; see `load`.
+
+    Returns
+    -------
+    list of str or None
+        One name per row of `load(name, root, features)`, in its order: the ids of your own data, the image files of a
+        benchmark. None if the rows have no names.
+
+    Examples
+    --------
+    >>> from zskl import datasets
+    >>> datasets.row_names("digits") is None
+    True
+    """
     name = os.fspath(name)
     if folder.is_dataset(name):
         return folder.row_names(Path(name))
-    if name.upper() in xlsa17.BENCHMARKS:
-        place = benchmark_folder(name.upper(), root)
-    elif (Path(name) / SPLITS).is_file():
-        place = Path(name)
-    else:
+    if not benchmarks.has_feature_files(name):
         return None
-    images = matfile.read(feature_files.choose(place, features), (), optional=("image_files",)).get("image_files")
+    file = feature_files.choose(benchmarks.folder_of(name, root), features)
+    images = matfile.read(file, (), optional=("image_files",)).get("image_files")
     return [str(image).replace("\\", "/") for image in images] if isinstance(images, list) else None

@@ -1,8 +1,12 @@
-"""Seeded parts for data that come without any: which classes are unseen, which rows are tested, validation folds."""
+"""Seeded parts for data without any: unseen classes, test rows, and validation folds by thirds of the classes.
+
+A validation fold holds out a third of the seen classes. Every such fold in this library comes from `folds_of_thirds`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +15,18 @@ from zskl.arrays import generator
 from zskl.parameters import did_you_mean, listed
 
 FOLDS = 3
-TESTED = 5  # one row in so many of each seen class is test_seen
-LEAST_SEEN = 2 * FOLDS  # below that a fold would hold out a single class, and every answer were right
+TESTED = 5  # one row in five of each seen class is test_seen
+LEAST_HELD = 2  # with a single held-out class every answer would be right
+LEAST_SEEN = LEAST_HELD * FOLDS
 _UNSEEN, _ROWS, _FOLDS = range(3)  # streams of the seed: one draw does not move another
+
+Class = TypeVar("Class", bound=np.generic)  # names or codes
+
+
+def folds_of_thirds(classes: NDArray[Class], draw: np.random.Generator) -> list[tuple[NDArray[Class], NDArray[Class]]]:
+    """(train, val) classes of three folds: each class is held out in one of them, and trains in the two others."""
+    thirds = np.array_split(draw.permutation(classes), FOLDS)
+    return [(np.concatenate([*thirds[:k], *thirds[k + 1 :]]), thirds[k]) for k in range(FOLDS)]
 
 
 def choose_unseen(
@@ -63,25 +76,22 @@ def divide(codes: NDArray[np.integer], unseen: NDArray[np.bool_], seed: int) -> 
     Of each seen class a fifth of its rows, at least one but never the only one, is test_seen. Fold k trains on two
     thirds of the seen classes (fold1_train) and holds out the rest (fold1_val), a different third in each.
     """
-    rows_of = _rows_of_classes(codes, len(unseen))
-    parts: dict[str, list[NDArray[np.int64]]] = {"trainval": [], "test_seen": [], "test_unseen": []}
-    kept: dict[int, NDArray[np.int64]] = {}
-    for code, rows in enumerate(rows_of):
+    drawn: dict[str, list[NDArray[np.int64]]] = {"trainval": [], "test_seen": [], "test_unseen": []}
+    for code, rows in enumerate(_rows_of_classes(codes, len(unseen))):
         if unseen[code]:
-            parts["test_unseen"].append(rows)
+            drawn["test_unseen"].append(rows)
             continue
-        drawn = generator(seed, _ROWS, code).permutation(rows)
+        order = generator(seed, _ROWS, code).permutation(rows)
         held = max(1, round(len(rows) / TESTED)) if len(rows) > 1 else 0
-        parts["test_seen"].append(drawn[:held])
-        kept[code] = drawn[held:]
-        parts["trainval"].append(kept[code])
-    if len(kept) >= LEAST_SEEN:
-        thirds = np.array_split(generator(seed, _FOLDS).permutation(list(kept)), FOLDS)
-        for k, held_out in enumerate(thirds, start=1):
-            away = set(held_out.tolist())
-            parts[f"fold{k}_train"] = [rows for code, rows in kept.items() if code not in away]
-            parts[f"fold{k}_val"] = [rows for code, rows in kept.items() if code in away]
-    return {part: np.sort(np.concatenate([np.empty(0, dtype=np.int64), *rows])) for part, rows in parts.items()}
+        drawn["test_seen"].append(order[:held])
+        drawn["trainval"].append(order[held:])
+    parts = {part: np.sort(np.concatenate([np.empty(0, dtype=np.int64), *rows])) for part, rows in drawn.items()}
+    seen, trainval = np.flatnonzero(~unseen), parts["trainval"]
+    if len(seen) >= LEAST_SEEN:
+        for k, pair in enumerate(folds_of_thirds(seen, generator(seed, _FOLDS)), start=1):
+            for side, classes in zip(("train", "val"), pair, strict=True):
+                parts[f"fold{k}_{side}"] = trainval[np.isin(codes[trainval], classes)]
+    return parts
 
 
 def _rows_of_classes(codes: NDArray[np.integer], classes: int) -> list[NDArray[np.int64]]:

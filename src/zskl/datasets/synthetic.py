@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from zskl.arrays import generator
 from zskl.datasets.dataset import Dataset
 
 JITTER = 0.05  # spread of the descriptions of one class around its vector
@@ -23,13 +24,45 @@ def make_synthetic(
     descriptions: int = 1,
     seed: int = 0,
 ) -> Dataset:
-    """Rows x = yM + noise · ε of class vectors y, and for unseen classes + shift · v.
+    """Make classes whose features are a noisy linear map of their signatures.
 
-    y (n_attributes,) and ε (n_features,) are standard normal, M (n_attributes, n_features) is standard normal
-    divided by √n_attributes, so that features have unit variance; v is one random direction of length
-    √n_features, that of a typical x. With several `descriptions` a class has that many rows in the table, its
-    vector plus a jitter of 0.05 each. Of every seen class a fifth of the rows, at least one, is test_seen.
-    Each ingredient has its own generator: changing one argument leaves the other draws alone.
+    A row of a class with the vector y is x = yM + noise · ε, for unseen classes + shift · v. Here y and ε are standard
+    normal, M is standard normal divided by √n_attributes, so that features have unit variance, and v is one random
+    direction of length √n_features, the length of a typical x. Of every seen class a fifth of the rows, at least one,
+    is test_seen.
+
+    Parameters
+    ----------
+    n_seen : int, default=20
+        How many classes have training rows; at least 2.
+    n_unseen : int, default=5
+        How many classes have none.
+    samples_per_class : int, default=30
+        How many rows each class has; at least 2.
+    n_features : int, default=64
+        The length of x.
+    n_attributes : int, default=16
+        The length of y.
+    noise : float, default=0.0
+        How much noise is added to each row.
+    shift : float, default=0.0
+        How far the rows of unseen classes are shifted along v.
+    descriptions : int, default=1
+        How many rows of the class table describe each class. If there are several, each is its vector plus a jitter
+        of 0.05.
+    seed : int, default=0
+        Seed of all draws. Changing another argument leaves the other draws as they are.
+
+    Returns
+    -------
+    Dataset
+        The classes "class 0", "class 1" and so on; the last `n_unseen` are unseen.
+
+    Examples
+    --------
+    >>> from zskl import datasets
+    >>> datasets.make_synthetic(n_seen=4, n_unseen=2, noise=0.5)
+    Dataset('synthetic', 180 rows × 64 features, 4 seen and 2 unseen classes, 16 attributes)
     """
     for name, value, least in (
         ("n_seen", n_seen, 2),
@@ -41,11 +74,11 @@ def make_synthetic(
         ("seed", seed, 0),
     ):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise ValueError(f"{name} is {value!r}; expected a whole number of at least {least}")
+            raise ValueError(f"{name} is {value!r}: expected a whole number of at least {least}")
     if not 0 <= noise < math.inf or not math.isfinite(shift):
-        raise ValueError(f"noise is {noise} and shift {shift}; expected finite numbers, noise at least 0")
+        raise ValueError(f"noise is {noise} and shift {shift}: expected finite numbers, noise at least 0")
     classes, rows = n_seen + n_unseen, samples_per_class
-    signature_draw, map_draw, shift_draw, noise_draw, jitter_draw = np.random.default_rng(seed).spawn(5)
+    signature_draw, map_draw, shift_draw, noise_draw, jitter_draw = generator(seed).spawn(5)
     Y = signature_draw.standard_normal((classes, n_attributes), dtype=np.float32)
     M = map_draw.standard_normal((n_attributes, n_features), dtype=np.float32) / np.float32(n_attributes**0.5)
     means = Y @ M  # (classes, n_features)

@@ -10,15 +10,15 @@ from dataclasses import replace
 from typing import Any
 
 from zskl.engines import engine as kinds
-from zskl.engines.engine import Engine, LostError, Results, Started, Task, call, tell
+from zskl.engines.engine import Engine, EngineError, LostError, Results, Started, Task, call, tell
 
-SLOW = {"distributed.deploy.lost-worker-timeout": "1 hour"}  # by default 15 s: too short for a busy machine
+SLOW = {"distributed.deploy.lost-worker-timeout": "1 hour"}  # the default, 15 s, is too short for a busy machine
 
 
 @contextmanager
 def started_here(engine: Engine) -> Iterator[Engine]:
-    """A scheduler and worker processes that only this machine can reach, and their address. The processes end with
-    this one, however it ends: Dask sees to that."""
+    """A scheduler and worker processes that only this machine can reach, and their address. Dask ends these processes
+    when this one ends, in any way."""
     distributed = _distributed()
     import dask
 
@@ -28,7 +28,7 @@ def started_here(engine: Engine) -> Iterator[Engine]:
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",  # of its HTTP server, which is there also without a dashboard
+            dashboard_address="127.0.0.1:0",  # the address of its HTTP server, which runs even without a dashboard
             scheduler_kwargs={"dashboard": False},
             silence_logs=logging.CRITICAL,
         )
@@ -49,11 +49,11 @@ def _distributed() -> Any:
     return distributed
 
 
-def _knock(address: str | None) -> None:
-    """Refuse at once an address where nobody listens: Dask would go on trying."""
-    scheme, _, place = (address or "").rpartition("://")
+def _check_listening(address: str | None) -> None:
+    """Refuse an address where nobody listens at once: Dask would keep trying."""
+    scheme, _, target = (address or "").rpartition("://")
     if scheme in ("", "tcp"):
-        host, _, port = place.rpartition(":")
+        host, _, port = target.rpartition(":")
         socket.create_connection((host.strip("[]"), int(port)), kinds.PATIENCE).close()
 
 
@@ -61,7 +61,7 @@ def _knock(address: str | None) -> None:
 def _client(engine: Engine) -> Iterator[Any]:
     distributed = _distributed()
     try:
-        _knock(engine.address)
+        _check_listening(engine.address)
         client = distributed.Client(engine.address, timeout=kinds.PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise ConnectionError(
@@ -83,39 +83,39 @@ def run(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, star
     with _client(engine) as client:
         try:
             data = None if shared is None else client.scatter([shared], broadcast=True, hash=False)[0]
-        except OSError as error:  # a worker died meanwhile
+        except OSError as error:  # a worker died while the data was sent
             raise LostError from error
-        futures = {client.submit(call, function, data, task, pure=False): place for place, task in tasks.items()}
+        futures = {client.submit(call, function, data, task, pure=False): position for position, task in tasks.items()}
         handed = _handed_out(tasks, sum(client.nthreads().values()), started)
         try:
             for future in distributed.as_completed(list(futures), loop=client.loop):
-                place = futures[future]
+                position = futures[future]
                 try:
                     value = future.result()
                 except distributed.scheduler.KilledWorker as error:
-                    raise RuntimeError(
-                        f"task {place} was on {error.allowed_failures + 1} Dask workers when they died: give each more "
-                        "memory, or look into their logs"
+                    raise EngineError(
+                        f"task {position} ran on {error.allowed_failures + 1} Dask workers when they died: give "
+                        "each more memory, or read their logs"
                     ) from None
                 except distributed.client.FutureCancelledError as error:  # the shared data, or the scheduler, is gone
                     raise LostError from error
                 del futures[future]
                 future.release()
                 next(handed, None)
-                yield place, value
+                yield position, value
         finally:
             client.cancel(list(futures), force=True)
 
 
 def _handed_out(tasks: dict[int, Any], slots: int, started: Started) -> Iterator[None]:
-    """A cluster takes tasks in order: the first `slots` start now, one more whenever one is done and this is moved."""
+    """A cluster takes tasks in order: the first `slots` start now, and one more with each `next`, when one is done."""
 
     def rest() -> Iterator[None]:
-        for place in places:
-            tell(started, place)
+        for position in positions:
+            tell(started, position)
             yield
 
-    places = iter(list(tasks))
+    positions = iter(list(tasks))
     moves = rest()
     for _ in range(slots):
         next(moves, None)

@@ -1,4 +1,4 @@
-"""A worker process that ends with the process that started it, however that one ended."""
+"""A worker process that ends when the process that started it has ended, in any way."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ LOOK = 0.5  # seconds between two looks
 
 
 def watch(parent: int) -> None:
-    """In a new worker, before its first task: end it at once when `parent` is gone. Files are written whole or not at
-    all, so nothing half-written stays. Does nothing on Windows, which does not tell of a parent that has ended."""
+    """Called in a new worker: ends it at once when the process `parent` is gone. Files are written whole or not at all,
+    so nothing half-written stays. Does nothing on Windows, which does not report that a parent has ended."""
     if os.name == "posix":
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 

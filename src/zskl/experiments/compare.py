@@ -6,43 +6,43 @@ import hashlib
 import json
 import os
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
-from zskl.experiments import jsonl_log
-from zskl.parameters import did_you_mean
+from zskl.experiments import run_folder
+from zskl.experiments.record import Record
+from zskl.parameters import did_you_mean, one_of
 
-FIGURES: Mapping[str, tuple[str, str]] = {  # column → where it stands in a record; fractions, shown in per cent
-    "zero-shot": ("zsl", "accuracy"),
-    "unseen": ("gzsl", "unseen"),
-    "seen": ("gzsl", "seen"),
-    "H": ("gzsl", "harmonic"),
-    "calibrated H": ("gzsl_calibrated", "harmonic"),
-    "area": ("gzsl", "ausuc"),
+FIGURES: Mapping[str, Callable[[Record], float | None]] = {  # column → a fraction, shown in per cent
+    "zero-shot": lambda record: record.zsl.accuracy,
+    "unseen": lambda record: record.gzsl.unseen,
+    "seen": lambda record: record.gzsl.seen,
+    "H": lambda record: record.gzsl.harmonic,
+    "calibrated H": lambda record: record.gzsl_calibrated.harmonic if record.gzsl_calibrated else None,
+    "area": lambda record: record.gzsl.ausuc,
 }
 SECONDS = "seconds"  # of search, calibration and fit
-IDENTITY = ("fingerprint", "features_digest")
-LABELS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {  # what tells rows apart; all but two only where mixed
-    "dataset": lambda record: str(record["dataset"]),
-    "features": lambda record: str(record.get("features") or ""),
-    "data": lambda record: (
-        f"{str(record.get('fingerprint', ''))[:8]} {str(record.get('features_digest', ''))[:8]}".strip()
-    ),
-    "method": lambda record: str(record["method"]),
+LABELS: Mapping[str, Callable[[Record], str]] = {  # what tells rows apart; all but two only where mixed
+    "dataset": lambda record: record.dataset,
+    "features": lambda record: record.features,
+    "data": lambda record: f"{record.fingerprint[:8]} {record.features_digest[:8]}".strip(),
+    "method": lambda record: record.method,
     "chosen by": lambda record: _mode(record),
     "grid": lambda record: _grid(record),
-    "settings": lambda record: ", ".join(f"{name}={value}" for name, value in record.get("settings", {}).items()),
+    "settings": lambda record: ", ".join(f"{name}={value}" for name, value in record.settings.items()),
 }
 ALWAYS = ("dataset", "method")
+Place: TypeAlias = str | os.PathLike[str]
+Runs: TypeAlias = Place | Record | Iterable[Place | Record]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """Mean and standard deviation over seeds (None of one seed), and whether it is the best of its dataset.
+    """Mean and standard deviation over seeds (None for one seed), and whether it is the best of its dataset.
 
-    Shown with that many `digits` behind the point; a `mark` points to a note.
+    Shown with that many `digits` after the point; a `mark` points to a note.
     """
 
     mean: float
@@ -54,52 +54,101 @@ class Figure:
 
 @dataclass(frozen=True)
 class Row:
+    """A method on a dataset: what tells the row apart, the number of its seeds, and its figures by column.
+
+    Figures are in per cent, or seconds. A figure that a method does not have is not there.
+    """
+
     labels: Mapping[str, str]
     seeds: int
-    figures: Mapping[str, Figure]  # per cent, and seconds; a figure that a method lacks is not there
+    figures: Mapping[str, Figure]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """`labels` and `figures` name the columns; `notes` are sentences about what a reader might miss."""
+    """A table: `labels` and `figures` name its columns, `notes` are sentences about what you might miss."""
 
     labels: tuple[str, ...]
     figures: tuple[str, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
 
+    def to_text(self, format: str = "markdown") -> str:
+        """The table as text: "markdown", "csv" or "latex"."""
+        from zskl.experiments.table_formats import FORMATS  # it needs this module
 
-def collect(paths: Iterable[str | os.PathLike[str]]) -> list[dict[str, Any]]:
-    """The records of run folders and .jsonl files; of several with one key the last."""
-    found: dict[str, dict[str, Any]] = {}
-    for path in map(Path, paths):
-        files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-        if not files or not all(file.is_file() for file in files):
-            raise FileNotFoundError(
-                f"no records at {path}: expected a folder that zskl run --out wrote, or a .jsonl file"
-            )
-        for file in files:
-            for number, record in enumerate(jsonl_log.read(file), start=1):
-                if not isinstance(record, dict) or not {"dataset", "method", "seed", "zsl", "gzsl"} <= set(record):
-                    raise ValueError(f"{file}, line {number} is no record of a run: expected what zskl run writes")
-                key = str(record.get("key", f"{file}:{number}"))
-                found.pop(key, None)
-                found[key] = record
+        one_of("format", format, tuple(FORMATS))
+        return FORMATS[format](self)
+
+
+def collect(runs: Runs) -> list[Record]:
+    """The records of run folders and .jsonl files; of several with one key the last. Records pass through."""
+    found: dict[object, Record] = {}
+    given = [runs] if isinstance(runs, str | os.PathLike | Record) else list(runs)
+    for place, run in enumerate(given):
+        for key, record in [(place, run)] if isinstance(run, Record) else _read(Path(run)):
+            found.pop(key, None)
+            found[key] = record
     if not found:
-        raise ValueError(f"no record in {', '.join(map(str, paths))}: no unit has finished yet")
+        where = f" in {', '.join(map(str, given))}" if given else ""
+        raise ValueError(f"no record{where}: no unit has finished yet; run zskl run first")
     return list(found.values())
 
 
-def compare(found: Sequence[Mapping[str, Any]], sort: str | None = None) -> Comparison:
-    """One row for all seeds of a dataset, method and whatever else differs; datasets stay together.
+def _read(path: Path) -> Iterator[tuple[object, Record]]:
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    if not files or not all(file.is_file() for file in files):
+        raise FileNotFoundError(
+            f"no records at {path}: expected a folder that zskl run --out wrote, or a .jsonl file; check the path"
+        )
+    for file in files:
+        for number, record in enumerate(run_folder.read(file, Record.from_json), start=1):
+            yield record.key or (file, number), record
 
-    sort    a column: figures best first, labels by name, within each dataset
+
+def compare(runs: Runs, sort: str | None = None) -> Comparison:
+    """Compare what was run: mean and standard deviation over seeds, the best of each dataset marked.
+
+    There is one row for all seeds of a dataset and a method. What else differs between records, such as features,
+    settings or how these were chosen, becomes a column.
+
+    Parameters
+    ----------
+    runs : path, Record, or sequence of these
+        Run folders that `zskl run --out` wrote, .jsonl files, or records. Of several records with one key the last
+        counts.
+    sort : str, default=None
+        A column to sort by within each dataset: figures best first, labels by name. By default rows are in the order
+        of the records.
+
+    Returns
+    -------
+    Comparison
+        A table with `labels`, `figures`, `rows` and `notes`; `to_text` writes it as Markdown, CSV or LaTeX.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there are no records at a path.
+    ValueError
+        If a line is not a record, there is no record at all, or there is no column to sort by.
+
+    Examples
+    --------
+    >>> import zskl
+    >>> from zskl.experiments.unit import Unit
+    >>> data = zskl.datasets.load("digits")
+    >>> table = zskl.compare([Unit("eszsl", seed).run(data) for seed in range(2)])
+    >>> table.labels, table.rows[0].seeds
+    (('dataset', 'method'), 2)
+    >>> print(table.to_text("csv").splitlines()[0][:40])
+    dataset,method,seeds,zero-shot mean,zero
     """
-    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-    for record in found:
-        groups.setdefault(tuple(label(record) for label in LABELS.values()), []).append(record)
+    groups: dict[tuple[str, ...], list[Record]] = {}
+    for record in collect(runs):
+        groups.setdefault(labels(record), []).append(record)
     rows = [
-        Row(dict(zip(LABELS, names, strict=True)), len({r["seed"] for r in group}), _figures(group))
+        Row(dict(zip(LABELS, names, strict=True)), len({record.seed for record in group}), _figures(group))
         for names, group in groups.items()
     ]
     mixed = [name for name in LABELS if name in ALWAYS or _varies(rows, name)]
@@ -108,41 +157,41 @@ def compare(found: Sequence[Mapping[str, Any]], sort: str | None = None) -> Comp
     return Comparison(tuple(mixed), tuple(figures), tuple(rows), tuple(_notes(rows)))
 
 
-def per_cent(name: str) -> bool:
-    return name != SECONDS
+def labels(record: Record) -> tuple[str, ...]:
+    """The values of `LABELS`: records that share all of them are one row."""
+    return tuple(label(record) for label in LABELS.values())
 
 
-def seconds(record: Mapping[str, Any]) -> float:
-    """What choosing and fitting took."""
-    return float(sum(record["seconds"].get(stage, 0.0) for stage in ("search", "calibrate", "fit")))
-
-
-def _mode(record: Mapping[str, Any]) -> str:
-    tuned = record.get("tune", {}).get("scoring")
+def _mode(record: Record) -> str:
+    calibrated, tuned = record.gzsl_calibrated is not None, record.tune.scoring
     if tuned:
-        plain = " without constant" if tuned == "zsl" and "gzsl_calibrated" not in record else ""
+        plain = " without constant" if tuned == "zsl" and not calibrated else ""
         return f"folds, {'zsl and gzsl' if tuned == 'both' else tuned}{plain}"
-    return "folds, constant only" if "gzsl_calibrated" in record else "defaults"
+    return "folds, constant only" if calibrated else "defaults"
 
 
-def _grid(record: Mapping[str, Any]) -> str:
+def _grid(record: Record) -> str:
     """A short name of the grid that was searched."""
-    grid = record.get("tune", {}).get("grid")
+    grid = record.tune.grid
     return hashlib.sha256(json.dumps(grid, sort_keys=True).encode()).hexdigest()[:6] if grid else ""
 
 
-def _figures(group: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
-    values = {
-        name: [100 * record[part][key] for record in group]
-        for name, (part, key) in FIGURES.items()
-        if all(key in record.get(part, {}) for record in group)
-    }
-    if all("seconds" in record for record in group):
-        values[SECONDS] = [seconds(record) for record in group]
-    return {
-        name: Figure(statistics.mean(seen), statistics.stdev(seen) if len(seen) > 1 else None)
-        for name, seen in values.items()
-    }
+def _figures(group: Sequence[Record]) -> dict[str, Figure]:
+    """Those that every record of the group holds."""
+    found = {}
+    for name, read in FIGURES.items():
+        values = [100 * value for record in group if (value := read(record)) is not None]
+        if len(values) == len(group):
+            found[name] = over_seeds(values)
+    times = [spent for record in group if (spent := record.seconds.training) is not None]
+    if len(times) == len(group):
+        found[SECONDS] = over_seeds(times)
+    return found
+
+
+def over_seeds(values: Sequence[float], digits: int = 1) -> Figure:
+    """Mean and standard deviation of at least one value."""
+    return Figure(statistics.mean(values), statistics.stdev(values) if len(values) > 1 else None, digits=digits)
 
 
 def _varies(rows: Sequence[Row], label: str) -> bool:
@@ -169,11 +218,11 @@ def _problem(row: Row) -> tuple[str, ...]:
 
 def _better(name: str, mean: float) -> float:
     """The larger the better, at the precision of the table."""
-    return round(mean, 1) if per_cent(name) else -round(mean, 1)
+    return -round(mean, 1) if name == SECONDS else round(mean, 1)
 
 
 def _marked(rows: Sequence[Row]) -> list[Row]:
-    best: dict[tuple[Any, ...], float] = {}
+    best: dict[tuple[str, ...], float] = {}
     rivals: dict[tuple[str, ...], int] = {}
     for row in rows:
         rivals[_problem(row)] = rivals.get(_problem(row), 0) + 1
@@ -214,7 +263,7 @@ def _sorted(rows: list[Row], sort: str | None, labels: Sequence[str], figures: S
         figure = row.figures.get(column)
         if figure is None:
             return float("inf")  # last
-        return -figure.mean if per_cent(column) else figure.mean
+        return figure.mean if column == SECONDS else -figure.mean
 
     return sorted(rows, key=lambda row: (order[row.labels["dataset"]], merit(row)))
 

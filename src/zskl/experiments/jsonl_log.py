@@ -1,7 +1,7 @@
-"""One JSON line per finished unit of work: what was run, on what, and what came out.
+"""A file of JSON lines that grows by one line for each finished piece of work. It knows nothing of what a line says.
 
-A run folder holds `records.jsonl`. A record is appended by one write and flushed to the disk, so that whatever ends a
-run leaves whole lines; a line that a power cut tore is cut off when the folder is opened again.
+A line is appended by one write and flushed to the disk, so that whatever ends a run leaves whole lines. A line that a
+power cut tore is cut off when the file is opened again.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ PACKAGES = ("numpy", "scikit-learn", "torch")
 
 
 def versions() -> dict[str, str]:
-    """The versions that a figure depends on; of a package that is not installed, none."""
+    """The versions that a figure depends on; a package that is not installed has none."""
     found = {"zskl": __version__, "python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -47,12 +47,18 @@ def versions() -> dict[str, str]:
     return found
 
 
-def to_line(record: Mapping[str, Any]) -> str:
+def to_line(record: Mapping[str, object]) -> str:
     """The record as one line of JSON."""
     return json.dumps(record, ensure_ascii=False, allow_nan=False, default=_plain)
 
 
-def write(path: str | os.PathLike[str], records: Iterable[Mapping[str, Any]]) -> None:
+def plain(values: Mapping[str, object]) -> dict[str, object]:
+    """The values as they are when read back from JSON: no NumPy numbers, no tuples, no kernels."""
+    found: dict[str, object] = json.loads(to_line(values))
+    return found
+
+
+def write(path: str | os.PathLike[str], records: Iterable[Mapping[str, object]]) -> None:
     """All records to one file, a line each, whole or not at all; missing folders are made."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, "".join(to_line(record) + "\n" for record in records).encode())
@@ -64,7 +70,7 @@ def check_target(path: str | os.PathLike[str]) -> None:
     files.check_target(path)
 
 
-def key_of(unit: Mapping[str, Any]) -> str:
+def key_of(unit: Mapping[str, object]) -> str:
     """SHA-256 in hex of what defines a unit of work, as JSON with sorted names: the same in every process."""
     return hashlib.sha256(json.dumps(unit, sort_keys=True, allow_nan=False, default=_plain).encode()).hexdigest()
 
@@ -74,7 +80,7 @@ class Busy(OSError):
 
 
 class Folder:
-    """The records of a run folder, held open for appending. `done` maps keys to the records that are there."""
+    """A file of lines, held open for appending. `done` maps keys to the lines that are there."""
 
     def __init__(self, path: Path, handle: int) -> None:
         self.path = path
@@ -85,10 +91,10 @@ class Folder:
         self.refresh()
 
     def refresh(self) -> None:
-        """`done` anew from the file: an interrupt may come between the writing of a line and the next statement."""
-        self.done = {str(one["key"]): one for one in read(self.path) if "key" in one}
+        """Read `done` again: an interrupt may come between the writing of a line and the next statement."""
+        self.done = {str(one["key"]): one for one in read(self.path) if isinstance(one, dict) and "key" in one}
 
-    def append(self, record: Mapping[str, Any]) -> None:
+    def append(self, record: Mapping[str, object]) -> None:
         """Add a line, whole or not at all."""
         line = (to_line(record) + "\n").encode()
         before = os.fstat(self._handle).st_size if self._torn is None else self._torn
@@ -113,7 +119,7 @@ class Folder:
 
 @contextmanager
 def opened(folder: str | os.PathLike[str], file: str = FILE) -> Iterator[Folder]:
-    """The run folder, made where it is missing, for one process at a time."""
+    """The file of a folder, both made where they are missing, for one process at a time."""
     path = Path(folder) / file
     path.parent.mkdir(parents=True, exist_ok=True)
     check_target(path)
@@ -123,6 +129,23 @@ def opened(folder: str | os.PathLike[str], file: str = FILE) -> Iterator[Folder]
         yield Folder(path, handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def replaced(path: str | os.PathLike[str]) -> Iterator[Callable[[Mapping[str, object]], None]]:
+    """A function that appends a line. The first line takes the place of what the file held; until then that stays."""
+    path = Path(path)
+    with ExitStack() as stack:
+        logs: list[Folder] = []
+
+        def append(line: Mapping[str, object]) -> None:
+            if logs:
+                logs[0].append(line)
+                return
+            write(path, [line])
+            logs.append(stack.enter_context(opened(path.parent, path.name)))
+
+        yield append
 
 
 def _lock(handle: int, path: Path) -> None:
@@ -171,7 +194,7 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     return records
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     if isinstance(value, Kernel):

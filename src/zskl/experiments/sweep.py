@@ -10,15 +10,18 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from zskl import datasets, engines
 from zskl.arrays import on_gpu
 from zskl.datasets import Dataset
 from zskl.datasets.xlsa17.locations import benchmark_folder
 from zskl.engines import Engine
-from zskl.experiments.jsonl_log import Folder
+from zskl.experiments.run_folder import RunFolder, Stored
 from zskl.experiments.unit import Report
+
+R = TypeVar("R", bound=Stored)
+R_co = TypeVar("R_co", bound=Stored, covariant=True)
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,8 @@ class Source:
         return Source(name, root, data.features or None, signatures, self.folds)
 
 
-class Work(Protocol):
-    """What a sweep runs, such as `experiment.Unit`: made of plain values, so that it can travel to a worker.
+class Work(Protocol[R_co]):
+    """What a sweep runs, such as `unit.Unit`: made of plain values, so that it can travel to a worker.
 
     `key` is what the finished unit is known by; `divisible` says that `run` has fits inside that go through the engine
     it is handed. The record that `run` returns holds the key.
@@ -65,16 +68,16 @@ class Work(Protocol):
 
     def key(self, data: Dataset) -> str: ...
 
-    def run(self, data: Dataset, report: Report | None, engine: Engine | None) -> dict[str, Any]: ...
+    def run(self, data: Dataset, report: Report | None, engine: Engine | None) -> R_co: ...
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class Piece(Generic[R_co]):
     """A unit and its dataset."""
 
     source: Source
     data: Dataset
-    unit: Work
+    unit: Work[R_co]
 
     @cached_property
     def key(self) -> str:
@@ -100,13 +103,16 @@ class Watch(Protocol):
     def moved(self, place: int, stage: str, done: int, steps: int) -> None: ...
 
 
-Outcome: TypeAlias = dict[str, Any] | Failure
-Outcomes: TypeAlias = Generator[tuple[int, Outcome], None, None]
+Outcome: TypeAlias = R | Failure
+Outcomes: TypeAlias = Generator[tuple[int, R | Failure], None, None]
 
 
 def run(
-    pieces: Sequence[Piece], engine: Engine | None = None, folder: Folder | None = None, watch: Watch | None = None
-) -> Outcomes:
+    pieces: Sequence[Piece[R]],
+    engine: Engine | None = None,
+    folder: RunFolder[R] | None = None,
+    watch: Watch | None = None,
+) -> Outcomes[R]:
     """(place, record or failure) of each piece as it finishes; those that `folder` holds come first and are not run.
 
     Each new record is appended to `folder` before it is handed over. With as many units as the engine runs at once, or
@@ -124,7 +130,7 @@ def run(
             yield place, outcome
 
 
-def _outcomes(pieces: Sequence[Piece], left: list[int], engine: Engine | None, watch: Watch | None) -> Outcomes:
+def _outcomes(pieces: Sequence[Piece[R]], left: list[int], engine: Engine | None, watch: Watch | None) -> Outcomes[R]:
     if not left or engine is None or any(on_gpu(pieces[place].data.X, pieces[place].unit.device) for place in left):
         yield from _here(pieces, left, None, watch)
         return
@@ -146,8 +152,8 @@ def _outcomes(pieces: Sequence[Piece], left: list[int], engine: Engine | None, w
 
 
 def _here(
-    pieces: Sequence[Piece], left: list[int], engine: Engine | None, watch: Watch | None
-) -> Iterator[tuple[int, Outcome]]:
+    pieces: Sequence[Piece[R]], left: list[int], engine: Engine | None, watch: Watch | None
+) -> Iterator[tuple[int, Outcome[R]]]:
     for place in left:
         if watch is not None:
             watch.started(place)
@@ -165,7 +171,7 @@ def _reporter(watch: Watch | None, place: int) -> Report | None:
     return report
 
 
-def _one(unit: Work, data: Dataset, report: Report | None, engine: Engine | None) -> Outcome:
+def _one(unit: Work[R], data: Dataset, report: Report | None, engine: Engine | None) -> Outcome[R]:
     try:
         return unit.run(data, report, engine)
     except (ArithmeticError, ValueError, MemoryError, RuntimeError) as error:
@@ -175,7 +181,7 @@ def _one(unit: Work, data: Dataset, report: Report | None, engine: Engine | None
         return Failure(f"{data.name} {unit.name}: {error or type(error).__name__}")
 
 
-def _work(sweep: str, task: tuple[Source, str, Work]) -> Outcome:
+def _work(sweep: str, task: tuple[Source, str, Work[R]]) -> Outcome[R]:
     """On a worker, which loads a dataset once per sweep; features of a benchmark are mapped from their file."""
     source, expected, unit = task
     data = _loaded(source, sweep)

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from zskl import methods, protocols, selection
 from zskl.datasets import Dataset
 from zskl.engines import Engine
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.experiments import jsonl_log, model_summary
+from zskl.experiments import record_parts as parts
+from zskl.experiments.record import Record
 from zskl.parameters import one_of
 from zskl.selection import Choice, Search
-from zskl.selection.grid_search import SCORINGS
+from zskl.selection.grid_search import SCORINGS as SELECTED
 from zskl.selection.material import check_seen
+from zskl.training.solver import Progress
 
+SCORINGS = (*SELECTED, "both")
 CURVE_POINTS = 200  # of a seen–unseen curve in a record
 
 Report: TypeAlias = Callable[[str, int, int], object]  # "search" or "fit", steps done, steps in all
@@ -35,7 +42,7 @@ class Unit:
 
     method: str
     seed: int
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
     device: str | None = None
     tune: bool = False
     calibrate: bool = False
@@ -52,7 +59,7 @@ class Unit:
         object.__setattr__(self, "calibrate", self.calibrate or scoring != "zsl")
 
     @property
-    def grid(self) -> dict[str, list[Any]] | None:
+    def grid(self) -> dict[str, list[object]] | None:
         """Setting → values that tuning tries."""
         if not self.tune:
             return None
@@ -83,13 +90,13 @@ class Unit:
         """Whether there are fits inside that an engine could share out."""
         return self.tune or self.calibrate
 
-    def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> dict[str, Any]:
+    def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> Record:
         """See the function `run`."""
         return run(self, data, report, engine)
 
 
 def identity(data: Dataset) -> dict[str, str]:
-    """What tells data apart, for keys and records."""
+    """What tells data apart, for keys."""
     return {
         "dataset": data.name,
         "features": data.features,
@@ -98,9 +105,9 @@ def identity(data: Dataset) -> dict[str, str]:
     }
 
 
-def stamp() -> dict[str, Any]:
-    """With what, and when a record was made."""
-    return {"versions": jsonl_log.versions(), "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+def finished() -> str:
+    """The present time in UTC, as records have it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def seed_of(dataset: str, method: str, seed: int) -> int:
@@ -109,7 +116,7 @@ def seed_of(dataset: str, method: str, seed: int) -> int:
     return int.from_bytes(digest[:4], "big") >> 1
 
 
-def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> dict[str, Any]:
+def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> Record:
     """Choose where asked, fit on the trainval rows, evaluate both protocols, and return the record.
 
     The search and the fits of calibration go through `engine`.
@@ -117,30 +124,42 @@ def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine 
     state = seed_of(data.name, unit.method, unit.seed)
     estimator = methods.build(unit.method, {**unit.settings, "random_state": state, "device": unit.device})
     clock = Clock()
-    model, calibrated, chosen = _fitted(unit, estimator, data, report, engine, clock)
-    found: dict[str, Any] = {"zsl": _zero_shot(model, data), "gzsl": _general(model, data, None)}
-    if calibrated is not None:
-        found["calibration"] = calibrated.calibration_
-        found["gzsl_calibrated"] = _general(calibrated, data, "model")
+    model, calibrated, tuning = _fitted(unit, estimator, data, report, engine, clock)
+    zsl, gzsl = _zero_shot(model, data), _general(model, data, None)
+    after = None if calibrated is None else _general(calibrated, data, "model")
+    probabilities = parts.Probabilities()
     if model.temperatures_ is not None:
-        asked = {"zsl": model, "gzsl": calibrated or model}
-        found["probabilities"] = {name: protocols.confidence(one, data, name).as_dict() for name, one in asked.items()}
-    found.update(model_summary.of_model(model, data))
+        probabilities = parts.Probabilities(
+            _confidence(model, data, "zsl"), _confidence(calibrated or model, data, "gzsl")
+        )
+    summary = model_summary.of_model(model, data)
     clock.lap("evaluate")
-    return {
-        "key": unit.key(data),
-        **identity(data),
-        "method": unit.method,
-        "seed": unit.seed,
-        "random_state": state,
-        "config": model.get_params(deep=False),
-        "settings": dict(unit.settings),
-        **({"tune": chosen} if unit.tune else {}),
-        **found,
-        "seconds": clock.seconds,
-        "rows": {name: len(part) for name, part in data.parts.items()},
-        **stamp(),
-    }
+    return Record(
+        key=unit.key(data),
+        dataset=data.name,
+        features=data.features,
+        fingerprint=data.fingerprint,
+        features_digest=data.features_digest,
+        method=unit.method,
+        seed=unit.seed,
+        random_state=state,
+        config=jsonl_log.plain(model.get_params(deep=False)),
+        settings=jsonl_log.plain(unit.settings),
+        tune=tuning,
+        zsl=zsl,
+        gzsl=gzsl,
+        calibration=None if calibrated is None else float(calibrated.calibration_),
+        gzsl_calibrated=after,
+        probabilities=probabilities,
+        incoherence=summary.incoherence,
+        gram=summary.gram,
+        attributes=summary.attributes,
+        convergence=summary.convergence,
+        seconds=parts.Seconds(**clock.seconds),
+        rows={name: len(part) for name, part in data.parts.items()},
+        versions=jsonl_log.versions(),
+        finished=finished(),
+    )
 
 
 class Clock:
@@ -157,13 +176,13 @@ class Clock:
 
 
 def _fitted(
-    unit: Unit, estimator: Any, data: Dataset, report: Report | None, engine: Engine | None, clock: Clock
-) -> tuple[ZeroShotClassifier, ZeroShotClassifier | None, dict[str, Any]]:
+    unit: Unit, estimator: ZeroShotClassifier, data: Dataset, report: Report | None, engine: Engine | None, clock: Clock
+) -> tuple[ZeroShotClassifier, ZeroShotClassifier | None, parts.Tuning]:
     """The model of the plain figures, the one of the calibrated ones where asked for, and how they were chosen."""
     rows = data.parts["trainval"]
     X, y, table = data.X[rows], data.y[rows], data.signatures
 
-    def fitting(state: Any) -> None:
+    def fitting(state: Progress) -> None:
         if report is not None:
             report("fit", state.step, state.steps)
 
@@ -175,10 +194,10 @@ def _fitted(
         estimator.fit(X, y, table, callback=fitting)
         clock.lap("fit")
         if not unit.calibrate:
-            return estimator, None, {}
+            return estimator, None, parts.Tuning()
         selection.calibrate(estimator, X, y, table, selection.folds(data), engine)
         clock.lap("calibrate")
-        return estimator, estimator, {}
+        return estimator, estimator, parts.Tuning()
 
     folds = selection.folds(data)
     if unit.scoring != "zsl":
@@ -187,56 +206,78 @@ def _fitted(
     clock.lap("search")
     if len(search.diverged) == len(search.settings):
         raise ArithmeticError(f"all {len(search.settings)} settings of the grid diverged: fix a lower learning_rate")
-    refits: dict[int, tuple[Any, Choice]] = {}  # one fit where both scorings choose the same
+    refits: dict[int, ZeroShotClassifier] = {}  # place → model: one fit where both scorings take the same setting
     models: dict[str, ZeroShotClassifier] = {}
     choices: dict[str, Choice] = {}
-    for scoring in SCORINGS if unit.scoring == "both" else (str(unit.scoring),):
-        best = search.pick(scoring).place
-        if best not in refits:
-            refits[best] = selection.refit(estimator, search, scoring, X, y, table, fitting, engine)
-        models[scoring], taken = refits[best]
-        choices[scoring] = search.pick(scoring, taken.place)
+    for scoring in SELECTED if unit.scoring == "both" else (str(unit.scoring),):
+        choices[scoring] = search.pick(scoring)
+        if choices[scoring].place not in refits:  # the best may diverge on all rows: then its own next best is taken
+            fitted, choices[scoring] = selection.refit(estimator, search, scoring, X, y, table, fitting, engine)
+            refits[choices[scoring].place] = fitted
+        models[scoring] = refits[choices[scoring].place]
     clock.lap("fit")
     plain, calibrated = next(iter(models.values())), list(models.values())[-1]
     return plain, calibrated if unit.calibrate else None, _choosing(unit, search, choices)
 
 
-def _choosing(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> dict[str, Any]:
-    """What was tried and what was chosen, for the record."""
-    return {
-        "scoring": unit.scoring,
-        "grid": unit.grid,
-        "folds": len(search.folds),
-        "settings": len(search.settings),
-        "table": model_summary.tried(search),
-        "diverged": [{"setting": search.settings[place], "step": step} for place, step in search.diverged.items()],
-        "choices": {
-            scoring: {
-                "setting": choice.setting,
-                "score": choice.score,
-                "fold_scores": choice.fold_scores,
-                "spread": choice.spread,
-                "calibration": choice.calibration,
-            }
-            for scoring, choice in choices.items()
-        },
+def _choosing(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> parts.Tuning:
+    """What was tried and what was chosen."""
+    diverged = (
+        parts.Diverged(jsonl_log.plain(search.settings[place]), step) for place, step in search.diverged.items()
+    )
+    made = {
+        scoring: parts.Choice(
+            jsonl_log.plain(choice.setting), choice.score, choice.fold_scores, choice.spread, choice.calibration
+        )
+        for scoring, choice in choices.items()
     }
+    return parts.Tuning(
+        scoring=unit.scoring,
+        grid={name: tuple(values) for name, values in (unit.grid or {}).items()},
+        folds=len(search.folds),
+        settings=len(search.settings),
+        table=model_summary.tried(search),
+        diverged=tuple(diverged),
+        choices=parts.Choices(made.get("zsl"), made.get("gzsl")),
+    )
 
 
-def _zero_shot(model: Any, data: Dataset) -> dict[str, Any]:
+def _zero_shot(model: ZeroShotClassifier, data: Dataset) -> parts.ZeroShot:
     """The zero-shot result with its mistakes."""
     result = protocols.zsl(model, data)
-    return {**result.as_dict(), "mistaken": model_summary.mistakes(result)}
+    return parts.ZeroShot(
+        accuracy=result.accuracy,
+        per_class=_named(result.per_class),
+        left_out=tuple(map(str, result.left_out)),
+        mistaken=model_summary.mistakes(result),
+    )
 
 
-def _general(model: Any, data: Dataset, calibration: str | None) -> dict[str, Any]:
+def _general(model: ZeroShotClassifier, data: Dataset, calibration: str | None) -> parts.Generalised:
     """The generalised result with its curve, thinned; the area is that of the whole curve."""
     result = protocols.gzsl(model, data, calibration=calibration)
     assert result.curve is not None
     curve = result.curve.thinned(CURVE_POINTS)
-    figures = {name: _rounded(getattr(curve, name)) for name in ("calibration", "seen", "unseen")}
-    return {**result.as_dict(), "curve": figures}
+    return parts.Generalised(
+        unseen=result.unseen,
+        seen=result.seen,
+        harmonic=result.harmonic,
+        ausuc=result.ausuc,
+        calibration=result.calibration,
+        per_class=_named(result.per_class),
+        left_out=tuple(map(str, result.left_out)),
+        curve=parts.SeenUnseenCurve(_rounded(curve.calibration), _rounded(curve.seen), _rounded(curve.unseen)),
+    )
 
 
-def _rounded(values: Any) -> Sequence[float]:
-    return [float(f"{value:.6g}") for value in values.tolist()]
+def _confidence(model: ZeroShotClassifier, data: Dataset, protocol: str) -> parts.Confidence:
+    found = protocols.confidence(model, data, protocol)
+    return parts.Confidence(protocol, found.ece, found.accuracy, found.mean_confidence, found.coverage)
+
+
+def _named(per_class: Mapping[object, float]) -> dict[str, float]:
+    return {str(label): value for label, value in per_class.items()}
+
+
+def _rounded(values: NDArray[np.float64]) -> tuple[float, ...]:
+    return tuple(float(f"{value:.6g}") for value in values.tolist())

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from zskl.experiments.compare import Comparison, Figure, Row
 from zskl.paper import comparison_table, published
-from zskl.paper.dots import Dots, dot_chart
 from zskl.paper.methods import PARTS, needed
-from zskl.paper.pictures import panels
 from zskl.paper.results import Output, Problem, Results
+from zskl.plots.drawing import Drawing
 
 GENERAL = ("unseen", "seen", "H", "calibrated H", "area")
 PRINTED = ("published unseen", "published seen", "published H")
@@ -25,9 +24,9 @@ def zero_shot(results: Results) -> list[Output]:
     figures = {}
     for problem in results.measured:
         title = f"Zero-shot accuracy on {problem.name}"
-        svg = comparison_table.chart(problem, title, methods, ours, printed_zero_shot, "mean per-class accuracy (%)")
-        if svg:
-            figures[f"zsl-{problem.stem}"] = svg
+        drawn = comparison_table.chart(problem, title, methods, ours, printed_zero_shot, "mean per-class accuracy (%)")
+        if drawn:
+            figures[f"zsl-{problem.stem}"] = drawn
     table = comparison_table.table(results, methods, ours, printed_zero_shot)
     return [Output("zsl", "zsl", "Zero-shot accuracy (Table 2 of the paper)", table, figures)]
 
@@ -108,16 +107,12 @@ def _told(table: Comparison) -> Comparison:
     return Comparison(table.labels, table.figures, table.rows, (*table.notes, note))
 
 
-def _chart(results: Results, problem: Problem, methods: tuple[str, ...], title: str) -> str | None:
+def _chart(results: Results, problem: Problem, methods: tuple[str, ...], title: str) -> Drawing | None:
     names = [method for method in methods if results.figure(problem, method, "H")]
     if not names:
         return None
-    shapes = (("unseen", 0, "circle"), ("seen", 1, "square"), ("H", 2, "diamond"), ("calibrated H", 3, "hollow"))
-    series = [
-        Dots(n, [results.figure(problem, name, n) for name in names], colour, shape) for n, colour, shape in shapes
-    ]
-    said = f"Accuracies of unseen and seen classes, H and calibrated H of {len(names)} methods."
-    return panels(title, [(title, dot_chart(title, said, names, series, "accuracy among all classes (%)"))])
+    columns = {name: [results.figure(problem, method, name) for method in names] for name in GENERAL[:-1]}
+    return comparison_table.dots(title, names, columns, "accuracy among all classes (%)")
 
 
 def incoherence(results: Results) -> list[Output]:
@@ -127,9 +122,9 @@ def incoherence(results: Results) -> list[Output]:
     for problem in results.measured:
         title = f"{NORM} on {problem.name}"
         axis = f"{NORM}, columns of W of unit length"
-        svg = comparison_table.chart(problem, title, methods, results.incoherence, printed_incoherence, axis)
-        if svg:
-            figures[f"incoherence-{problem.stem}"] = svg
+        drawn = comparison_table.chart(problem, title, methods, results.incoherence, printed_incoherence, axis)
+        if drawn:
+            figures[f"incoherence-{problem.stem}"] = drawn
     table = comparison_table.table(results, methods, results.incoherence, printed_incoherence, most=False, count=False)
     return [Output("incoherence", "incoherence", f"{NORM} (Table 4 of the paper)", table, figures)]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from zskl.experiments.compare import Comparison, Figure, Row, seconds
-from zskl.paper.results import Output, Record, Results, over_seeds
+from zskl.experiments.compare import Comparison, Figure, Row
+from zskl.experiments.record import Record
+from zskl.experiments.record_parts import Choice
+from zskl.paper.results import Output, Results, over_seeds
 
 SCORINGS = {"zsl": "zero-shot accuracy", "gzsl": "calibrated H"}
 
@@ -20,14 +22,14 @@ def outputs(results: Results) -> list[Output]:
             words = {f"by {name}": _spoken(found[0], scoring) for scoring, name in SCORINGS.items()}
             figures: dict[str, Figure] = {}
             for scoring, name in SCORINGS.items():
-                choices = [record["tune"]["choices"].get(scoring, {}).get("score") for record in found]
-                score = over_seeds(100 * value for value in choices if value is not None)
+                scores = [_choice(record, scoring).score for record in found]
+                score = over_seeds(100 * value for value in scores if value is not None)
                 if score is not None:
                     figures[f"{name} there"] = score
-            spent = over_seeds(seconds(record) for record in found if "seconds" in record)
+            spent = over_seeds(time for record in found if (time := record.seconds.training) is not None)
             if spent is not None:
                 figures["seconds"] = spent
-            devices = sorted({str(record.get("config", {}).get("device") or "cpu") for record in found})
+            devices = sorted({record.device for record in found})
             labels = {"method": method, **words, "device": ", ".join(devices)}
             rows.append(Row(labels, len(found), figures))
         if rows:
@@ -43,5 +45,8 @@ def outputs(results: Results) -> list[Output]:
 
 
 def _spoken(record: Record, scoring: str) -> str:
-    setting = record["tune"]["choices"].get(scoring, {}).get("setting", {})
-    return ", ".join(f"{name} {value}" for name, value in setting.items())
+    return ", ".join(f"{name} {value}" for name, value in _choice(record, scoring).setting.items())
+
+
+def _choice(record: Record, scoring: str) -> Choice:
+    return dict(record.tune.choices.items()).get(scoring, Choice())

@@ -75,10 +75,10 @@ def _pairs(
 def _ends(results: Results) -> Iterator[Verdict]:
     """Test accuracy at the end of the curve against that at the λ which validation chose."""
     for (problem, method), found in results.curves.items():
-        if "repulsion" not in found[0]["curves"]:
+        if "repulsion" not in found[0].curves:
             continue
         curve = [point for point in sensitivity.points(found, "repulsion") if point.test is not None]
-        chosen = float(found[0]["setting"]["repulsion"])
+        chosen = found[0].chosen("repulsion")
         middle = next((point for point in curve if point.value == chosen), None)
         if middle is None or middle.test is None:
             continue
@@ -94,7 +94,7 @@ def _ends(results: Results) -> Iterator[Verdict]:
 def _interior(results: Results) -> Iterator[Verdict]:
     """The σ inside with the highest mean on validation is above both ends, on validation and on test."""
     for (problem, method), found in results.curves.items():
-        if "sigma" not in found[0]["curves"]:
+        if "sigma" not in found[0].curves:
             continue
         curve = [
             one for one in sensitivity.points(found, "sigma") if one.validation is not None and one.test is not None

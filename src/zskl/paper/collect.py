@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from zskl import files as storage
-from zskl.experiments import jsonl_log
-from zskl.experiments.jsonl_log import Folder
+from zskl.experiments import jsonl_log, run_folder
+from zskl.experiments.record import Record
+from zskl.experiments.record_parts import Generalised, Probabilities
+from zskl.experiments.run_folder import RunFolder
+from zskl.paper import curve_records
+from zskl.paper.curve_records import ConvergenceRecord, CurveRecord, SensitivityRecord
 from zskl.paper.methods import PARTS
-from zskl.paper.results import Problem, Record, Results
+from zskl.paper.results import Identified, Problem, Results, problem_of
 
-CURVES = "curves"  # the folder of what is no evaluation, so that `zskl compare` and `zskl report` read the rest
+CURVES = "curves"  # the folder of what is not an evaluation, so that `zskl compare` and `zskl report` read the rest
 TIMES = "times.json"
-NEEDED = {"sensitivity": ("curves", "setting"), "convergence": ("phases", "setting", "epochs")}  # by part
-DROPPED = {
-    "curve",
-    "per_class",
-    "left_out",
-    "coverage",
-    "mistaken",
-    "attributes",
-    "convergence",
-    "table",
-    "probabilities",
-}
 
 
-def read(path: Path) -> Iterator[dict[str, Any]]:
+class Run(Identified, Protocol):
+    """A record of any kind, as far as it says what was run."""
+
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def seed(self) -> int: ...
+
+
+R = TypeVar("R", bound=Run)
+
+
+def read(path: Path) -> Iterator[Record | CurveRecord]:
     """Records of both kinds, of a folder that this command or `zskl run --out` wrote, or of a .jsonl file."""
     files = [path] if not path.is_dir() else [path / jsonl_log.FILE, path / CURVES / jsonl_log.FILE]
     there = [file for file in files if file.is_file()]
@@ -38,31 +44,56 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
             f"no records at {path}: expected a folder that zskl paper --out or zskl run --out wrote, or a .jsonl file"
         )
     for file in there:
-        for number, record in enumerate(jsonl_log.read(file), start=1):
-            needed = {"key", "dataset", "method", "seed", *NEEDED.get(str(record.get("part")), ())}
-            if not needed <= set(record):
-                raise ValueError(f"{file}, line {number} is no record of a run: expected what zskl paper writes")
-            yield record
+        yield from run_folder.read(file, _either)
 
 
-def merge(paths: Iterable[Path], runs: Folder, curves: Folder, compact: bool = False) -> int:
+def _either(line: object) -> Record | CurveRecord:
+    """An evaluation, or a curve, which has a `part`."""
+    curve = isinstance(line, Mapping) and "part" in line
+    record = curve_records.from_json(line) if curve else Record.from_json(line)
+    if not record.key:
+        raise ValueError("`key` is missing: expected what zskl paper or zskl run writes")
+    return record
+
+
+def merge(paths: Iterable[Path], runs: RunFolder[Record], curves: RunFolder[CurveRecord], compact: bool = False) -> int:
     """Append what the folders do not hold, or hold otherwise; how many records that were."""
     count = 0
     for path in paths:
         for record in read(path):
-            ready = slim(record) if compact else record
-            target = curves if "part" in record else runs
-            if target.done.get(str(record["key"])) != ready:
-                target.append(ready)
-                count += 1
+            if isinstance(record, Record):
+                count += _add(slim(record) if compact else record, runs)
+            else:
+                count += _add(record, curves)
     return count
 
 
-def slim(value: Any) -> Any:
+S = TypeVar("S", bound=run_folder.Stored)
+
+
+def _add(record: S, folder: RunFolder[S]) -> bool:
+    if folder.done.get(record.key) == record:
+        return False
+    folder.append(record)
+    return True
+
+
+def slim(record: Record) -> Record:
     """Without what no table or figure of the evaluation shows: curves, single classes, the scores of whole grids."""
-    if not isinstance(value, Mapping):
-        return value
-    return {name: slim(one) for name, one in value.items() if name not in DROPPED}
+    return replace(
+        record,
+        zsl=replace(record.zsl, per_class={}, left_out=(), mistaken={}),
+        gzsl=_slim(record.gzsl),
+        gzsl_calibrated=None if record.gzsl_calibrated is None else _slim(record.gzsl_calibrated),
+        tune=replace(record.tune, table=None),
+        probabilities=Probabilities(),
+        attributes=None,
+        convergence=None,
+    )
+
+
+def _slim(part: Generalised) -> Generalised:
+    return replace(part, per_class={}, left_out=(), curve=None)
 
 
 def read_times(*folders: Path) -> list[dict[str, Any]]:
@@ -85,22 +116,14 @@ def write_times(folder: Path, times: Sequence[Mapping[str, Any]]) -> None:
     storage.write_atomically(folder / TIMES, (json.dumps(list(times), indent=1) + "\n").encode())
 
 
-def recorded(found: Iterable[Record], dataset: str, features: str | None = None) -> list[Problem]:
+def recorded(found: Iterable[Identified], dataset: str, features: str | None = None) -> list[Problem]:
     """The problems of a dataset that there are records of, by features where these are named."""
     problems: dict[Problem, None] = {}
-    for record in found:
-        problem = problem_of(record)
+    for problem in map(problem_of, found):
         wanted = features is None or problem.features.lower() == features.lower().removesuffix(".mat")
         if problem.dataset.lower() == dataset.lower() and wanted:
             problems[problem] = None
     return list(problems)
-
-
-def problem_of(record: Record) -> Problem:
-    dataset, features, fingerprint, digest = (
-        str(record.get(name) or "") for name in ("dataset", "features", "fingerprint", "features_digest")
-    )
-    return Problem(dataset, features, fingerprint, digest)
 
 
 def select(
@@ -108,7 +131,7 @@ def select(
     methods: Sequence[str],
     seeds: int,
     runs: Iterable[Record],
-    curves: Iterable[Record],
+    curves: Iterable[CurveRecord],
     times: Sequence[Mapping[str, Any]] = (),
 ) -> Results:
     """Of the runs those that chose by both scorings from the default grid; of several for one seed the last.
@@ -116,43 +139,36 @@ def select(
     Records of one method and problem that were made with another grid, or around another setting, than its last
     one are left out: they are of another experiment.
     """
-    evaluations = [record for record in runs if _default(record)]
+    evaluations = [record for record in runs if record.tune.scoring == "both" and not record.settings]
     others = list(curves)
-    by_part = {
-        part: _sorted(
-            [record for record in others if record["part"] == part],
-            problems,
-            [method for method in PARTS[part] if method in methods],
-            seeds,
-            "setting",
-        )
-        for part in ("sensitivity", "convergence")
-    }
-    chosen = _sorted(evaluations, problems, methods, seeds, "grid")
+    varied = [record for record in others if isinstance(record, SensitivityRecord)]
+    watched = [record for record in others if isinstance(record, ConvergenceRecord)]
+
+    def about(part: str) -> list[str]:
+        return [method for method in PARTS[part] if method in methods]
+
     return Results(
-        tuple(problems), tuple(methods), chosen, by_part["sensitivity"], by_part["convergence"], tuple(times)
+        tuple(problems),
+        tuple(methods),
+        _sorted(evaluations, problems, methods, seeds, lambda record: record.tune.grid),
+        _sorted(varied, problems, about("sensitivity"), seeds, lambda record: record.setting),
+        _sorted(watched, problems, about("convergence"), seeds, lambda record: record.setting),
+        tuple(times),
     )
 
 
-def _default(record: Record) -> bool:
-    return record.get("tune", {}).get("scoring") == "both" and not record.get("settings")
-
-
 def _sorted(
-    found: Sequence[Record], problems: Sequence[Problem], methods: Sequence[str], seeds: int, alike: str
-) -> dict[tuple[Problem, str], list[Record]]:
-    groups: dict[tuple[Problem, str], dict[int, Record]] = {}
+    found: Sequence[R], problems: Sequence[Problem], methods: Sequence[str], seeds: int, trait: Callable[[R], object]
+) -> dict[tuple[Problem, str], list[R]]:
+    """By problem and method, then by seed; a record with another `trait` than the last one of its group is left out."""
+    groups: dict[tuple[Problem, str], dict[int, R]] = {}
     wanted = set(problems)
     for record in found:
-        problem, seed = problem_of(record), int(record["seed"])
-        if problem in wanted and record["method"] in methods and seed < seeds:
-            group = groups.setdefault((problem, str(record["method"])), {})
-            for other in [s for s, one in group.items() if _trait(one, alike) != _trait(record, alike)]:
+        problem = problem_of(record)
+        if problem in wanted and record.method in methods and record.seed < seeds:
+            group = groups.setdefault((problem, record.method), {})
+            for other in [seed for seed, one in group.items() if trait(one) != trait(record)]:
                 del group[other]
-            group[seed] = record
+            group[record.seed] = record
     order = [(problem, method) for problem in problems for method in methods]
     return {place: [groups[place][seed] for seed in sorted(groups[place])] for place in order if place in groups}
-
-
-def _trait(record: Record, alike: str) -> Any:
-    return record.get("tune", {}).get("grid") if alike == "grid" else record[alike]

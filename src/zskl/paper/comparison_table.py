@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import nan
 
 from zskl.experiments.compare import Comparison, Figure, Row
-from zskl.paper.dots import Dots, dot_chart
 from zskl.paper.methods import DATASETS
-from zskl.paper.pictures import panels
 from zskl.paper.published import BASELINES, FEATURES, KERNELS
 from zskl.paper.results import Problem, Results
+from zskl.plots import ComparisonDisplay, drawing
+from zskl.plots.drawing import Drawing
 
 Ours = Callable[[Problem, str], Figure | None]
 Printed = Callable[[str, str], Figure | None]  # method, dataset
@@ -100,30 +101,36 @@ def printed_wins(method: str, printed: Printed) -> str:
     return f"{won}/{len(DATASETS)}"
 
 
-def chart(problem: Problem, title: str, methods: Sequence[str], ours: Ours, printed: Printed, axis: str) -> str | None:
+def chart(
+    problem: Problem, title: str, methods: Sequence[str], ours: Ours, printed: Printed, axis: str
+) -> Drawing | None:
     """Our figures of one problem, the published ones beside them."""
     names = [method for method in methods if ours(problem, method) is not None]
     if not names:
         return None
-    series = [
-        Dots(
-            f"measured, {problem.features} features" if problem.features else "measured",
-            [ours(problem, name) for name in names],
-            0,
-        )
-    ]
+    mine = f"measured, {problem.features} features" if problem.features else "measured"
+    columns = {mine: [ours(problem, name) for name in names]}
     theirs = [printed(name, problem.dataset) for name in names]
-    if any(theirs):
-        series.insert(0, Dots(f"published, {FEATURES}", theirs, 1, "hollow"))
-    best = max(names, key=lambda name: _mean(ours(problem, name)))
-    said = f"{len(names)} methods; the largest measured figure is {_mean(ours(problem, best)):.1f}, of {best}."
-    if any(theirs) and not problem.comparable:
-        said += " Published figures are of other features and not comparable."
-    return panels(title, [(title, dot_chart(title, said, names, series, axis))])
+    if not any(theirs):
+        return dots(title, names, columns, axis)
+    both = {f"published, {FEATURES}": theirs, **columns}
+    return dots(title, names, both, axis, marks=("ring", "dot"), ranks=(1, 0))
 
 
-def _mean(figure: Figure | None) -> float:
-    return float("-inf") if figure is None else figure.mean
+def dots(
+    title: str,
+    methods: Sequence[str],
+    columns: Mapping[str, Sequence[Figure | None]],
+    axis: str,
+    marks: Sequence[str] | None = None,
+    ranks: Sequence[int] | None = None,
+) -> Drawing:
+    """Columns of a table as dots, a row per method."""
+    means = [[nan if figure is None else figure.mean for figure in column] for column in columns.values()]
+    spreads = [[(figure and figure.deviation) or 0.0 for figure in column] for column in columns.values()]
+    names = list(columns)
+    display = ComparisonDisplay(methods, means, names=names, deviations=spreads, axis=axis, marks=marks, ranks=ranks)
+    return drawing.panels(title, [(title, display)])
 
 
 def marked(found: Mapping[str, Figure], most: bool = True) -> dict[str, Figure]:

@@ -14,6 +14,7 @@ from zskl.datasets import Dataset
 from zskl.engines import Engine
 from zskl.experiments import jsonl_log, unit
 from zskl.experiments.unit import Report
+from zskl.paper.curve_records import ConvergenceRecord, Phase
 from zskl.training.objective import Objective
 from zskl.training.solver import Progress
 
@@ -46,7 +47,7 @@ class Watching:
         about = {"part": "convergence", "method": self.method, "seed": self.seed, "epochs": self.epochs}
         return jsonl_log.key_of({**unit.identity(data), **about, "setting": dict(self.setting)})
 
-    def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> dict[str, Any]:
+    def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> ConvergenceRecord:
         state = unit.seed_of(data.name, self.method, self.seed)
         settings = {**self.setting, "epochs": self.epochs, "random_state": state, "device": self.device}
         trainval, fold = data.parts["trainval"], selection.folds(data)[0]
@@ -59,23 +60,26 @@ class Watching:
         for name, sides in phases.items():
             found[name] = _watched(methods.build(self.method, settings), data, sides, report)
             clock.lap(name)
-        return {
-            "key": self.key(data),
-            **unit.identity(data),
-            "part": "convergence",
-            "method": self.method,
-            "seed": self.seed,
-            "random_state": state,
-            "device": self.device,
-            "setting": dict(self.setting),
-            "epochs": self.epochs,
-            "phases": found,
-            "seconds": clock.seconds,
-            **unit.stamp(),
-        }
+        return ConvergenceRecord(
+            key=self.key(data),
+            dataset=data.name,
+            features=data.features,
+            fingerprint=data.fingerprint,
+            features_digest=data.features_digest,
+            method=self.method,
+            seed=self.seed,
+            random_state=state,
+            device=self.device,
+            setting=dict(self.setting),
+            epochs=self.epochs,
+            phases=found,
+            seconds=clock.seconds,
+            versions=jsonl_log.versions(),
+            finished=unit.finished(),
+        )
 
 
-def _watched(estimator: Any, data: Dataset, sides: Mapping[str, Any], report: Report | None) -> dict[str, Any]:
+def _watched(estimator: Any, data: Dataset, sides: Mapping[str, Any], report: Report | None) -> Phase:
     """Trained on the first side, looked at on both: among the classes of a side its accuracy and objective."""
     rows = sides["training"]
     steps = estimator.epochs * (len(rows) // min(estimator.batch_size, len(rows)))
@@ -96,12 +100,12 @@ def _watched(estimator: Any, data: Dataset, sides: Mapping[str, Any], report: Re
     pairs = {name: (data.X[mine], data.y[mine]) for name, mine in sides.items()}
     estimator.fit(data.X[rows], data.y[rows], data.signatures, callback=look, monitor=pairs, monitor_every=every)
     accuracy = estimator.history_.accuracy
-    return {
-        "step": accuracy["training"][0].tolist(),
-        "rows": len(rows),
-        "objective": objectives,
-        "accuracy": {name: accuracy[name][1].tolist() for name in sides},
-    }
+    return Phase(
+        step=tuple(accuracy["training"][0].tolist()),
+        rows=len(rows),
+        objective={name: tuple(values) for name, values in objectives.items()},
+        accuracy={name: tuple(accuracy[name][1].tolist()) for name in sides},
+    )
 
 
 class _Measure:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from zskl.experiments.compare import Comparison, Figure, Row
+from zskl.experiments.record import Record
 from zskl.paper.methods import PAIRS
-from zskl.paper.pictures import panels
-from zskl.paper.results import Output, Record, Results
-from zskl.report.matrix import matrix
-
-AXIS = "column of W"
+from zskl.paper.results import Output, Results
+from zskl.plots import GramDisplay, drawing
+from zskl.plots.gram import AXIS
 
 
 def outputs(results: Results) -> list[Output]:
@@ -18,42 +17,32 @@ def outputs(results: Results) -> list[Output]:
     made = []
     for problem in results.measured:
         for pair in PAIRS:
-            found = {method: record for method in pair if (record := _first(results.runs.get((problem, method), ())))}
+            first = {method: _first(results.runs.get((problem, method), ())) for method in pair}
+            found = {method: one for method, one in first.items() if one is not None}
             if not found:
                 continue
             title = f"WᵀW of the {pair[0].capitalize()} kernel on {problem.name}"
+            displays = {method: GramDisplay(cells) for method, (_, cells) in found.items()}
             drawn = [
-                (f"{method}: {_off(record):.2f} on average off the diagonal", _drawn(method, record))
-                for method, record in found.items()
+                (f"{method}: {display.mean_off_diagonal:.2f} on average off the diagonal", display)
+                for method, display in displays.items()
             ]
-            rows, seeds = [], sorted({record["seed"] for record in found.values()})
-            for method, record in found.items():
-                for place, row in enumerate(record["gram"], start=1):
-                    cells = {str(k): Figure(value, digits=2) for k, value in enumerate(row, start=1)}
-                    rows.append(Row({"method": method, AXIS: str(place)}, 1, cells))
-            columns = tuple(str(k) for k in range(1, 1 + max(len(record["gram"]) for record in found.values())))
+            rows, seeds = [], sorted({seed for seed, _ in found.values()})
+            for method, (_, cells) in found.items():
+                for place, row in enumerate(cells, start=1):
+                    figures = {str(k): Figure(value, digits=2) for k, value in enumerate(row, start=1)}
+                    rows.append(Row({"method": method, AXIS: str(place)}, 1, figures))
+            columns = tuple(str(k) for k in range(1, 1 + max(len(cells) for _, cells in found.values())))
             note = (
                 f"Cosines between the first columns of W; seed {' and '.join(map(str, seeds))}. Blue is positive, "
                 "orange negative, deeper is larger."
             )
             table = Comparison(("method", AXIS), columns, tuple(rows), (note,))
             name = f"gram-{pair[0]}-{problem.stem}"
-            made.append(Output("gram", name, title, table, {name: panels(title, drawn)}))
+            made.append(Output("gram", name, title, table, {name: drawing.panels(title, drawn)}))
     return made
 
 
-def _first(found: Sequence[Record]) -> Record | None:
-    return next((record for record in found if record.get("gram")), None)
-
-
-def _off(record: Record) -> float:
-    """The mean size of what is off the diagonal."""
-    sizes = [abs(float(value)) for i, row in enumerate(record["gram"]) for j, value in enumerate(row) if i != j]
-    return sum(sizes) / max(1, len(sizes))
-
-
-def _drawn(method: str, record: Record) -> str:
-    cells = record["gram"]
-    names = [str(k + 1) for k in range(len(cells))]
-    said = f"Cosines between columns of W, {_off(record):.2f} on average off the diagonal, in size"
-    return matrix(f"WᵀW of {method}", said, cells, names, names, (AXIS, AXIS), (0.0, 1.0), digits=2)
+def _first(found: Sequence[Record]) -> tuple[int, tuple[tuple[float, ...], ...]] | None:
+    """Seed and matrix of the first record that holds one."""
+    return next(((record.seed, record.gram) for record in found if record.gram), None)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
+from zskl.datasets import Dataset
+from zskl.experiments import compare
 from zskl.experiments.compare import FIGURES, Comparison, Figure
+from zskl.experiments.record import Record
+from zskl.paper.curve_records import ConvergenceRecord, SensitivityRecord
 from zskl.paper.published import FEATURES
-
-Record = Mapping[str, Any]
+from zskl.plots.drawing import Drawing
 
 
 @dataclass(frozen=True)
@@ -40,15 +42,41 @@ class Problem:
         return re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")
 
 
+class Identified(Protocol):
+    """A record of any kind, as far as it says what data it is of."""
+
+    @property
+    def dataset(self) -> str: ...
+
+    @property
+    def features(self) -> str: ...
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    @property
+    def features_digest(self) -> str: ...
+
+
+def problem_of(record: Identified) -> Problem:
+    """The problem that a record is of."""
+    return Problem(record.dataset, record.features, record.fingerprint, record.features_digest)
+
+
+def problem_of_data(data: Dataset) -> Problem:
+    """The problem that records of this dataset will be of."""
+    return Problem(data.name, data.features, data.fingerprint, data.features_digest)
+
+
 @dataclass(frozen=True)
 class Output:
-    """A table and the figures that go with it: name of the file → SVG. The notes of the table belong to both."""
+    """A table and the figures that go with it, by the names of their files. The notes of the table belong to both."""
 
     part: str
     name: str
     title: str
     table: Comparison
-    figures: Mapping[str, str] = field(default_factory=dict)
+    figures: Mapping[str, Drawing] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -58,8 +86,8 @@ class Results:
     problems: tuple[Problem, ...]
     methods: tuple[str, ...]
     runs: Mapping[tuple[Problem, str], Sequence[Record]]
-    curves: Mapping[tuple[Problem, str], Sequence[Record]] = field(default_factory=dict)
-    courses: Mapping[tuple[Problem, str], Sequence[Record]] = field(default_factory=dict)
+    curves: Mapping[tuple[Problem, str], Sequence[SensitivityRecord]] = field(default_factory=dict)
+    courses: Mapping[tuple[Problem, str], Sequence[ConvergenceRecord]] = field(default_factory=dict)
     times: Sequence[Mapping[str, Any]] = ()
 
     @property
@@ -68,13 +96,12 @@ class Results:
 
     def figure(self, problem: Problem, method: str, column: str) -> Figure | None:
         """A column of `compare.FIGURES` in per cent, mean and deviation over the seeds that have it."""
-        part, name = FIGURES[column]
-        found = self.runs.get((problem, method), ())
-        return over_seeds(100 * record[part][name] for record in found if name in record.get(part, {}))
+        found = [FIGURES[column](record) for record in self.runs.get((problem, method), ())]
+        return over_seeds(100 * value for value in found if value is not None)
 
     def incoherence(self, problem: Problem, method: str) -> Figure | None:
         found = self.runs.get((problem, method), ())
-        return over_seeds(record["incoherence"] for record in found if record.get("incoherence") is not None)
+        return over_seeds(record.incoherence for record in found if record.incoherence is not None)
 
     def seeds(self, problems: Iterable[Problem], method: str) -> int:
         """Of the problem with the fewest, 0 where nothing was run."""
@@ -85,6 +112,4 @@ class Results:
 def over_seeds(values: Iterable[float], digits: int = 1) -> Figure | None:
     """Mean and standard deviation; nothing of nothing."""
     seen = list(values)
-    if not seen:
-        return None
-    return Figure(statistics.mean(seen), statistics.stdev(seen) if len(seen) > 1 else None, digits=digits)
+    return compare.over_seeds(seen, digits) if seen else None

@@ -7,22 +7,25 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from zskl.datasets import Dataset
 from zskl.engines import Engine
-from zskl.experiments import jsonl_log, sweep, unit
-from zskl.experiments.jsonl_log import Folder
+from zskl.experiments import run_folder, sweep, unit
+from zskl.experiments.record import Record
+from zskl.experiments.run_folder import RunFolder, Stored
 from zskl.experiments.sweep import Failure, Piece, Source, Work
 from zskl.experiments.unit import Unit
-from zskl.paper import collect
+from zskl.paper import collect, curve_records
 from zskl.paper import methods as paper_methods
 from zskl.paper.convergence_run import Watching
+from zskl.paper.curve_records import CurveRecord
 from zskl.paper.published import BASELINES
-from zskl.paper.results import Problem, Results
+from zskl.paper.results import Identified, Problem, Results, problem_of_data
 from zskl.paper.sensitivity_run import Varying
 
 Tell = Callable[[str], object]
+R = TypeVar("R", bound=Stored)
 
 
 class Display(sweep.Watch, Protocol):
@@ -62,7 +65,10 @@ class Course:
 
 def conduct(order: Order, load: Callable[[str], tuple[Source, Dataset]], show: Show, tell: Tell) -> Course:
     """Run what the folder `order.out` lacks, and collect. `load` opens a dataset by its name, or says why it cannot."""
-    with jsonl_log.opened(order.out) as runs, jsonl_log.opened(order.out / collect.CURVES) as curves:
+    with (
+        run_folder.opened(order.out, Record.from_json) as runs,
+        run_folder.opened(order.out / collect.CURVES, curve_records.from_json) as curves,
+    ):
         merged = collect.merge(order.merge, runs, curves, order.compact)
         if order.merge:
             tell(f"{merged} record(s) merged into {order.out}")
@@ -91,7 +97,7 @@ class _Conductor:
         self.order, self.course, self.times, self.show, self.tell = order, course, times, show, tell
         self.timed = False
 
-    def stage(self, name: str, pieces: Sequence[Piece], folder: Folder) -> None:
+    def stage(self, name: str, pieces: Sequence[Piece[R]], folder: RunFolder[R]) -> None:
         """One sweep. Its wall time is kept, unless nothing was left to do."""
         before = sum(piece.key in folder.done for piece in pieces)
         if before == len(pieces):
@@ -120,23 +126,25 @@ class _Conductor:
                     "seconds": round(time.perf_counter() - start, 1),
                     "device": pieces[0].unit.device or "cpu",
                     "processes": self._processes(pieces),
-                    "finished": unit.stamp()["finished"],
+                    "finished": unit.finished(),
                 }
             )
 
-    def _processes(self, pieces: Sequence[Piece]) -> int:
+    def _processes(self, pieces: Sequence[Piece[R]]) -> int:
         engine = self.order.engine
         alone = engine is None or engine.address is not None or pieces[0].unit.device not in (None, "cpu")
         return 1 if alone or engine is None else engine.processes
 
-    def found(self, problems: Sequence[Problem], runs: Folder, curves: Folder | None = None) -> Results:
-        others: Iterable[dict[str, Any]] = () if curves is None else curves.done.values()
+    def found(
+        self, problems: Sequence[Problem], runs: RunFolder[Record], curves: RunFolder[CurveRecord] | None = None
+    ) -> Results:
+        others: Iterable[CurveRecord] = () if curves is None else curves.done.values()
         order = self.order
         return collect.select(problems, order.methods, order.seeds, runs.done.values(), others, self.times)
 
 
 def _problems(
-    order: Order, load: Callable[[str], tuple[Source, Dataset]], there: list[dict[str, Any]], tell: Tell
+    order: Order, load: Callable[[str], tuple[Source, Dataset]], there: Sequence[Identified], tell: Tell
 ) -> tuple[list[Problem], list[tuple[Source, Dataset]]]:
     """What tables have columns for; and of these what can be run."""
     problems: list[Problem] = []
@@ -158,13 +166,13 @@ def _problems(
             problems += known or [Problem(name, missing=True)]
             continue
         loaded.append((source, data))
-        problems.append(collect.problem_of(unit.identity(data)))
+        problems.append(problem_of_data(data))
     return problems, loaded
 
 
 def _evaluations(
     loaded: Sequence[tuple[Source, Dataset]], methods: Sequence[str], seeds: int, device: str | None
-) -> list[Piece]:
+) -> list[Piece[Record]]:
     return [
         Piece(source, data, Unit(method, seed, {}, device, tune=True, calibrate=True))
         for source, data in loaded
@@ -175,23 +183,24 @@ def _evaluations(
 
 def _around(
     part: str,
-    make: Callable[[str, int, Any, str | None], Work],
+    make: Callable[[str, int, Any, str | None], Work[CurveRecord]],
     order: Order,
     loaded: Sequence[tuple[Source, Dataset]],
-    runs: Folder,
-    found: Callable[[Sequence[Problem], Folder], Results],
+    runs: RunFolder[Record],
+    found: Callable[[Sequence[Problem], RunFolder[Record]], Results],
     tell: Tell,
-) -> list[Piece]:
+) -> list[Piece[CurveRecord]]:
     """Units around the setting that validation chose, by zero-shot accuracy, for the lowest seed."""
-    pieces = []
+    pieces: list[Piece[CurveRecord]] = []
     for source, data in loaded:
-        problem = collect.problem_of(unit.identity(data))
+        problem = problem_of_data(data)
         results = found([problem], runs)
         for method in paper_methods.needed((part,), order.methods):
             mine = results.runs.get((problem, method))
-            if not mine:
+            choice = mine[0].tune.choices.zsl if mine else None
+            if choice is None:
                 tell(f"{data.name} {method}: no {part} without a record of what validation chose")
                 continue
-            setting = mine[0]["tune"]["choices"]["zsl"]["setting"]
-            pieces += [Piece(source, data, make(method, seed, setting, order.device)) for seed in range(order.seeds)]
+            units = [make(method, seed, choice.setting, order.device) for seed in range(order.seeds)]
+            pieces += [Piece(source, data, one) for one in units]
     return pieces

@@ -15,6 +15,7 @@ from zskl.engines import Engine
 from zskl.estimators import kernel_classifier
 from zskl.experiments import jsonl_log, unit
 from zskl.experiments.unit import Report
+from zskl.paper.curve_records import SensitivityRecord, Varied
 from zskl.selection import Search
 from zskl.training.solver import DivergenceError
 
@@ -65,7 +66,7 @@ class Varying:
         about = {"part": "sensitivity", "method": self.method, "seed": self.seed}
         return jsonl_log.key_of({**unit.identity(data), **about, "setting": dict(self.setting), "values": self.values})
 
-    def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> dict[str, Any]:
+    def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> SensitivityRecord:
         state = unit.seed_of(data.name, self.method, self.seed)
         estimator = methods.build(self.method, {"random_state": state, "device": self.device})
         settings = [
@@ -85,32 +86,30 @@ class Varying:
         clock.lap("validation")
         tested = _tested(estimator, search.settings, data, engine)
         clock.lap("test")
-        return {
-            "key": self.key(data),
-            **unit.identity(data),
-            "part": "sensitivity",
-            "method": self.method,
-            "seed": self.seed,
-            "random_state": state,
-            "device": self.device,
-            "setting": dict(self.setting),
-            "curves": {name: self._curve(name, values, search, tested) for name, values in self.values.items()},
-            "seconds": clock.seconds,
-            **unit.stamp(),
-        }
+        return SensitivityRecord(
+            key=self.key(data),
+            dataset=data.name,
+            features=data.features,
+            fingerprint=data.fingerprint,
+            features_digest=data.features_digest,
+            method=self.method,
+            seed=self.seed,
+            random_state=state,
+            device=self.device,
+            setting=dict(self.setting),
+            curves={name: self._curve(name, values, search, tested) for name, values in self.values.items()},
+            seconds=clock.seconds,
+            versions=jsonl_log.versions(),
+            finished=unit.finished(),
+        )
 
-    def _curve(
-        self, name: str, values: Sequence[float], search: Search, tested: Sequence[float | None]
-    ) -> dict[str, Any]:
+    def _curve(self, name: str, values: Sequence[float], search: Search, tested: Sequence[float | None]) -> Varied:
         """Values, accuracies of each on every fold, and on test rows; None where training diverged."""
         place = {_frozen(setting): number for number, setting in enumerate(search.settings)}
         at = [place[_frozen({**self.setting, name: value})] for value in values]
         scores = [search.zsl[number] for number in at]
-        return {
-            "values": list(values),
-            "validation": [row.tolist() if np.isfinite(row).all() else None for row in scores],
-            "test": [tested[number] for number in at],
-        }
+        folds = (tuple(row.tolist()) if np.isfinite(row).all() else None for row in scores)
+        return Varied(tuple(values), tuple(folds), tuple(tested[number] for number in at))
 
 
 def _frozen(setting: Mapping[str, Any]) -> str:

@@ -11,9 +11,8 @@ from zskl import files as storage
 from zskl.experiments import table_formats
 from zskl.paper import accuracy_tables, choices_table, claims, convergence, gram, results_page, sensitivity
 from zskl.paper.claims import Verdict
-from zskl.paper.pictures import pixels
 from zskl.paper.results import Output, Results
-from zskl.report.pieces import csv_text
+from zskl.report.contents import csv_text
 
 MAKERS: Mapping[str, Callable[[Results], list[Output]]] = {
     "zsl": accuracy_tables.zero_shot,
@@ -29,11 +28,10 @@ CASES = ("claim", "case", "holds", "figures")
 
 @dataclass(frozen=True)
 class Written:
-    """What was written, and whether figures were also as PNG."""
+    """What was written, and how the claims fared."""
 
     files: Sequence[Path]
     verdicts: Sequence[Verdict]
-    pixels: bool
 
 
 def outputs(results: Results, parts: Sequence[str]) -> list[Output]:
@@ -56,20 +54,17 @@ def write(results: Results, parts: Sequence[str], out: Path, docs: Path | None =
     files.append(_write(out / "tables" / "claims.csv", csv_text(CASES, rows).encode()))
     files.append(_write(out / "tables" / "claims.md", results_page.table(CASES, rows).encode()))
     pictures = []
-    drawn = {name: svg for output in made for name, svg in output.figures.items()}
-    for name, svg in drawn.items():
-        pictures.append(_write(out / "figures" / f"{name}.svg", svg.encode()))
-        image = pixels(svg)
-        if image is not None:
-            pictures.append(_write(out / "figures" / f"{name}.png", image))
+    drawn = {name: figure for output in made for name, figure in output.figures.items()}
+    for name, figure in drawn.items():
+        pictures.append(_write(out / "figures" / f"{name}.svg", figure.svg().encode()))
+        pictures.append(_write(out / "figures" / f"{name}.png", figure.png()))
     text = _write(out / "results.md", results_page.page(results, made, verdicts).encode())
     if docs is not None:
         (docs / "figures").mkdir(parents=True, exist_ok=True)
         shutil.copyfile(text, docs / "results.md")
         for picture in pictures:
             shutil.copyfile(picture, docs / "figures" / picture.name)
-    has_pixels = any(picture.suffix == ".png" for picture in pictures) or not pictures
-    return Written([*files, *pictures, text], verdicts, has_pixels)
+    return Written([*files, *pictures, text], verdicts)
 
 
 def _write(path: Path, content: bytes) -> Path:

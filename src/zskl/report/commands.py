@@ -5,22 +5,19 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from typing import Any
 
-from zskl.report.groups import Record
+from zskl.experiments.record import Record
 
 
 def run_commands(found: Sequence[Record], out: str | None = None) -> list[str]:
     """One `zskl run` per dataset and way of choosing, with all its methods; seeds count from 0."""
     groups: dict[tuple[str, ...], list[Record]] = {}
     for record in found:
-        groups.setdefault((str(record["dataset"]), str(record.get("features") or ""), *_options(record)), []).append(
-            record
-        )
+        groups.setdefault((record.dataset, record.features, *_options(record)), []).append(record)
     lines = []
     for (dataset, features, *options), mine in groups.items():
-        methods = list(dict.fromkeys(str(record["method"]) for record in mine))
-        seeds = 1 + max(int(record["seed"]) for record in mine)
+        methods = list(dict.fromkeys(record.method for record in mine))
+        seeds = 1 + max(record.seed for record in mine)
         words = ["zskl", "run", dataset, *(word for name in methods for word in ("--method", name)), *options]
         words += ["--seeds", str(seeds)] if seeds > 1 else []
         words += ["--features", features] if features else []
@@ -38,18 +35,18 @@ def compare_command(runs: Sequence[str]) -> str:
 
 def _options(record: Record) -> list[str]:
     words = []
-    for name, value in record.get("settings", {}).items():
+    for name, value in record.settings.items():
         words += ["--set", f"{name}={_value(value)}"]
-    scoring = record.get("tune", {}).get("scoring")
+    scoring, calibrated = record.tune.scoring, record.gzsl_calibrated is not None
     if scoring:
         words.append("--tune")
-    if "gzsl_calibrated" in record:
+    if calibrated:
         words.append("--calibrate")
-    implied = "both" if "gzsl_calibrated" in record else "zsl"
+    implied = "both" if calibrated else "zsl"
     if scoring and scoring != implied:
-        words += ["--scoring", str(scoring)]
+        words += ["--scoring", scoring]
     return words
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     return value if isinstance(value, str) else "none" if value is None else json.dumps(value)

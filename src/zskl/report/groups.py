@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from zskl.experiments.compare import LABELS, Comparison, Row
+from zskl.experiments.compare import LABELS, Comparison, Row, labels
+from zskl.experiments.record import Record
 
-Record = Mapping[str, Any]
 LINES = 6  # of a figure: more cannot be told apart
 
 
@@ -52,14 +51,14 @@ class Problem:
 
     def with_field(self, having: Callable[[Record], object], *figures: str) -> list[Case]:
         """Of `ranked` those whose first record has something, at most as many as a figure can show."""
-        return [case for case in self.ranked(*figures) if having(case.first)][:LINES]
+        return [case for case in self.ranked(*figures) if having(case.first) is not None][:LINES]
 
 
 def problems(found: Sequence[Record], table: Comparison) -> list[Problem]:
     """In the order of the comparison."""
     by_labels: dict[tuple[str, ...], list[Record]] = {}
     for record in found:
-        by_labels.setdefault(tuple(label(record) for label in LABELS.values()), []).append(record)
+        by_labels.setdefault(labels(record), []).append(record)
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in table.rows:
         groups.setdefault((row.labels["dataset"], row.labels["features"], row.labels["data"]), []).append(row)
@@ -71,7 +70,7 @@ def problems(found: Sequence[Record], table: Comparison) -> list[Problem]:
         cases = []
         for row in rows:
             mine = by_labels[tuple(row.labels[label] for label in LABELS)]
-            ordered = sorted(mine, key=lambda record: record["seed"])
+            ordered = sorted(mine, key=lambda record: record.seed)
             cases.append(Case(_name(row, rows), order.index(row), row, ordered))
         made.append(Problem(name, dataset, features, f"p{number + 1}", cases))
     return made

@@ -1,57 +1,96 @@
-"""The page: sections in order, with its style and script inside, and a policy that lets it load nothing else."""
+"""The page: sections in order, put into the template with its style and script."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import cache
 from importlib import resources
-from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from zskl.experiments import compare
+from zskl.experiments.record import Record
+from zskl.plots.canvas import readable
 from zskl.report import classes, seen_unseen, summary, tables, training, tuning
 from zskl.report.commands import compare_command, report_command, run_commands
+from zskl.report.contents import Section
 from zskl.report.groups import Problem, problems
-from zskl.report.pieces import Section, command_lines
-from zskl.report.svg import element, escape
 from zskl.version import __version__
 
 
-def page(found: Sequence[Mapping[str, Any]], title: str = "Zero-shot report", runs: Sequence[str] = ()) -> str:
-    """One HTML page from records. `runs` are where they were read from, for the commands that the page tells."""
+def page(found: Sequence[Record], title: str = "Zero-shot report", runs: Sequence[str] = ()) -> str:
+    """Make one HTML page from records.
+
+    The page holds its style, script, figures and their numbers. It loads nothing from outside.
+
+    Parameters
+    ----------
+    found : list of record
+        What `zskl.compare.collect` read.
+    title : str, default="Zero-shot report"
+        The title of the page.
+    runs : list of str, default=()
+        Where the records were read from, for the commands that the page shows.
+
+    Returns
+    -------
+    str
+        The page. Write it to a file in UTF-8.
+
+    Raises
+    ------
+    ValueError
+        If there is no record.
+
+    Examples
+    --------
+    >>> from zskl import report
+    >>> one = {"dataset": "digits", "method": "eszsl", "seed": 0, "zsl": {"accuracy": 0.75}, "gzsl": {}}
+    >>> report.page([one]).splitlines()[0]
+    '<!DOCTYPE html>'
+    """
     if not found:
-        raise ValueError("no record to report on: run zskl run ... --out DIR first")
-    found = [_without_nulls(record) for record in found]
+        raise ValueError("no record to report on: expected at least one; run zskl run ... --out DIR first")
     table = compare.compare(found)
     here = problems(found, table)
     sections = [
-        Section("tables", "Both protocols", tables.protocols(table), commands=[compare_command(runs)]),
+        Section("tables", "Both protocols", tables=tables.protocols(table), commands=[compare_command(runs)]),
         *(_of(problem) for problem in here),
-        Section("times-all", "Times", [tables.times(here)], commands=run_commands(found)),
-        Section("again", "Where this comes from", [tables.sources(here)], commands=_again(found, runs)),
+        Section("times-all", "Times", tables=[tables.times(here)], commands=run_commands(found)),
+        Section("again", "Where this comes from", tables=[tables.sources(here)], commands=_again(found, runs)),
     ]
-    links = [("summary", "Summary"), *((one.name, one.title) for one in sections)]
-    body = [
-        element("h1", escape(title)),
-        element("nav", *(element("a", escape(words), href=f"#{name}") for name, words in links), aria_label="Sections"),
-        _summary(summary.sentences(here, table), runs),
-        *(one.html() for one in sections),
-        element(
-            "footer", escape(f"Made by zskl {__version__} from {len(found)} record(s). Nothing is loaded from outside.")
-        ),
-    ]
-    return _document(title, element("main", *body))
+    style, script = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
+    return _template().render(
+        title=title,
+        style=style,
+        script=script,
+        summary=summary.sentences(here, table),
+        report_command=report_command(runs),
+        sections=sections,
+        version=__version__,
+        count=len(found),
+    )
 
 
-def _without_nulls(value: Any) -> Any:
-    """A null says no more than a missing field, except of a setting."""
-    if not isinstance(value, Mapping):
-        return value
-    return {
-        key: one if key in ("setting", "settings", "config") and one is not None else _without_nulls(one)
-        for key, one in value.items()
-        if one is not None
-    }
+@cache
+def _template() -> Template:
+    return _environment().get_template("page.html")
+
+
+def _environment(escape: bool = True) -> Environment:
+    """Every word that a template shows is escaped, and has no character that a page cannot hold."""
+    environment = Environment(
+        loader=PackageLoader("zskl", "report"),
+        autoescape=escape,
+        undefined=StrictUndefined,
+        finalize=lambda value: readable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"digest": _digest, "data_address": _data_address}
+    return environment
 
 
 def _of(problem: Problem) -> Section:
@@ -61,42 +100,25 @@ def _of(problem: Problem) -> Section:
         *classes.confusions(problem),
         *tuning.grids(problem),
         *seen_unseen.confidence(problem),
-        *training.convergence(problem),
+        *training.courses(problem),
         *training.grams(problem),
     ]
     listed = [*tuning.choices(problem), *classes.attributes(problem), *seen_unseen.errors(problem)]
     words = [] if figures or listed else ["The records hold nothing beyond the tables above."]
     mine = [record for case in problem.cases for record in case.records]
-    return Section(problem.address, problem.name, [*figures, *listed], words, run_commands(mine))
+    return Section(problem.address, problem.name, figures, listed, words, run_commands(mine))
 
 
-def _summary(sentences: Sequence[str], runs: Sequence[str]) -> str:
-    paragraphs = (element("p", escape(words)) for words in sentences)
-    inside = (element("h2", "Summary"), *paragraphs, command_lines([report_command(runs)]))
-    return element("section", *inside, id="summary")
-
-
-def _again(found: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> list[str]:
+def _again(found: Sequence[Record], runs: Sequence[str]) -> list[str]:
     out = runs[0] if runs and not runs[0].endswith(".jsonl") else "runs"
     return [*run_commands(found, out), compare_command(runs), report_command(runs)]
 
 
-def _document(title: str, body: str) -> str:
-    style, script = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
-    sources = f"style-src {_digest(style)}; script-src {_digest(script)}"
-    policy = f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
-    head = (
-        '<meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark">'
-        f"<title>{escape(title)}</title><style>{style}</style>"
-    )
-    return (
-        f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>{body}<script>{script}</script></body></html>\n'
-    )
-
-
 def _digest(text: str) -> str:
-    """A source of the policy: this very text and no other."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    """A source of the page's policy: this very text and no other."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _data_address(data: str) -> str:
+    """The data in the page itself, as the address of a link that saves them."""
+    return "data:text/csv;charset=utf-8," + quote(readable(data), safe=",. -:;=()'/")

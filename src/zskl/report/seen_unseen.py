@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
-from zskl.report.commands import run_commands
-from zskl.report.groups import LINES, Case, Problem, Record
-from zskl.report.lines import Axis, Point, Series, line_chart
-from zskl.report.pieces import Cell, Figure, Table
+import numpy as np
+
+from zskl.experiments.record import Record
+from zskl.plots import ReliabilityDisplay, SeenUnseenCurveDisplay, reliability, seen_unseen_curve
+from zskl.report.contents import Cell, Figure, Table, figure
+from zskl.report.groups import LINES, Case, Problem
 
 PROTOCOLS = {"zsl": "zero-shot", "gzsl": "generalised"}
 
 
 def curves(problem: Problem) -> list[Figure]:
     """Accuracy of seen against that of unseen classes as the constant subtracted from scores of seen ones grows."""
-    cases = problem.with_field(_curve, "calibrated H", "H")
+    cases = problem.with_field(seen_unseen_curve.read, "calibrated H", "H")
     if not cases:
         return []
-    series = [
-        Series(case.name, _curve(case.first), case.rank, _marks(case.first), _other(case.first)) for case in cases
-    ]
-    calibrated = any("gzsl_calibrated" in case.first for case in cases)
+    first = [case.first for case in cases]
+    names, ranks = [case.name for case in cases], [case.rank for case in cases]
+    display = SeenUnseenCurveDisplay.from_records(first, names=names, ranks=ranks)
+    calibrated = any(record.gzsl_calibrated is not None for record in first)
     note = "Hollow: plain predictions." + (
         " Full: with the constant chosen on validation classes; where that choice took other settings, on the thin "
         "curve of these."
@@ -30,52 +31,36 @@ def curves(problem: Problem) -> list[Figure]:
     )
     if len(problem.cases) > LINES:
         note += f" The {len(cases)} methods of highest H are drawn."
-    rows = [[case.name, case.first["seed"], *row] for case in cases for row in _numbers(case.first)]
+    rows = [[case.name, case.first.seed, *row] for case in cases for row in _numbers(case.first)]
     title = f"Seen–unseen curves on {problem.name}"
-    svg = line_chart(
-        title,
-        _spoken(cases),
-        series,
-        Axis("accuracy of unseen classes (%)", 0),
-        Axis("accuracy of seen classes (%)", 0),
-    )
     columns = ["method", "seed", "what", "constant", "seen", "unseen"]
-    command = "\n".join(run_commands([case.first for case in cases]))
-    return [Figure(f"curves-{problem.address}", title, svg, note + _of_seed(cases), columns, rows, command)]
+    return [figure(f"curves-{problem.address}", title, display, note + _of_seed(cases), columns, rows, first)]
 
 
 def confidence(problem: Problem) -> list[Figure]:
     """Accuracy of the rows answered when answers below a probability are withheld, one figure per protocol."""
     made = []
     for protocol, word in PROTOCOLS.items():
-        cases = problem.with_field(partial(_coverage, protocol=protocol), "calibrated H", "H")
-        if not any(len({point[0] for point in _coverage(case.first, protocol)}) > 1 for case in cases):
+        cases = problem.with_field(partial(reliability.read, protocol=protocol), "calibrated H", "H")
+        if not cases:
+            continue
+        first = [case.first for case in cases]
+        names, ranks = [case.name for case in cases], [case.rank for case in cases]
+        display = ReliabilityDisplay.from_records(first, protocol=protocol, names=names, ranks=ranks)
+        if not any(len(np.unique(share)) > 1 for share in display.answered):
             continue  # all rows are answered at every threshold, or none
-        series = []
-        for case in cases:
-            path = [point[:2] for point in _coverage(case.first, protocol)]
-            series.append(Series(case.name, path, case.rank, [("dot", point) for point in path]))
         title = f"Confidence, {word} protocol on {problem.name}"
         note = (
             "The share of rows answered when answers below a probability are withheld, and how many of them are right."
         )
-        ends = "; ".join(f"{one.name} from {one.points[0][1]:.1f} to {one.points[-1][1]:.1f} %" for one in series)
-        svg = line_chart(
-            title,
-            f"Accuracy as fewer rows are answered: {ends}",
-            series,
-            Axis("rows answered (%)", 0, 100),
-            Axis("accuracy of these (%)", None, 100),
-        )
         rows = [
-            [case.name, case.first["seed"], threshold, share / 100, right / 100]
-            for case in cases
-            for share, right, threshold in _coverage(case.first, protocol)
+            [case.name, case.first.seed, *point]
+            for case, points in zip(cases, display.points, strict=True)
+            for point in points.tolist()
         ]
         columns = ["method", "seed", "threshold", "answered", "accuracy"]
-        command = "\n".join(run_commands([case.first for case in cases]))
         name = f"confidence-{protocol}-{problem.address}"
-        made.append(Figure(name, title, svg, note + _of_seed(cases), columns, rows, command))
+        made.append(figure(name, title, display, note + _of_seed(cases), columns, rows, first))
     return made
 
 
@@ -84,10 +69,10 @@ def errors(problem: Problem) -> list[Table]:
     rows = []
     for case in problem.cases:
         for protocol, word in PROTOCOLS.items():
-            found = [record.get("probabilities", {}).get(protocol) for record in case.records]
-            if not found or not all(found):
+            found = [one for record in case.records if (one := getattr(record.probabilities, protocol)) is not None]
+            if len(found) < len(case.records):
                 continue
-            means = [_mean([one.get(key) for one in found]) for key in ("ece", "mean_confidence", "accuracy")]
+            means = [_mean([getattr(one, key) for one in found]) for key in ("ece", "mean_confidence", "accuracy")]
             rows.append([Cell(case.name), Cell(word), *map(_cell, means)])
     if not rows:
         return []
@@ -97,58 +82,22 @@ def errors(problem: Problem) -> list[Table]:
     return [Table(f"ece-{problem.address}", title, columns, rows, note)]
 
 
-def _curve(record: Record) -> list[Point]:
-    curve = record["gzsl"].get("curve", {})
-    if not {"calibration", "seen", "unseen"} <= set(curve):
-        return []
-    return [(100 * unseen, 100 * seen) for unseen, seen in zip(curve["unseen"], curve["seen"], strict=True)]
-
-
 def _numbers(record: Record) -> list[list[object]]:
     """All that is drawn of a record: curve and point, plain and calibrated."""
     rows: list[list[object]] = []
-    for word, part in (("plain", record["gzsl"]), ("calibrated", record.get("gzsl_calibrated", {}))):
-        if _curve({"gzsl": part}):
-            columns = (part["curve"][key] for key in ("calibration", "seen", "unseen"))
+    for word, part in (("plain", record.gzsl), ("calibrated", record.gzsl_calibrated)):
+        if part is None:
+            continue
+        if (curve := part.curve) is not None:
+            columns = (curve.calibration, curve.seen, curve.unseen)
             rows += [[f"{word} curve", *values] for values in zip(*columns, strict=True)]
-        if _placed(part):
-            rows.append([f"{word} point", part.get("calibration"), part["seen"], part["unseen"]])
+        if part.seen is not None and part.unseen is not None:
+            rows.append([f"{word} point", part.calibration, part.seen, part.unseen])
     return rows
 
 
-def _other(record: Record) -> list[Point]:
-    """The curve of the calibrated model, where it is not the plain one."""
-    after = {"gzsl": record["gzsl_calibrated"]} if "gzsl_calibrated" in record else None
-    curve = _curve(after) if after else []
-    return [] if curve == _curve(record) else curve
-
-
-def _marks(record: Record) -> list[tuple[str, Point]]:
-    parts = {"hollow": record["gzsl"], "full": record.get("gzsl_calibrated")}
-    return [(kind, (100 * part["unseen"], 100 * part["seen"])) for kind, part in parts.items() if _placed(part)]
-
-
-def _placed(part: Any) -> bool:
-    return bool(part) and {"seen", "unseen"} <= set(part)
-
-
-def _coverage(record: Record, protocol: str) -> list[tuple[float, float, float]]:
-    """(share answered, accuracy of these, threshold), the shares in per cent, all rows first."""
-    points = record.get("probabilities", {}).get(protocol, {}).get("coverage", ())
-    return [(100 * share, 100 * right, threshold) for threshold, share, right in points if right is not None]
-
-
-def _spoken(cases: list[Case]) -> str:
-    words = []
-    for case in cases:
-        points = {"hollow": "plain", "full": "calibrated"}
-        places = [f"{points[kind]} {unseen:.1f} and {seen:.1f} %" for kind, (unseen, seen) in _marks(case.first)]
-        words.append(f"{case.name}, unseen and seen accuracy: {', '.join(places)}")
-    return ". ".join(words)
-
-
 def _of_seed(cases: list[Case]) -> str:
-    seeds = sorted({case.first["seed"] for case in cases})
+    seeds = sorted({case.first.seed for case in cases})
     return f" Seed {', '.join(map(str, seeds))}." if any(len(case.records) > 1 for case in cases) else ""
 
 

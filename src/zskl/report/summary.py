@@ -44,7 +44,7 @@ def _problem(problem: Problem) -> str:
     if len(problem.cases) > 1:
         words.append(
             "The best was picked from these test figures, for display; settings were chosen before, without test rows."
-            if any(case.first.get("tune") for case in problem.cases)
+            if any(case.first.tune.scoring for case in problem.cases)
             else "The best was picked from these test figures, for display."
         )
     words.append(_comparable(problem))

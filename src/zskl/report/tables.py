@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from zskl.experiments import table_formats
 from zskl.experiments.compare import Comparison, Row
-from zskl.report.groups import Problem, Record
-from zskl.report.pieces import Cell, Table
+from zskl.experiments.record import Record
+from zskl.report.contents import Cell, Table
+from zskl.report.groups import Problem
 
 PROTOCOLS = {
     "zero-shot": ("Zero-shot: unseen classes alone", ("zero-shot",)),
@@ -37,9 +38,9 @@ def times(problems: Sequence[Problem]) -> Table:
     rows = []
     for problem in problems:
         for case in problem.cases:
-            spent = [_mean([record.get("seconds", {}).get(stage) for record in case.records]) for stage in (*STAGES,)]
+            spent = [_mean([getattr(record.seconds, stage) for record in case.records]) for stage in STAGES]
             total = sum(value for value in spent if value is not None)
-            device = {str(record.get("config", {}).get("device") or "cpu") for record in case.records}
+            device = {record.device for record in case.records}
             numbers = [Cell("") if value is None else Cell(f"{value:.1f}", value) for value in (*spent, total)]
             rows.append([Cell(problem.name), Cell(case.name), Cell(", ".join(sorted(device))), *numbers])
     columns = ["dataset", "method", "device", *(f"{stage} (s)" for stage in STAGES), "in all (s)"]
@@ -51,15 +52,15 @@ def sources(problems: Sequence[Problem]) -> Table:
     rows = []
     for problem in problems:
         mine = [record for case in problem.cases for record in case.records]
-        counts = mine[0].get("rows", {})
+        counts = mine[0].rows
         parts = [f"{counts[name]} {name}" for name in ("trainval", "test_seen", "test_unseen") if name in counts]
-        finished = sorted(str(record["finished"]) for record in mine if record.get("finished"))
+        finished = sorted(record.finished for record in mine if record.finished)
         rows.append(
             [
                 Cell(problem.name),
-                Cell(str(mine[0].get("fingerprint", ""))),
+                Cell(mine[0].fingerprint),
                 Cell(", ".join(parts)),
-                Cell(", ".join(map(str, sorted({record["seed"] for record in mine})))),
+                Cell(", ".join(map(str, sorted({record.seed for record in mine})))),
                 Cell(_versions(mine)),
                 Cell(" to ".join(dict.fromkeys([finished[0], finished[-1]])) if finished else ""),
             ]
@@ -81,8 +82,8 @@ def _versions(mine: Sequence[Record]) -> str:
     """Each package with all versions that were met."""
     found: dict[str, set[str]] = {}
     for record in mine:
-        for name, version in record.get("versions", {}).items():
-            found.setdefault(str(name), set()).add(str(version))
+        for name, version in record.versions.items():
+            found.setdefault(name, set()).add(version)
     return ", ".join(f"{name} {' and '.join(sorted(versions))}" for name, versions in found.items())
 
 

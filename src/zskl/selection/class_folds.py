@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from zskl.arrays import generator
 from zskl.datasets.dataset import Dataset
+from zskl.datasets.dataset_checks import fold_names
+from zskl.datasets.split_by_class import FOLDS, LEAST_HELD, LEAST_SEEN, folds_of_thirds
 from zskl.parameters import count
 from zskl.signatures.table import as_labels
 
-THIRDS = 3  # a fold holds out about a third of the classes
 SEEN_SHARE = 0.2  # of the rows of each other class, for validation of seen classes
-LEAST_HELD = 2  # among fewer held-out classes every answer would be right
 _CLASSES, _ROWS = range(2)  # streams of the seed
 
 
@@ -110,8 +110,7 @@ def _own(data: Dataset, trainval: NDArray[np.int64]) -> list[tuple[NDArray[np.in
     """(train, val) positions within trainval of each fold that the dataset brings, by number."""
     place = np.full(len(data.y), -1, dtype=np.int64)
     place[trainval] = np.arange(len(trainval))
-    names = [name[:-6] for name in data.parts if name.endswith("_train") and f"{name[:-6]}_val" in data.parts]
-    names.sort(key=lambda name: (len(name), name))
+    names = fold_names(data.parts)
     return [(place[data.parts[f"{name}_train"]], place[data.parts[f"{name}_val"]]) for name in names]
 
 
@@ -121,15 +120,12 @@ def _held_out(classes: int, n_folds: int, seed: int) -> list[NDArray[np.int64]]:
             f"the training rows are of {classes} class(es): validation holds {LEAST_HELD} of them out and trains on "
             f"{LEAST_HELD} others, so at least {2 * LEAST_HELD} are needed; set parameters by hand instead"
         )
-    if classes < THIRDS * LEAST_HELD:  # a third would be a single class: pairs, each another one
+    if classes < LEAST_SEEN:  # a third would be a single class: hold out pairs, a different one in each fold
         pairs = generator(seed, _CLASSES).permutation(list(combinations(range(classes), LEAST_HELD)))
         return [pairs[k % len(pairs)] for k in range(n_folds)]
-    held = []
-    for k in range(n_folds):
-        turn, third = divmod(k, THIRDS)
-        order = generator(seed, _CLASSES, turn).permutation(classes)
-        held.append(np.array_split(order, THIRDS)[third])
-    return held
+    turns = [generator(seed, _CLASSES, turn) for turn in range(-(-n_folds // FOLDS))]
+    held = [val for draw in turns for _, val in folds_of_thirds(np.arange(classes), draw)]
+    return held[:n_folds]
 
 
 def _without(codes: NDArray[np.int64], held: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,19 +1,20 @@
-"""The attributes of a model as a person meets them: names, groups, ranges; and descriptions by name → vectors."""
+"""The attributes of a model as a person sees them: names, groups, ranges; and descriptions by name → vectors."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.parameters import did_you_mean, listed
 from zskl.serve.refusal import Refusal, shown
+from zskl.serve.schemas.model import Attribute
 
 SEPARATORS = ("::", ":", "/")  # between the group and the rest of an attribute's name, tried in this order
-FAR = 1000.0  # times the largest value of the model's table: beyond that a description is a slip, or an attack
+FAR = 1000.0  # times the largest value of the model's table: beyond that a description is a mistake, or an attack
 
 
 class Vocabulary:
@@ -32,7 +33,7 @@ class Vocabulary:
         self._place = {name: m for m, name in enumerate(self.names)}
         self._furthest = FAR * max(float(np.abs(matrix).max()), 1.0)
 
-    def vector(self, given: Mapping[str, float]) -> tuple[np.ndarray[Any, Any], list[str]]:
+    def vector(self, given: Mapping[str, float]) -> tuple[NDArray[np.float64], list[str]]:
         """A description (p,), and the names of the attributes that it leaves to the mean of the seen classes."""
         unknown = [name for name in given if name not in self._place]
         if unknown:
@@ -40,7 +41,7 @@ class Vocabulary:
             raise Refusal(
                 422,
                 f"the model has no attribute {shown(unknown[0])}{near}"
-                f"{f' and {len(unknown) - 1} more of those given' if len(unknown) > 1 else ''}: it has "
+                f"{f' and {len(unknown) - 1} more' if len(unknown) > 1 else ''}: it has "
                 f"{listed(self.names)}, see GET /model",
             )
         values = self.mean.copy()
@@ -57,8 +58,8 @@ class Vocabulary:
             raise Refusal(422, "every attribute of this description is 0: give at least one that is not")
         return values, [name for name in self.names if name not in given]
 
-    def as_json(self) -> list[dict[str, Any]]:
-        """Of each attribute its name, the group and the rest of the name for people, its range and mean."""
+    def as_json(self) -> list[Attribute]:
+        """Each attribute: its name, the group and the rest of the name as people read it, its range and mean."""
         parts = [_divided(name) for name in self.names]
         sizes = Counter(group for group, _ in parts)
         return [

@@ -1,55 +1,83 @@
-"""What of a connection is no body: uvicorn would take lines and headers of any length, at any pace, from anyone."""
+"""Limits on the head of a request. uvicorn itself reads lines and headers of any length, at any pace, from anyone."""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
+from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+import httptools
 
 HEAD = 64 << 10  # bytes of a request's first line and headers, or of what stands between and after parts of its body
 SECONDS = 30.0  # for a first line and headers to arrive
+TOO_LONG = f"The head of the request is larger than {HEAD} bytes.".encode()
+REPLY = (
+    b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
+    b"connection: close\r\n\r\n%s" % (len(TOO_LONG), TOO_LONG)
+)
 
 
-class Connection(HttpToolsProtocol):
-    """Ends where the head of a request is too long, or too slow."""
+def limited(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
+    """The same HTTP protocol, with connections that end if the head of a request is too long or too slow.
 
-    _read = 0  # bytes since the last thing that was understood
-    _clock: asyncio.TimerHandle | None = None
+    All bytes go on to `protocol`. A second parser beside it only says where heads and parts of bodies end.
+    """
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._start()
+    class Connection(asyncio.Protocol):
+        def __init__(self, **arguments: Any) -> None:
+            self._protocol = protocol(**arguments)
+            self._parser = httptools.HttpRequestParser(self)
+            self._read = 0  # bytes since the last thing that was understood
+            self._clock: asyncio.TimerHandle | None = None
 
-    def data_received(self, data: bytes) -> None:
-        if self._read > HEAD:
-            self.send_400_response(f"The head of the request is larger than {HEAD} bytes.")
-            return
-        self._read += len(data)
-        super().data_received(data)
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            self._transport = transport
+            self._protocol.connection_made(transport)
+            self._start()
 
-    def on_message_begin(self) -> None:
-        self._read = 0
-        self._start()
-        super().on_message_begin()
+        def data_received(self, data: bytes) -> None:
+            if self._read > HEAD:
+                self._transport.write(REPLY)
+                self._transport.close()
+                return
+            self._read += len(data)
+            with suppress(httptools.HttpParserError):  # the other parser finds the same fault, and answers
+                self._parser.feed_data(data)
+            self._protocol.data_received(data)
 
-    def on_headers_complete(self) -> None:
-        self._read = 0
-        self._stop()
-        super().on_headers_complete()
+        def eof_received(self) -> bool | None:
+            return self._protocol.eof_received()
 
-    def on_body(self, body: bytes) -> None:
-        self._read = 0
-        super().on_body(body)
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop()
+            self._protocol.connection_lost(exc)
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop()
-        super().connection_lost(exc)
+        def pause_writing(self) -> None:
+            self._protocol.pause_writing()
 
-    def _start(self) -> None:
-        if self._clock is None:
-            self._clock = self.loop.call_later(SECONDS, self.transport.close)
+        def resume_writing(self) -> None:
+            self._protocol.resume_writing()
 
-    def _stop(self) -> None:
-        if self._clock is not None:
-            self._clock.cancel()
-            self._clock = None
+        # What the parser calls.
+
+        def on_message_begin(self) -> None:
+            self._read = 0
+            self._start()
+
+        def on_headers_complete(self) -> None:
+            self._read = 0
+            self._stop()
+
+        def on_body(self, body: bytes) -> None:
+            self._read = 0
+
+        def _start(self) -> None:
+            if self._clock is None:
+                self._clock = asyncio.get_running_loop().call_later(SECONDS, self._transport.close)
+
+        def _stop(self) -> None:
+            if self._clock is not None:
+                self._clock.cancel()
+                self._clock = None
+
+    return Connection

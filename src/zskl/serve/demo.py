@@ -1,4 +1,4 @@
-"""A model and data that are always at hand: digits described by the segments of a display."""
+"""A model and data that need no file: digits described by the segments of a display."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NAME = "digits"
 
 
 def build() -> tuple[ZeroShotClassifier, Dataset]:
-    """A calibrated model of the digits, of which 3, 4 and 6 are unseen, and the digits."""
+    """A calibrated model of the digits, with 3, 4 and 6 unseen; and the digits."""
     data = datasets.load(NAME)
     X, y = data.samples("trainval")
     model = methods.build(METHOD, {"random_state": 0}).fit(X, y, data.signatures)

@@ -1,4 +1,4 @@
-"""What stands before the service: who may ask, from where, how much at once; and what every answer says of itself."""
+"""What stands before the service: who may ask, from where, how much at once; and the headers of every answer."""
 
 from __future__ import annotations
 
@@ -7,20 +7,15 @@ import hmac
 import ipaddress
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any
+from collections.abc import Iterable
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from zskl.serve.limits import Limits
 from zskl.serve.refusal import Refusal
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-
 OPEN = ("/", "/page/")  # the page itself holds no data: it asks for the token
-SLOWEST = 1 << 20  # bytes a second of a body that takes longer than its time
+SLOWEST = 1 << 20  # bytes a second that a large body must at least bring
 HEADERS = [
     (
         b"content-security-policy",
@@ -43,12 +38,12 @@ def is_loopback(host: str) -> bool:
 class Guard:
     """An ASGI application around another.
 
-    Without a token only names of this machine are answered, so that no page on the web can reach the service under a
-    name of its own; requests that a page of another origin sends are refused in any case. With a token, all but the
-    page needs it. Bodies are counted as they arrive.
+    Without a token only names of this machine are answered, so that no page on the web can reach the service under
+    another name. Requests from a page of another origin are always refused. With a token, everything but the page
+    needs it. Bodies are counted as they arrive.
     """
 
-    def __init__(self, app: App, token: str | None, hosts: Iterable[str], limits: Limits) -> None:
+    def __init__(self, app: ASGIApp, token: str | None, hosts: Iterable[str], limits: Limits) -> None:
         self._app, self._token, self._limits = app, token, limits
         self._hosts = {host.lower() for host in hosts}
 
@@ -77,7 +72,10 @@ class Guard:
     def _check(self, path: str, headers: dict[bytes, bytes]) -> None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if self._token is None and _without_port(host) not in self._hosts:
-            raise Refusal(421, f"this service answers to {', '.join(sorted(self._hosts))} and not to {host[:60]!r}")
+            raise Refusal(
+                421,
+                f"the request is for the host {host[:60]!r}: this service answers to {', '.join(sorted(self._hosts))}",
+            )
         origin = headers.get(b"origin", b"").decode("latin-1").lower()
         if origin and origin.partition("://")[2] != host:
             raise Refusal(403, "a page of another origin may not use this service")
@@ -90,7 +88,7 @@ class Guard:
 
     def _counted(self, receive: Receive, headers: dict[bytes, bytes]) -> Receive:
         most, seen, waited = self._limits.body_bytes, 0, 0.0
-        sentence = f"the body is larger than {most} bytes, the most this service takes: send rows in parts"
+        sentence = f"the body is larger than {most} bytes, more than this service takes: send rows in parts"
         announced = headers.get(b"content-length", b"0")
         if announced.isdigit() and int(announced[:20]) > most:
             raise Refusal(413, sentence)
@@ -103,7 +101,7 @@ class Guard:
                     message = await receive()
             except TimeoutError:
                 raise Refusal(
-                    408, f"the body did not arrive in {self._limits.seconds:g} seconds: send it at once"
+                    408, f"the body did not arrive in {self._limits.seconds:g} seconds: send it faster"
                 ) from None
             waited += time.monotonic() - began
             seen += len(message.get("body", b""))

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from starlette.requests import Request
 
+from zskl.serve import media_types
 from zskl.serve.limits import Limits
 from zskl.serve.refusal import Refusal, shown
 
-TOLD = 3  # faults that a sentence names
+TOLD = 3  # a sentence names so many faults
 ROW = "; a row is a list of numbers in the order of the model's features, or of columns, a list of their names"
 TEXTS = 50_000  # quotation marks: names of fields, attributes and candidates
-Model = TypeVar("Model", bound=BaseModel)
+Schema = TypeVar("Schema", bound=BaseModel)
 
 
-def parsed(model: type[Model], body: bytes | bytearray, limits: Limits) -> Model:
-    """What a body says. A value takes a hundred bytes once it is read, a wrong one a thousand: many are not read."""
+async def small(schema: type[Schema], request: Request, limits: Limits) -> Schema:
+    """A description from the body of a request."""
+    media_types.checked(request, media_types.JSON)
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > limits.small:
+            raise Refusal(413, f"the body is larger than {limits.small} bytes, far more than a description needs")
+    return parsed(schema, body, limits)
+
+
+def parsed(schema: type[Schema], body: bytes | bytearray, limits: Limits) -> Schema:
+    """What a body says. A value takes a hundred bytes once it is read, a wrong one a thousand: bodies with too many
+    values are not read."""
     if body.count(b",") > limits.json_values:
         raise Refusal(
             413, f"the JSON body has more than {limits.json_values} values: send rows in parts, or as a .npy file"
@@ -24,26 +39,26 @@ def parsed(model: type[Model], body: bytes | bytearray, limits: Limits) -> Model
     if body.count(b'"') > TEXTS:
         raise Refusal(413, f"the JSON body has more than {TEXTS} quotation marks, far more than a request needs")
     try:
-        return model.model_validate_json(body)
+        return schema.model_validate_json(body)
     except ValidationError as error:
         raise Refusal(422, sentence(error.errors(include_url=False, include_context=False))) from None
     except (ValueError, RecursionError):
-        raise Refusal(422, "the body is no JSON that can be read") from None
+        raise Refusal(422, "the body cannot be read as JSON") from None
 
 
-def sentence(errors: Any) -> str:
+def sentence(errors: Sequence[Mapping[str, Any]]) -> str:
     """What pydantic found first, and how much more."""
     more = f" (and {len(errors) - TOLD} more)" if len(errors) > TOLD else ""
     return "; ".join(map(_fault, errors[:TOLD])) + more
 
 
-def _fault(error: Any) -> str:
+def _fault(error: Mapping[str, Any]) -> str:
     kind, steps = error.get("type"), [step for step in error["loc"] if step not in ("body", "query", "path")]
     where = ".".join(str(step)[:60] for step in steps) or "the body"
     if kind == "missing":
         return f"{where} is missing"
     if kind == "extra_forbidden":
-        return f"{where} is no field of this request"
+        return f"{where} is not a field of this request"
     value = "" if kind == "json_invalid" else f", found {shown(error['input'])}"
     message = error["msg"].encode("utf-8", "backslashreplace").decode()
     hint = ROW if steps[:1] == ["rows"] and kind == "list_type" else ""

@@ -1,18 +1,21 @@
-"""How much one request may ask for; every limit has a sentence that names it."""
+"""How much one request may ask for. Every limit has a sentence that names it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+QUICK = 20_000_000  # multiplications done on the spot; longer work goes to a thread, so that others are answered
+
 
 @dataclass(frozen=True)
 class Limits:
-    """Of a service: bytes of a body, rows of a prediction, rows with an explanation, letters of a name, added classes.
+    """The limits of a service.
 
-    Also of a prediction: `values`, rows times features, `json_values` of them where they are JSON, which takes many
-    times the memory; and `answers`, rows times classes that are listed for each.
-    `small` is the body that is read and answered at once; larger ones take turns, so that few of them are in memory.
-    `seconds` is how long a client may take to send its body, and as much longer as a megabyte a second takes.
+    `body_bytes` of a body, `rows` of a prediction, `explained_rows` with an explanation, `name_length` letters of a
+    class name, `classes` that may be added. Also of a prediction: `values`, rows times features; `json_values`, the
+    same in JSON, which takes many times the memory; and `answers`, rows times the classes listed for each.
+    A body of at most `small` bytes is read and answered at once. Larger ones take turns, so that few of them are in
+    memory. `seconds` is how long a client may take to send its body; a large one gets another second per megabyte.
     """
 
     body_bytes: int = 256 << 20

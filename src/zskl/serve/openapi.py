@@ -1,4 +1,4 @@
-"""What the OpenAPI description says beyond the types of the answers: bodies, refusals, and the one about errors."""
+"""What the OpenAPI description says beyond the types of the answers: bodies, refusals, pictures."""
 
 from __future__ import annotations
 
@@ -8,42 +8,46 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
-from zskl.serve import bodies, schemas
+from zskl.serve import media_types
+from zskl.serve.schemas.classes import Description, NewClass, SavedClass
+from zskl.serve.schemas.fields import Refused
+from zskl.serve.schemas.predictions import PredictionRequest
+from zskl.serve.schemas.rows import Wanted
 
 ABOUT = (
-    "Ranks classes, trained on or not, by their descriptions. Every refusal is JSON with a sentence in `error`. "
-    "A service with a token wants it as `Authorization: Bearer TOKEN`."
+    "Ranks classes by their descriptions, whether the model was trained on them or not. Every refusal is JSON with a "
+    "sentence in `error`. If the service has a token, send `Authorization: Bearer TOKEN`."
 )
 WHY = {
-    404: "There is no such thing",
-    409: "Not with the classes or data there are",
-    413: "More than a request may have",
-    415: "A body of another type",
+    404: "Not found",
+    409: "Not possible with the present classes or data",
+    413: "Larger than a request may be",
+    415: "The body is of another type",
     422: "Something in the request is not as described",
 }
-BODIES = (schemas.NewClass, schemas.Description, schemas.Wanted, schemas.Prediction)
+BODIES = (NewClass, Description, Wanted, PredictionRequest)
 _REF = "#/components/schemas/{model}"
 
 
 def may(*statuses: int) -> dict[str, Any]:
     """Arguments of a route that may refuse with these statuses."""
-    return {"responses": {status: {"model": schemas.Problem, "description": WHY[status]} for status in statuses}}
+    return {"responses": {status: {"model": Refused, "description": WHY[status]} for status in statuses}}
 
 
 def takes(schema: str, *statuses: int, created: bool = False) -> dict[str, Any]:
     """Arguments of a route with a JSON body."""
     responses = may(*statuses)["responses"]
     if created:
-        responses[201] = {"model": schemas.Kept, "description": "There was no such class, now there is"}
+        responses[201] = {"model": SavedClass, "description": "The class is new"}
     content = {"application/json": {"schema": {"$ref": _REF.format(model=schema)}}}
     return {"responses": responses, "openapi_extra": {"requestBody": {"required": True, "content": content}}}
 
 
 def takes_rows() -> dict[str, Any]:
-    """Arguments of the route that takes features: as JSON or .npy."""
-    route = takes("Prediction", 409, 413, 415, 422)
+    """Arguments of the route that takes features, as JSON or .npy."""
+    route = takes("PredictionRequest", 409, 413, 415, 422)
     content = route["openapi_extra"]["requestBody"]["content"]
-    for kind in bodies.NPY:
+    for kind in media_types.NPY:
         content[kind] = {"schema": {"type": "string", "format": "binary"}}
     return route
 
@@ -56,7 +60,7 @@ def picture() -> dict[str, Any]:
 
 
 def describe(app: FastAPI) -> None:
-    """Put the schemas of the bodies into the description, and 422 as it is answered here."""
+    """Add the schemas of the bodies, and describe 422 as this service answers it."""
     _, models = models_json_schema([(model, "validation") for model in BODIES], ref_template=_REF)
 
     def made() -> dict[str, Any]:
@@ -66,12 +70,12 @@ def describe(app: FastAPI) -> None:
             components |= models["$defs"]
             for name in ("HTTPValidationError", "ValidationError"):
                 components.pop(name, None)
-            problem = may(422)["responses"][422]
-            answer = {"application/json": {"schema": {"$ref": _REF.format(model="Problem")}}}
+            refused = may(422)["responses"][422]
+            answer = {"application/json": {"schema": {"$ref": _REF.format(model="Refused")}}}
             for path in found["paths"].values():
                 for operation in path.values():
                     if "422" in operation["responses"]:
-                        operation["responses"]["422"] = {"description": problem["description"], "content": answer}
+                        operation["responses"]["422"] = {"description": refused["description"], "content": answer}
             app.openapi_schema = found
         return app.openapi_schema
 

@@ -1,99 +1,98 @@
-"""Rows of features → the best classes of each, as JSON has them."""
+"""Rows of features → the best classes of each, as POST /predict answers them."""
 
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 import numpy as np
 
-from zskl.estimators.candidates import softmax
+from zskl.arrays import to_numpy
+from zskl.estimators.candidates import calibrated, softmax
 from zskl.estimators.explanation import Explanation
 from zskl.estimators.ranking import best_first
+from zskl.serve.bodies import Features
 from zskl.serve.class_book import Book
-from zskl.serve.options import Asked
 from zskl.serve.refusal import Refusal, shown
+from zskl.serve.schemas.predictions import ExplanationAnswer, Prediction, PredictionOptions, Predictions, RankedClass
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused
-def predict(book: Book, X: np.ndarray[Any, Any], asked: Asked) -> dict[str, Any]:
-    """The answer of POST /predict for checked rows X (n, d) float32."""
-    if asked.candidates is not None and len(set(asked.candidates)) < len(asked.candidates):
-        raise Refusal(422, "candidates names a class twice: name each once")
-    panel = book.panel(asked.candidates)
+def predict(book: Book, X: Features, options: PredictionOptions) -> Predictions:
+    """The answer for checked rows X (n, d) and checked options."""
+    panel = book.panel(None if options.candidates is None else tuple(options.candidates))
     labels = panel.labels.tolist()
-    if asked.explain:
-        _check_explainable(labels, asked)
+    if options.explain:
+        _check_explainable(labels, options)
     seen = np.array([book.kinds[label] == "seen" for label in labels])
-    constant = _constant(book, asked) if panel.situation == "mixed" else 0.0
+    constant = _constant(book, options) if panel.situation == "mixed" else 0.0
     temperatures = book.model.temperatures_
     temperature = None if temperatures is None else temperatures[panel.situation]
-    predictions: list[dict[str, Any]] = []
+    predictions: list[Prediction] = []
     for rows, raw in panel.blocks(X):
-        scores = raw - (constant * seen).astype(raw.dtype) if constant else raw
+        scores = to_numpy(calibrated(raw, seen, constant))
         if not np.isfinite(scores).all():
             raise Refusal(
                 422, "these features, or a class, are so large that no score can be computed: check their scale"
             )
-        order, values = best_first(scores, min(max(asked.top, 2 if asked.explain else 1), len(labels)))
+        order, values = best_first(scores, min(max(options.top, 2 if options.explain else 1), len(labels)))
         likely = None
         if temperature is not None:
-            likely = np.take_along_axis(softmax(scores / np.float32(temperature)), order, axis=1).tolist()
+            likely = np.take_along_axis(to_numpy(softmax(scores / np.float32(temperature))), order, axis=1).tolist()
         found = [
             _prediction(book, [labels[k] for k in places], best, None if likely is None else likely[i])
             for i, (places, best) in enumerate(zip(order.tolist(), values.tolist(), strict=True))
         ]
-        if asked.explain:
-            _explain(book, X[rows], found, asked, constant)
+        if options.explain:
+            _explain(book, X[rows], found, options, constant)
         for one in found:
-            del one["top"][asked.top :]
+            del one["top"][options.top :]
         predictions += found
     return {"version": book.version, "calibration": constant, "predictions": predictions}
 
 
-def _prediction(book: Book, names: list[str], scores: list[float], likely: list[float] | None) -> dict[str, Any]:
-    top = [
+def _prediction(book: Book, names: list[str], scores: list[float], likely: list[float] | None) -> Prediction:
+    top: list[RankedClass] = [
         {"class": name, "kind": book.kinds[name], "score": score, "probability": None if likely is None else likely[k]}
         for k, (name, score) in enumerate(zip(names, scores, strict=True))
     ]
     return {"class": names[0], "top": top, "explanation": None}
 
 
-def _constant(book: Book, asked: Asked) -> float:
-    if asked.calibration is not None:
-        return asked.calibration
-    return float(book.model.calibration_) if asked.calibrated else 0.0
+def _constant(book: Book, options: PredictionOptions) -> float:
+    if options.calibration is not None:
+        return options.calibration
+    return float(book.model.calibration_) if options.calibrated else 0.0
 
 
-def _check_explainable(labels: list[str], asked: Asked) -> None:
+def _check_explainable(labels: list[str], options: PredictionOptions) -> None:
     if len(labels) < 2:
         raise Refusal(422, "an explanation compares two classes: name at least two candidates")
-    if asked.against is not None and asked.against not in labels:
-        raise Refusal(422, f"against is {shown(asked.against)}, which is none of the candidates")
+    if options.against is not None and options.against not in labels:
+        raise Refusal(422, f"against is {shown(options.against)}: expected one of the candidates")
 
 
-def _explain(book: Book, X: np.ndarray[Any, Any], found: list[dict[str, Any]], asked: Asked, constant: float) -> None:
-    """Fill in the explanations. Of all candidates only those matter that are first or second somewhere."""
-    named = {one["class"] for answer in found for one in answer["top"][:2]} | {asked.against}
+def _explain(book: Book, X: Features, found: list[Prediction], options: PredictionOptions, constant: float) -> None:
+    """Fill in the explanations. Only those candidates matter that are first or second somewhere."""
+    named = {one["class"] for answer in found for one in answer["top"][:2]} | {options.against}
     model = copy.copy(book.model)
     model.calibration_ = constant
     try:
         explained = model.explain(
-            X, asked.attributes, book.table, [name for name in book.kinds if name in named], against=asked.against
+            X, options.attributes, book.table, [name for name in book.kinds if name in named], against=options.against
         )
     except (TypeError, ValueError) as error:
         raise Refusal(422, str(error)) from None
     for answer, one in zip(found, explained, strict=True):
-        answer["explanation"] = _as_json(one)
+        answer["explanation"] = _explanation(one)
 
 
-def _as_json(one: Explanation) -> dict[str, Any]:
+def _explanation(one: Explanation) -> ExplanationAnswer:
     return {
         "class": one.label,
         "against": one.against,
         "difference": one.difference,
         "calibration": one.calibration,
-        "contributions": [
+        "attributes": [
             {
                 "attribute": one.attributes[m],
                 "contribution": float(one.contributions[m]),

@@ -1,8 +1,13 @@
-"""What a request gets that cannot be answered: a status and a sentence, never a stack trace."""
+"""The answer to a request that the service cannot answer: a status and a sentence, never a stack trace."""
 
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Collection
+
+from zskl.parameters import did_you_mean
+
+COMPARED, LETTERS = 2000, 60  # up to so many names of this length, a misspelt name is compared with all
 
 
 class Refusal(Exception):
@@ -13,13 +18,19 @@ class Refusal(Exception):
         self.status, self.sentence = status, sentence
 
 
+def no_class(name: str, names: Collection[str], status: int = 422) -> Refusal:
+    """The refusal of a name that no class has."""
+    near = did_you_mean(name, names) if len(names) <= COMPARED and len(name) <= LETTERS else ""
+    return Refusal(status, f"no class is called {shown(name)}{near}: GET /classes lists all classes")
+
+
 def shown(value: object, longest: int = 60) -> str:
     """A value as part of a sentence: one line of printable text, cut where it is long. What is cut is not looked at."""
     if value is None or isinstance(value, bool):
-        return "null" if value is None else str(value).lower()  # as JSON has them
+        return "null" if value is None else str(value).lower()  # as in JSON
     whole = not isinstance(value, str) or len(value) <= longest
     try:
         written = repr(value[:longest]) if isinstance(value, str) else reprlib.repr(value)
-    except ValueError:  # of a number with thousands of digits
+    except ValueError:  # a number with thousands of digits
         written = "a number too long to be shown"
     return written if whole and len(written) <= longest else written[:longest] + "…"

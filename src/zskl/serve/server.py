@@ -1,4 +1,4 @@
-"""From a service to a socket: which addresses need a token, and how it ends."""
+"""From a service to a socket: which addresses need a token, and how the service ends."""
 
 from __future__ import annotations
 
@@ -7,34 +7,39 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from types import FrameType
 
 import uvicorn
+from starlette.types import ASGIApp
 from threadpoolctl import threadpool_limits
 
 from zskl.serve import app as application
-from zskl.serve.connections import Connection
+from zskl.serve.connections import limited
 from zskl.serve.guard import Guard, is_loopback
 from zskl.serve.service import Service
 
-WAIT = 10  # seconds for requests under way when the service is stopped
+WAIT = 10  # seconds that running requests get when the service is stopped
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last is Windows' own
+TICK = 0.05  # seconds between two looks at whether the server has started or was told to stop
 
 
 def check(host: str, token: str | None) -> None:
     """Refuse to be reachable from other machines without a token."""
     if token is not None and (not token or not token.isascii() or not token.isprintable() or " " in token):
-        raise ValueError("the token is empty or has blanks or other letters than ASCII ones: expected printable text")
+        raise ValueError("the token is empty or has blanks or letters that are not ASCII: expected printable text")
     if token is None and not is_loopback(host):
         raise ValueError(
             f"--host {host} can be reached from other machines: give a token by --token or ZSKL_TOKEN, which every "
-            "request must then bring, or stay with 127.0.0.1"
+            "request must then send, or stay with 127.0.0.1"
         )
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """A socket at the address; port 0 is any that is free."""
+    """A socket at the address; port 0 is any free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     found = socket.socket(family)
     try:
@@ -48,64 +53,85 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 def run(service: Service, host: str, port: int, token: str | None, ready: Callable[[str], object]) -> None:
-    """Serve until SIGINT, SIGTERM or SIGHUP; `ready` is handed the address once requests are answered."""
+    """Serve until SIGINT, SIGTERM or SIGHUP. `ready` gets the address once requests are answered."""
     check(host, token)
-    listening = bound(host, port)
-    with listening:
+    with bound(host, port) as listening:
         at = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
         names = {host, "localhost", "127.0.0.1", "::1"}
-        guarded = Guard(application.build(service), token, names, service.limits)
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
-        config = uvicorn.Config(
-            guarded,
-            http=Connection,
-            ws="none",
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=WAIT,
-            timeout_keep_alive=30,
-        )
-        with threadpool_limits(1):  # requests share the cores; threads of one that wait for each other only burn them
-            _Server(config, lambda: ready(at)).run(sockets=[listening])
+        server = uvicorn.Server(configured(Guard(application.build(service), token, names, service.limits)))
+        with stopped_by_signals(server):
+            serve(server, listening, lambda: ready(at))
 
 
-class _Server(uvicorn.Server):
-    """Says when it is ready, and ends by itself after a signal, not by the signal."""
+def configured(app: ASGIApp, keep_alive: int = 30) -> uvicorn.Config:
+    """How uvicorn serves an application."""
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        ws="none",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=WAIT,
+        timeout_keep_alive=keep_alive,
+    )
+    config.load()
+    config.http_protocol_class = limited(config.http_protocol_class)
+    return config
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], object]) -> None:
-        super().__init__(config)
-        self._ready = ready
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._ready()
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A thread that computes cannot be stopped, and Python waits for it: the process then ends without."""
-        super().handle_exit(sig, frame)
-        last = threading.Timer(WAIT + 2, os._exit, [0])  # changes of classes are on the disk before they are told
-        last.daemon = True
-        last.start()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        with super().capture_signals(), self._hang_up():
-            yield
-            self._captured_signals.clear()
-
-    @contextmanager
-    def _hang_up(self) -> Iterator[None]:
-        """A terminal that closes ends the service as SIGTERM does, but not under nohup, which has it ignored."""
-        number = getattr(signal, "SIGHUP", None)
-        main = threading.current_thread() is threading.main_thread()
-        if number is None or not main or signal.getsignal(number) is signal.SIG_IGN:
-            yield
-            return
-        before = signal.signal(number, self.handle_exit)
+def serve(server: uvicorn.Server, listening: socket.socket, ready: Callable[[], object]) -> None:
+    """Run a server in a thread until it ends: there it leaves signals alone. Once it was told to stop and has had
+    its time, the process ends: nobody can stop a thread that computes, and Python would wait for it."""
+    with ThreadPoolExecutor(1, "server") as pool:
+        running = pool.submit(_serve, server, listening)
         try:
-            yield
+            while not (server.started or running.done()):
+                time.sleep(TICK)
+            if server.started:
+                ready()
+            while not (server.should_exit or running.done()):
+                time.sleep(TICK)
         finally:
-            signal.signal(number, before)
+            server.should_exit = True
+            _wait(running)
+
+
+def _serve(server: uvicorn.Server, listening: socket.socket) -> None:
+    with threadpool_limits(1):  # requests share the cores; a request with many threads would only make the others wait
+        server.run(sockets=[listening])
+
+
+def _wait(running: Future[None]) -> None:
+    try:
+        running.result(WAIT + 2)
+    except TimeoutError:
+        os._exit(0)  # changes of classes are on the disk before they are acknowledged
+
+
+@contextmanager
+def stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
+    """SIGINT, SIGTERM and SIGHUP stop the server; a second Ctrl-C does not wait for running requests. If SIGHUP is
+    ignored, as under nohup, it stays so: then closing the terminal does not stop the service."""
+    if threading.current_thread() is not threading.main_thread():  # Python handles signals only there
+        yield
+        return
+
+    def stop(number: int, _: FrameType | None) -> None:
+        if server.should_exit and number == signal.SIGINT:
+            server.force_exit = True
+        server.should_exit = True
+
+    numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
+    before = {
+        number: signal.signal(number, stop)
+        for number in numbers
+        if number.name != "SIGHUP" or signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)

@@ -3,53 +3,68 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
-from zskl.arrays import to_numpy
+import numpy as np
+from pydantic import JsonValue
+
 from zskl.estimators import score_parts
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.experiments import jsonl_log
 from zskl.serve.class_book import Book, Classes
-from zskl.serve.gallery import Gallery
+from zskl.serve.class_file import ClassFile
+from zskl.serve.diagnostics import Diagnostics
 from zskl.serve.limits import Limits
-from zskl.serve.options import no_class
-from zskl.serve.refusal import Refusal
+from zskl.serve.refusal import Refusal, no_class
+from zskl.serve.rows import LoadedRows
+from zskl.serve.schemas.classes import ClassDetails, ClassList
+from zskl.serve.schemas.model import Health, LoadedData, Model, RequestLimits
 from zskl.version import __version__
 
-NEAREST = 8  # classes beside the one that is looked at
+NEAREST = 8  # classes shown beside the one you look at
 
 
 class Service:
-    """A model with its classes, `kept` in a file or not, and a `gallery` if data were loaded."""
+    """A model with its classes, which may be `kept` in a file, and with `rows` if data were loaded."""
 
     def __init__(
         self,
         model: ZeroShotClassifier,
         name: str,
         limits: Limits,
-        kept: jsonl_log.Folder | None = None,
-        gallery: Gallery | None = None,
+        kept: ClassFile | None = None,
+        rows: LoadedRows | None = None,
     ) -> None:
-        self.name, self.limits, self._gallery = name, limits, gallery
+        self.name, self.limits, self._rows = name, limits, rows
+        self._diagnostics = None if rows is None else Diagnostics(rows)
         self.classes = Classes(model, limits, kept)
         self._began = time.monotonic()
 
     @property
     def book(self) -> Book:
+        """The classes at this moment."""
         return self.classes.book
 
     @property
-    def gallery(self) -> Gallery:
-        if self._gallery is None:
-            raise Refusal(409, "no data are loaded: start the service with --data to look at rows")
-        return self._gallery
+    def rows(self) -> LoadedRows:
+        """The loaded data. Without any, the request is refused."""
+        if self._rows is None:
+            raise _no_data()
+        return self._rows
 
-    def health(self) -> dict[str, Any]:
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """Figures on test rows of the loaded data. Without any, the request is refused."""
+        if self._diagnostics is None:
+            raise _no_data()
+        return self._diagnostics
+
+    def health(self) -> Health:
+        """GET /health."""
         uptime = time.monotonic() - self._began
         return {"status": "ok", "version": __version__, "classes": len(self.book.kinds), "uptime": uptime}
 
-    def model(self) -> dict[str, Any]:
-        book, model, gallery = self.book, self.classes.model, self._gallery
+    def model(self) -> Model:
+        """GET /model."""
+        book, model = self.book, self.classes.model
         names = getattr(model, "feature_names_in_", None)
         kinds = list(book.kinds.values())
         return {
@@ -59,45 +74,30 @@ class Service:
             "features": int(model.n_features_in_),
             "feature_names": None if names is None else [str(name) for name in names],
             "attributes": self.classes.words.as_json(),
-            **{kind: kinds.count(kind) for kind in ("seen", "unseen", "added")},
+            "seen": kinds.count("seen"),
+            "unseen": kinds.count("unseen"),
+            "added": kinds.count("added"),
             "calibration": float(model.calibration_),
             "probabilities": model.temperatures_ is not None,
             "explains": _explains(model),
-            "data": None
-            if gallery is None
-            else {
-                "name": gallery.data.name,
-                "rows": len(gallery.X),
-                "pictures": gallery.pictures is not None,
-                "pictured": int(gallery.pictured.sum()),
-                "parts": {part: len(rows) for part, rows in gallery.data.parts.items()},
-            },
-            "limits": {
-                name: getattr(self.limits, name)
-                for name in (
-                    "body_bytes",
-                    "rows",
-                    "explained_rows",
-                    "values",
-                    "json_values",
-                    "answers",
-                    "name_length",
-                    "classes",
-                )
-            },
+            "data": None if self._rows is None else _data(self._rows),
+            "limits": _limits(self.limits),
         }
 
-    def listed(self) -> dict[str, Any]:
+    def listed(self) -> ClassList:
+        """GET /classes."""
         book = self.book
-        rows = None if self._gallery is None else self._gallery.sizes
-        classes = [
-            {"name": name, "kind": kind, "rows": None if rows is None else rows.get(name, 0)}
-            for name, kind in book.kinds.items()
-        ]
-        return {"version": book.version, "classes": classes}
+        sizes = None if self._rows is None else self._rows.sizes
+        return {
+            "version": book.version,
+            "classes": [
+                {"name": name, "kind": kind, "rows": None if sizes is None else sizes.get(name, 0)}
+                for name, kind in book.kinds.items()
+            ],
+        }
 
-    def details(self, name: str) -> dict[str, Any]:
-        """A class: its description (the mean of several), what of it was left to the mean, and those most like it."""
+    def details(self, name: str) -> ClassDetails:
+        """GET /classes/NAME: a description (the mean of several), what of it was left to the mean, similar classes."""
         book, words = self.book, self.classes.words
         if name not in book.kinds:
             raise no_class(name, book.kinds, 404)
@@ -109,10 +109,37 @@ class Service:
             "attributes": dict(zip(words.names, values.tolist(), strict=True)),
             "defaulted": [] if added is None else added.defaulted,
             "nearest": [
-                {"class": other, "kind": book.kinds[other], "similarity": float(similarity)}
+                {"class": other, "kind": book.kinds[other], "similarity": similarity}
                 for other, similarity in book.nearest(name, NEAREST)
             ],
         }
+
+
+def _no_data() -> Refusal:
+    return Refusal(409, "no data are loaded: start the service with --data to look at rows")
+
+
+def _data(rows: LoadedRows) -> LoadedData:
+    return {
+        "name": rows.data.name,
+        "rows": len(rows.X),
+        "pictures": rows.pictures is not None,
+        "pictured": int(rows.pictured.sum()),
+        "parts": {part: len(found) for part, found in rows.data.parts.items()},
+    }
+
+
+def _limits(limits: Limits) -> RequestLimits:
+    return {
+        "body_bytes": limits.body_bytes,
+        "rows": limits.rows,
+        "explained_rows": limits.explained_rows,
+        "values": limits.values,
+        "json_values": limits.json_values,
+        "answers": limits.answers,
+        "name_length": limits.name_length,
+        "classes": limits.classes,
+    }
 
 
 def _explains(model: ZeroShotClassifier) -> bool:
@@ -123,8 +150,9 @@ def _explains(model: ZeroShotClassifier) -> bool:
     return True
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> JsonValue:
     """A setting as JSON has it."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    return to_numpy(value).item() if hasattr(value, "item") else str(value)
+    found: JsonValue = value.item() if isinstance(value, np.generic) else str(value)
+    return found

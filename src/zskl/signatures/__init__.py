@@ -1,1 +1,5 @@
 """What describes the classes: tables of attributes, and vectors of words and sentences."""
+
+from zskl.signatures.words import read_names, sentence_vectors, word_vectors
+
+__all__ = ["read_names", "sentence_vectors", "word_vectors"]

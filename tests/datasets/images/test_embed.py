@@ -60,10 +60,10 @@ def test_linked_folders_are_followed_and_circles_end(birds):
     ("make", "sentence"),
     [
         (lambda birds: birds / "nowhere", "no picture or folder at"),
-        (lambda birds: birds.parent, "lies 2 folders deep in .*: expected .*CLASS/PICTURE; name .* such as .*birds$"),
+        (lambda birds: birds.parent, "is 2 folders deep in .*: expected .*CLASS/PICTURE; name .* such as .*birds$"),
         (
             lambda birds: [birds, birds / "extra.png"],
-            "wren.* lies in the folder of a class and|owl.* lies in the folder",
+            "wren.* is in the folder of a class and|owl.* is in the folder",
         ),
         (lambda birds: [], "no pictures in an empty list"),
         (lambda birds: birds / "empty", "no pictures in .*empty: expected files that end in .avif"),
@@ -141,7 +141,7 @@ def test_only_what_still_holds_is_taken_over(birds, tmp_path, change):
 def test_a_folder_that_is_not_ours_is_left_alone(birds, tmp_path):
     (tmp_path / "f.npz.partial").mkdir()
     (tmp_path / "f.npz.partial" / "thesis.txt").write_text("years of work")
-    with pytest.raises(ValueError, match="was not made here"):
+    with pytest.raises(ValueError, match="something else than unfinished features"):
         embed(birds, tmp_path / "f.npz", colours()[0])
     assert (tmp_path / "f.npz.partial" / "thesis.txt").exists()
 
@@ -149,7 +149,7 @@ def test_a_folder_that_is_not_ours_is_left_alone(birds, tmp_path):
 def test_a_network_that_returns_nonsense(birds, tmp_path):
     network, _ = colours()
     flat = Backbone("flat", "flat", network.prepare, lambda batch: batch.mean(axis=(1, 2, 3)))
-    with pytest.raises(ValueError, match=r"'flat' made an array of shape \(6,\) of 6 pictures: expected \(6, d\)"):
+    with pytest.raises(ValueError, match=r"'flat' returned an array of shape \(6,\) for 6 pictures: expected \(6, d\)"):
         embed(birds, tmp_path / "f.npz", flat)
     divides = Backbone("0/0", "0/0", network.prepare, lambda batch: np.where(batch > 11, np.nan, batch)[:, :, 0, 0])
     done = embed(birds, tmp_path / "g.npz", divides)

@@ -14,6 +14,7 @@ import pytest
 from package_files import labels_for, write_package, write_v5
 from zskl import datasets
 from zskl.datasets import xlsa17
+from zskl.datasets.xlsa17 import features, label_checks, locations
 
 REAL = os.environ.get("ZSKL_DATA")
 needs_data = pytest.mark.skipif(REAL is None, reason="ZSKL_DATA is unset: the real split files are not at hand")
@@ -39,7 +40,7 @@ def shared_cache(monkeypatch, tmp_path_factory):
 
 
 def real_folder(name):
-    return datasets.places.benchmark_folder(name, REAL)
+    return locations.benchmark_folder(name, REAL)
 
 
 # the real files
@@ -144,12 +145,12 @@ def test_real_labels_shifted_around_the_end(name, files, shared_cache):
     """All numbers stay in range and all parts disjoint: image folders, else the lists of classes, tell."""
     folder = real_folder(name)
     splits = xlsa17.read_splits(folder / "att_splits.mat")
-    found = datasets.features.read(datasets.features.choose(folder))
+    found = features.read(features.choose(folder))
     found = replace(found, folders=found.folders if files else None)
-    datasets.agreement.check(splits, found)
+    label_checks.check(splits, found)
     told = "contradicts image_files in" if files else r"other classes than .*trainvalclasses\.txt lists"
     with pytest.raises(ValueError, match=rf"{found.source.name}: labels .*{told}"):
-        datasets.agreement.check(splits, replace(found, labels=(found.labels + 1) % COUNTS[name][0]))
+        label_checks.check(splits, replace(found, labels=(found.labels + 1) % COUNTS[name][0]))
 
 
 DAMAGES = {

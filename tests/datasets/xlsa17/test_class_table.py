@@ -84,5 +84,5 @@ def test_unknown_signatures(package, wish):
     with pytest.raises(ValueError, match=r"signatures names .* expected 'att', 'original_att', FILE\.mat"):
         xlsa17.load("CUB", package, signatures=wish)
     (package / "CUB" / "table.txt").write_text("")
-    with pytest.raises(ValueError, match=r"signatures is 'table\.txt'; expected 'att'"):
+    with pytest.raises(ValueError, match=r"signatures is 'table\.txt': expected 'att'"):
         xlsa17.load("CUB", package, signatures="table.txt")

@@ -113,7 +113,7 @@ DAMAGES = {
     "infinite feature": (changed("features", at((0, 1), np.inf)), RES101 + "features is NaN or infinite .* rows 1 "),
     "NaN attribute": (
         changed("att", at((1, 3), np.nan)),
-        SPLITS + "att is NaN or infinite for classes 'dog' in 1 places",
+        SPLITS + "att is NaN or infinite for classes 'dog' in 1 cells",
     ),
     "nothing known of a class": (
         changed("att", at((slice(None), 3), 0)),

@@ -102,5 +102,5 @@ def test_a_fold_whose_classes_are_not_apart(tmp_path):
     write_package(tmp_path / "CUB", splits | {"train_loc": rows, "val_loc": splits["test_seen_loc"]}, features)
     with pytest.raises(ValueError, match=r"val_loc has no row of trainval_loc; leave out folds='file'"):
         xlsa17.load("CUB", tmp_path, folds="file")
-    with pytest.raises(ValueError, match="folds is 'lists'; expected None"):
+    with pytest.raises(ValueError, match="folds is 'lists': expected None"):
         xlsa17.load("CUB", tmp_path, folds="lists")

@@ -79,7 +79,7 @@ def test_a_square_matrix_is_taken_as_the_package_has_it(tmp_path):
 def test_a_large_file_is_mapped_and_checked_once(package, monkeypatch):
     monkeypatch.setattr(feature_cache, "SMALLEST", 0)
     first = xlsa17.load("CUB", package)
-    monkeypatch.setattr(datasets.features, "_matrix", lambda path: pytest.fail("read again"))
+    monkeypatch.setattr("zskl.datasets.xlsa17.features._matrix", lambda path: pytest.fail("read again"))
     whole = np.isfinite
     monkeypatch.setattr(np, "isfinite", lambda X: pytest.fail("checked again") if len(X) == n else whole(X))
     data = xlsa17.load("CUB", package)
@@ -141,25 +141,25 @@ def test_res101_comes_first_then_the_only_one(tmp_path):
     (folder / "notes.mat").write_text("no MATLAB file")
     assert xlsa17.load("CUB", tmp_path).features == "vgg19"
     write_v5(folder / "clip.mat", features)
-    with pytest.raises(ValueError, match=r"has no res101\.mat; choose with features= .*one of: clip, vgg19$"):
+    with pytest.raises(ValueError, match=r"has no res101\.mat: choose with features= .*one of clip, vgg19$"):
         xlsa17.load("CUB", tmp_path)
     write_v5(folder / "res101.mat", features)
     assert xlsa17.load("CUB", tmp_path).features == "res101"
     assert xlsa17.load("CUB", tmp_path, features="CLIP.mat").features == "clip"
-    with pytest.raises(ValueError, match=r"has no res50\.mat; choose .*clip, .*res101"):
+    with pytest.raises(ValueError, match=r"has no res50\.mat: choose .*clip, .*res101"):
         xlsa17.load("CUB", tmp_path, features="res50")
 
 
 def test_no_features(package):
     (package / "CUB" / "res101.mat").unlink()
     with pytest.raises(
-        ValueError, match=r"CUB has no feature file, neither res101\.mat nor another; .*zskl data fetch"
+        ValueError, match=r"CUB has no feature file, neither res101\.mat nor another: .*zskl data fetch"
     ):
         xlsa17.load("CUB", package)
 
 
 def test_unknown_benchmarks():
-    with pytest.raises(ValueError, match="no benchmark is called 'FLO'; the known ones are: AWA1, AWA2, SUN, CUB, APY"):
+    with pytest.raises(ValueError, match="name is 'FLO': expected one of the benchmarks AWA1, AWA2, SUN, CUB, APY"):
         xlsa17.load("FLO")
     with pytest.raises(ValueError, match=r"no dataset is called 'CBU' \(did you mean 'CUB'\?\)"):
         datasets.load("CBU")

@@ -1,4 +1,4 @@
-"""One image file → the array a network reads: decoding, orientation, colours; then crop, size and normalisation."""
+"""One image file → the array that a network reads: decode, orient, convert colours, crop, resize, normalise."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_PIXELS = 89_478_485  # Pillow's own limit: 1/4 GB of RGB; a larger picture is taken for a decompression bomb
+MAX_PIXELS = 89_478_485  # Pillow's own limit: 1/4 GB of RGB; a larger picture may be a decompression bomb
 BACKGROUND = (255, 255, 255)  # what shows through transparent pixels
 
 
 class UnreadablePicture(Exception):
-    """The file is no picture that can be used; the text says why."""
+    """The file is not a picture that can be used; the text says why."""
 
 
 @dataclass(frozen=True)
 class Preprocessing:
     """A centred square of `crop` × the shorter side, resized to `size`; then (pixel − mean) / std per channel.
 
-    size           (height, width) in pixels; the cut-out has this shape
+    size           (height, width) in pixels; the crop has this aspect ratio
     mean, std      of red, green and blue, on the scale of pixels from 0 to 255
     interpolation  "bicubic" or "bilinear", both with antialiasing
     """
@@ -48,7 +48,7 @@ class Preprocessing:
 
 
 def read_picture(path: str | os.PathLike[str]) -> Any:
-    """The picture as it is meant to be seen, an RGB image of Pillow; its first frame if it moves."""
+    """The picture as it should look, an RGB image of Pillow; of an animation, its first frame."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:
@@ -64,14 +64,14 @@ def read_picture(path: str | os.PathLike[str]) -> Any:
     except UnidentifiedImageError:
         empty = os.path.getsize(path) == 0
         raise UnreadablePicture(
-            "the file is empty" if empty else "not an image, or of a kind Pillow cannot read"
+            "the file is empty" if empty else "not an image, or of a kind that Pillow cannot read"
         ) from None
-    except Exception as error:  # decoders of damaged files raise anything: OSError, SyntaxError, struct.error, ...
+    except Exception as error:  # decoders raise anything for damaged files: OSError, SyntaxError, struct.error
         raise UnreadablePicture(str(error) or type(error).__name__) from error
 
 
 def _rgb(image: Any) -> Any:
-    """Any mode → RGB: 16-bit gray is scaled down, transparency is laid over white."""
+    """Any mode → RGB: 16-bit gray is scaled down, transparent pixels are drawn over white."""
     from PIL import Image
 
     if image.mode.startswith("I"):  # 16 bits per pixel, also where Pillow holds them in 32

@@ -1,4 +1,4 @@
-"""Pictures → a file of features that every other command takes."""
+"""Pictures → a file of features that every other command reads."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from zskl.datasets.images import backbones
 from zskl.datasets.images.backbones.backbone import Backbone, require
 from zskl.datasets.images.decode import UnreadablePicture, read_picture
 from zskl.datasets.images.find import Picture, find_pictures
-from zskl.datasets.images.resume import Partial
+from zskl.datasets.images.resume import UnfinishedFeatures
 from zskl.datasets.tables import TABLES
 from zskl.parameters import count, listed
 
-NO_PICTURES = frozenset((*TABLES, ".txt", ".json", ".html", ".md", ".pdf", ".xls", ".xlsx", ".zip"))
+OTHER_FILES = frozenset((*TABLES, ".txt", ".json", ".html", ".md", ".pdf", ".xls", ".xlsx", ".zip"))
 READERS = min(8, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """A picture without features, and why."""
+    """A picture without features, and the reason."""
 
     file: str
     reason: str
@@ -35,9 +35,9 @@ class Skipped:
 
 @dataclass(frozen=True, eq=False)
 class Embedded:
-    """What `embed` wrote: `rows` × `dimension` features at `path`; `labels` (rows,) where folders gave classes.
+    """What `embed` wrote: `rows` × `dimension` features at `path`; `labels` (rows,) if there are folders of classes.
 
-    `resumed` pictures, of all that were found, had been done by an earlier call.
+    `resumed` pictures were done by an earlier call.
     """
 
     path: Path
@@ -56,16 +56,31 @@ def embed(
     device: str | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Embedded:
-    """Write the features of pictures to the .npz file `out`, in the order of their paths.
+    """Write the features of pictures to an .npz file, in the order of their paths.
 
-    sources   folders (one folder per class inside, or flat) or picture files
-    backbone  efficientnet-lite0, -lite1, -lite2, timm:NAME, onnx:FILE, or a `Backbone`
-    device    "cpu", "cuda"; None: a GPU if the backbone finds one, else the CPU
-    progress  called with (pictures done, pictures in all), at the beginning and after each batch
+    The file holds `features` (n, d) float32, `files` (n,), `labels` (n,) if the pictures are in folders of classes, and
+    the name of the `backbone`. Pictures that cannot be read are left out and reported. An interrupted call leaves
+    `out`.partial behind, and the next call with the same backbone continues from there.
 
-    The file holds `features` (n, d) float32, `files` (n,), `labels` (n,) if the pictures lie in folders of classes,
-    and the name of the `backbone`. Pictures that cannot be read are left out and reported. An interrupted call leaves
-    `out`.partial behind; the next one with the same backbone goes on from there.
+    Parameters
+    ----------
+    sources : path-like or iterable of path-like
+        Folders, flat or with one folder per class inside, or picture files.
+    out : path-like
+        The .npz file to write.
+    backbone : str or Backbone, default="efficientnet-lite2"
+        The network: efficientnet-lite0, -lite1 or -lite2, timm:NAME, onnx:FILE, or a `Backbone`.
+    batch_size : int, default=32
+        How many pictures the network gets at once.
+    device : str, default=None
+        "cpu" or "cuda". None takes a GPU if the backbone finds one, else the CPU.
+    progress : callable, default=None
+        Called with (pictures done, pictures in all) at the start and after each batch.
+
+    Returns
+    -------
+    Embedded
+        What was written, and which pictures were skipped.
     """
     out = _checked_target(out)
     count("batch_size", batch_size)
@@ -75,49 +90,49 @@ def embed(
     require("PIL", name, extra)
     network = backbones.load(backbone, device) if isinstance(backbone, str) else backbone
     report = progress or (lambda done, total: None)
-    partial = Partial(out, network.key)
-    todo = [key for key in pictures if key not in partial.rows and key not in partial.reasons]
+    unfinished = UnfinishedFeatures(out, network.key)
+    todo = [key for key in pictures if key not in unfinished.rows and key not in unfinished.reasons]
     done = resumed = len(pictures) - len(todo)
     report(done, len(pictures))
     batches = [todo[start : start + batch_size] for start in range(0, len(todo), batch_size)]
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module=r"PIL\b")  # of damaged metadata and the like
+        warnings.filterwarnings("ignore", module=r"PIL\b")  # about damaged metadata, for example
         for batch in _prepared(batches, pictures, network):
-            _embed_batch(batch, network, partial)
+            _embed_batch(batch, network, unfinished)
             done += len(batch)
             report(done, len(pictures))
     skipped = tuple(
-        Skipped(pictures[key].path.as_posix(), partial.reasons[key]) for key in pictures if key in partial.reasons
+        Skipped(pictures[key].path.as_posix(), unfinished.reasons[key]) for key in pictures if key in unfinished.reasons
     )
-    kept = {key: picture for key, picture in pictures.items() if key in partial.rows}
+    kept = {key: picture for key, picture in pictures.items() if key in unfinished.rows}
     if not kept:
-        partial.remove()
+        unfinished.remove()
         reasons = listed(f"{one.file}: {one.reason}" for one in skipped)
         raise ValueError(f"none of the {len(skipped)} pictures could be used ({reasons}): check the files")
     arrays = {"files": _texts(picture.path.as_posix() for picture in kept.values()), "backbone": np.array(network.name)}
     labels = [picture.label for picture in kept.values() if picture.label is not None]
     if labels:
         arrays["labels"] = _texts(labels)
-    dimension = partial.finish(list(kept), **arrays)
+    dimension = unfinished.finish(list(kept), **arrays)
     return Embedded(out, len(kept), dimension, arrays.get("labels"), skipped, resumed)
 
 
 def _checked_target(out: str | os.PathLike[str]) -> Path:
-    """Refused before the work, not after it."""
+    """The path, refused before the work starts if it cannot be written."""
     path = Path(out)
     if path.suffix.lower() != ".npz":
         raise ValueError(f"out is {str(path)!r}: expected a file name that ends in .npz")
     if path.is_dir() or not path.parent.is_dir():
-        problem = "it is a folder" if path.is_dir() else f"the folder {path.parent} does not exist; create it first"
-        raise ValueError(f"cannot write {path}: {problem}")
+        fault = "it is a folder" if path.is_dir() else f"the folder {path.parent} does not exist; create it first"
+        raise ValueError(f"cannot write {path}: {fault}")
     return path
 
 
 def _check_pictures(pictures: Iterable[Picture]) -> None:
-    """A file that is named itself is tried whatever it is called, unless its name says that it is something else."""
-    other = [str(one.path) for one in pictures if one.path.suffix.lower() in NO_PICTURES]
+    """Refuse files whose names say that they are not pictures; a file that you name may end in anything else."""
+    other = [str(one.path) for one in pictures if one.path.suffix.lower() in OTHER_FILES]
     if other:
-        raise ValueError(f"{listed(other)} is no picture: expected folders of pictures, or picture files")
+        raise ValueError(f"{listed(other)} is not a picture: expected folders of pictures, or picture files")
 
 
 def _prepared(
@@ -140,7 +155,9 @@ def _prepare(path: Path, prepare: Callable[[Any], NDArray[np.float32]]) -> NDArr
         return str(error)
 
 
-def _embed_batch(batch: dict[str, NDArray[np.float32] | str], network: Backbone, partial: Partial) -> None:
+def _embed_batch(
+    batch: dict[str, NDArray[np.float32] | str], network: Backbone, unfinished: UnfinishedFeatures
+) -> None:
     reasons = {key: value for key, value in batch.items() if isinstance(value, str)}
     inputs = {key: value for key, value in batch.items() if not isinstance(value, str)}
     keys = list(inputs)
@@ -149,7 +166,7 @@ def _embed_batch(batch: dict[str, NDArray[np.float32] | str], network: Backbone,
         features = network.features(np.stack(list(inputs.values())))
         if features.ndim != 2 or len(features) != len(keys):
             raise ValueError(
-                f"the backbone {network.name!r} made an array of shape {features.shape} of {len(keys)} pictures: "
+                f"the backbone {network.name!r} returned an array of shape {features.shape} for {len(keys)} pictures: "
                 f"expected ({len(keys)}, d)"
             )
         finite: NDArray[np.bool_] = np.asarray(np.isfinite(features).all(axis=1))
@@ -157,7 +174,7 @@ def _embed_batch(batch: dict[str, NDArray[np.float32] | str], network: Backbone,
             key: "the network returned NaN or infinity" for key, good in zip(keys, finite, strict=True) if not good
         }
         keys, features = [key for key in keys if key not in reasons], features[finite]
-    partial.add(keys, features.astype(np.float32, copy=False), reasons)
+    unfinished.add(keys, features.astype(np.float32, copy=False), reasons)
 
 
 def _texts(values: Iterable[str]) -> NDArray[np.str_]:

@@ -1,4 +1,4 @@
-"""Which pictures to embed: a folder per class, a flat folder, or single files; always in the same order."""
+"""Which pictures to embed: from a folder per class, a flat folder, or single files; always in the same order."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# What counts as a picture inside a folder; a file that is named itself is always tried.
+# What counts as a picture inside a folder. A file that you name yourself may end in anything.
 EXTENSIONS = frozenset(
     (
         *(".avif", ".bmp", ".gif", ".heic", ".heif", ".jfif", ".jp2", ".jpeg", ".jpg"),
         *(".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"),
     )
 )
-DEPTH = 8  # far enough to find misplaced pictures; ends the walk where links go round in a circle
+DEPTH = 8  # deep enough to find misplaced pictures; ends the walk if links form a circle
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A file, and its class if it lies in the folder of one."""
+    """A file, and its class if it is in the folder of a class."""
 
     path: Path
     label: str | None
 
     def key(self) -> str:
-        """Changes when the file does: its place, size and time."""
+        """Path, size and time of the file: it changes when the file does."""
         state = self.path.stat()
         return f"{self.path.resolve()}|{state.st_size}|{state.st_mtime_ns}"
 
@@ -34,7 +34,7 @@ def find_pictures(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[s
     """The pictures of all sources, sorted by path, each file once.
 
     A source is a picture, a flat folder of pictures, or a folder with one folder of pictures per class, whose names
-    become the labels. Hidden files, and files in folders that do not end like a picture, are passed over.
+    become the labels. In folders, hidden files and files that do not end like a picture are skipped.
     """
     paths = [Path(sources)] if isinstance(sources, str | os.PathLike) else [Path(source) for source in sources]
     found: dict[Path, Picture] = {}
@@ -50,7 +50,7 @@ def find_pictures(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[s
     classed = next((one.path for one in pictures if one.label is not None), None)
     if bare is not None and classed is not None:
         raise ValueError(
-            f"{classed} lies in the folder of a class and {bare} does not: either all pictures have a class, or none; "
+            f"{classed} is in the folder of a class and {bare} is not: either all pictures have a class, or none; "
             "embed them separately"
         )
     return pictures
@@ -68,8 +68,8 @@ def _of(source: Path) -> Iterator[Picture]:
         pictures = [name for name in files if not name.startswith(".") and Path(name).suffix.lower() in EXTENSIONS]
         if pictures and len(inside) > 1:
             raise ValueError(
-                f"{Path(folder, pictures[0])} lies {len(inside)} folders deep in {source}: expected "
-                f"{source}/CLASS/PICTURE; name the folders that hold the classes, such as {Path(folder).parent}"
+                f"{Path(folder, pictures[0])} is {len(inside)} folders deep in {source}: expected "
+                f"{source}/CLASS/PICTURE; name the folder that contains the classes, such as {Path(folder).parent}"
             )
         for name in pictures:
             yield Picture(Path(folder, name), inside[0] if inside else None)

@@ -1,11 +1,11 @@
-"""From a user's files to a dataset folder."""
+"""A user's files → a dataset folder."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from zskl.datasets import split_by_class, tables
 from zskl.datasets.dataset import Dataset
 from zskl.datasets.own import folder
 from zskl.datasets.own.new_folder import new_folder
-from zskl.datasets.tables import Labels, Source
+from zskl.datasets.tables import FeatureFile, Head, Labels, Wanted
 from zskl.parameters import did_you_mean, listed
 
 PathLike = str | os.PathLike[str]
@@ -32,23 +32,67 @@ def make(
     name: str | None = None,
     force: bool = False,
 ) -> Dataset:
-    """Write a dataset folder at `out` from files as `zskl.datasets.tables` reads them, and load it.
+    r"""Make a dataset folder from your own files, and load it.
 
-    `labels` is a column of the features file, or a file; where both files name their rows ("id"), these are matched.
-    The `unseen` classes, or else a fraction of the classes drawn with `seed`, have no training rows. Of each other
-    class a fifth of the rows is held out, and three folds of classes serve validation. The features are read in blocks
-    and go to disk at once; a failure leaves nothing behind.
+    The features are read in blocks and written at once, so they need not fit into memory. If anything fails, nothing is
+    left behind.
+
+    Parameters
+    ----------
+    out : path-like
+        The folder to write.
+    features : path-like
+        A file with a row per sample: .csv, .tsv, .parquet, .npy, .npz or .mat. A column "id" names the rows.
+    labels : path-like
+        The class of each row: a column (or array) of the features file, or a file of its own, also .txt with a label
+        per line. If both files name their rows, the rows are matched by name.
+    signatures : path-like
+        A file with one row, or several, per class. The column "class" names the class, the others are its attributes.
+    unseen : sequence of labels, default=None
+        The classes without training rows. None draws `unseen_fraction` of the classes.
+    unseen_fraction : float, default=0.25
+        The fraction of the classes to draw as unseen, if `unseen` is None.
+    seed : int, default=0
+        Seed of all draws: unseen classes, test rows and folds.
+    name : str, default=None
+        The name of the dataset. None takes the name of the folder.
+    force : bool, default=False
+        Whether to replace a dataset folder that is there.
+
+    Returns
+    -------
+    Dataset
+        The dataset, with its features mapped from the folder. A fifth of the rows of each seen class is test_seen. Of
+        six seen classes or more, there are three validation folds.
+
+    Raises
+    ------
+    ValueError
+        If a file is not as expected; the message gives the line and column, and says what to do.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from zskl import datasets
+    >>> with TemporaryDirectory() as here:
+    ...     birds, traits = Path(here, "birds.csv"), Path(here, "traits.csv")
+    ...     _ = birds.write_text("wing,species\n20,owl\n21,owl\n5,wren\n6,wren\n90,swan\n")
+    ...     _ = traits.write_text("class,size,nocturnal\nowl,2,1\nwren,1,0\nswan,3,0\n")
+    ...     datasets.make(Path(here, "birds"), birds, "species", traits, unseen=["swan"])
+    Dataset('birds', 5 rows × 1 features, 2 seen and 1 unseen classes, 2 attributes)
     """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise ValueError(f"seed is {seed!r}: expected a whole number of at least 0")
     out = Path(out)
     for given in (features, signatures, labels):
         if out.resolve() in Path(given).resolve().parents:
-            raise ValueError(f"{given} lies in {out}, which is to be written: choose another folder")
-    column = _label_column(features, labels)
+            raise ValueError(f"{given} is inside {out}, the folder to write: choose another folder")
+    head = tables.look(features)
+    column = _label_column(head, features, labels)
     table = tables.read_signatures(signatures, column)
-    with new_folder(out, force) as place:
-        source, found, ids = _store(place / folder.FEATURES, features, labels, column)
+    with new_folder(out, force) as temporary:
+        file, found, ids = _store(temporary / folder.FEATURES, head, labels, column)
         if all(map(tables.is_whole, [*found.names, *table.index])):  # 1.0 in one file is 1 in the other
             found, table = found.plain(), table.set_axis([tables.plain(one) for one in table.index], axis=0)
             unseen = None if unseen is None else [tables.plain(str(one)) for one in unseen]
@@ -61,13 +105,13 @@ def make(
         whole = tables.typed(classes, found.names).dtype.kind == "i"
         data = Dataset(
             name=name or out.resolve().name,
-            X=np.load(place / folder.FEATURES, mmap_mode="r", allow_pickle=False),
+            X=np.load(temporary / folder.FEATURES, mmap_mode="r", allow_pickle=False),
             y=folder.as_labels(found, whole),
             signatures=table.set_axis([int(one) for one in table.index] if whole else table.index, axis=0),
             parts=split_by_class.divide(codes, hidden, seed),
             source=str(signatures),
-            feature_names=source.names,
-            checked=True,  # block by block, with the lines to blame
+            feature_names=file.names,
+            checked=True,  # while it was read, block by block
         )
         made = {
             "features": str(features),
@@ -77,60 +121,59 @@ def make(
             "unseen_fraction": unseen_fraction if unseen is None else None,
             "seed": int(seed),
         }
-        folder.write(place, data, made, ids)
-        del data  # some systems do not rename a folder with a mapped file in it
+        folder.write(temporary, data, made, ids)
+        del data  # some systems cannot rename a folder while a file in it is mapped
     return folder.load(out)
 
 
-def _label_column(features: PathLike, labels: PathLike) -> str | None:
-    """The argument as a column, or array, of the features file, or None if it is a file."""
-    known = tables.fields(features)
-    if str(labels) in known:
+def _label_column(head: Head, features: PathLike, labels: PathLike) -> str | None:
+    """The column, or array, of the features file that `labels` names; None if it names a file."""
+    if str(labels) in head.fields:
         return str(labels)
     if not Path(labels).exists():
         raise ValueError(
             f"labels is {str(labels)!r}, which is neither a file nor a column of {features}"
-            f"{did_you_mean(labels, known)}: its columns are {listed(known) or 'without names'}"
+            f"{did_you_mean(labels, head.fields)}: its columns are {listed(head.fields) or 'without names'}"
         )
     return None
 
 
 def _store(
-    target: Path, features: PathLike, labels: PathLike, column: str | None
-) -> tuple[Source, Labels, list[str] | None]:
-    """Copy the features block by block into an .npy file; the labels and the names of its rows."""
+    target: Path, head: Head, labels: PathLike, column: str | None
+) -> tuple[FeatureFile, Labels, list[str] | None]:
+    """Copy the features in blocks into an .npy file; returns the labels and the names of the rows too."""
     found, label_ids = (Labels(), None) if column else tables.read_labels(labels)
-    source = tables.open_features(features, labels=column, rows=None if column else len(found))
+    features = head.open(Wanted(labels=column, rows=None if column else len(found)))
     ids: list[str] = []
     rows = 0
     with target.open("wb") as file:
-        _write_header(file, 0, source.width)
-        for block in source.blocks():
+        _write_header(file, 0, features.width)
+        for block in features.blocks():
             file.write(block.X.tobytes())
             rows += len(block.X)
             ids += block.ids or []
             if column:
                 found.extend(block.labels or [])
         file.seek(0)
-        _write_header(file, rows, source.width)
-    twice = tables.repeated(ids) if source.named_by is not None else []
+        _write_header(file, rows, features.width)
+    twice = tables.repeated(ids) if features.named_by is not None else []
     if twice:
         raise ValueError(
-            f"{source.path}: in {source.named_by!r}, which names the rows, several have {listed(twice)}: expected each "
-            "name once; number the rows anew, or leave that out"
+            f"{features.path}: {features.named_by!r}, which names the rows, repeats {listed(twice)}: expected each "
+            "name once; number the rows, or leave it out"
         )
     if ids and label_ids is not None:
-        found = tables.aligned(found, label_ids, ids, Path(labels), source.path)
+        found = tables.aligned(found, label_ids, ids, Path(labels), features.path)
     if len(found) != rows:
         raise ValueError(
-            f"{source.path} has {rows} rows and {labels} {len(found)} labels: expected one label per row (a CSV file "
+            f"{features.path} has {rows} rows and {labels} {len(found)} labels: expected one label per row (a CSV file "
             "starts with a line of column names, a .txt file does not)"
         )
-    return source, found, ids or None
+    return features, found, ids or None
 
 
-def _write_header(file: Any, rows: int, width: int) -> None:
-    """NumPy pads the header so that more rows do not make it longer: it can be written again over itself."""
+def _write_header(file: BinaryIO, rows: int, width: int) -> None:
+    """NumPy pads the header, so more rows do not make it longer, and it can be written again in the same place."""
     description = {"descr": "<f4", "fortran_order": False, "shape": (rows, width)}
     np.lib.format.write_array_header_1_0(file, description)
 

@@ -1,4 +1,4 @@
-"""A user's own files → features, labels and class descriptions; whatever is wrong in one is told by line and column.
+"""A user's own files → features, labels and class descriptions. An error gives the line and column of what is wrong.
 
 features     .csv .tsv .parquet .npy .npz .mat    a row per sample; a column called "id" names the rows
 labels       a column of the features file, or a file: .txt (a label per line) .csv .parquet .npy .npz .mat
@@ -16,16 +16,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zskl.datasets.tables import array_files, label_files, parquet_files, signature_files, text_files
+from zskl.datasets.tables.feature_file import Block, FeatureFile, Head, Wanted
 from zskl.datasets.tables.label_files import Labels, aligned, is_whole, plain, repeated, typed
-from zskl.datasets.tables.source import Block, Source
 
 __all__ = [
     "Block",
+    "FeatureFile",
+    "Head",
     "Labels",
-    "Source",
+    "Wanted",
     "aligned",
-    "fields",
     "is_whole",
+    "look",
     "open_features",
     "plain",
     "read_features",
@@ -38,25 +40,24 @@ __all__ = [
 TABLES = (*text_files.SUFFIXES, *parquet_files.SUFFIXES, *array_files.SUFFIXES)
 
 
+def look(path: str | os.PathLike[str]) -> Head:
+    """The names of the columns, or arrays, in a features file, without reading its rows."""
+    file = _existing(path, "features", TABLES)
+    suffix = file.suffix.lower()
+    if suffix in text_files.SUFFIXES:
+        return text_files.look(file)
+    return parquet_files.look(file) if suffix in parquet_files.SUFFIXES else array_files.look(file)
+
+
 def open_features(
     path: str | os.PathLike[str],
     labels: str | None = None,
     columns: Sequence[str] | None = None,
     rows: int | None = None,
     width: int | None = None,
-) -> Source:
-    """The rows of a features file, to be read block by block.
-
-    `labels` is the column (of .npz and .mat: the array) that holds the labels; `columns` are the features to take, in
-    this order, where the file names its columns. `rows` and `width` tell how a matrix in a MATLAB file lies.
-    """
-    file = _existing(path, "features", TABLES)
-    suffix = file.suffix.lower()
-    if suffix in text_files.SUFFIXES:
-        return text_files.open_source(file, labels, columns)
-    if suffix in parquet_files.SUFFIXES:
-        return parquet_files.open_source(file, labels, columns)
-    return array_files.open_source(file, labels, columns, rows, width)
+) -> FeatureFile:
+    """The features file at `path`, ready to be read block by block; the options are those of `Wanted`."""
+    return look(path).open(Wanted(labels, columns, rows, width))
 
 
 def read_features(
@@ -73,15 +74,6 @@ def read_features(
         ids += block.ids or []
     X.resize((filled, source.width), refcheck=False)
     return X, source.names, ids or None
-
-
-def fields(path: str | os.PathLike[str]) -> list[str]:
-    """The names of the columns, or arrays, in a features file."""
-    file = _existing(path, "features", TABLES)
-    suffix = file.suffix.lower()
-    if suffix in text_files.SUFFIXES:
-        return text_files.read_header(file)[0]
-    return parquet_files.fields(file) if suffix in parquet_files.SUFFIXES else array_files.fields(file)
 
 
 def read_labels(path: str | os.PathLike[str]) -> tuple[Labels, list[str] | None]:

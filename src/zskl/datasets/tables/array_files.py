@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl.datasets import matfile
-from zskl.datasets.tables.source import Block, Source, as_float32, check_finite, rows_per_block
+from zskl.datasets.tables.feature_file import (
+    Block,
+    FeatureFile,
+    Head,
+    Wanted,
+    as_float32,
+    check_finite,
+    rows_per_block,
+)
 from zskl.parameters import listed
 
 SUFFIXES = (".npy", ".npz", ".mat")
@@ -18,61 +26,68 @@ FEATURES = ("features", "x")
 IDS = ("ids", "id", "files", "paths", "image_files")
 
 
-def open_source(
-    path: Path, labels: str | None, wanted: Sequence[str] | None, rows: int | None = None, width: int | None = None
-) -> Source:
-    """The features of an array file; `labels` names another array of it.
+def look(path: Path) -> Head:
+    """Read the names of the arrays."""
+    names = _names(path)
+    return Head(names, lambda wanted: _open(path, names, wanted))
 
-    MATLAB files come with a sample per row or per column: `rows` or `width` (d), where known, or the labels, tell.
-    """
-    arrays = read(path, FEATURES, (*IDS, *([labels] if labels else [])))
+
+def _open(path: Path, names: list[str], wanted: Wanted) -> FeatureFile:
+    """A MATLAB file has a sample per row or per column: the number of labels, rows or features tells which."""
+    labels = wanted.labels
+    arrays = _read(path, names, FEATURES, (*IDS, *([labels] if labels else [])))
     X = pick(path, arrays, FEATURES, dimensions=2)
     if X.dtype.kind not in "iufb":
         raise ValueError(f"{path} holds features of type {X.dtype}: expected a matrix of numbers")
     texts = None if labels is None else as_texts(path, labels, arrays[labels])
-    rows = rows if texts is None else len(texts)
-    width = width if wanted is None else len(wanted)
-    if path.suffix.lower() == ".mat" and _lies_on_its_side(X, rows, width):
+    rows = wanted.rows if texts is None else len(texts)
+    width = wanted.width if wanted.columns is None else len(wanted.columns)
+    if path.suffix.lower() == ".mat" and _has_sample_per_column(X, rows, width):
         X = X.T
     if not X.size:
         raise ValueError(f"{path} holds features of shape {X.shape}: expected at least one row and one column")
     if texts is not None and len(texts) != len(X):
         raise ValueError(f"{path} has {len(X)} rows of features and {len(texts)} {labels!r}: expected as many of both")
-    if wanted is not None and len(wanted) != X.shape[1]:
-        raise ValueError(f"{path} has {X.shape[1]} features, the model takes {len(wanted)}")
+    if wanted.columns is not None and len(wanted.columns) != X.shape[1]:
+        raise ValueError(f"{path} has {X.shape[1]} features, the model takes {len(wanted.columns)}")
     key = next((name for name in arrays if name.lower() in IDS and name != labels), None)
     ids = None if key is None else as_texts(path, key, arrays[key])
     if ids is not None and len(ids) != len(X):
         ids = None
-    return Source(path, X.shape[1], None, lambda: _blocks(path, X, ids, texts), key)
-
-
-def fields(path: Path) -> list[str]:
-    """The names of the arrays in the file; a .npy file holds one without a name."""
-    kind = path.suffix.lower()
-    if kind == ".npy":
-        return []
-    return matfile.variables(path) if kind == ".mat" else list(_opened(path))
+    return FeatureFile(path, X.shape[1], None, lambda: _blocks(path, X, ids, texts), key)
 
 
 def read(path: Path, main: Sequence[str], further: Sequence[str] = ()) -> dict[str, Any]:
-    """name → array, or list of strings: the `main` and `further` ones (in any case), or all where no main one is."""
+    """name → array, or list of strings: the `main` and `further` ones, or all if there is none of the main ones."""
+    return _read(path, _names(path), main, further)
+
+
+def _read(path: Path, names: Sequence[str], main: Sequence[str], further: Sequence[str]) -> dict[str, Any]:
+    """Upper and lower case make no difference in the names."""
     kind = path.suffix.lower()
     if kind == ".npy":
         return {"": _opened(path)}
-    names = fields(path)
     chosen = [name for name in names if name.lower() in main or name.lower() in further or name in further]
     if not any(name.lower() in main for name in chosen):
-        chosen = names
+        chosen = list(names)
     if kind == ".mat":
         return matfile.read(path, chosen)
-    archive = _opened(path)
     try:
-        return {name: archive[name] for name in chosen}
+        with _opened(path) as archive:
+            return {name: archive[name] for name in chosen}
     except ValueError:
         raise _pickled(path) from None
-    finally:
-        archive.close()
+
+
+def _names(path: Path) -> list[str]:
+    """The names of the arrays in the file; the one in a .npy file has no name."""
+    kind = path.suffix.lower()
+    if kind == ".npy":
+        return []
+    if kind == ".mat":
+        return matfile.variables(path)
+    with _opened(path) as archive:
+        return list(archive)
 
 
 def pick(path: Path, arrays: Mapping[str, Any], names: Sequence[str], dimensions: int) -> NDArray[Any]:
@@ -98,7 +113,7 @@ def as_texts(path: Path, name: str, values: Any) -> list[str]:
     array = np.asarray(values)
     if array.ndim > 2 or (array.ndim == 2 and 1 not in array.shape):
         raise ValueError(
-            f"{path}: {name or 'the array'} has shape {array.shape}, expected a vector with one value a row"
+            f"{path}: {name or 'the array'} has shape {array.shape}: expected a vector with one value per row"
         )
     array = array.ravel()
     if array.dtype.kind == "f":
@@ -113,7 +128,7 @@ def as_texts(path: Path, name: str, values: Any) -> list[str]:
     return [str(value) for value in array.tolist()]
 
 
-def _lies_on_its_side(X: NDArray[Any], rows: int | None, width: int | None) -> bool:
+def _has_sample_per_column(X: NDArray[Any], rows: int | None, width: int | None) -> bool:
     if rows is not None:
         return len(X) != rows and X.shape[1] == rows
     return width is not None and X.shape[1] != width and len(X) == width
@@ -134,7 +149,7 @@ def _opened(path: Path) -> Any:
     except (ValueError, OSError, EOFError) as error:
         if "Python objects" in str(error):
             raise _pickled(path) from None
-        raise ValueError(f"{path} is not a NumPy file that can be read ({error}): write it anew") from None
+        raise ValueError(f"{path} is not a NumPy file that can be read ({error}): write it again") from None
     return opened
 
 

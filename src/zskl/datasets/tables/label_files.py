@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl.datasets.tables import array_files, parquet_files, text_files
-from zskl.datasets.tables.source import row_names
+from zskl.datasets.tables.feature_file import row_name_column
 from zskl.parameters import listed
 
 NAMES = ("label", "labels", "class", "y")
@@ -153,7 +153,7 @@ def _text_table(path: Path) -> tuple[list[str], list[str] | None]:
 def _columns(path: Path, header: Sequence[str]) -> tuple[str, str | None]:
     """The column of the labels, and the one that names the rows."""
     labels = {k for k, name in enumerate(header) if name.lower() in NAMES}
-    key_at, dropped = row_names(header, labels) if len(header) > 1 else (None, set[int]())
+    key_at, dropped = row_name_column(header, labels) if len(header) > 1 else (None, set[int]())
     key = None if key_at is None else header[key_at]
     others = [name for k, name in enumerate(header) if k != key_at and k not in dropped]
     named = [name for name in others if name.lower() in NAMES] or others

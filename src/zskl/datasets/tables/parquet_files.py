@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from zskl.datasets.tables.source import Block, Columns, Source, as_float32, check_finite, choose, rows_per_block
+from zskl.datasets.tables.feature_file import (
+    Block,
+    Columns,
+    FeatureFile,
+    Head,
+    Wanted,
+    as_float32,
+    check_finite,
+    choose,
+    rows_per_block,
+)
 from zskl.parameters import listed
 
 SUFFIXES = (".parquet", ".pq")
 
 
-def open_source(path: Path, labels: str | None, wanted: Sequence[str] | None) -> Source:
-    """The features of a Parquet file: its columns of numbers."""
+def look(path: Path) -> Head:
+    """Read the names and types of the columns, and how many rows there are."""
     file = _opened(path)
-    columns = choose(path, file.schema_arrow.names, labels, wanted)
-    text = [name for name in columns.names if not is_numeric(file.schema_arrow.field(name).type)]
+    schema, rows = file.schema_arrow, file.metadata.num_rows
+    return Head(list(schema.names), lambda wanted: _open(path, schema, rows, wanted))
+
+
+def _open(path: Path, schema: Any, rows: int, wanted: Wanted) -> FeatureFile:
+    columns = choose(path, schema.names, wanted.labels, wanted.columns)
+    text = [name for name in columns.names if not is_numeric(schema.field(name).type)]
     if text:
-        kinds = ", ".join(f"{name!r} holds {file.schema_arrow.field(name).type}" for name in text[:5])
+        kinds = ", ".join(f"{name!r} holds {schema.field(name).type}" for name in text[:5])
         raise ValueError(
-            f"{path}: column {kinds}, expected numbers; if it holds the labels, name it as such, if it names the rows, "
-            "call it 'id', else drop it"
+            f"{path}: column {kinds}, expected numbers; if it holds the labels, say so with labels= (--labels), if it "
+            "names the rows, call it 'id', else drop it"
         )
-    if not file.metadata.num_rows:
+    if not rows:
         raise ValueError(f"{path} has columns and no rows: expected a row per sample")
-    return Source(path, len(columns.names), columns.names, lambda: _blocks(path, columns), columns.named_by)
-
-
-def fields(path: Path) -> list[str]:
-    """The names of the columns."""
-    names: list[str] = _opened(path).schema_arrow.names
-    return names
+    return FeatureFile(path, len(columns.names), columns.names, lambda: _blocks(path, columns), columns.named_by)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -97,4 +106,4 @@ def _opened(path: Path) -> Any:
     try:
         return parquet.ParquetFile(path)
     except (ArrowException, OSError) as error:
-        raise ValueError(f"{path} is not a Parquet file that can be read ({error}): write it anew") from None
+        raise ValueError(f"{path} is not a Parquet file that can be read ({error}): write it again") from None

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from zskl.datasets.tables import array_files, parquet_files, text_files
-from zskl.datasets.tables.source import check_named, comma_hint, nameless_columns
+from zskl.datasets.tables.feature_file import check_named, comma_hint, nameless_columns
 from zskl.parameters import listed
 from zskl.signatures.table import CLASS_COLUMN
 

@@ -1,4 +1,4 @@
-"""The class signatures of a benchmark: those of att_splits.mat, or others from a second .mat or a table."""
+"""The class signatures of a benchmark: from att_splits.mat, another .mat file or a table."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from zskl.signatures import table as tables
 NAMES_FILE = "attribute_names.txt"
 
 
-def class_table(splits: Splits, wish: str | os.PathLike[str] = "att") -> pd.DataFrame:
-    """Index = class, in the order of the splits. `wish` is "att", "original_att", or a file: FILE.mat (its variable
-    att), FILE.mat:VARIABLE or FILE.csv, looked for from the current folder and then beside the splits."""
-    text = os.fspath(wish)
+def class_table(splits: Splits, choice: str | os.PathLike[str] = "att") -> pd.DataFrame:
+    """Index = class, in the order of the splits. `choice` is "att", "original_att", or a file: FILE.mat (its variable
+    att), FILE.mat:VARIABLE or FILE.csv, in the current folder or beside the splits."""
+    text = os.fspath(choice)
     if text in ("att", "original_att"):
         values = splits.att if text == "att" else splits.original_att
         if values is None:
             raise ValueError(f"{splits.source} has no original_att; use signatures='att'")
-        return _framed(splits, values, _attribute_names(splits, values.shape[1]), f"{splits.source}: {text}")
+        return _frame(splits, values, _attribute_names(splits, values.shape[1]), f"{splits.source}: {text}")
     file, _, field = text.rpartition(":") if re.search(r"\.mat:\w+$", text, re.IGNORECASE) else (text, "", "att")
     path = _found(Path(file).expanduser(), splits.source.parent)
     if path.suffix.lower() == ".mat":
         return _from_mat(splits, path, field)
     if path.suffix.lower() == ".csv":
         return _from_csv(splits, path)
-    raise ValueError(f"signatures is {text!r}; expected 'att', 'original_att', FILE.mat, FILE.mat:VARIABLE or FILE.csv")
+    raise ValueError(f"signatures is {text!r}: expected 'att', 'original_att', FILE.mat, FILE.mat:VARIABLE or FILE.csv")
 
 
 def _found(path: Path, beside: Path) -> Path:
-    for place in (path, beside / path):
-        if place.is_file():
-            return place
+    for file in (path, beside / path):
+        if file.is_file():
+            return file
     raise ValueError(
-        f"signatures names {str(path)!r}, which is neither a file here nor in {beside}; expected 'att', "
+        f"signatures names {str(path)!r}, which is not a file here or in {beside}: expected 'att', "
         "'original_att', FILE.mat, FILE.mat:VARIABLE or FILE.csv"
     )
 
 
 def _attribute_names(splits: Splits, p: int) -> list[str]:
-    """The lines of attribute_names.txt beside the splits, without the numbers before them; else numbered ones."""
+    """The lines of attribute_names.txt beside the splits, without leading numbers; else "attribute 1" and so on."""
     path = splits.source.with_name(NAMES_FILE)
     if not path.is_file():
         return [f"attribute {k}" for k in range(1, p + 1)]
@@ -57,7 +57,7 @@ def _attribute_names(splits: Splits, p: int) -> list[str]:
     if all(match and int(match[1]) == k for k, match in enumerate(numbered, start=1)):
         lines = [match[2] for match in numbered if match]
     if len(lines) != p:
-        raise ValueError(f"{path} names {len(lines)} attributes, {splits.source} has {p}; mend or remove the list")
+        raise ValueError(f"{path} names {len(lines)} attributes, {splits.source} has {p}; correct or remove the list")
     return lines
 
 
@@ -69,13 +69,13 @@ def _from_mat(splits: Splits, path: Path, field: str) -> pd.DataFrame:
     missing = [name for name in splits.class_names if name not in names]
     if missing:
         raise ValueError(f"{path}: allclasses_names lacks {listed(missing)}, which {splits.source} names; add them")
-    place = {name: row for row, name in enumerate(names)}
-    values = values[[place[name] for name in splits.class_names]]
-    return _framed(splits, values, [f"{field} {k}" for k in range(1, values.shape[1] + 1)], f"{path}: {field}")
+    row_of = {name: row for row, name in enumerate(names)}
+    values = values[[row_of[name] for name in splits.class_names]]
+    return _frame(splits, values, [f"{field} {k}" for k in range(1, values.shape[1] + 1)], f"{path}: {field}")
 
 
 def _from_csv(splits: Splits, path: Path) -> pd.DataFrame:
-    """A row, or several, per class, named by a column "class" or the only one of text; further classes are left out."""
+    """One row, or several, per class, named by a column "class" or the only text column. Other classes are dropped."""
     try:
         table = tables.read(pd.read_csv(path, dtype={tables.CLASS_COLUMN: str}))
     except (ValueError, OSError) as error:
@@ -87,11 +87,11 @@ def _from_csv(splits: Splits, path: Path) -> pd.DataFrame:
     return pd.DataFrame(mine.matrix, index=pd.Index(mine.labels, name="class"), columns=list(mine.names or ()))
 
 
-def _framed(splits: Splits, values: NDArray[Any], columns: list[str], where: str) -> pd.DataFrame:
+def _frame(splits: Splits, values: NDArray[Any], columns: list[str], where: str) -> pd.DataFrame:
     bad = ~np.isfinite(values)
     if bad.any():
         classes = np.array(splits.class_names)[bad.any(axis=1)]
         raise ValueError(
-            f"{where} is NaN or infinite for classes {listed(classes)} in {int(bad.sum())} places; fill in the values"
+            f"{where} is NaN or infinite for classes {listed(classes)} in {int(bad.sum())} cells; fill in the values"
         )
     return pd.DataFrame(values, index=pd.Index(splits.class_names, name="class"), columns=columns)

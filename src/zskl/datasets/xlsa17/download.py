@@ -1,4 +1,4 @@
-"""One file over http or https: resumed after a broken connection, complete or refused."""
+"""Download one file over http or https. A broken connection is resumed, an incomplete file is refused."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from zskl.files import write_atomically
 from zskl.version import __version__
 
-TRIES = 5  # connections in a row that bring nothing new
-PAUSE = 1.0  # seconds before the second of them, doubled each time
+TRIES = 5  # connections in a row without new bytes
+PAUSE = 1.0  # seconds before the second try, doubled each time
 SILENCE = 60.0  # seconds without a byte after which a connection counts as broken
 BLOCK = 1 << 20
-Report = Callable[[int, int | None], object]  # bytes so far, bytes in all where known
+Progress: TypeAlias = Callable[[int, int | None], object]  # bytes so far, and in all where known
 
 
 @dataclass(frozen=True)
-class _Known:
-    """What the server said of the file: a part of another version must not be continued."""
+class _Announced:
+    """What the server said about the file: a part of another version must not be continued."""
 
     url: str
     total: int | None = None
@@ -34,23 +34,23 @@ class _Known:
 
 
 def check_address(url: str) -> None:
-    """Refuse what is not http or https: file: and ftp: addresses are no downloads."""
+    """Refuse an address that is not http or https, such as file: and ftp:."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise ValueError(f"{url!r} is not an http or https address")
+        raise ValueError(f"{url!r} is not an http or https address: expected https://…")
 
 
-def download(url: str, part: Path, report: Report | None = None) -> None:
+def download(url: str, part: Path, progress: Progress | None = None) -> None:
     """Fetch `url` into `part`, which is complete when this returns.
 
-    What an earlier call left there of the same address is continued; what it knew of it lies beside, in a .json, until
-    `forget`. ConnectionError says what the server did wrong.
+    What an earlier call left there of the same address is continued. A .json file beside it keeps what the server said,
+    until `forget`. A ConnectionError says what the server did wrong.
     """
     check_address(url)
     note = _note(part)
     failures, best = 0, _size(part)
     while True:
-        fault = _attempt(url, part, note, report)
+        fault = _attempt(url, part, note, progress)
         if fault is None:
             break
         failures, best = (0 if _size(part) > best else failures + 1), max(best, _size(part))
@@ -60,13 +60,13 @@ def download(url: str, part: Path, report: Report | None = None) -> None:
 
 
 def forget(part: Path) -> None:
-    """Remove what was downloaded and what was known of it."""
+    """Remove what was downloaded, and the .json file beside it."""
     part.unlink(missing_ok=True)
     _note(part).unlink(missing_ok=True)
 
 
-def _attempt(url: str, part: Path, note: Path, report: Report | None) -> str | None:
-    """One connection. None if the file is complete, else what went wrong and may go better next time."""
+def _attempt(url: str, part: Path, note: Path, progress: Progress | None) -> str | None:
+    """Make one connection. Returns None if the file is complete, else what went wrong but may work next time."""
     known = _recall(note)
     have = _size(part) if known is not None and known.url == url else 0
     headers = {"User-Agent": f"zskl/{__version__}", "Accept-Encoding": "identity"}
@@ -80,11 +80,11 @@ def _attempt(url: str, part: Path, note: Path, report: Report | None) -> str | N
             start, total = _extent(answer, resumed)
             if resumed and (start != have or (known and known.total not in (None, total))):
                 part.unlink()
-                return "it continued at another place or with another file than asked for"
+                return "it continued at another position, or with another file"
             mark = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
             mark = None if (mark or "").startswith("W/") else mark
-            write_atomically(note, json.dumps(asdict(_Known(url, total, mark))).encode())
-            _receive(answer, part, have if resumed else 0, total, report)
+            write_atomically(note, json.dumps(asdict(_Announced(url, total, mark))).encode())
+            _receive(answer, part, have if resumed else 0, total, progress)
     except urllib.error.HTTPError as error:
         return _refused(url, error, part, have, known)
     except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError) as error:
@@ -93,20 +93,20 @@ def _attempt(url: str, part: Path, note: Path, report: Report | None) -> str | N
     return None if total is None or got == total else f"it sent {got} of the {total} bytes it announced"
 
 
-def _receive(answer: Any, part: Path, start: int, total: int | None, report: Report | None) -> None:
+def _receive(answer: Any, part: Path, start: int, total: int | None, progress: Progress | None) -> None:
     with part.open("ab" if start else "wb") as file:
         done = start
-        if report is not None:
-            report(done, total)
+        if progress is not None:
+            progress(done, total)
         while block := answer.read(BLOCK):
             file.write(block)
             done += len(block)
-            if report is not None:
-                report(done, total)
+            if progress is not None:
+                progress(done, total)
 
 
 def _extent(answer: Any, resumed: bool) -> tuple[int, int | None]:
-    """Where the body starts, and the length of the whole file."""
+    """The position where the body starts, and the length of the whole file."""
     if resumed:
         span, _, whole = answer.headers.get("Content-Range", "").removeprefix("bytes ").partition("/")
         first = span.partition("-")[0]
@@ -115,9 +115,9 @@ def _extent(answer: Any, resumed: bool) -> tuple[int, int | None]:
     return 0, int(length) if length.isdigit() else None
 
 
-def _refused(url: str, error: urllib.error.HTTPError, part: Path, have: int, known: _Known | None) -> str | None:
+def _refused(url: str, error: urllib.error.HTTPError, part: Path, have: int, known: _Announced | None) -> str | None:
     with error:
-        if error.code == 416 and have:  # nothing after what we have: it is all, or it is another file
+        if error.code == 416 and have:  # there is no more: we have all of it, or it is another file
             if known is not None and known.total == have:
                 return None
             part.unlink()
@@ -129,7 +129,7 @@ def _refused(url: str, error: urllib.error.HTTPError, part: Path, have: int, kno
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    """Without handlers for file:, ftp: and data:, to which a redirection could lead."""
+    """An opener without handlers for file:, ftp: and data:, where a redirection could lead."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler,
@@ -144,9 +144,9 @@ def _opener() -> urllib.request.OpenerDirector:
     return opener
 
 
-def _recall(note: Path) -> _Known | None:
+def _recall(note: Path) -> _Announced | None:
     try:
-        return _Known(**json.loads(note.read_bytes()))
+        return _Announced(**json.loads(note.read_bytes()))
     except (OSError, ValueError, TypeError):
         return None
 

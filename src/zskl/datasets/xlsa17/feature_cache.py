@@ -1,9 +1,9 @@
-"""A large matrix is read from its file once, checked, and kept as a float32 .npy that later loads map into memory.
+"""A large matrix is read from its file once, checked, and kept as a float32 .npy file that later loads map into memory.
 
-Each source has a folder in the user's cache: the matrix, named by the SHA-256 of the source, and source.json. The
-source counts as unchanged while its size and its times of modification and of status change are those recorded; where
-only the times differ its content is hashed again. A file changed less than two seconds before it was looked at could
-change once more within the resolution of its file system's clock: its times prove nothing, it is hashed next time.
+Each source has a folder in the user's cache. It contains the matrix, named by the SHA-256 of the source, and
+source.json. The source counts as unchanged while its size and its times of modification and of status change are as
+recorded. If only the times differ, its content is hashed again. If a file changed less than two seconds before we
+looked, it could change again without a new time, because clocks of file systems are coarse. So it is hashed next time.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl.datasets.xlsa17.locations import cache_folder
-from zskl.files import replacing, write_atomically
+from zskl.files import leftovers, replacing, write_atomically
 from zskl.parameters import listed
 
 FORMAT = 1
-SMALLEST = 1 << 23  # bytes; what is smaller is read about as fast as it is mapped
+SMALLEST = 1 << 23  # bytes; a smaller file is read about as fast as it is mapped
 BLOCK_VALUES = 1 << 22  # converted and checked together: 16 MB
 SETTLED = 2_000_000_000  # nanoseconds
-ABANDONED = 24 * 3600  # seconds after which a temporary file has nobody writing it
+ABANDONED = 24 * 3600  # seconds after which nobody writes a temporary file any more
 
 
 @dataclass(frozen=True)
-class Mapped:
-    """X (n, d) float32, finite, mapped where it could be kept; what else the reader gave, as JSON values."""
+class CachedMatrix:
+    """X (n, d) float32 and finite, mapped if it could be kept; and what else the reader gave, as JSON values."""
 
     X: NDArray[np.float32]
     notes: dict[str, Any]
 
 
-def load(source: Path, read: Callable[[Path], tuple[NDArray[Any], dict[str, Any]]]) -> Mapped:
-    """What `read(source)` returns, from the cache where that holds it; without one, read anew each time.
+def load(source: Path, read: Callable[[Path], tuple[NDArray[Any], dict[str, Any]]]) -> CachedMatrix:
+    """What `read(source)` returns, from the cache if it is there. If there can be no cache, it is read again each time.
 
-    `read` gives a matrix (n, d) of numbers and a dictionary of JSON values, and depends on nothing but the source.
+    `read` gives a matrix (n, d) of numbers and a dictionary of JSON values, and depends only on the source.
     """
     source = source.resolve()
     now = source.stat()
@@ -57,13 +57,13 @@ def load(source: Path, read: Callable[[Path], tuple[NDArray[Any], dict[str, Any]
     matrix, notes = read(source)
     try:
         kept = _keep(folder, source, now, matrix, notes)
-    except OSError:  # no place, no permission, a full disk
+    except OSError:  # no folder, no permission, a full disk
         kept = None
     return kept or _in_memory(source, matrix, notes)
 
 
-def _kept(folder: Path, source: Path, now: os.stat_result) -> Mapped | None:
-    """What the cache holds for the source as it is now; None where nothing, something older or something damaged."""
+def _kept(folder: Path, source: Path, now: os.stat_result) -> CachedMatrix | None:
+    """What the cache has for the source as it is now; None if there is nothing, or it is older or damaged."""
     try:
         entry = json.loads((folder / "source.json").read_bytes())
         if entry["format"] != FORMAT or entry["size"] != now.st_size:
@@ -77,15 +77,15 @@ def _kept(folder: Path, source: Path, now: os.stat_result) -> Mapped | None:
         X = np.load(folder / entry["matrix"], mmap_mode="r", allow_pickle=False)
         if X.dtype != np.float32 or list(X.shape) != entry["shape"]:
             return None
-        return Mapped(X, entry["notes"])
+        return CachedMatrix(X, entry["notes"])
     except (OSError, ValueError, TypeError, KeyError, EOFError):
         return None
 
 
 def _keep(
     folder: Path, source: Path, now: os.stat_result, matrix: NDArray[Any], notes: dict[str, Any]
-) -> Mapped | None:
-    """Two processes may do this at once: each file is replaced whole, and equal content has equal names."""
+) -> CachedMatrix | None:
+    """Two processes may do this at once, because each file is replaced whole, and equal content has equal names."""
     described = _described(source, now)
     if described is None:
         return None
@@ -100,16 +100,15 @@ def _keep(
     entry |= {"shape": list(matrix.shape), "notes": notes}
     write_atomically(folder / "source.json", json.dumps(entry).encode())
     X = np.load(target, mmap_mode="r", allow_pickle=False)
-    with suppress(OSError):  # another process may be tidying too
-        for old in folder.iterdir():
-            aged = old.suffix == ".part" and old.stat().st_mtime < time.time() - ABANDONED
-            if aged or (old.suffix == ".npy" and old != target):
-                old.unlink(missing_ok=True)
-    return Mapped(X, notes)
+    with suppress(OSError):  # another process may do the same
+        abandoned = [part for part in leftovers(folder) if part.stat().st_mtime < time.time() - ABANDONED]
+        for old in [*abandoned, *(matrix for matrix in folder.glob("*.npy") if matrix != target)]:
+            old.unlink(missing_ok=True)
+    return CachedMatrix(X, notes)
 
 
 def _described(source: Path, now: os.stat_result) -> dict[str, Any] | None:
-    """Size, times and checksum; None if the file changes meanwhile."""
+    """Size, times and checksum; None if the file changes while it is hashed."""
     settled = time.time_ns() - max(_times(now)) > SETTLED
     with source.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -123,18 +122,18 @@ def _times(status: os.stat_result) -> list[int]:
     return [status.st_mtime_ns, status.st_ctime_ns]
 
 
-def _in_memory(source: Path, matrix: NDArray[Any], notes: dict[str, Any]) -> Mapped:
+def _in_memory(source: Path, matrix: NDArray[Any], notes: dict[str, Any]) -> CachedMatrix:
     start, done = 0, matrix.dtype == np.float32 and matrix.flags.c_contiguous
     X = matrix if done else np.empty(matrix.shape, dtype=np.float32)
     for block in _blocks(source, matrix):
         if not done:
             X[start : start + len(block)] = block
             start += len(block)
-    return Mapped(X, notes)
+    return CachedMatrix(X, notes)
 
 
 def _blocks(source: Path, matrix: NDArray[Any]) -> Iterator[NDArray[np.float32]]:
-    """The rows as float32, some at a time; a value that is not finite as such is refused."""
+    """The rows as float32, in blocks. A value that is not finite as float32 is refused."""
     height = max(1, BLOCK_VALUES // max(1, matrix.shape[1]))
     for start in range(0, len(matrix), height):
         with np.errstate(over="ignore"):

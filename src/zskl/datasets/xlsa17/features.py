@@ -1,4 +1,4 @@
-"""The feature files of a benchmark: which one is meant, and what is in it."""
+"""The feature files of a benchmark: which one to read, and what is in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zskl.datasets.xlsa17 import feature_cache
 from zskl.datasets.xlsa17.locations import SPLITS
 from zskl.datasets.xlsa17.splits import from_one
 
-USUAL = "res101"
+DEFAULT_FEATURES = "res101"  # the ResNet-101 features, which published figures were measured on
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +30,9 @@ class Features:
 def choose(folder: Path, name: str | None = None) -> Path:
     """The file `name`.mat of the folder; by default res101.mat, else the only other feature file there."""
     files = sorted(file for file in folder.glob("*.mat") if file.name.lower() != SPLITS)
-    wanted = (name or USUAL).lower().removesuffix(".mat")
+    wanted = (name or DEFAULT_FEATURES).removesuffix(".mat")
     for file in files:
-        if file.stem.lower() == wanted:
+        if file.stem.lower() == wanted.lower():
             return file
     if name is None:
         likely = files if len(files) == 1 else [file for file in files if _has_features(file)]
@@ -41,10 +41,10 @@ def choose(folder: Path, name: str | None = None) -> Path:
         files = likely
     there = ", ".join(file.stem for file in files)
     if there:
-        raise ValueError(f"{folder} has no {name or USUAL}.mat; choose with features= (--features) one of: {there}")
+        raise ValueError(f"{folder} has no {wanted}.mat: choose with features= (--features) one of {there}")
     raise ValueError(
-        f"{folder} has no feature file, neither {name or USUAL}.mat nor another; get the package with zskl data fetch "
-        "xlsa17, or put a file with features and labels beside att_splits.mat"
+        f"{folder} has no feature file, neither {wanted}.mat nor another: get the package with zskl data fetch xlsa17, "
+        f"or put a file with features and labels beside {SPLITS}"
     )
 
 

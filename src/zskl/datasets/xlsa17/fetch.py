@@ -1,4 +1,4 @@
-"""Get the xlsa17 package: download, unpack, and record the checksum of every file beside it."""
+"""Get the xlsa17 package: download it, unpack it, and record the checksum of every file."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from zskl.datasets.xlsa17.download import Report, check_address, download, forget
+from zskl.datasets.xlsa17.download import Progress, check_address, download, forget
 from zskl.datasets.xlsa17.locations import SPLITS, cache_folder
 from zskl.datasets.xlsa17.unpack import unpack
-from zskl.files import write_atomically
+from zskl.files import leftovers, write_atomically
 from zskl.parameters import listed
 
 PACKAGES = {
     "xlsa17": ("https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip",),
-}  # the authors' own address; copies elsewhere hold other versions of the splits: --url names them
+}  # the authors' address; copies elsewhere have other versions of the splits: name them with --url
 
 
 def fetch(
@@ -25,36 +25,36 @@ def fetch(
     *,
     urls: Iterable[str] | None = None,
     root: str | os.PathLike[str] | None = None,
-    progress: Report | None = None,
+    progress: Progress | None = None,
 ) -> Path:
-    """The folder of the unpacked package, root/NAME; by default the root is the user's cache, where `load` looks.
+    """Get the package and return its folder, root/NAME. The default root is the user's cache, where `load` looks.
 
-    A package that is there is checked against the SHA-256 sums recorded when it was unpacked (root/NAME.sha256, as
-    sha256sum writes them) and not fetched again. Otherwise the addresses are tried in order, until one gives a zip file
-    with benchmarks in it. progress(done, total) is told the bytes so far and, where known, in all.
+    A package that is already there is not fetched again, but checked against the SHA-256 sums recorded when it was
+    unpacked (root/NAME.sha256, in the format of sha256sum). Otherwise the addresses are tried in order, until one gives
+    a zip file with benchmarks in it. progress(done, total) gets the bytes so far and, where known, in all.
     """
     key = name.lower()
     if key not in PACKAGES:
-        raise ValueError(f"no package is called {name!r}; the known ones are: {', '.join(PACKAGES)}")
+        raise ValueError(f"no package is called {name!r}: expected one of {', '.join(PACKAGES)}")
     addresses = list(urls) if urls is not None else list(PACKAGES[key])
     if not addresses:
-        raise ValueError("urls is empty; give at least one address, or leave it out for the authors' own")
+        raise ValueError("urls is empty: give at least one address, or leave it out for the authors' own")
     for url in addresses:
         check_address(url)
-    place = Path(root).expanduser() if root is not None else cache_folder()
-    place.mkdir(parents=True, exist_ok=True)
-    folder, sums = place / key, place / f"{key}.sha256"
-    with _alone(place / f".{key}.lock"):
+    parent = Path(root).expanduser() if root is not None else cache_folder()
+    parent.mkdir(parents=True, exist_ok=True)
+    folder, sums = parent / key, parent / f"{key}.sha256"
+    with _one_at_a_time(parent / f".{key}.lock"):
         if folder.exists():
             _verify(folder, sums)
             return folder
-        for leftover in place.glob(f".{key}.*/"):  # of a process that was killed while unpacking
+        for leftover in leftovers(parent, key):
             shutil.rmtree(leftover, ignore_errors=True)
         faults: list[ConnectionError | ValueError] = []
         for url in addresses:
-            archive = place / f"{key}.zip.part"
+            archive = parent / f"{key}.zip.part"
             try:
-                download(url, archive, progress)  # what a broken connection leaves is continued next time
+                download(url, archive, progress)  # after a broken connection, the next call continues
                 written = unpack(archive, folder, accept=_check_content)
             except ConnectionError as error:
                 faults.append(error)
@@ -73,11 +73,11 @@ def fetch(
 
 def _check_content(paths: list[str]) -> None:
     if not any(path.rpartition("/")[2] == SPLITS for path in paths):
-        raise ValueError(f"the zip file holds no {SPLITS}, so it is not this package")
+        raise ValueError(f"the zip file contains no {SPLITS}, so it is not this package")
 
 
 def _verify(folder: Path, sums: Path) -> None:
-    """What was unpacked must be as it was then; a folder without a record was put there by hand and is left alone."""
+    """Refuse files that changed since they were unpacked. A folder without a record, put there by hand, passes."""
     if not sums.is_file():
         return
     lines = sums.read_text(encoding="utf-8").splitlines()
@@ -85,8 +85,8 @@ def _verify(folder: Path, sums: Path) -> None:
     changed = [path for digest, path in recorded if _digest(folder.parent / path) != digest]
     if changed:
         raise ValueError(
-            f"{folder} is not as it was fetched: {listed(changed)} changed or vanished since {sums.name} was written; "
-            f"delete the folder to fetch it again, or delete {sums} if you changed it on purpose"
+            f"{folder} is not as it was fetched: {listed(changed)} changed or disappeared since {sums.name} was "
+            f"written; delete the folder to fetch it again, or delete {sums} if you changed it on purpose"
         )
 
 
@@ -98,8 +98,8 @@ def _digest(path: Path) -> str:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """One process at a time, where the system has file locks: a second one waits, then finds the package."""
+def _one_at_a_time(path: Path) -> Iterator[None]:
+    """Let one process in at a time, if the system has file locks. A second one waits, then finds the package."""
     try:
         import fcntl
     except ModuleNotFoundError:  # Windows

@@ -1,49 +1,47 @@
-"""Validation folds: pairs of parts inside trainval, so that each one's val classes are unseen by its train rows."""
+"""Validation folds of a benchmark: pairs of parts inside trainval. No val class has rows in the train part."""
 
 from __future__ import annotations
 
 import re
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from zskl.arrays import generator
+from zskl.datasets.split_by_class import folds_of_thirds
 from zskl.datasets.xlsa17.splits import Splits, class_list
 from zskl.parameters import listed
 
-FOLDS = 3
-SEED = 0  # part of the definition of the folds, like a file's: two users get the same
+SEED = 0  # fixed, so that every user gets the same folds
 Parts = dict[str, NDArray[np.int64]]
 
 
-def folds(splits: Splits, labels: NDArray[np.int64], wish: str | None = None) -> Parts:
-    """Parts fold1_train, fold1_val, ...: those of the class lists beside the splits, else three seeded ones.
+def folds(splits: Splits, labels: NDArray[np.int64], choice: str | None = None) -> Parts:
+    """Parts fold1_train, fold1_val and so on: from the class lists beside the splits, else three seeded folds.
 
-    With wish "file" the one of train_loc and val_loc, where the file has them.
+    The choice "file" gives the one fold of train_loc and val_loc, if the file has them.
     """
-    if wish not in (None, "file"):
+    if choice not in (None, "file"):
         raise ValueError(
-            f"folds is {wish!r}; expected None (the package's class lists, else three seeded ones) or 'file' "
+            f"folds is {choice!r}: expected None (the package's class lists, else three seeded ones) or 'file' "
             "(train_loc and val_loc of att_splits.mat)"
         )
-    if wish == "file" and splits.train_loc is not None and splits.val_loc is not None:
+    if choice == "file" and splits.train_loc is not None and splits.val_loc is not None:
         return _from_rows(splits, labels)
     classes = np.array(splits.class_names)[np.unique(labels[splits.trainval])]
-    return _parts(splits, labels, _listed(splits, set(classes.tolist())) or seeded(classes))
+    return _parts(splits, labels, _listed(splits, set(classes.tolist())) or _seeded(classes))
 
 
-def seeded(classes: NDArray[Any]) -> list[tuple[set[Any], set[Any]]]:
-    """(train, val) classes of three folds; each class is held out in one of them."""
-    order = np.random.default_rng(SEED).permutation(np.sort(classes))
-    held = [set(third.tolist()) for third in np.array_split(order, FOLDS)]
-    everyone = set(order.tolist())
-    return [(everyone - val, val) for val in held if val and len(everyone - val) > 1]
+def _seeded(classes: NDArray[np.str_]) -> list[tuple[set[str], set[str]]]:
+    """(train, val) classes of three folds; of fewer than four classes, of those folds that are left with enough."""
+    pairs = folds_of_thirds(np.sort(classes), generator(SEED))
+    return [(set(train.tolist()), set(val.tolist())) for train, val in pairs if len(val) and len(train) > 1]
 
 
 def _listed(splits: Splits, seen: set[str]) -> list[tuple[set[str], set[str]]]:
-    """(train, val) classes of trainclassesN.txt and valclassesN.txt; none, with a warning, if they use other names."""
+    """(train, val) classes of trainclassesN.txt and valclassesN.txt; empty, with a warning, if they use other names."""
     pairs = []
     for train, val in _files(splits.source.parent):
         one, other = class_list(train), class_list(val)
@@ -52,15 +50,15 @@ def _listed(splits: Splits, seen: set[str]) -> list[tuple[set[str], set[str]]]:
             if unknown:
                 warnings.warn(
                     f"{path} lists classes that {splits.source} does not know: {listed(sorted(unknown))}; seeded folds "
-                    "take the place of the lists",
+                    "are used instead",
                     stacklevel=5,
                 )
                 return []
             if not classes or not classes <= seen:
                 fault = f"classes without rows in trainval: {listed(sorted(classes - seen))}" if classes else "no class"
                 raise ValueError(
-                    f"{path} lists {fault}; a validation fold is made of seen classes: the labels are shifted, or "
-                    "the list is of other splits; then remove it"
+                    f"{path} lists {fault}; a validation fold has only seen classes: the labels are shifted, or "
+                    "the list belongs to other splits; then remove it"
                 )
         if one & other:
             raise ValueError(
@@ -76,12 +74,12 @@ def _files(folder: Path) -> list[tuple[Path, Path]]:
     for number in sorted(int(match[1]) for match in numbers if match):
         train, val = (folder / f"{kind}classes{number}.txt" for kind in ("train", "val"))
         if not val.is_file():
-            raise ValueError(f"{train} has no {val.name} beside it; a fold needs both: add the one or remove the other")
+            raise ValueError(f"{train} has no {val.name} beside it; a fold needs both: add it, or remove the first")
         found.append((train, val))
     return found
 
 
-def _parts(splits: Splits, labels: NDArray[np.int64], pairs: list[tuple[set[Any], set[Any]]]) -> Parts:
+def _parts(splits: Splits, labels: NDArray[np.int64], pairs: list[tuple[set[str], set[str]]]) -> Parts:
     mine, parts = labels[splits.trainval], {}
     for number, pair in enumerate(pairs, start=1):
         for kind, classes in zip(("train", "val"), pair, strict=True):
@@ -91,7 +89,7 @@ def _parts(splits: Splits, labels: NDArray[np.int64], pairs: list[tuple[set[Any]
 
 
 def _from_rows(splits: Splits, labels: NDArray[np.int64]) -> Parts:
-    """Some copies in circulation hold rows of test_seen: what is not in trainval is dropped, and said."""
+    """The fold of train_loc and val_loc. Some copies have rows of test_seen there, which are dropped with a warning."""
     assert splits.train_loc is not None
     assert splits.val_loc is not None
     kept, dropped = {}, []

@@ -1,4 +1,4 @@
-"""Do the labels of a feature file and the splits speak of the same classes? A label off by one is caught here."""
+"""Check that the labels of a feature file and the splits mean the same classes. Labels off by one are caught here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zskl.datasets.xlsa17.features import Features
 from zskl.datasets.xlsa17.splits import Splits, class_list
 from zskl.parameters import listed
 
-DEPTH = 3  # how many folders may make up a class name: SUN has church/indoor for church_indoor
+DEPTH = 3  # how many nested folders may form a class name: SUN has church/indoor for church_indoor
 
 
 def check(splits: Splits, features: Features) -> None:
@@ -70,7 +70,7 @@ def _check_parts(splits: Splits, names: NDArray[Any], labels: NDArray[np.int64],
 
 
 def _check_folders(names: NDArray[Any], features: Features) -> None:
-    """Where the images lie in folders named after most classes, each row's folder must be that of its label."""
+    """If the folders of the images are named after most classes, each row must be in the folder of its label."""
     if features.folders is None:
         return
     known = {_key(name): code for code, name in enumerate(names)}
@@ -83,8 +83,8 @@ def _check_folders(names: NDArray[Any], features: Features) -> None:
         row, label = wrong[0], str(names[features.labels[wrong[0]]])
         raise ValueError(
             f"{features.source}: labels contradicts image_files in {len(wrong)} rows ({listed(wrong)}, counted from "
-            f"0): row {row} lies in folder {features.folders[row]!r} and is labelled {label!r}; the labels are "
-            "shifted, or are of another order of classes"
+            f"0): row {row} is in folder {features.folders[row]!r} and is labelled {label!r}; the labels are "
+            "shifted, or for another order of classes"
         )
 
 
@@ -102,13 +102,13 @@ def _key(name: str) -> str:
 
 
 def _check_lists(splits: Splits, names: NDArray[Any], labels: NDArray[np.int64], where: str) -> None:
-    """trainvalclasses.txt and testclasses.txt, where the package has them, list the seen and the unseen classes."""
+    """Compare with trainvalclasses.txt and testclasses.txt, if the package has them."""
     for file, rows in (("trainvalclasses.txt", splits.trainval), ("testclasses.txt", splits.test_unseen)):
         path = splits.source.with_name(file)
         if not path.is_file():
             continue
         theirs, mine = class_list(path), set(names[np.unique(labels[rows])].tolist())
-        if theirs != mine and theirs <= set(splits.class_names):  # a list with other names says nothing
+        if theirs != mine and theirs <= set(splits.class_names):  # a list with other names tells nothing
             more, fewer = (listed(sorted(some)) or "none" for some in (theirs - mine, mine - theirs))
             raise ValueError(
                 f"{where} gives {splits.source} other classes than {path} lists: the list alone has {more}, the labels "

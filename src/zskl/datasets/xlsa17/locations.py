@@ -1,4 +1,4 @@
-"""Where data lies on this machine: the user's cache, and the folder of a benchmark under any of the roots."""
+"""Where data is on this machine: the user's cache folder, and the folder of a benchmark inside a root folder."""
 
 from __future__ import annotations
 
@@ -6,30 +6,38 @@ import hashlib
 import os
 from pathlib import Path
 
-INSIDE = ("", "data", "xlsa17", "xlsa17/data")  # from the dataset folders' own folder to the package's parent
+from platformdirs import user_cache_path
+
+INSIDE = ("", "data", "xlsa17", "xlsa17/data")  # where the dataset folders may be inside a root
 SPLITS = "att_splits.mat"
 
 
 def cache_folder() -> Path:
-    """$ZSKL_CACHE, else zskl in the user's cache ($XDG_CACHE_HOME, else ~/.cache). It need not exist."""
+    """$ZSKL_CACHE, else the folder for caches that the system gives to zskl. It need not exist.
+
+    On Linux that is $XDG_CACHE_HOME/zskl or ~/.cache/zskl. Version 0.1 used these on every system, so on macOS and
+    Windows a cache that is already there is used on.
+    """
     given = os.environ.get("ZSKL_CACHE")
     if given:
         return Path(given).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "zskl"
+    usual = user_cache_path("zskl", appauthor=False)
+    old = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "zskl"
+    return old if old.is_dir() and not usual.is_dir() else usual
 
 
 def benchmark_folder(name: str, root: str | os.PathLike[str] | None = None) -> Path:
-    """The folder of this benchmark, whatever the case of its name: the one that holds att_splits.mat.
+    """The folder of this benchmark, which contains att_splits.mat. Upper and lower case make no difference.
 
-    Looked for under `root` and nowhere else where it is given, else under $ZSKL_DATA, then in the user's cache.
+    If `root` is given, only that is searched, else $ZSKL_DATA, then the user's cache.
     """
     roots = [Path(root).expanduser()] if root is not None else _usual_roots()
-    for place in roots:
+    for one in roots:
         for inside in INSIDE:
-            folder = _child(place / inside, name)
+            folder = _child(one / inside, name)
             if folder is not None and (folder / SPLITS).is_file():
                 return folder
-    looked = "; ".join(f"{place} ({'is there' if place.is_dir() else 'no such folder'})" for place in roots)
+    looked = "; ".join(f"{one} ({'is there' if one.is_dir() else 'no such folder'})" for one in roots)
     raise FileNotFoundError(
         f"no {name}/{SPLITS} found. Looked in {looked}: itself, and data/, xlsa17/ and xlsa17/data/ inside. "
         "Give root= (--root) or set ZSKL_DATA to the folder of the xlsa17 package; get it with: zskl data fetch xlsa17"
@@ -37,7 +45,7 @@ def benchmark_folder(name: str, root: str | os.PathLike[str] | None = None) -> P
 
 
 def check_fetched(path: Path) -> None:
-    """Refuse a file of the fetched package that is not as its recorded SHA-256 says; others are left alone."""
+    """Refuse a file of the fetched package whose SHA-256 differs from the recorded one. Other files pass."""
     path = path.resolve()
     for parent in path.parents:
         sums = parent / "xlsa17.sha256"

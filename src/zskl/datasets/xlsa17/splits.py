@@ -1,6 +1,6 @@
 """att_splits.mat: the classes of a benchmark, their signatures and the published division of its rows.
 
-MATLAB counts from 1. `from_one` is the only place where a number of a file becomes one that counts from 0.
+MATLAB counts from 1. Only `from_one` turns the numbers of a file into numbers that count from 0.
 """
 
 from __future__ import annotations
@@ -15,19 +15,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl.datasets import matfile
+from zskl.datasets.dataset_checks import REQUIRED_PARTS
 from zskl.parameters import listed
-
-PARTS = ("trainval", "test_seen", "test_unseen")
 
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """Rows and classes count from 0.
+    """The classes of a benchmark and the published division of its rows; rows and classes count from 0.
 
-    class_names   C names, in the order of the labels
-    att           (C, p) signatures as published; `original_att` before they were normalised, where given
-    trainval, test_seen, test_unseen   row numbers; no row is in two of them
-    train_loc, val_loc                 one validation fold where given, as it is in the file: not always in trainval
+    Parameters
+    ----------
+    source : Path
+        The file that this was read from.
+    class_names : tuple of str
+        The C names, in the order of the labels.
+    att : array of shape (C, p)
+        The signatures as published.
+    original_att : array of shape (C, p) or None
+        The signatures before they were normalised, if the file has them.
+    trainval : array
+        Row numbers of the training part.
+    test_seen : array
+        Row numbers of the test part with seen classes.
+    test_unseen : array
+        Row numbers of the test part with unseen classes. No row is in two parts.
+    train_loc : array, default=None
+        Training rows of one validation fold, if given, as in the file: not always inside trainval.
+    val_loc : array, default=None
+        Validation rows of that fold.
+
+    Attributes
+    ----------
+    parts : dict of str to array
+        The three parts by name.
+    rows : int
+        How many rows the three parts have together.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from zskl.datasets.xlsa17 import Splits
+    >>> rows = np.arange(6)
+    >>> splits = Splits(Path("att_splits.mat"), ("owl", "cat"), np.eye(2), None, rows[:2], rows[2:3], rows[3:])
+    >>> {part: len(numbers) for part, numbers in splits.parts.items()}
+    {'trainval': 2, 'test_seen': 1, 'test_unseen': 3}
     """
 
     source: Path
@@ -52,9 +84,37 @@ class Splits:
 
 
 def read_splits(path: str | os.PathLike[str]) -> Splits:
-    """The splits of an att_splits.mat, MATLAB v5 or v7.3, checked as far as one can without the labels."""
+    """Read an att_splits.mat and check it as far as possible without the labels.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, in the format of MATLAB v5 or v7.3.
+
+    Returns
+    -------
+    Splits
+        Classes, signatures and parts.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, or parts share rows.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from zskl import datasets
+    >>> from zskl.datasets.xlsa17 import writer
+    >>> with TemporaryDirectory() as folder:
+    ...     writer.write(datasets.make_synthetic(), Path(folder))
+    ...     splits = datasets.xlsa17.read_splits(Path(folder) / "att_splits.mat")
+    >>> splits.rows, splits.att.shape
+    (750, (25, 16))
+    """
     path = Path(path)
-    wanted = ["allclasses_names", "att", *(f"{part}_loc" for part in PARTS)]
+    wanted = ["allclasses_names", "att", *(f"{part}_loc" for part in REQUIRED_PARTS)]
     found = matfile.read(path, wanted, optional=("original_att", "train_loc", "val_loc"))
     names = found["allclasses_names"]
     if not isinstance(names, list) or not names or not all(names):
@@ -62,8 +122,8 @@ def read_splits(path: str | os.PathLike[str]) -> Splits:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"{path}: allclasses_names repeats {listed(twice)}; give each class one name of its own")
-    parts = {part: _rows(found[f"{part}_loc"], path, f"{part}_loc") for part in PARTS}
-    for one, other in combinations(PARTS, 2):
+    parts = {part: _rows(found[f"{part}_loc"], path, f"{part}_loc") for part in REQUIRED_PARTS}
+    for one, other in combinations(REQUIRED_PARTS, 2):
         shared = np.intersect1d(parts[one], parts[other])
         if shared.size:
             raise ValueError(
@@ -102,7 +162,7 @@ def from_one(values: Any, path: Path, field: str) -> NDArray[np.int64]:
 
 
 def by_class(matrix: Any, classes: int, path: Path, field: str) -> NDArray[np.float64]:
-    """(C, p) from p × C, the package's layout, or C × p; a square matrix is taken for the package's layout."""
+    """(C, p) from p × C, the package's layout, or C × p; a square matrix is read in the package's layout."""
     array = np.asarray(matrix)
     if array.dtype.kind not in "iufb" or array.ndim != 2 or classes not in array.shape:
         raise ValueError(
@@ -114,7 +174,7 @@ def by_class(matrix: Any, classes: int, path: Path, field: str) -> NDArray[np.fl
 
 
 def class_list(path: Path) -> set[str]:
-    """The classes of a text file, one a line."""
+    """The classes of a text file, one per line."""
     return {line.strip() for line in path.read_text(encoding="utf-8").splitlines()} - {""}
 
 

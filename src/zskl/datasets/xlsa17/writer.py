@@ -18,56 +18,57 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl.datasets.dataset import REQUIRED_PARTS, Dataset
+from zskl.datasets.dataset import Dataset
+from zskl.datasets.dataset_checks import REQUIRED_PARTS
 from zskl.parameters import listed
 
 LIMIT = 2**31 - 1  # bytes of one variable in a MATLAB v5 file
 
 
-def write(data: Dataset, place: Path, ids: Sequence[str] | None = None) -> None:
-    """All files into the existing folder `place`; `ids` name the rows."""
+def write(data: Dataset, folder: Path, ids: Sequence[str] | None = None) -> None:
+    """Write all files into an existing folder; `ids` name the rows."""
     import scipy.io
 
     index = data.signatures.index
     if index.has_duplicates:
         raise ValueError(
             f"dataset {data.name!r} has several signatures for class {listed(index[index.duplicated()].unique())}; the "
-            "xlsa17 format holds one per class: average them first"
+            "xlsa17 format has one per class: average them first"
         )
     absent = np.setdiff1d(data.class_names, data.y)
     empty = [part for part in REQUIRED_PARTS if not len(data.parts[part])]
     if absent.size or empty:
         found = f"no rows of class {listed(absent)}" if absent.size else f"no rows in {listed(empty)}"
         raise ValueError(
-            f"dataset {data.name!r} has {found}; code that reads the xlsa17 format counts on them: leave such classes "
+            f"dataset {data.name!r} has {found}, but code that reads the xlsa17 format needs them: leave such classes "
             "out, or use the zskl format"
         )
     names = [str(name) for name in data.class_names.tolist()]
     broken = [name for name in [*names, *data.attribute_names] if name != name.strip() or "\n" in name]
     if broken:
-        raise ValueError(f"the names {listed(broken)} begin or end with space or hold a line break: rename them")
+        raise ValueError(f"the names {listed(broken)} start or end with a space or contain a line break: rename them")
     if data.X.nbytes > LIMIT:
         raise ValueError(
             f"the features take {data.X.nbytes} bytes, a MATLAB v5 file holds {LIMIT}: use the zskl format"
         )
     files = ids if ids is not None else [f"row{k}" for k in range(len(data.X))]
     features = {"features": data.X.T, "labels": _column(data.codes + 1), "image_files": _cells(files)}
-    scipy.io.savemat(place / "res101.mat", features)
+    scipy.io.savemat(folder / "res101.mat", features)
     table = data.signatures.to_numpy(dtype=np.float64).T
     splits = {"att": table, "original_att": table, "allclasses_names": _cells(names)}
     fields = {part: f"{part}_loc" for part in REQUIRED_PARTS}
     fields |= {"fold1_train": "train_loc", "fold1_val": "val_loc"}
     splits |= {field: _column(data.parts[part] + 1) for part, field in fields.items() if part in data.parts}
-    scipy.io.savemat(place / "att_splits.mat", splits)
-    _write_lines(place / "allclasses.txt", names)
-    _write_lines(place / "trainvalclasses.txt", data.seen_classes)
-    _write_lines(place / "testclasses.txt", data.unseen_classes)
-    _write_lines(place / "attribute_names.txt", data.attribute_names)
+    scipy.io.savemat(folder / "att_splits.mat", splits)
+    _write_lines(folder / "allclasses.txt", names)
+    _write_lines(folder / "trainvalclasses.txt", data.seen_classes)
+    _write_lines(folder / "testclasses.txt", data.unseen_classes)
+    _write_lines(folder / "attribute_names.txt", data.attribute_names)
     for part, rows in data.parts.items():
         if part.startswith("fold"):
             number, side = part.removeprefix("fold").split("_")
             classes = data.class_names[np.unique(data.codes[rows])]
-            _write_lines(place / f"{side}classes{number}.txt", classes)
+            _write_lines(folder / f"{side}classes{number}.txt", classes)
 
 
 def _column(values: NDArray[Any]) -> NDArray[np.float64]:

@@ -50,7 +50,7 @@ const value = (attribute, number_) =>
       : number(number_);
 
 const BALANCE = "balance of seen and unseen";
-const numbers = (found) => [...found.contributions.map((one) => one.contribution), found.rest, found.calibration];
+const numbers = (found) => [...found.attributes.map((one) => one.contribution), found.rest, found.calibration];
 const written = (found) => signs([...numbers(found), found.difference]);
 const same = (one) =>
   Math.abs(one.value - one.value_against) <= 1e-6 * Math.max(Math.abs(one.value), Math.abs(one.value_against));
@@ -66,44 +66,44 @@ function bars(found, byName) {
       el("td", {}, balanceBar(adds, largest)),
       el("td", { class: "number" }, signed(adds)),
     );
-  const rows = found.contributions.map((one) => {
+  const rows = found.attributes.map((one) => {
     const attribute = byName.get(one.attribute);
     const [own, other] = [value(attribute, one.value), value(attribute, one.value_against)];
     const values = same(one) ? `${own} in both` : `${own} against ${other}`;
     return line(attribute ? fullName(attribute) : one.attribute, values, one.contribution);
   });
-  const others = found.contributions.length < byName.size && line("all others", null, found.rest, "rest");
+  const others = found.attributes.length < byName.size && line("all others", null, found.rest, "rest");
   const seen = found.calibration < 0 ? found.class : found.against;
   const balance =
-    found.calibration !== 0 && line(BALANCE, `taken off ${seen}, which is seen`, found.calibration, "balance");
+    found.calibration !== 0 && line(BALANCE, `subtracted from ${seen}, a seen class`, found.calibration, "balance");
   const caption =
-    `What each attribute adds to the score of ${found.class} over that of ${found.against}; ` +
-    "below its name, its value for the one and for the other class";
+    `How much each attribute adds to the score of ${found.class} over that of ${found.against}. ` +
+    "Below its name: its value for each of the two classes";
   return whyTable(caption, ["Attribute", "◂ against", "for ▸", "adds"], el("tbody", {}, rows, others, balance));
 }
 
 function sum(found, all) {
   const signed = written(found);
-  const shown = found.contributions.reduce((total, one) => total + one.contribution, 0);
+  const shown = found.attributes.reduce((total, one) => total + one.contribution, 0);
   const parts = [`These attributes add ${signed(shown)}`];
-  if (found.contributions.length < all) parts.push(`all others ${signed(found.rest)}`);
+  if (found.attributes.length < all) parts.push(`all others ${signed(found.rest)}`);
   if (found.calibration) parts.push(`the ${BALANCE} ${signed(found.calibration)}`);
   const whole = signed(found.difference + found.calibration);
   return el("p", { class: "sum" }, `${parts.join(", ")}: ${whole} for ${found.class} over ${found.against}.`);
 }
 
-// Why an attribute counts that is the same for both classes, where that can be seen.
+// Why an attribute counts that is the same for both classes, if there is one on show.
 const scaled = (found, model) =>
-  found.contributions.some(same) &&
+  found.attributes.some(same) &&
   String(model.parameters?.signature_scaling).includes("l2") &&
   el(
     "p",
     { class: "quiet" },
-    "An attribute with one value in both classes counts, too: descriptions are scaled to unit length, " +
-      "so that what one attribute is worth depends on all the others.",
+    "An attribute can count even if both classes have the same value: descriptions are scaled to unit length, " +
+      "so the weight of one attribute depends on all the others.",
   );
 
-// Classes to compare with: the second best unless another one is chosen; the true class at hand where the answer is wrong.
+// Classes to compare with: the second best unless another one is chosen; if the answer is wrong, the true class comes first.
 function comparing(prediction, against, row, classes, chosen) {
   const second = against === null ? prediction.explanation.against : prediction.top[1]?.class;
   const wrong = row && row.class !== prediction.class && classes.some((one) => one.name === row.class);
@@ -154,8 +154,8 @@ export function answerCard({ row, label }, prediction, against, context, chosen)
           "p",
           { class: "quiet" },
           model.explains
-            ? "No explanation: a whole file of this size is sent without. Use .npy, .csv or .json."
-            : "This model does not say which attributes decided.",
+            ? "No explanation: this file is stored by columns and too large for one. Save it by rows, or as .csv or .json."
+            : "This model cannot say which attributes decided.",
         ),
       ];
   return [

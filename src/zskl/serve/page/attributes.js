@@ -91,11 +91,11 @@ export function attributeList(description) {
   sync();
   const pale =
     !description.attributes.every((one) => one.binary) &&
-    el("p", { class: "quiet" }, "Pale: not set, at the mean of the seen classes.");
+    el("p", { class: "quiet" }, "Pale means not set: the mean of the seen classes is used.");
   return el("div", {}, field("Search attributes", input), pale, summary, found, all);
 }
 
-// What was changed since the start, each with a button that takes it back.
+// What was changed since the start, each with a button that undoes it.
 export function changedList(description) {
   const list = el("ul", { class: "chips" });
   const byName = new Map(description.attributes.map((one) => [one.name, one]));
@@ -105,7 +105,7 @@ export function changedList(description) {
       const words = `${fullName(one)} ${stateOf(description, one)}`;
       const remove = el(
         "button",
-        { type: "button", "aria-label": `Take back ${words}` },
+        { type: "button", "aria-label": `Undo ${words}` },
         words,
         el("span", { "aria-hidden": "true" }, " ×"),
       );

@@ -1,4 +1,4 @@
-// The balance of seen and unseen classes: a constant that is taken off the scores of seen classes, and what it does.
+// The balance of seen and unseen classes: a constant that is subtracted from the scores of seen classes, and what it does.
 import { el, field, number, share, svg } from "./pieces.js";
 
 const [WIDE, HIGH, LEFT, RIGHT, TOP, BOTTOM] = [300, 260, 46, 14, 12, 42];
@@ -106,19 +106,19 @@ export function balancePanel(balance, model, changed, words) {
     ? el(
         "p",
         { class: "quiet" },
-        "Hollow: the model’s own balance. The curve is of test rows: for looking, not for choosing.",
+        "The hollow point is the model’s own balance. The curve shows test rows: look at it, but do not choose by it.",
       )
     : el(
         "p",
         { class: "empty small" },
-        "No test rows are loaded, so there is no curve. The slider works all the same.",
+        "No test rows are loaded, so there is no curve. The slider still works.",
       );
   const node = [
     drawn?.node,
     el(
       "div",
       { class: "field" },
-      field("Taken off the scores of seen classes", input),
+      field("Subtracted from the scores of seen classes", input),
       el(
         "div",
         { class: "ends quiet", "aria-hidden": "true" },

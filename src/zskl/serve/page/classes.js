@@ -11,7 +11,7 @@ const COLUMNS = [
   { name: "Kind", of: (one) => ORDER[one.kind] ?? 3 },
   { name: "Rows", title: "All rows of the data, training rows too", number: true, of: (one) => one.rows },
   { name: "Accuracy on test rows", number: true, of: (one) => one.test?.accuracy },
-  { name: "Most often taken for", of: (one) => one.test?.wrong[0]?.class },
+  { name: "Most often mistaken for", of: (one) => one.test?.wrong[0]?.class },
 ];
 
 function compare(a, b, column, down) {
@@ -85,7 +85,7 @@ export function classes(section, context) {
     none.replaceChildren(
       ...(hits.length
         ? []
-        : [added ? empty("No class was added yet.", way) : empty("No class has these letters in its name.")]),
+        : [added ? empty("No class has been added yet.", way) : empty("No class has these letters in its name.")]),
     );
     table.hidden = !hits.length;
   };
@@ -132,7 +132,7 @@ export function classes(section, context) {
   const nothing = () => {
     chosen = null;
     figures = () => {};
-    panel.replaceChildren(empty("Choose a class of the table to see more of it."));
+    panel.replaceChildren(empty("Choose a class in the table to see more."));
     draw();
   };
   const open = async (name) => {
@@ -178,8 +178,8 @@ export function classes(section, context) {
       "p",
       { class: "lead" },
       context.model.data
-        ? "Rows are all rows of the data; accuracy is of test rows alone, with all classes of the model file as candidates."
-        : "No data is loaded: rows and accuracy are not known.",
+        ? "“Rows” counts all rows of the data. Accuracy is measured on test rows only, with all classes of the model file as candidates."
+        : "No data is loaded, so rows and accuracy are not known.",
     ),
     note,
     el(

@@ -1,4 +1,4 @@
-// Rows of numbers out of the text of a CSV file: by the names of its columns where both sides have names, else by place.
+// Rows of numbers out of the text of a CSV file: by the names of its columns if both sides have names, else by place.
 const MISSING = /^(|na|n\/a|nan|null|none|\?)$/i;
 const isNumber = (cell) => cell !== "" && Number.isFinite(Number(cell));
 const isWord = (cell) => !isNumber(cell) && !MISSING.test(cell);
@@ -26,7 +26,7 @@ const isHead = (row, next, names) =>
   names?.every((name) => row.includes(name)) ||
   (next && (isCounted(row) || row.some((cell, place) => isWord(cell) && isNumber(next[place] ?? ""))));
 
-// Where the features stand: [places, names of columns that are left out].
+// Where the features stand: [places, names of columns that are not used].
 function columns(head, names, file) {
   const twice = names.find((name) => head.indexOf(name) !== head.lastIndexOf(name));
   if (twice !== undefined) throw new Error(`${file} has the column ${quoted(twice)} twice.`);
@@ -37,7 +37,7 @@ function columns(head, names, file) {
   return [places, head.filter((name) => !names.includes(name))];
 }
 
-// Columns beyond the features, as an id or a label are: said which, for whoever has to drop them.
+// Columns beyond the features, such as an id or a label: says which ones to drop.
 function refuseExtra(cells, head, features, file) {
   const wide = cells[0][0].length;
   const extra = wide - features;
@@ -51,7 +51,7 @@ function refuseExtra(cells, head, features, file) {
   if (head) throw new Error(`${start} ${extra} of ${column(0)} to ${column(wide - 1)}.`);
 }
 
-// { rows, note }: `note` says which columns were left out.
+// { rows, note }: `note` says which columns are not used.
 export function readCsv(text, { features, feature_names: names }, file) {
   const lines = text
     .replace(/^\ufeff/, "")
@@ -70,11 +70,11 @@ export function readCsv(text, { features, feature_names: names }, file) {
     const value = (place) => {
       const cell = row[place] ?? "";
       if (isNumber(cell)) return Number(cell);
-      const what = cell === "" ? "nothing" : quoted(cell);
       const where = head?.[place] ? `column ${quoted(head[place])}` : `column ${place + 1}`;
-      throw new Error(`Line ${line} of ${file}: ${what} in ${where} is no number.`);
+      const fault = cell === "" ? `${where} is empty` : `${quoted(cell)} in ${where} is not a number`;
+      throw new Error(`Line ${line} of ${file}: ${fault}.`);
     };
     return places ? places.map(value) : row.map((_, place) => value(place));
   });
-  return { rows, note: left.length ? `Read by the names of columns; left out: ${listed(left)}.` : null };
+  return { rows, note: left.length ? `Columns were found by their names. Not used: ${listed(left)}.` : null };
 }

@@ -94,7 +94,7 @@ export function describe(section, context) {
     el(
       "p",
       { class: "lead" },
-      "Say what a class looks like. The model ranks the rows that match, whether it was trained on such a class or not.",
+      "Say what a class looks like. The model ranks the rows that match, even if such a class is new to it.",
     ),
     el(
       "div",

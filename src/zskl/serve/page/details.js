@@ -1,4 +1,4 @@
-// All about one class: nearest classes, what sets it apart, what its rows are taken for.
+// All about one class: nearest classes, what sets it apart, what its rows are mistaken for.
 import { call, classPath } from "./api.js";
 import { fullName } from "./controls.js";
 import { badge, balanceBar, bar, counted, el, link, named, number, share, signed, whyTable } from "./pieces.js";
@@ -38,8 +38,8 @@ function attributes(found, model) {
   };
   const body = el("tbody", {}, all.slice(0, SHOWN).map(row));
   const caption =
-    "Attributes by how far they are from the mean of the seen classes, as a part of their range; " +
-    "below each name its value";
+    "Attributes by how far they are from the mean of the seen classes, as a part of their range. " +
+    "Below each name: its value";
   const table = whyTable(caption, ["Attribute", "◂ below", "above ▸", "by"], body);
   const more = all.length > SHOWN && el("button", { type: "button" }, `Show all ${all.length}`);
   if (more)
@@ -70,7 +70,7 @@ function mistakes(found, confusion, data) {
     first,
     items.length
       ? el("ol", { class: "top near" }, items)
-      : el("p", { class: "quiet" }, "No row is taken for another class."),
+      : el("p", { class: "quiet" }, "No row is mistaken for another class."),
   ];
 }
 
@@ -81,7 +81,7 @@ function remover(found, context, gone) {
   const dialog = el(
     "dialog",
     { "aria-label": "Delete a class" },
-    el("p", {}, `Delete the class “${found.name}”? This cannot be taken back.`),
+    el("p", {}, `Delete the class “${found.name}”? This cannot be undone.`),
     message,
     el("div", { class: "row" }, sure, cancel),
   );
@@ -134,7 +134,7 @@ export function details(found, context, gone, back) {
     nearest(found),
     el("h4", {}, "What sets it apart"),
     ...attributes(found, context.model),
-    el("h4", {}, "What its rows are taken for"),
+    el("h4", {}, "What its rows are mistaken for"),
     taken,
   ].flat();
   return { shown, figures };

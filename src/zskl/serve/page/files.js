@@ -28,7 +28,7 @@ export function readJson(text, features, name) {
   try {
     found = JSON.parse(text);
   } catch {
-    throw wrong(`${name} is no JSON.`);
+    throw wrong(`${name} is not JSON.`);
   }
   const rows = Array.isArray(found) ? found : found?.rows;
   const lists = Array.isArray(rows) && rows.every((row) => typeof row === "number") ? [rows] : rows;
@@ -43,7 +43,7 @@ export function readJson(text, features, name) {
 // The header of a .npy file: type of a number, shape, where the numbers begin.
 export function npyHeader(buffer, name) {
   const bytes = new Uint8Array(buffer);
-  if (String.fromCharCode(...bytes.slice(0, 6)) !== MAGIC) throw wrong(`${name} is no .npy file.`);
+  if (String.fromCharCode(...bytes.slice(0, 6)) !== MAGIC) throw wrong(`${name} is not a .npy file.`);
   const view = new DataView(buffer);
   const [start, size] = bytes[6] === 1 ? [10, view.getUint16(8, true)] : [12, view.getUint32(8, true)];
   const text = new TextDecoder("latin1").decode(bytes.slice(start, start + size));
@@ -54,7 +54,7 @@ export function npyHeader(buffer, name) {
     .filter(Boolean)
     .map(Number);
   const type = /'descr':\s*'([^']+)'/.exec(text)?.[1];
-  if (!shape || !type) throw wrong(`${name} has no plain table of numbers.`);
+  if (!shape || !type) throw wrong(`${name} is not a plain table of numbers.`);
   return { shape, type, columnwise: /'fortran_order':\s*True/.test(text), begin: start + size };
 }
 
@@ -91,5 +91,5 @@ export async function readFile(file, model) {
     const { rows, note } = readCsv(await file.text(), model, name);
     return listSource(name, checked(rows, features, name), note);
   }
-  throw wrong(`${name}: a file that ends in .npy, .csv or .json is expected.`);
+  throw wrong(`${name} cannot be read: choose a file that ends in .npy, .csv or .json.`);
 }

@@ -70,7 +70,7 @@ function askToken(wrong) {
   });
   const user = el("input", { autocomplete: "username", hidden: true }); // what a keeper of passwords looks for
   const words = wrong
-    ? "The service does not take this token. Try another one."
+    ? "The service does not accept this token. Try another one."
     : "The service asks for its token. It is kept until this tab is closed.";
   const form = el(
     "form",

@@ -61,8 +61,19 @@ export const named = (name) =>
   name.split(/(?<=[_./-])(?=.)/).flatMap((part, place) => (place ? [el("wbr"), part] : [part]));
 
 const MARKS = { seen: "●", unseen: "○", added: "+" };
+const MEANINGS = {
+  seen: "the model was trained on this class",
+  unseen: "new to the model: it only has a description",
+  added: "added on this page or by a request",
+};
 export const badge = (kind) =>
-  kind && el("span", { class: `badge ${kind}` }, el("span", { "aria-hidden": "true" }, `${MARKS[kind]} `), kind);
+  kind &&
+  el(
+    "span",
+    { class: `badge ${kind}`, title: MEANINGS[kind] },
+    el("span", { "aria-hidden": "true" }, `${MARKS[kind]} `),
+    kind,
+  );
 
 export const wordy = (classes) => classes.some(({ name }) => name.length > 12); // names that need wide columns
 
@@ -148,7 +159,7 @@ export const link = (view, values = {}) => {
   return search.size ? `#${view}?${search}` : `#${view}`;
 };
 
-// [node, checkbox]: where only some rows have pictures, a choice to see those alone; on at first.
+// [node, checkbox]: if only some rows have pictures, a choice to see only those; on at first.
 export function onlyPictures(data) {
   const some = Boolean(data) && data.pictured > 0 && data.pictured < data.rows;
   const box = el("input", { type: "checkbox", checked: some, id: fresh("pictured") });

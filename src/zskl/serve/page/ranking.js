@@ -76,7 +76,7 @@ export function ranking(description, context, startFrom) {
   const hint = () => {
     const tries = classes.filter((one) => one.kind === "unseen").slice(0, 4);
     const buttons = tries.map(({ name }) => el("button", { type: "button", onclick: () => startFrom(name) }, name));
-    const offer = buttons.length > 0 && el("p", {}, "Or start from a class that was never trained on:");
+    const offer = buttons.length > 0 && el("p", {}, "Or start from a class that is new to the model:");
     return empty("Set an attribute to see the rows that match best.", offer, el("div", { class: "row" }, buttons));
   };
 
@@ -109,7 +109,7 @@ export function ranking(description, context, startFrom) {
     place.replaceChildren(
       empty(
         "No data is loaded, so there are no rows to rank.",
-        el("p", {}, "Start the service with data to see matches; a class can be saved all the same."),
+        el("p", {}, "Start the service with --data to see matches. You can still save a class."),
       ),
     );
   else {

@@ -55,9 +55,9 @@ export function saving(description, context) {
       await context.refresh().catch((fault) => context.say(fault.message)); // it is saved all the same
       if (own === null) name.value = "";
       else if (edited() === own) description.from(done.name, attributes, true); // what was saved is edited from now on
-      const what = replace || own === null ? "." : ` as a new class; “${own}” is as it was.`;
+      const what = replace || own === null ? "." : ` as a new class; “${own}” is unchanged.`;
       const defaulted = done.defaulted.length
-        ? ` ${counted(done.defaulted.length, "attribute")} not set: the mean was taken.`
+        ? ` ${counted(done.defaulted.length, "attribute")} not set: the mean is used.`
         : "";
       const there = el("a", { href: link("classes", { class: done.name }) }, "Show it in Classes");
       message.replaceChildren(

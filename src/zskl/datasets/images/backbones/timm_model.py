@@ -17,7 +17,7 @@ def load(model_name: str, device: str | None = None) -> Backbone:
     data = require("timm.data", name, "timm")
     try:
         model = timm.create_model(model_name, pretrained=True, num_classes=0)
-    except Exception as error:  # an unknown name, no weights, no network: whatever timm and the hub bring up
+    except Exception as error:  # an unknown name, no weights, no network: timm and the hub may raise anything
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise ValueError(
             f"the timm model {model_name!r} could not be loaded ({reason}): check the name (timm.list_models lists "

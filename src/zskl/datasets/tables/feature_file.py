@@ -1,0 +1,158 @@
+"""What every kind of features file becomes: rows in blocks, so that no file has to fit into memory twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zskl.parameters import did_you_mean, listed
+
+ID_COLUMN = "id"  # names the rows, in any position; otherwise a first column without a name does, as pandas writes it
+ARROW_INDEX = "__index_level_0__"  # what pandas calls an index without a name in a Parquet file
+_NO_NAME = re.compile(r"|index|unnamed: \d+(\.\d+)?", re.IGNORECASE)  # what pandas calls a column without a name
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+BLOCK_VALUES = 1 << 19  # features read together: 4 MB as float64
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows: X (k, d) float32, all finite; the name and the label of each row where the file gives them."""
+
+    X: NDArray[np.float32]
+    ids: list[str] | None = None
+    labels: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class FeatureFile:
+    """A features file, ready to be read: the `names` of its d = `width` feature columns, if any, and its `blocks`.
+
+    `named_by` is the column (or array) that is there to name the rows. An index without a name does not count.
+    """
+
+    path: Path
+    width: int
+    names: tuple[str, ...] | None
+    blocks: Callable[[], Iterator[Block]]
+    named_by: str | None = None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to read: the column (or array) of `labels`, and the feature `columns` in this order, None for all.
+
+    `rows` and `width`, where known, tell which way round a matrix in a MATLAB file is.
+    """
+
+    labels: str | None = None
+    columns: Sequence[str] | None = None
+    rows: int | None = None
+    width: int | None = None
+
+
+@dataclass(frozen=True)
+class Head:
+    """The first look at a features file: the names of its columns (or arrays), and how to open it with a choice."""
+
+    fields: list[str]
+    open: Callable[[Wanted], FeatureFile]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Positions of the features in a table, of the row names and of the labels, and the names of the features."""
+
+    features: tuple[int, ...]
+    names: tuple[str, ...]
+    ids: int | None
+    labels: int | None
+    named_by: str | None = None
+
+
+def choose(path: Path, header: Sequence[str], labels: str | None, wanted: Sequence[str] | None) -> Columns:
+    """Which column is what. `wanted` are the features, in this order; None takes all but labels and row names."""
+    twice = sorted({name for name in header if list(header).count(name) > 1}) if len(set(header)) < len(header) else []
+    if twice:
+        raise ValueError(
+            f"{path} has several columns named {listed(twice)}: rename or drop them; a CSV file starts with a line "
+            "of column names"
+        )
+    at = {name: position for position, name in enumerate(header)}
+    if labels is not None and labels not in at:
+        raise ValueError(f"{path} has no column {labels!r}{did_you_mean(labels, at)}: it has {listed(header)}")
+    taken = {at[name] for name in (labels, *(wanted or ())) if name in at}
+    ids, dropped = row_name_column(header, taken)
+    label_at = None if labels is None else at[labels]
+    if wanted is None:
+        names = [name for k, name in enumerate(header) if k not in (ids, label_at) and k not in dropped]
+        check_named(path, header, names)
+    else:
+        names = list(wanted)
+        missing = [name for name in names if name not in at]
+        if missing:
+            raise ValueError(
+                f"{path} lacks the feature column(s) {listed(missing)} that the model was fitted with; it has "
+                f"{listed(header)}: add them, or fit on the columns there are"
+            )
+    if not names:
+        raise ValueError(f"{path} has no feature column: its columns are {listed(header)}")
+    named_by = header[ids] if ids is not None and header[ids].lower() == ID_COLUMN else None
+    return Columns(tuple(at[name] for name in names), tuple(names), ids, label_at, named_by)
+
+
+def row_name_column(header: Sequence[str], taken: Collection[int] = ()) -> tuple[int | None, set[int]]:
+    """The column that names the rows, and further index columns to drop. Columns in `taken` are neither."""
+    nameless = [k for k in nameless_columns(header) if k not in taken]
+    called = [k for k, name in enumerate(header) if name.lower() == ID_COLUMN and k not in taken]
+    ids = next(iter([*called, *nameless]), None)
+    return ids, set(nameless) - {ids}
+
+
+def nameless_columns(header: Sequence[str]) -> list[int]:
+    """The first columns until one has a name (other than pandas' name for one without), and Parquet's index."""
+    first = next((k for k, name in enumerate(header) if not _NO_NAME.fullmatch(name)), len(header))
+    return [k for k, name in enumerate(header) if k < first or name == ARROW_INDEX]
+
+
+def check_named(path: Path, header: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse an empty name among those of the features, or attributes, to be read."""
+    if "" in names:
+        raise ValueError(
+            f"{path} has no name for column {list(header).index('') + 1} of {len(header)}: expected a name for each "
+            "column, except a first one that counts the rows; name or drop it, or look for an extra separator"
+        )
+
+
+def comma_hint(cell: object) -> str:
+    """What to say about a number with a decimal comma, or nothing."""
+    hint = " (numbers need a decimal point, not a comma: 1.5)"
+    return hint if isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell.strip()) else ""
+
+
+def as_float32(values: NDArray[Any]) -> NDArray[np.float32]:
+    """The same numbers as float32. Too large ones become infinite, which the caller reports."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.ascontiguousarray(values, dtype=np.float32)
+
+
+def check_finite(path: Path, X: NDArray[np.float32], first_row: int, names: Sequence[str] | None) -> None:
+    """Refuse missing and infinite values, by row and column, in a file without lines."""
+    if np.isfinite(X).all():
+        return
+    row, column = (int(k) for k in np.argwhere(~np.isfinite(X))[0])
+    where = repr(names[column]) if names is not None else str(column)
+    raise ValueError(
+        f"{path}, row {first_row + row} (counted from 0), column {where}: found {X[row, column]}, expected a finite "
+        "number within float32; repair or leave out the row"
+    )
+
+
+def rows_per_block(width: int) -> int:
+    """How many rows of that many values are read together."""
+    return max(1, BLOCK_VALUES // max(1, width))

@@ -1,0 +1,178 @@
+"""The parts of a record: results of both protocols, what validation tried and chose, times.
+
+Every part is frozen. What a line does not hold is None or empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+Setting: TypeAlias = Mapping[str, object]  # name of a parameter → its value, as JSON has it
+Shares: TypeAlias = Mapping[str, tuple[tuple[str, float], ...]]  # name of a class → (name, share), largest first
+
+
+@dataclass(frozen=True)
+class SeenUnseenCurve:
+    """Accuracy of seen and of unseen classes at each calibration constant; at most 200 points."""
+
+    calibration: tuple[float, ...]
+    seen: tuple[float, ...]
+    unseen: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        _same_length("curve", calibration=self.calibration, seen=self.seen, unseen=self.unseen)
+
+
+@dataclass(frozen=True)
+class ZeroShot:
+    """The zero-shot protocol: unseen classes alone. Accuracies are fractions.
+
+    `left_out` names candidates without a test row. `mistaken` lists the most frequent wrong answers for each class.
+    """
+
+    protocol: str = "zsl"
+    accuracy: float | None = None
+    per_class: Mapping[str, float] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    mistaken: Shares = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Generalised:
+    """The generalised protocol: seen and unseen classes together.
+
+    `harmonic` is H and `ausuc` the area under the curve. `calibration` is the constant that was subtracted from the
+    scores of seen classes.
+    """
+
+    protocol: str = "gzsl"
+    unseen: float | None = None
+    seen: float | None = None
+    harmonic: float | None = None
+    ausuc: float | None = None
+    calibration: float | None = None
+    per_class: Mapping[str, float] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    curve: SeenUnseenCurve | None = None
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """How far probabilities can be trusted. `ece` is the expected calibration error.
+
+    `coverage` holds (threshold, share of rows answered, accuracy of these, or None where no row is answered).
+    """
+
+    protocol: str = ""
+    ece: float | None = None
+    accuracy: float | None = None
+    mean_confidence: float | None = None
+    coverage: tuple[tuple[float, float, float | None], ...] = ()
+
+
+@dataclass(frozen=True)
+class Probabilities:
+    """The confidence of both protocols; None where the model has no temperatures."""
+
+    zsl: Confidence | None = None
+    gzsl: Confidence | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The setting that validation chose by one scoring, and its scores on the folds."""
+
+    setting: Setting = field(default_factory=dict)
+    score: float | None = None
+    fold_scores: tuple[float, ...] = ()
+    spread: float | None = None
+    calibration: float | None = None
+
+
+@dataclass(frozen=True)
+class Choices:
+    """By zero-shot accuracy and by H at the best constant, as far as these were asked for."""
+
+    zsl: Choice | None = None
+    gzsl: Choice | None = None
+
+    def items(self) -> tuple[tuple[str, Choice], ...]:
+        """(scoring, choice) of those that were made."""
+        pairs = (("zsl", self.zsl), ("gzsl", self.gzsl))
+        return tuple((scoring, choice) for scoring, choice in pairs if choice is not None)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Every setting of the grid: a row has the values of `names`, then its mean zsl and gzsl score over folds.
+
+    A score is None where training diverged.
+    """
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+
+    def __post_init__(self) -> None:
+        wrong = next((row for row in self.rows if len(row) != len(self.names) + 2), None)
+        if wrong is not None:
+            raise ValueError(
+                f"a row of `tune.table` has {len(wrong)} values: expected {len(self.names)} settings and 2 scores"
+            )
+
+
+@dataclass(frozen=True)
+class Diverged:
+    """A setting whose training diverged on a fold, and at which step."""
+
+    setting: Setting
+    step: int
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What was tried on the folds and what was chosen; all None or empty without tuning."""
+
+    scoring: str | None = None
+    grid: Mapping[str, tuple[object, ...]] | None = None
+    folds: int | None = None
+    settings: int | None = None  # how many were tried
+    table: Tried | None = None
+    diverged: tuple[Diverged, ...] = ()
+    choices: Choices = field(default_factory=Choices)
+
+
+@dataclass(frozen=True)
+class Course:
+    """The objective of mini-batches during training: means of at most 200 blocks, each at its last step."""
+
+    step: tuple[int, ...]
+    objective: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        _same_length("convergence", step=self.step, objective=self.objective)
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Wall time of each stage."""
+
+    search: float | None = None
+    calibrate: float | None = None
+    fit: float | None = None
+    evaluate: float | None = None
+
+    @property
+    def training(self) -> float | None:
+        """What choosing and fitting took together; None where no time is recorded."""
+        if self == Seconds():
+            return None
+        return sum(stage for stage in (self.search, self.calibrate, self.fit) if stage is not None)
+
+
+def _same_length(name: str, **lists: tuple[object, ...]) -> None:
+    lengths = {part: len(values) for part, values in lists.items()}
+    if len(set(lengths.values())) > 1:
+        counts = ", ".join(f"{length} {part}" for part, length in lengths.items())
+        raise ValueError(f"`{name}` has {counts}: expected lists of one length")

@@ -1,0 +1,30 @@
+"""Figures in the style of scikit-learn's displays, drawn by matplotlib.
+
+A display holds the arrays that it draws. `from_estimator` computes them from a fitted model, `from_records` reads them
+from what `zskl run` wrote. `plot(ax=None)` draws into your axes or a new figure; then `ax_` and `figure_` are yours to
+change and save.
+"""
+
+from zskl.plots.class_accuracy import ClassAccuracyDisplay
+from zskl.plots.comparison import ComparisonDisplay
+from zskl.plots.confusion import ConfusionDisplay
+from zskl.plots.convergence import ConvergenceDisplay
+from zskl.plots.gram import GramDisplay
+from zskl.plots.reliability import ReliabilityDisplay
+from zskl.plots.seen_unseen_curve import SeenUnseenCurveDisplay
+from zskl.plots.sensitivity import SensitivityDisplay
+from zskl.plots.validation_grid import ValidationGridDisplay
+from zskl.plots.validation_test import ValidationTestDisplay
+
+__all__ = [
+    "ClassAccuracyDisplay",
+    "ComparisonDisplay",
+    "ConfusionDisplay",
+    "ConvergenceDisplay",
+    "GramDisplay",
+    "ReliabilityDisplay",
+    "SeenUnseenCurveDisplay",
+    "SensitivityDisplay",
+    "ValidationGridDisplay",
+    "ValidationTestDisplay",
+]

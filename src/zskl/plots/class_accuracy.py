@@ -1,0 +1,134 @@
+"""Accuracy of each unseen class, worst first."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from zskl import protocols
+from zskl.datasets import Dataset
+from zskl.experiments.record import Record
+from zskl.plots import bars
+from zskl.plots.display import Display
+from zskl.plots.records import required
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST = 20  # bars; of more classes the worst and the best halves of that
+
+
+def read(record: Record) -> Mapping[str, float] | None:
+    """Class → accuracy of the zero-shot protocol; None where a record does not hold single classes."""
+    return record.zsl.per_class or None
+
+
+def left_out(record: Record) -> int:
+    """Candidates without a test row: they have no bar, but chance depends on them."""
+    return len(record.zsl.left_out)
+
+
+class ClassAccuracyDisplay(Display):
+    """Zero-shot accuracy of each unseen class as bars, worst first.
+
+    Of more than 20 classes the ten worst and the ten best are drawn.
+
+    Parameters
+    ----------
+    accuracy : dict of str to float
+        The accuracy of each class, a fraction between 0 and 1.
+    chance : float, default=None
+        The accuracy of a guess, drawn as a dashed line. By default one over the number of classes.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes that the bars are in.
+    figure_ : matplotlib Figure
+        The figure of these axes.
+    bars_ : matplotlib BarContainer
+        The bars.
+
+    Examples
+    --------
+    >>> from zskl.plots import ClassAccuracyDisplay
+    >>> display = ClassAccuracyDisplay({"ant": 0.5, "bee": 0.25}).plot()
+    >>> list(display.accuracy)
+    ['bee', 'ant']
+    """
+
+    bars_: Any
+
+    def __init__(self, accuracy: Mapping[str, float], *, chance: float | None = None) -> None:
+        self.accuracy = dict(sorted(accuracy.items(), key=lambda pair: pair[1]))
+        self.chance = 1 / len(accuracy) if chance is None else chance
+
+    @classmethod
+    def from_estimator(cls, model: Any, data: Dataset, *, ax: Axes | None = None) -> Self:
+        """Draw the accuracies of a fitted model on the unseen test rows of a dataset.
+
+        Parameters
+        ----------
+        model : estimator
+            A fitted model, a kernel classifier or a baseline.
+        data : Dataset
+            The dataset whose rows are scored.
+        ax : matplotlib Axes, default=None
+            Axes to draw in. By default those of a new figure.
+
+        Returns
+        -------
+        ClassAccuracyDisplay
+            The display, drawn.
+        """
+        result = protocols.zsl(model, data)
+        chance = 1 / (len(result.per_class) + len(result.left_out))
+        return cls({str(name): value for name, value in result.per_class.items()}, chance=chance).plot(ax)
+
+    @classmethod
+    def from_records(cls, records: Sequence[Record], *, ax: Axes | None = None) -> Self:
+        """Draw the means over records, say of several seeds.
+
+        Parameters
+        ----------
+        records : list of record
+            Records of `zskl run` on one dataset with one method.
+        ax : matplotlib Axes, default=None
+            Axes to draw in. By default those of a new figure.
+
+        Returns
+        -------
+        ClassAccuracyDisplay
+            The display, drawn.
+        """
+        found: dict[str, list[float]] = {}
+        for one in required(records, read, "accuracies of single classes", "run the method again with this version"):
+            for name, value in one.items():
+                found.setdefault(name, []).append(value)
+        means = {name: statistics.mean(values) for name, values in found.items()}
+        return cls(means, chance=1 / (len(means) + left_out(records[0]))).plot(ax)
+
+    @property
+    def description(self) -> str:
+        """What the figure shows, in words."""
+        (worst, low), *_ = pairs = list(self.accuracy.items())
+        best, high = pairs[-1]
+        span = f"from {100 * low:.1f} % ({worst}) to {100 * high:.1f} % ({best})"
+        return f"{len(pairs)} classes, {span}; chance is {100 * self.chance:.1f} %"
+
+    def _rows(self) -> list[tuple[str, float]]:
+        pairs, half = list(self.accuracy.items()), MOST // 2
+        if len(pairs) <= MOST:
+            return pairs
+        return [*pairs[:half], (f"… {len(pairs) - MOST} classes between …", np.nan), *pairs[-half:]]
+
+    def _height(self) -> float:
+        return bars.height(len(self._rows()))
+
+    def _draw(self, ax: Axes) -> None:
+        names, values = zip(*self._rows(), strict=True)
+        self.bars_ = bars.draw(ax, names, 100 * np.array(values), 100 * self.chance)
+        ax.set_xlabel("accuracy (%)")

@@ -1,0 +1,140 @@
+"""Figures of many methods as dots, a row for each method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from zskl.experiments.compare import compare
+from zskl.experiments.record import Record
+from zskl.plots import canvas
+from zskl.plots.canvas import COLOURS, tick_names
+from zskl.plots.display import Display
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ROW = 20
+LETTERS = 24  # of a name
+LINE = 36  # letters of a legend in one line
+MARKS: dict[str, dict[str, Any]] = {
+    "dot": {"marker": "o"},
+    "square": {"marker": "s", "markersize": 7},
+    "diamond": {"marker": "D", "markersize": 7},
+    "ring": {"marker": "o", "markerfacecolor": "none", "markeredgewidth": 2},
+}
+
+
+class ComparisonDisplay(Display):
+    """Figures of many methods as dots: a row for each method, a mark for each kind of figure.
+
+    Parameters
+    ----------
+    methods : list of str
+        The names of the rows, from top to bottom.
+    means : list of array-like of shape (n_methods,)
+        For each kind of figure its value for every method; NaN where there is none.
+    names : list of str
+        The kinds of figures.
+    deviations : list of array-like or None, default=None
+        For each kind the standard deviations, drawn as whiskers.
+    axis : str, default="per cent"
+        The name of the horizontal axis.
+    marks : list of {"dot", "square", "diamond", "ring"}, default=None
+        How each kind is drawn. By default these four in turn.
+    ranks : list of int, default=None
+        What the colours follow. By default the order of the kinds.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes that the dots are in.
+    figure_ : matplotlib Figure
+        The figure of these axes.
+
+    Examples
+    --------
+    >>> from zskl.plots import ComparisonDisplay
+    >>> display = ComparisonDisplay(["ale", "dap"], [[54.9, 40.0]], names=["published"]).plot()
+    >>> display.description
+    '2 methods; published is highest for ale with 54.9'
+    """
+
+    def __init__(
+        self,
+        methods: Sequence[str],
+        means: Sequence[ArrayLike],
+        *,
+        names: Sequence[str],
+        deviations: Sequence[ArrayLike | None] | None = None,
+        axis: str = "per cent",
+        marks: Sequence[str] | None = None,
+        ranks: Sequence[int] | None = None,
+    ) -> None:
+        self.methods, self.names, self.axis = methods, names, axis
+        self.means = [np.asarray(one, np.float64) for one in means]
+        self.deviations = deviations or [None] * len(names)
+        self.marks = marks or [list(MARKS)[k % len(MARKS)] for k in range(len(names))]
+        self.ranks = ranks or range(len(names))
+
+    @classmethod
+    def from_records(
+        cls, records: Sequence[Record], *, figures: Sequence[str] = ("zero-shot",), ax: Axes | None = None
+    ) -> Self:
+        """Draw means and deviations over seeds.
+
+        Parameters
+        ----------
+        records : list of record
+            Records of `zskl run` on one dataset.
+        figures : list of str, default=("zero-shot",)
+            Columns of `zskl compare`: "zero-shot", "unseen", "seen", "H", "calibrated H" or "area".
+        ax : matplotlib Axes, default=None
+            Axes to draw in. By default those of a new figure.
+
+        Returns
+        -------
+        ComparisonDisplay
+            The display, drawn.
+        """
+        rows = compare(records).rows
+        found = [[row.figures.get(name) for row in rows] for name in figures]
+        means = [[np.nan if one is None else one.mean for one in column] for column in found]
+        spreads = [[(one and one.deviation) or 0.0 for one in column] for column in found]
+        methods = [row.labels["method"] for row in rows]
+        return cls(methods, means, names=figures, deviations=spreads, axis="accuracy (%)").plot(ax)
+
+    @property
+    def description(self) -> str:
+        """What the figure shows, in words."""
+        tops = {name: int(np.nanargmax(one)) for name, one in zip(self.names, self.means, strict=True)}
+        told = (
+            f"{name} is highest for {self.methods[top]} with {one[top]:.1f}"
+            for (name, top), one in zip(tops.items(), self.means, strict=True)
+        )
+        return f"{len(self.methods)} methods; {'; '.join(told)}"
+
+    def _height(self) -> float:
+        return ROW * len(self.methods) + 64 + ROW * self._legend_rows()
+
+    def _legend_rows(self) -> int:
+        return 1 if sum(map(len, self.names)) <= LINE else len(self.names)
+
+    def _draw(self, ax: Axes) -> None:
+        places = np.arange(len(self.methods))
+        kinds = zip(self.names, self.means, self.deviations, self.marks, self.ranks, strict=True)
+        for name, means, spread, mark, rank in kinds:
+            whiskers = None if spread is None else np.where(np.asarray(spread) > 0, spread, np.nan)
+            options: dict[str, Any] = {"markersize": 9.0, "markeredgewidth": 0.0, "linestyle": "none"} | MARKS[mark]
+            colour = COLOURS[rank % len(COLOURS)]
+            options |= {"color": colour, "label": name, "elinewidth": 1.5, "clip_on": False}
+            ax.errorbar(means, places, xerr=whiskers, **options)
+        tick_names(ax.yaxis, places, [canvas.cut(name, LETTERS) for name in self.methods])
+        ax.set_ylim(len(self.methods) - 0.5, -0.5)
+        ax.set_xlim(left=0)
+        ax.set_xlabel(self.axis)
+        columns = len(self.names) // self._legend_rows()
+        canvas.legend(ax, columns, handletextpad=0.2, columnspacing=1, borderaxespad=0)

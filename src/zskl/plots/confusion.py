@@ -1,0 +1,178 @@
+"""What unseen classes are mistaken for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from zskl.datasets import Dataset
+from zskl.experiments.record import Record
+from zskl.metrics import per_class_accuracy, wrong_answers
+from zskl.plots import bars, canvas, cells
+from zskl.plots.display import Display
+from zskl.plots.records import required
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SQUARE = 12  # classes that a whole matrix is drawn of
+PAIRS = 15  # confusions drawn otherwise
+LETTERS = 22  # of a class in a pair
+SPOKEN = 5  # confusions told in words
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Shares of the rows of a class that got an answer, NaN where unknown."""
+
+    shares: NDArray[np.float64]
+    classes: list[str]
+    answers: list[str]
+
+
+def read(record: Record) -> Reading | None:
+    """Of the zero-shot protocol; None where a record holds no wrong answers."""
+    return _matrix(record.zsl.mistaken, record.zsl.per_class) if record.zsl.mistaken else None
+
+
+def _matrix(
+    mistaken: Mapping[Any, Sequence[Sequence[Any]]], right: Mapping[Any, float], complete: bool = False
+) -> Reading:
+    """Records hold at most three wrong answers of a class; a share that is not there is 0 only if all answers are."""
+    classes = list(mistaken)
+    others = dict.fromkeys(answer for wrong in mistaken.values() for answer, _ in wrong if answer not in mistaken)
+    answers = [*classes, *others]
+    most = 1 + max(map(len, mistaken.values()))
+    whole = complete or len(answers) <= max(most, 4)
+    shares = np.full((len(classes), len(answers)), 0.0 if whole else np.nan)
+    for i, name in enumerate(classes):
+        shares[i, i] = right.get(name, np.nan)
+        for answer, share in mistaken[name]:
+            shares[i, answers.index(answer)] = share
+    return Reading(shares, [str(name) for name in classes], [str(name) for name in answers])
+
+
+class ConfusionDisplay(Display):
+    """What unseen classes are mistaken for: a matrix of few classes, the largest shares of many.
+
+    Parameters
+    ----------
+    shares : array-like of shape (n_classes, n_answers)
+        Share of the rows of a class that got an answer, fractions between 0 and 1; NaN where it is unknown.
+    classes : list of str
+        The true classes.
+    answers : list of str, default=None
+        The classes that were answered, true ones first and in the same order. By default the true classes.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes that the matrix or the bars are in.
+    figure_ : matplotlib Figure
+        The figure of these axes.
+
+    Examples
+    --------
+    >>> from zskl.plots import ConfusionDisplay
+    >>> display = ConfusionDisplay([[0.8, 0.2], [0.1, 0.9]], ["ant", "bee"]).plot()
+    >>> display.description
+    'ant taken for bee: 20.0 %; bee taken for ant: 10.0 %'
+    """
+
+    def __init__(self, shares: ArrayLike, classes: Sequence[str], answers: Sequence[str] | None = None) -> None:
+        self.shares = np.asarray(shares, np.float64)
+        self.classes, self.answers = classes, classes if answers is None else answers
+
+    @classmethod
+    def from_estimator(cls, model: Any, data: Dataset, *, ax: Axes | None = None) -> Self:
+        """Draw what a fitted model answers to the unseen test rows of a dataset, unseen classes as candidates.
+
+        Parameters
+        ----------
+        model : estimator
+            A fitted model, a kernel classifier or a baseline.
+        data : Dataset
+            The dataset whose rows are answered.
+        ax : matplotlib Axes, default=None
+            Axes to draw in. By default those of a new figure.
+
+        Returns
+        -------
+        ConfusionDisplay
+            The display, drawn.
+
+        Examples
+        --------
+        >>> from zskl import baselines, datasets
+        >>> from zskl.plots import ConfusionDisplay
+        >>> data = datasets.load("digits")
+        >>> model = baselines.ESZSL().fit(*data.samples("trainval"), data.signatures)
+        >>> ConfusionDisplay.from_estimator(model, data).classes
+        ['3', '4', '6']
+        """
+        rows, candidates = data.parts["test_unseen"], data.unseen_classes
+        table = data.signatures.loc[data.signatures.index.isin(candidates)]
+        true, answers = data.y[rows], model.predict(data.X[rows], table)
+        wrong = wrong_answers(true, answers, most=len(candidates))
+        found = _matrix(wrong, per_class_accuracy(true, answers), complete=True)
+        return cls(found.shares, found.classes, found.answers).plot(ax)
+
+    @classmethod
+    def from_records(cls, records: Sequence[Record], *, ax: Axes | None = None) -> Self:
+        """Draw the confusions of the first record, which holds the three most frequent wrong answers of a class.
+
+        Parameters
+        ----------
+        records : list of record
+            Records of `zskl run`. Only the first is drawn.
+        ax : matplotlib Axes, default=None
+            Axes to draw in. By default those of a new figure.
+
+        Returns
+        -------
+        ConfusionDisplay
+            The display, drawn.
+        """
+        (found,) = required(records[:1], read, "wrong answers", "run the method again with this version")
+        return cls(found.shares, found.classes, found.answers).plot(ax)
+
+    @property
+    def pairs(self) -> list[tuple[str, str, float]]:
+        """(true class, wrong answer, share), the largest share first."""
+        found = [
+            (self.classes[i], self.answers[j], float(share))
+            for (i, j), share in np.ndenumerate(self.shares)
+            if i != j and share > 0
+        ]
+        return sorted(found, key=lambda pair: -pair[2])
+
+    @property
+    def description(self) -> str:
+        """What the figure shows, in words."""
+        told = (f"{true} taken for {answer}: {100 * share:.1f} %" for true, answer, share in self.pairs[:SPOKEN])
+        return "; ".join(told) or "none"
+
+    @property
+    def whole(self) -> bool:
+        """Whether the matrix is drawn, not only its largest entries."""
+        return len(self.classes) <= SQUARE
+
+    def _height(self) -> float:
+        if self.whole:
+            return cells.height(self.classes, self.answers)
+        return bars.height(len(self.pairs[:PAIRS]), above=True)
+
+    def _draw(self, ax: Axes) -> None:
+        if self.whole:
+            cells.draw(ax, 100 * self.shares, self.classes, self.answers, (0.0, 100.0))
+            ax.set_xlabel("answer")
+            ax.set_ylabel("true class")
+            return
+        shown = self.pairs[:PAIRS]
+        names = [f"{canvas.cut(true, LETTERS)} → {canvas.cut(answer, LETTERS)}" for true, answer, _ in shown]
+        bars.draw(ax, names, 100 * np.array([share for *_, share in shown]), above=True)
+        ax.set_xlabel("share of the class's rows (%)")

@@ -1,0 +1,150 @@
+"""The objective along the iterations of training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from zskl.experiments import model_summary
+from zskl.experiments.record import Record
+from zskl.plots import lines
+from zskl.plots.display import Display
+from zskl.plots.records import named, ranked, required
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Course = tuple[NDArray[np.float64], NDArray[np.float64]]  # iterations, objective
+
+
+def read(record: Record) -> Course | None:
+    """The course of training in a record, or None where its method is not trained by iterations."""
+    found = record.convergence
+    return None if found is None else (np.array(found.step, np.float64), np.array(found.objective, np.float64))
+
+
+class ConvergenceDisplay(Display):
+    """A quantity along the iterations of training, one line for each model.
+
+    Parameters
+    ----------
+    steps : list of array-like
+        For each line the iterations at which the quantity is known.
+    values : list of array-like
+        The quantity there.
+    names : list of str
+        A name for each line.
+    deviations : list of array-like or None, default=None
+        For each line the standard deviation of its values, drawn as a shade; None draws no shade.
+    quantity : str, default="objective of mini-batches"
+        What the values are: the name of the vertical axis.
+    ranks : list of int, default=None
+        What the colours follow. By default the order of the lines.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes that the lines are in.
+    figure_ : matplotlib Figure
+        The figure of these axes.
+    lines_ : list of matplotlib Line2D
+        The lines.
+
+    Examples
+    --------
+    >>> from zskl.plots import ConvergenceDisplay
+    >>> display = ConvergenceDisplay([[10, 20]], [[5.0, 4.0]], names=["mine"]).plot()
+    >>> display.description
+    'mine from 5 to 4 in 20 steps'
+    """
+
+    lines_: list[Any]
+
+    def __init__(
+        self,
+        steps: Sequence[ArrayLike],
+        values: Sequence[ArrayLike],
+        *,
+        names: Sequence[str],
+        deviations: Sequence[ArrayLike | None] | None = None,
+        quantity: str = "objective of mini-batches",
+        ranks: Sequence[int] | None = None,
+    ) -> None:
+        self.steps, self.values = ([np.asarray(one, np.float64) for one in side] for side in (steps, values))
+        self.names, self.quantity = names, quantity
+        self.deviations = deviations or [None] * len(names)
+        self.ranks = ranked(ranks, len(names))
+
+    @classmethod
+    def from_estimator(cls, model: Any, *, name: str | None = None, ax: Axes | None = None) -> Self:
+        """Draw the objective of a fitted kernel classifier along its training.
+
+        Parameters
+        ----------
+        model : ZeroShotKernelClassifier
+            A fitted model.
+        name : str, default=None
+            The name of the line. By default the class of the model.
+        ax : matplotlib Axes, default=None
+            Axes to draw in. By default those of a new figure.
+
+        Returns
+        -------
+        ConvergenceDisplay
+            The display, drawn.
+        """
+        found = model_summary.course(model.history_.objective)
+        return cls([found.step], [found.objective], names=[name or type(model).__name__]).plot(ax)
+
+    @classmethod
+    def from_records(
+        cls,
+        records: Sequence[Record],
+        *,
+        names: Sequence[str] | None = None,
+        ranks: Sequence[int] | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw a line for each record.
+
+        Parameters
+        ----------
+        records : list of record
+            Records of `zskl run` with kernel methods.
+        names : list of str, default=None
+            A name for each line. By default the method, with the seed where a method has several.
+        ranks : list of int, default=None
+            What the colours follow. By default the order of the records.
+        ax : matplotlib Axes, default=None
+            Axes to draw in. By default those of a new figure.
+
+        Returns
+        -------
+        ConvergenceDisplay
+            The display, drawn.
+        """
+        found = required(records, read, "course of training", "run a kernel method")
+        steps, values = [one[0] for one in found], [one[1] for one in found]
+        return cls(steps, values, names=named(records, names), ranks=ranks).plot(ax)
+
+    @property
+    def description(self) -> str:
+        """What the figure shows, in words."""
+        courses = zip(self.names, self.steps, self.values, strict=True)
+        return "; ".join(
+            f"{name} from {float(line[0]):.3g} to {float(line[-1]):.3g} in {int(steps[-1])} steps"
+            for name, steps, line in courses
+        )
+
+    def _height(self) -> float:
+        return lines.height(len(self.names))
+
+    def _draw(self, ax: Axes) -> None:
+        looks = lines.styles(self.ranks)
+        parts = zip(self.steps, self.values, self.names, looks, self.deviations, strict=True)
+        self.lines_ = [lines.line(ax, *part) for part in parts]
+        lines.frame(ax, "iterations", self.quantity, len(self.names))
+        ax.set_xlim(left=0)

@@ -1,0 +1,120 @@
+"""Cosines between the columns of W."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from zskl.experiments import model_summary
+from zskl.experiments.record import Record
+from zskl.plots import cells
+from zskl.plots.display import Display
+from zskl.plots.records import required
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+AXIS = "column of W"
+
+
+def read(record: Record) -> NDArray[np.float64] | None:
+    """The matrix of a record, or None where its method has no W."""
+    return np.array(record.gram, np.float64) if record.gram else None
+
+
+class GramDisplay(Display):
+    """Cosines between the first columns of the projection W.
+
+    Blue is positive, orange negative, and deeper is larger. Incoherence makes all cells off the diagonal pale.
+
+    Parameters
+    ----------
+    gram : array-like of shape (n_columns, n_columns)
+        WᵀW, each column of W scaled to unit length.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes that the matrix is in.
+    figure_ : matplotlib Figure
+        The figure of these axes.
+    mesh_ : matplotlib QuadMesh
+        The coloured cells.
+
+    Examples
+    --------
+    >>> from zskl.plots import GramDisplay
+    >>> GramDisplay([[1.0, -0.2], [-0.2, 1.0]]).plot().mean_off_diagonal
+    0.2
+    """
+
+    mesh_: Any
+
+    def __init__(self, gram: ArrayLike) -> None:
+        self.gram = np.asarray(gram, np.float64)
+
+    @classmethod
+    def from_estimator(cls, model: Any, *, ax: Axes | None = None) -> Self:
+        """Draw the matrix of a fitted kernel classifier.
+
+        Parameters
+        ----------
+        model : ZeroShotKernelClassifier
+            A fitted model.
+        ax : matplotlib Axes, default=None
+            Axes to draw in. By default those of a new figure.
+
+        Returns
+        -------
+        GramDisplay
+            The display, drawn.
+        """
+        return cls(model_summary.gram(model.projection_)).plot(ax)
+
+    @classmethod
+    def from_records(cls, records: Sequence[Record], *, ax: Axes | None = None) -> Self:
+        """Draw the matrix of the first record.
+
+        Parameters
+        ----------
+        records : list of record
+            Records of `zskl run` with a kernel method. Only the first is drawn.
+        ax : matplotlib Axes, default=None
+            Axes to draw in. By default those of a new figure.
+
+        Returns
+        -------
+        GramDisplay
+            The display, drawn.
+        """
+        return cls(required(records[:1], read, "Gram matrix", "run a kernel method")[0]).plot(ax)
+
+    @property
+    def mean_off_diagonal(self) -> float:
+        """The mean size of the cosines off the diagonal."""
+        off = self._off()
+        return float(off.mean()) if off.size else 0.0
+
+    @property
+    def description(self) -> str:
+        """What the figure shows, in words."""
+        most = self._off().max(initial=0.0)
+        average = f"{self.mean_off_diagonal:.2f} on average, in size"
+        return f"Cosines between columns of W; off the diagonal {most:.2f} at most, and {average}"
+
+    def _off(self) -> NDArray[np.float64]:
+        return np.abs(self.gram[~np.eye(len(self.gram), dtype=bool)])
+
+    def _names(self) -> list[str]:
+        return [str(k + 1) for k in range(len(self.gram))]
+
+    def _height(self) -> float:
+        return cells.height(self._names(), self._names())
+
+    def _draw(self, ax: Axes) -> None:
+        self.mesh_ = cells.draw(ax, self.gram, self._names(), self._names(), (0.0, 1.0), digits=2)
+        ax.set_xlabel(AXIS)
+        ax.set_ylabel(AXIS)

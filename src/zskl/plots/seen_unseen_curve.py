@@ -1,0 +1,227 @@
+"""Accuracy of seen classes against that of unseen ones, as the constant subtracted from seen scores grows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from zskl import protocols
+from zskl.datasets import Dataset
+from zskl.experiments.record import Record
+from zskl.experiments.record_parts import Generalised
+from zskl.plots import lines
+from zskl.plots.display import Display
+from zskl.plots.records import named, ranked, required
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Point = tuple[float, float]  # accuracy of unseen, of seen classes
+Path = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the display takes from one record; fractions."""
+
+    path: Path
+    plain: Point | None
+    calibrated: Point | None
+    calibrated_path: Path | None  # where the calibrated model is another one
+
+
+def read(record: Record) -> Reading | None:
+    """The curves and points of a record, or None where it holds no curve."""
+    plain, after = record.gzsl, record.gzsl_calibrated or Generalised()
+    path, other = _path(plain), _path(after)
+    if path is None:
+        return None
+    same = other is None or all(np.array_equal(mine, theirs) for mine, theirs in zip(path, other, strict=True))
+    return Reading(path, _point(plain), _point(after), None if same else other)
+
+
+def _path(part: Generalised) -> Path | None:
+    curve = part.curve
+    return None if curve is None else (np.asarray(curve.unseen, np.float64), np.asarray(curve.seen, np.float64))
+
+
+def _point(part: Generalised | protocols.Result) -> Point | None:
+    return None if part.unseen is None or part.seen is None else (part.unseen, part.seen)
+
+
+class SeenUnseenCurveDisplay(Display):
+    """Accuracy of seen against unseen classes, one curve for each model.
+
+    A constant is subtracted from the scores of seen classes. As it grows, unseen classes are answered more often: the
+    curve goes from upper left to lower right. A ring marks the plain predictions, a dot those at the constant that
+    validation chose.
+
+    Parameters
+    ----------
+    unseen : list of array-like
+        Mean per-class accuracies of unseen classes along each curve, fractions between 0 and 1.
+    seen : list of array-like
+        The same of seen classes.
+    names : list of str
+        A name for each curve.
+    plain : list of (float, float) or None, default=None
+        Unseen and seen accuracy of plain predictions, for each curve; None leaves the ring out.
+    calibrated : list of (float, float) or None, default=None
+        The same at the chosen constant, drawn as a dot.
+    calibrated_curves : list of (array-like, array-like) or None, default=None
+        Unseen and seen accuracies of the calibrated model where it is another model. Drawn as a thin line.
+    ranks : list of int, default=None
+        What the colours follow. By default the order of the curves.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes that the curves are in.
+    figure_ : matplotlib Figure
+        The figure of these axes.
+    lines_ : list of matplotlib Line2D
+        The curves.
+
+    Examples
+    --------
+    >>> from zskl.plots import SeenUnseenCurveDisplay
+    >>> display = SeenUnseenCurveDisplay([[0.0, 0.4, 0.5]], [[0.7, 0.5, 0.0]], names=["mine"]).plot()
+    >>> display.ax_.get_xlabel()
+    'accuracy of unseen classes (%)'
+    """
+
+    lines_: list[Any]
+
+    def __init__(
+        self,
+        unseen: Sequence[ArrayLike],
+        seen: Sequence[ArrayLike],
+        *,
+        names: Sequence[str],
+        plain: Sequence[Point | None] | None = None,
+        calibrated: Sequence[Point | None] | None = None,
+        calibrated_curves: Sequence[tuple[ArrayLike, ArrayLike] | None] | None = None,
+        ranks: Sequence[int] | None = None,
+    ) -> None:
+        self.unseen, self.seen = ([np.asarray(one, np.float64) for one in side] for side in (unseen, seen))
+        self.names = names
+        self.plain = plain or [None] * len(names)
+        self.calibrated = calibrated or [None] * len(names)
+        self.calibrated_curves = calibrated_curves or [None] * len(names)
+        self.ranks = ranked(ranks, len(names))
+
+    @classmethod
+    def from_estimator(cls, model: Any, data: Dataset, *, name: str | None = None, ax: Axes | None = None) -> Self:
+        """Draw the curve of a fitted model on the test rows of a dataset.
+
+        Parameters
+        ----------
+        model : estimator
+            A fitted model, a kernel classifier or a baseline.
+        data : Dataset
+            The dataset whose test rows are scored.
+        name : str, default=None
+            The name of the curve. By default the class of the model.
+        ax : matplotlib Axes, default=None
+            Axes to draw in. By default those of a new figure.
+
+        Returns
+        -------
+        SeenUnseenCurveDisplay
+            The display, drawn.
+
+        Examples
+        --------
+        >>> from zskl import baselines, datasets
+        >>> from zskl.plots import SeenUnseenCurveDisplay
+        >>> data = datasets.load("digits")
+        >>> model = baselines.ESZSL().fit(*data.samples("trainval"), data.signatures)
+        >>> SeenUnseenCurveDisplay.from_estimator(model, data).names
+        ['ESZSL']
+        """
+        result = protocols.gzsl(model, data)
+        assert result.curve is not None
+        calibrated = None
+        if getattr(model, "calibration_", 0.0):
+            after = protocols.gzsl(model, data, "model")
+            calibrated = [_point(after)]
+        curve, names = result.curve, [name or type(model).__name__]
+        made = cls([curve.unseen], [curve.seen], names=names, plain=[_point(result)], calibrated=calibrated)
+        return made.plot(ax)
+
+    @classmethod
+    def from_records(
+        cls,
+        records: Sequence[Record],
+        *,
+        names: Sequence[str] | None = None,
+        ranks: Sequence[int] | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the curves that records hold, one for each record.
+
+        Parameters
+        ----------
+        records : list of record
+            Records of `zskl run`, see `zskl.compare.collect`.
+        names : list of str, default=None
+            A name for each curve. By default the method, with the seed where a method has several.
+        ranks : list of int, default=None
+            What the colours follow. By default the order of the records.
+        ax : matplotlib Axes, default=None
+            Axes to draw in. By default those of a new figure.
+
+        Returns
+        -------
+        SeenUnseenCurveDisplay
+            The display, drawn.
+        """
+        found = required(records, read, "seen–unseen curve", "run the method again with this version")
+        made = cls(
+            [one.path[0] for one in found],
+            [one.path[1] for one in found],
+            names=named(records, names),
+            plain=[one.plain for one in found],
+            calibrated=[one.calibrated for one in found],
+            calibrated_curves=[one.calibrated_path for one in found],
+            ranks=ranks,
+        )
+        return made.plot(ax)
+
+    @property
+    def description(self) -> str:
+        """What the figure shows, in words."""
+        words = []
+        for name, *points in zip(self.names, self.plain, self.calibrated, strict=True):
+            places = [
+                f"{word} {100 * point[0]:.1f} and {100 * point[1]:.1f} %"
+                for word, point in zip(("plain", "calibrated"), points, strict=True)
+                if point is not None
+            ]
+            words.append(f"{name}, unseen and seen accuracy: {', '.join(places)}")
+        return ". ".join(words)
+
+    def _height(self) -> float:
+        return lines.height(len(self.names))
+
+    def _draw(self, ax: Axes) -> None:
+        looks = lines.styles(self.ranks)
+        self.lines_ = [
+            lines.line(ax, 100 * x, 100 * y, name, look)
+            for x, y, name, look in zip(self.unseen, self.seen, self.names, looks, strict=True)
+        ]
+        for look, other in zip(looks, self.calibrated_curves, strict=True):
+            if other is not None:
+                x, y = (100 * np.asarray(side) for side in other)
+                ax.plot(x, y, **look | {"linewidth": 1, "alpha": 0.7})
+        for points, hollow in ((self.plain, True), (self.calibrated, False)):
+            for look, point in zip(looks, points, strict=True):
+                if point is not None:
+                    lines.dots(ax, [100 * point[0]], [100 * point[1]], look, 10 if hollow else 8, hollow)
+        lines.frame(ax, "accuracy of unseen classes (%)", "accuracy of seen classes (%)", len(self.names))
+        ax.set_xlim(left=0)
+        ax.set_ylim(bottom=0)

@@ -1,0 +1,211 @@
+"""Validation and test accuracy against one setting."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from zskl.plots import lines
+from zskl.plots.canvas import tick_names
+from zskl.plots.display import Display
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LETTERS = {"sigma": "σ", "bias": "c", "repulsion": "λ"}
+NONE = float("nan")
+
+
+class Curve(Protocol):
+    """For each value the accuracy on every fold and on test rows; None where training diverged."""
+
+    @property
+    def values(self) -> Sequence[float]: ...
+    @property
+    def validation(self) -> Sequence[Sequence[float] | None]: ...
+    @property
+    def test(self) -> Sequence[float | None]: ...
+
+
+class Varying(Protocol):
+    """A record of `zskl paper sensitivity`: a curve for each setting, and the value that validation chose."""
+
+    @property
+    def curves(self) -> Mapping[str, Curve]: ...
+    def chosen(self, name: str, /) -> float: ...
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Accuracies at each value, fractions; NaN where training diverged from every seed, or of one fold or seed."""
+
+    values: list[float]
+    validation: NDArray[np.float64]
+    validation_deviation: NDArray[np.float64]  # over folds
+    test: NDArray[np.float64]
+    test_deviation: NDArray[np.float64]  # over seeds
+    diverged: list[int]  # seeds
+    chosen: float
+
+
+def read(records: Sequence[Varying], setting: str) -> Reading:
+    """Over the records of all seeds of one method."""
+    curves = [record.curves[setting] for record in records]
+    values = list(curves[0].values)
+    pairs, diverged = [], []
+    for place in range(len(values)):
+        folds = [fold for curve in curves if (fold := curve.validation[place]) is not None]
+        tested = [right for curve in curves if (right := curve.test[place]) is not None]
+        means = [statistics.mean(fold) for fold in zip(*folds, strict=True)]  # of each fold over seeds
+        pairs.append([*_summary(means), *_summary(tested)])
+        diverged.append(len(records) - len(tested))
+    validation, folds_apart, test, seeds_apart = np.array(pairs, np.float64).T
+    chosen = records[0].chosen(setting)
+    return Reading(values, validation, folds_apart, test, seeds_apart, diverged, chosen)
+
+
+def _summary(values: Iterable[float]) -> tuple[float, float]:
+    """Mean and standard deviation."""
+    seen = list(values)
+    return statistics.mean(seen) if seen else NONE, statistics.stdev(seen) if len(seen) > 1 else NONE
+
+
+class SensitivityDisplay(Display):
+    """Validation and test accuracy as one setting varies, the others fixed; the axis is logarithmic.
+
+    Shades are one standard deviation wide, rings are at the chosen value.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_values,)
+        The values of the setting in rising order, none below 0. A value of 0 stands half a decade before the others.
+    validation : array-like of shape (n_values,)
+        Accuracy on validation classes, fractions between 0 and 1; NaN where training diverged.
+    test : array-like of shape (n_values,)
+        Accuracy on test classes.
+    setting : str
+        The name of the setting.
+    validation_deviation : array-like of shape (n_values,), default=None
+        Standard deviation of `validation`.
+    test_deviation : array-like of shape (n_values,), default=None
+        Standard deviation of `test`.
+    chosen : float, default=None
+        The value that was chosen on validation classes.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes that the lines are in.
+    figure_ : matplotlib Figure
+        The figure of these axes.
+    lines_ : list of matplotlib Line2D
+        The lines.
+
+    Examples
+    --------
+    >>> from zskl.plots import SensitivityDisplay
+    >>> display = SensitivityDisplay([0.1, 1, 10], [0.3, 0.5, 0.4], [0.2, 0.6, 0.5], setting="sigma", chosen=1).plot()
+    >>> display.description
+    'validation is highest at 1 with 50.0 %; test is highest at 1 with 60.0 %'
+    """
+
+    lines_: list[Any]
+
+    def __init__(
+        self,
+        values: ArrayLike,
+        validation: ArrayLike,
+        test: ArrayLike,
+        *,
+        setting: str,
+        validation_deviation: ArrayLike | None = None,
+        test_deviation: ArrayLike | None = None,
+        chosen: float | None = None,
+    ) -> None:
+        self.values, self.setting, self.chosen = np.asarray(values, np.float64), setting, chosen
+        self.sides = {"validation": np.asarray(validation, np.float64), "test": np.asarray(test, np.float64)}
+        self.deviations = {"validation": validation_deviation, "test": test_deviation}
+
+    @classmethod
+    def from_records(cls, records: Sequence[Varying], *, setting: str, ax: Axes | None = None) -> Self:
+        """Draw means over the records of all seeds.
+
+        Parameters
+        ----------
+        records : list of record
+            Records of `zskl paper sensitivity` of one dataset and method, one for each seed.
+        setting : str
+            Which setting of those that were varied.
+        ax : matplotlib Axes, default=None
+            Axes to draw in. By default those of a new figure.
+
+        Returns
+        -------
+        SensitivityDisplay
+            The display, drawn.
+        """
+        return cls.of(read(records, setting), setting).plot(ax)
+
+    @classmethod
+    def of(cls, found: Reading, setting: str) -> Self:
+        """The display of what was read, not drawn yet."""
+        return cls(
+            found.values,
+            found.validation,
+            found.test,
+            setting=setting,
+            validation_deviation=found.validation_deviation,
+            test_deviation=found.test_deviation,
+            chosen=found.chosen,
+        )
+
+    @property
+    def description(self) -> str:
+        """What the figure shows, in words."""
+        tops = {name: int(np.nanargmax(side)) for name, side in self.sides.items() if not np.isnan(side).all()}
+        return "; ".join(
+            f"{name} is highest at {self.values[top]:g} with {100 * self.sides[name][top]:.1f} %"
+            for name, top in tops.items()
+        )
+
+    def _height(self) -> float:
+        return lines.height(2)
+
+    def _draw(self, ax: Axes) -> None:
+        places = self._place(self.values)
+        self.lines_ = []
+        for (name, side), look in zip(self.sides.items(), lines.styles([0, 1]), strict=True):
+            known = ~np.isnan(side)
+            x, y = places[known], 100 * side[known]
+            spread = self.deviations[name]
+            spread = None if spread is None else 100 * np.asarray(spread, np.float64)[known]
+            self.lines_.append(lines.line(ax, x, y, name, look, spread))
+            lines.dots(ax, x, y, look)
+            if self.chosen is not None:
+                ring = self.values[known] == self.chosen
+                lines.dots(ax, x[ring], y[ring], look, 10, hollow=True)
+        letter = LETTERS.get(self.setting)
+        word = f"{letter} ({self.setting})" if letter else self.setting
+        lines.frame(ax, f"{word}, logarithmic", "mean per-class accuracy (%)", 2)
+        tick_names(ax.xaxis, *self._ticks())
+        ax.set_xlim(places[0], places[-1])
+
+    def _place(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        least = math.log10(values[values > 0].min())
+        return np.where(values > 0, np.log10(np.where(values > 0, values, 1.0)), least - 0.5)
+
+    def _ticks(self) -> tuple[list[float], list[str]]:
+        """Powers of ten, with some multiples where the range is short; and 0 where it was tried."""
+        low, high = self.values[self.values > 0].min(), self.values[-1]
+        decades = math.log10(high / low)
+        times = (1, 2, 5) if decades < 2.2 else (1, 3) if decades < 4.2 else (1,)
+        values = [t * 10.0**k for k in range(-6, 7) for t in times]
+        shown = [value for value in values if low * 0.999 <= value <= high * 1.001]
+        zero = [math.log10(low) - 0.5] if self.values[0] == 0 else []
+        return [*zero, *map(math.log10, shown)], [*("0" for _ in zero), *(f"{value:g}" for value in shown)]

@@ -1,0 +1,71 @@
+"""The file in which a service keeps added classes: a line for each change, flushed to the disk before the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from zskl.experiments import jsonl_log
+
+BEGINNING = b'{"key": "'  # of a line in the file
+WASTE = 4  # changes for each class: if a file has more, a service writes it again when it starts
+
+
+class ClassFile:
+    """An open file. `classes` are those that it held when it was opened: name → attributes."""
+
+    def __init__(self, log: jsonl_log.Folder) -> None:
+        self._log, self.path = log, log.path
+        self.classes: dict[str, Mapping[str, float]] = {
+            name: line["attributes"] for name, line in log.done.items() if not line["deleted"]
+        }
+
+    def keep(self, name: str, attributes: Mapping[str, float]) -> None:
+        """Add a line for a new or changed class."""
+        self._log.append({"key": name, "deleted": False, "attributes": dict(attributes)})
+
+    def forget(self, name: str) -> None:
+        """Add a line for a class that is deleted."""
+        self._log.append({"key": name, "deleted": True, "attributes": {}})
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[ClassFile]:
+    """The file of added classes, for one service at a time. If most of its lines are outdated, it is written again."""
+    path = path.resolve()  # or a link would be replaced, not the file that it leads to
+    with ExitStack() as stack:
+        try:
+            if path.is_file():
+                _check(path)
+                with jsonl_log.opened(path.parent, path.name) as log:
+                    current = [line for line in log.done.values() if not line["deleted"]]
+                    if len(jsonl_log.read(path)) > WASTE * (len(current) + 1):
+                        jsonl_log.write(path, current)
+            log = stack.enter_context(jsonl_log.opened(path.parent, path.name))
+        except jsonl_log.Busy:
+            raise OSError(
+                f"another service keeps its classes in {path}: stop it, or name another file by --classes"
+            ) from None
+        except PermissionError as error:
+            raise PermissionError(f"{error}; --classes names the file for added classes") from None
+        yield ClassFile(log)
+
+
+def _check(path: Path) -> None:
+    """Refuse any other file before it is opened: opening cuts off a last line without an end."""
+    content = path.read_bytes()
+    last = content[content.rfind(b"\n") + 1 :]
+    try:
+        ours = last[: len(BEGINNING)] == BEGINNING[: len(last)] and all(map(_is_line, jsonl_log.read(path)))
+    except ValueError:
+        ours = False
+    if not ours:
+        raise ValueError(f"{path} is not a file of classes, or is damaged: restore it, or name another by --classes")
+
+
+def _is_line(line: object) -> bool:
+    if not isinstance(line, dict) or not isinstance(line.get("key"), str) or not isinstance(line.get("deleted"), bool):
+        return False
+    attributes = line.get("attributes")
+    return isinstance(attributes, dict) and all(type(value) in (int, float) for value in attributes.values())

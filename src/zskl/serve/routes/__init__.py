@@ -1,0 +1,1 @@
+"""Paths → calls of the service, one file per resource."""

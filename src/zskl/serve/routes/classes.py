@@ -1,0 +1,61 @@
+"""/classes and /classes/NAME: list, show, add, change and delete classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from zskl.serve import json_bodies, openapi
+from zskl.serve.replies import json_reply
+from zskl.serve.schemas.classes import ClassDetails, ClassList, Description, NewClass, SavedClass
+from zskl.serve.service import Service
+
+
+def router(service: Service) -> APIRouter:
+    """The routes of classes."""
+    routes = APIRouter()
+
+    @routes.get("/classes", response_model=ClassList)
+    async def list_classes() -> Response:
+        """All classes: seen and unseen ones of the model file, and added ones."""
+        return json_reply(service.listed())
+
+    @routes.post(
+        "/classes", response_model=SavedClass, status_code=201, **openapi.takes("NewClass", 409, 413, 415, 422)
+    )
+    async def add_class(request: Request) -> Response:
+        """Add a class by its attributes. It is kept, and all requests that begin after the answer rank it."""
+        new = await json_bodies.small(NewClass, request, service.limits)
+        return await save(new.name, new.attributes, replace=False)
+
+    @routes.get("/classes/{name:text}", response_model=ClassDetails, **openapi.may(404))
+    async def class_details(name: str) -> Response:
+        """A class: its description and the classes most like it."""
+        return json_reply(await run_in_threadpool(service.details, name))
+
+    @routes.put(
+        "/classes/{name:text}",
+        response_model=SavedClass,
+        **openapi.takes("Description", 409, 413, 415, 422, created=True),
+    )
+    async def put_class(name: str, request: Request) -> Response:
+        """Replace the description of an added class, or add the class (201)."""
+        described = await json_bodies.small(Description, request, service.limits)
+        return await save(name, described.attributes, replace=True)
+
+    @routes.delete("/classes/{name:text}", status_code=204, response_class=Response, **openapi.may(404, 409))
+    async def delete_class(name: str) -> Response:
+        """Forget an added class."""
+        await run_in_threadpool(service.classes.delete, name)
+        return Response(status_code=204)
+
+    async def save(name: str, attributes: Mapping[str, float], replace: bool) -> Response:
+        numbers = {attribute: float(value) for attribute, value in attributes.items()}  # true is 1
+        book, new = await run_in_threadpool(service.classes.put, name, numbers, replace)
+        defaulted = book.added[name].defaulted
+        answer: SavedClass = {"name": name, "kind": "added", "defaulted": defaulted, "version": book.version}
+        return json_reply(answer, 201 if new else 200)
+
+    return routes

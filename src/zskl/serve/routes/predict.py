@@ -1,0 +1,97 @@
+"""POST /predict: rows of features, or of the loaded data → the best classes of each."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from zskl.serve import bodies, media_types, openapi, predictions
+from zskl.serve.class_book import Book
+from zskl.serve.json_bodies import parsed
+from zskl.serve.limits import QUICK
+from zskl.serve.options import check_names, check_prediction, merged
+from zskl.serve.refusal import Refusal
+from zskl.serve.replies import json_reply
+from zskl.serve.schemas.predictions import PredictionOptions, PredictionRequest, Predictions
+from zskl.serve.service import Service
+
+FEW = 10_000  # so many classes are listed on the spot
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a request asks: rows of features, or the numbers of loaded rows; and its options."""
+
+    rows: bodies.Features | list[int]
+    options: PredictionOptions
+
+
+def router(service: Service, turns: asyncio.Semaphore) -> APIRouter:
+    """The route of predictions."""
+    routes = APIRouter()
+
+    @routes.post("/predict", response_model=Predictions, **openapi.takes_rows())
+    async def predict(request: Request, options: Annotated[PredictionOptions, Query()]) -> Response:
+        """The best classes of each row. Options are parameters of the address, or fields of a JSON body, which win."""
+        check_names(request.query_params, PredictionOptions.model_fields)
+        kind = media_types.checked(request, (*media_types.JSON, *media_types.NPY))
+        body, parts = bytearray(), request.stream()
+        async for part in parts:
+            body += part
+            if len(body) > service.limits.small:
+                break
+        else:
+            return await answer(_read(service, kind, body, options), at_once=True)
+        async with turns:  # the rest is read when it is this request's turn
+            async for part in parts:
+                body += part
+            return await answer(await run_in_threadpool(_read, service, kind, body, options), at_once=False)
+
+    async def answer(asked: Asked, at_once: bool) -> Response:
+        book = service.book
+        listed, cost = _size(service, book, asked)
+
+        def work() -> Response:
+            X = service.rows.features(asked.rows) if isinstance(asked.rows, list) else asked.rows
+            return json_reply(predictions.predict(book, X, asked.options))
+
+        if at_once and listed < FEW and cost < QUICK and not asked.options.explain:
+            return work()
+        async with turns if at_once else nullcontext():  # a large body has its turn already
+            return await run_in_threadpool(work)
+
+    return routes
+
+
+def _read(service: Service, kind: str, body: bytearray, options: PredictionOptions) -> Asked:
+    """What a body of any kind asks, with the options of the address."""
+    model, limits = service.classes.model, service.limits
+    if kind in media_types.NPY:
+        return Asked(bodies.from_npy(body, model, limits), check_prediction(options))
+    given = parsed(PredictionRequest, body, limits)
+    options = check_prediction(merged(options, given))
+    if (given.rows is None) == (given.data_rows is None):
+        raise Refusal(422, "expected either rows, a list of rows of features, or data_rows, numbers of loaded rows")
+    if given.rows is not None:
+        return Asked(bodies.from_lists(given.rows, given.columns, model, limits), options)
+    numbers = given.data_rows or []
+    bodies.check_shape((len(numbers), int(model.n_features_in_)), model, limits)
+    return Asked(service.rows.checked(numbers), options)
+
+
+def _size(service: Service, book: Book, asked: Asked) -> tuple[int, int]:
+    """How many classes the answer lists, and how many multiplications it takes; too many are refused."""
+    limits, options, n = service.limits, asked.options, len(asked.rows)
+    if options.explain and n > limits.explained_rows:
+        raise Refusal(413, f"the request asks for {n} explanations: expected at most {limits.explained_rows}")
+    listed = n * min(options.top, len(options.candidates or book.kinds))
+    if listed > limits.answers:
+        raise Refusal(413, f"the answer would list {listed} classes: expected at most {limits.answers}; lower top")
+    d, (c, p) = int(service.classes.model.n_features_in_), book.table.matrix.shape
+    candidates = d * p * min(len(options.candidates), p) if options.candidates else 0
+    return listed, n * p * (d + c) + candidates

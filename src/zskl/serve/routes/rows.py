@@ -1,0 +1,54 @@
+"""/rows and POST /rank: the rows of the loaded data, one by one or by a description."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import nullcontext
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from zskl.serve import json_bodies, openapi
+from zskl.serve.limits import QUICK
+from zskl.serve.options import check_names
+from zskl.serve.replies import json_reply
+from zskl.serve.schemas.rows import RankedRows, RowList, Wanted
+from zskl.serve.service import Service
+
+
+def router(service: Service, turns: asyncio.Semaphore) -> APIRouter:
+    """The routes of rows."""
+    routes = APIRouter()
+
+    @routes.post("/rank", response_model=RankedRows, **openapi.takes("Wanted", 409, 413, 415, 422))
+    async def rank(request: Request) -> Response:
+        """The rows of the loaded data that fit a description best."""
+        wanted = await json_bodies.small(Wanted, request, service.limits)
+        rows, book = service.rows, service.book
+        vector, defaulted = service.classes.words.vector(wanted.attributes)
+        async with nullcontext() if len(rows.X) * len(vector) < QUICK else turns:
+            best = await run_in_threadpool(rows.rank, book, vector, wanted.top, wanted.part, wanted.pictures)
+        answer: RankedRows = {"defaulted": defaulted, "rows": best}
+        return json_reply(answer)
+
+    @routes.get("/rows", response_model=RowList, **openapi.may(409))
+    async def page_of_rows(
+        request: Request,
+        start: Annotated[int, Query(ge=0, le=2**53)] = 0,
+        count: Annotated[int, Query(ge=1, le=1000)] = 24,
+        label: Annotated[str | None, Query(alias="class")] = None,
+        part: str | None = None,
+        pictures: bool = False,
+    ) -> Response:
+        """Rows of the loaded data: all, or those of one class or part."""
+        check_names(request.query_params, ("start", "count", "class", "part", "pictures"))
+        return json_reply(service.rows.page(service.book, start, count, label, part, pictures))
+
+    @routes.get("/rows/{row}/picture", response_class=Response, **openapi.picture())
+    async def picture(row: int) -> Response:
+        """The picture of a row."""
+        content, kind = await run_in_threadpool(service.rows.picture, row)
+        return Response(content, media_type=kind, headers={"cache-control": "private, max-age=3600"})
+
+    return routes

@@ -1,0 +1,148 @@
+"""The rows of the data that a service was started with: to look at, and ranked by a description."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from zskl.arrays import to_numpy
+from zskl.datasets import Dataset
+from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.estimators.projected_rows import ProjectedRows
+from zskl.estimators.ranking import best_first
+from zskl.parameters import listed
+from zskl.serve.bodies import Features
+from zskl.serve.class_book import Book
+from zskl.serve.refusal import Refusal, no_class, shown
+from zskl.serve.row_pictures import RowPictures
+from zskl.serve.schemas.rows import RankedRow, Row, RowList
+from zskl.serve.served_model import nameless
+from zskl.signatures.table import SignatureTable
+
+TESTS = ("test_seen", "test_unseen")
+RowNumbers = NDArray[np.integer[Any]]
+
+
+class LoadedRows:
+    """Rows of a dataset, for a model whose classes are named by text. `labels` and `parts` (n,) are text too."""
+
+    def __init__(
+        self,
+        data: Dataset,
+        model: ZeroShotClassifier,
+        pictures: RowPictures | None = None,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        self.data, self.pictures, self.names = data, pictures, names
+        self.X = _columns(data, model)
+        self.labels = np.array([str(label) for label in data.y.tolist()], dtype=object)
+        self.parts = np.full(len(self.X), "", dtype=object)
+        for part in ("trainval", *TESTS):
+            self.parts[data.parts[part]] = part
+        self.model, self._lock = nameless(model), threading.Lock()
+
+    @cached_property
+    def pictured(self) -> NDArray[np.bool_]:
+        """(n,) which rows have a picture."""
+        return np.array([self.pictures is not None and self.pictures.has(row) for row in range(len(self.X))])
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Class → number of its rows."""
+        return {
+            str(label): int(count) for label, count in zip(*np.unique(self.labels, return_counts=True), strict=True)
+        }
+
+    @cached_property
+    def _projected(self) -> ProjectedRows:
+        """The rows as the model projects them: then another description costs little."""
+        return self.model.gallery(self.X)
+
+    def rank(
+        self, book: Book, vector: NDArray[np.float64], top: int, part: str | None, pictures: bool
+    ) -> list[RankedRow]:
+        """The rows that a description (p,) fits best, best first."""
+        rows = self._chosen(part, pictures)
+        if not len(rows):
+            return []
+        with self._lock:  # the first one to ask projects, the others wait
+            projected = self._projected
+        described = SignatureTable(np.array(["described"], object), vector[None], None)
+        scores = to_numpy(projected.scores(described))[:, 0]
+        if not np.isfinite(scores).all():
+            raise Refusal(422, "the values of this description are too large to score rows by: check their scale")
+        order, values = best_first(scores[rows][None], min(top, len(rows)))
+        best = zip(rows[order[0]].tolist(), values[0].tolist(), strict=True)
+        return [{**self._card(book, row), "score": score} for row, score in best]
+
+    def page(self, book: Book, start: int, count: int, label: str | None, part: str | None, pictures: bool) -> RowList:
+        """Some rows, all or of a class or part, and how many there are."""
+        rows = self._chosen(part, pictures)
+        if label is not None and label not in book.kinds and label not in self.sizes:
+            raise no_class(label, [*book.kinds, *self.sizes])
+        if label is not None:
+            rows = rows[self.labels[rows] == label]
+        return {"total": len(rows), "rows": [self._card(book, row) for row in rows[start : start + count].tolist()]}
+
+    def picture(self, row: int) -> tuple[bytes, str]:
+        """The bytes of a row's picture, and their media type."""
+        if self.pictures is None or not self.pictures.has(row):
+            raise Refusal(404, f"there is no picture of row {row}")
+        try:
+            return self.pictures.read(row)
+        except OSError:
+            raise Refusal(404, f"the picture of row {row} cannot be read any more") from None
+
+    def checked(self, rows: list[int]) -> list[int]:
+        """Numbers of rows. A number without a row is refused."""
+        wrong = next((row for row in rows if not 0 <= row < len(self.X)), None)
+        if wrong is not None:
+            raise Refusal(422, f"there is no row {wrong}: the data have {len(self.X)} rows, counted from 0")
+        return rows
+
+    def features(self, rows: list[int]) -> Features:
+        """(n, d) float32"""
+        return np.asarray(self.X[rows], np.float32)
+
+    def _card(self, book: Book, row: int) -> Row:
+        """What there is to know of a row."""
+        label = self.labels[row]
+        return {
+            "row": row,
+            "class": label,
+            "kind": book.kinds.get(label),
+            "part": self.parts[row] or None,
+            "id": None if self.names is None else self.names[row],
+            "picture": bool(self.pictured[row]),
+        }
+
+    def _chosen(self, part: str | None, pictures: bool) -> RowNumbers:
+        """The rows of a part, or only those of them with a picture."""
+        if part is not None and part not in self.data.parts:
+            raise Refusal(422, f"the data have no part {shown(part)}: they have {listed(self.data.parts)}")
+        rows = np.arange(len(self.X)) if part is None else self.data.parts[part]
+        return rows[self.pictured[rows]] if pictures else rows
+
+
+def _columns(data: Dataset, model: ZeroShotClassifier) -> NDArray[np.floating[Any]]:
+    """The rows of the data with the model's columns, by name where both have names."""
+    width = int(model.n_features_in_)
+    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    if names and data.feature_names is not None and tuple(names) != tuple(data.feature_names):
+        places = pd.Index(data.feature_names).get_indexer(pd.Index(names))
+        if (places < 0).any():
+            lacking = listed(name for name, place in zip(names, places, strict=True) if place < 0)
+            raise ValueError(f"the data {data.name} lack the feature column {lacking}, which the model was fitted with")
+        return data.X[:, places]
+    if data.X.shape[1] != width:
+        raise ValueError(
+            f"the data {data.name} have {data.X.shape[1]} features: the model takes {width}; name the data it was "
+            "fitted on, or other data with the same features"
+        )
+    return data.X

@@ -1,0 +1,56 @@
+"""/classes and /classes/NAME."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from zskl.serve.schemas.fields import Kind, Number, RequestBody
+
+Attributes = Annotated[
+    dict[str, Number | bool],
+    Field(description="Attribute name → value. An attribute that you leave out gets the mean of the seen classes."),
+]
+
+
+class Description(RequestBody):
+    """The attributes of a class."""
+
+    attributes: Attributes
+
+
+class NewClass(Description):
+    """A class to add."""
+
+    name: Annotated[str, Field(min_length=1, description="Printable text without blanks at its ends.")]
+
+
+class ListedClass(TypedDict):
+    name: str
+    kind: Kind
+    rows: int | None
+
+
+class ClassList(TypedDict):
+    version: int
+    classes: list[ListedClass]
+
+
+NearClass = TypedDict("NearClass", {"class": str, "kind": Kind, "similarity": float})
+
+
+class ClassDetails(TypedDict):
+    name: str
+    kind: Kind
+    attributes: dict[str, float]
+    defaulted: list[str]
+    nearest: list[NearClass]
+
+
+class SavedClass(TypedDict):
+    name: str
+    kind: Literal["added"]
+    defaulted: list[str]
+    version: int

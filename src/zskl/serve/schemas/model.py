@@ -1,0 +1,63 @@
+"""GET /health and GET /model."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import JsonValue
+from typing_extensions import TypedDict
+
+
+class Health(TypedDict):
+    status: Literal["ok"]
+    version: str
+    classes: int
+    uptime: float
+
+
+class Attribute(TypedDict):
+    """`label` and `group` are the name as a person reads it; the range and the mean tell what values are usual."""
+
+    name: str
+    label: str
+    group: str | None
+    low: float
+    high: float
+    mean: float
+    binary: bool
+
+
+class LoadedData(TypedDict):
+    name: str
+    rows: int
+    pictures: bool
+    pictured: int
+    parts: dict[str, int]
+
+
+class RequestLimits(TypedDict):
+    body_bytes: int
+    rows: int
+    explained_rows: int
+    values: int
+    json_values: int
+    answers: int
+    name_length: int
+    classes: int
+
+
+class Model(TypedDict):
+    file: str
+    estimator: str
+    parameters: dict[str, JsonValue]
+    features: int
+    feature_names: list[str] | None
+    attributes: list[Attribute]
+    seen: int
+    unseen: int
+    added: int
+    calibration: float
+    probabilities: bool
+    explains: bool
+    data: LoadedData | None
+    limits: RequestLimits

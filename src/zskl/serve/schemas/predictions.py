@@ -1,0 +1,84 @@
+"""POST /predict. To add an option, add a field to `PredictionOptions`: it is then a parameter of the address and a
+field of the JSON body."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
+
+from zskl.serve.schemas.fields import FAST, Kind, Top
+
+FURTHEST = 1e20  # the largest calibration constant, in either direction: scores are in single precision
+Constant = Annotated[float, Field(allow_inf_nan=False, ge=-FURTHEST, le=FURTHEST)]
+
+
+class PredictionOptions(BaseModel):
+    """Options of a prediction."""
+
+    top: Top = 5
+    candidates: Annotated[
+        Annotated[list[str], FAST] | None, Field(min_length=1, description="Choose from these classes only.")
+    ] = None
+    calibrated: Annotated[bool, Field(description="Subtract the model's constant from the scores of seen classes.")] = (
+        True
+    )
+    calibration: Annotated[Constant | None, Field(description="Use this constant instead of the model's.")] = None
+    explain: Annotated[bool, Field(description="Say which attributes decided.")] = False
+    against: Annotated[str | None, Field(description="Explain against this class, not the runner-up.")] = None
+    attributes: Annotated[int, Field(ge=1, le=1000, description="How many attributes an explanation names.")] = 5
+
+
+class PredictionRequest(PredictionOptions):
+    """Rows of features, or numbers of rows of the loaded data. Options here win over those of the address."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    rows: Annotated[
+        Annotated[list[Annotated[list[float], FAST]], FAST] | None,
+        Field(min_length=1, description="Rows of features."),
+    ] = None
+    columns: Annotated[
+        Annotated[list[str], FAST] | None,
+        Field(
+            min_length=1,
+            description="The names of the numbers in a row, in their order: names of the model's features.",
+        ),
+    ] = None
+    data_rows: Annotated[
+        Annotated[list[Annotated[int, Field(ge=0, le=2**53)]], FAST] | None,
+        Field(min_length=1, description="Rows of the loaded data, counted from 0."),
+    ] = None
+
+
+RankedClass = TypedDict("RankedClass", {"class": str, "kind": Kind, "score": float, "probability": float | None})
+
+
+class ExplainedAttribute(TypedDict):
+    attribute: str
+    contribution: float
+    value: float
+    value_against: float
+
+
+ExplanationAnswer = TypedDict(
+    "ExplanationAnswer",
+    {
+        "class": str,
+        "against": str,
+        "difference": float,
+        "calibration": float,
+        "attributes": list[ExplainedAttribute],
+        "rest": float,
+    },
+)
+
+
+Prediction = TypedDict("Prediction", {"class": str, "top": list[RankedClass], "explanation": ExplanationAnswer | None})
+
+
+class Predictions(TypedDict):
+    version: int
+    calibration: float
+    predictions: list[Prediction]

@@ -1,0 +1,55 @@
+"""From what the command line names to a running service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+from zskl.datasets import Dataset
+from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.serve import class_file, demo, row_pictures, server
+from zskl.serve.limits import Limits
+from zskl.serve.rows import LoadedRows
+from zskl.serve.served_model import by_text
+from zskl.serve.server import check
+from zskl.serve.service import Service
+
+__all__ = ["check", "run"]
+
+
+def run(
+    model: ZeroShotClassifier | None,
+    path: Path | None,
+    kept: Path | None,
+    data: Dataset | None,
+    names: Sequence[str] | None,
+    images: Path | None,
+    host: str,
+    port: int,
+    token: str | None,
+    say: Callable[[str], object],
+) -> None:
+    """Serve a model loaded from `path`, or the digits if there is none, until it is stopped.
+
+    Added classes are kept in the file `kept`, by default beside the model; those of the digits only if you name a file.
+    `names` are the names of the rows of the data, `images` the folder of their pictures.
+    """
+    if model is None or path is None:
+        (model, data), title = demo.build(), "the digits"
+    else:
+        title, kept = path.name, kept or path.with_name(f"{path.name}.classes.jsonl")
+    rows = None
+    if data is not None:
+        rows = LoadedRows(data, by_text(model), row_pictures.of(data, images, names), names)
+    with class_file.opened(kept) if kept is not None else nullcontext() as file:
+        service = Service(model, title, Limits(), file, rows)
+
+        def ready(address: str) -> None:
+            say(f"zskl serves {title} at {address}")
+            if rows is not None and path is not None:
+                say(f"rows of {rows.data.name}: {len(rows.X)}, with pictures: {int(rows.pictured.sum())}")
+            if kept is not None:
+                say(f"added classes are kept in {kept}; there now: {len(service.book.added)}")
+
+        server.run(service, host, port, token, ready)

@@ -1,0 +1,108 @@
+"""`zskl predict` on a file: the answers of the model, columns by name, candidates; wrong input changes no file."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+
+import own_files
+import zskl
+from command import invoke
+from zskl import datasets, methods
+from zskl.batch import predict_file
+
+
+def test_predictions_are_those_of_the_model(here, model, monkeypatch):
+    """Whatever the blocks in which the file is read."""
+    loaded = zskl.load(model)
+    assert loaded.feature_names_in_.tolist() == [f"f{k}" for k in range(6)]
+    X = pd.read_csv("features.csv")
+    labels, scores = loaded.top_k(X[loaded.feature_names_in_].astype(np.float32), 3, return_scores=True)
+    for values in (1, 1 << 19):
+        monkeypatch.setattr("zskl.datasets.tables.feature_file.BLOCK_VALUES", values)
+        lines = list(predict_file.Predictor(loaded, top=3).lines("features.csv"))
+        assert lines[0] == ["id", "class", "score", "class_2", "score_2", "class_3", "score_3"]
+        assert [line[0] for line in lines[1:]] == X["id"].tolist()
+        assert [line[1::2] for line in lines[1:]] == labels.tolist()
+        np.testing.assert_allclose([[float(cell) for cell in line[2::2]] for line in lines[1:]], scores, rtol=1e-4)
+
+
+def test_columns_are_matched_by_name(here, model):
+    invoke("predict", model, "features.csv", "-o", "a.csv")
+    frame = pd.read_csv("features.csv")
+    frame[["f3", "label", "f0", "f5", "id", "f1", "f4", "f2"]].assign(extra="text").to_csv("b_in.csv", index=False)
+    invoke("predict", model, "b_in.csv", "-o", "b.csv")
+    assert (here / "a.csv").read_text() == (here / "b.csv").read_text()
+    frame.to_csv("indexed.csv")  # an index without a name before the ids
+    invoke("predict", model, "indexed.csv", "-o", "indexed_out.csv")
+    assert (here / "a.csv").read_text() == (here / "indexed_out.csv").read_text()
+    np.save("c.npy", frame[[f"f{k}" for k in range(6)]].to_numpy())
+    code, out = invoke("predict", model, "c.npy", "--top", "1")
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0] == "row,class,score"
+    assert [line.split(",")[1] for line in lines[1:]] == pd.read_csv("a.csv")["class"].tolist()
+
+
+def test_candidates(here, model):
+    def classes(*arguments):
+        code, out = invoke("predict", model, "features.csv", *arguments)
+        assert code == 0
+        header, *lines = out.splitlines()
+        return header.count("class"), {cell for line in lines for cell in line.split(",")[1::2]}
+
+    assert classes()[0] == 5  # of ten
+    assert classes("--top", "99")[1] == set(own_files.SPECIES)
+    assert classes("--candidates", "fox", "--candidates", "ant") == (2, {"fox", "ant"})
+    (here / "new.csv").write_text("t4,t3,t2,t1,t0,class\n1,2,3,4,5,yak\n5,4,3,2,1,zebu\n")
+    assert classes("--signatures", "new.csv") == (2, {"yak", "zebu"})
+    assert classes("--signatures", "new.csv", "--candidates", "yak") == (1, {"yak"})
+    assert classes("--signatures", "new.csv", "--with-known", "--top", "99") == (
+        12,
+        {*own_files.SPECIES, "yak", "zebu"},
+    )
+    assert classes("--signatures", "new.csv", "--with-known", "--candidates", "yak", "--candidates", "ant")[0] == 2
+
+
+WRONG_PREDICTIONS = {
+    "no features": (["no.csv"], "no features file at no.csv"),
+    "missing column": (["short.csv"], "short.csv lacks the feature column(s) 'f5'"),
+    "wrong width": (["narrow.npy"], "narrow.npy has 5 features, the model takes 6"),
+    "a word": (["word.csv"], "word.csv, line 3, column 'f0': found 'x'"),
+    "unknown candidate": (["features.csv", "--candidates", "wolf"], "candidate 'wolf' is not in signatures"),
+    "other attributes": (["features.csv", "--signatures", "other.csv"], "other.csv: the signatures table lacks"),
+    "no attributes": (["features.csv", "--signatures", "no.csv"], "no signatures file at no.csv"),
+    "known of what": (["features.csv", "--with-known"], "--with-known was given without --signatures"),
+    "no such folder": (["features.csv", "-o", "no/out.csv"], "the folder no does not exist"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_PREDICTIONS)
+def test_wrong_predictions_leave_the_old_ones(here, model, case):
+    frame = pd.read_csv("features.csv")
+    frame.drop(columns="f5").to_csv("short.csv", index=False)
+    np.save("narrow.npy", np.ones((3, 5)))
+    frame.astype({"f0": object}).assign(f0=["1", "x", *["2"] * 118]).to_csv("word.csv", index=False)
+    (here / "other.csv").write_text("class,t0\nant,1\n")
+    (here / "out.csv").write_text("old")
+    before = sorted(os.listdir(here))
+    arguments, sentence = WRONG_PREDICTIONS[case]
+    with pytest.raises((ValueError, OSError)) as refused:
+        invoke("predict", model, *arguments, *([] if "-o" in arguments else ["-o", "out.csv"]))
+    assert sentence in str(refused.value)
+    assert (here / "out.csv").read_text() == "old"
+    assert sorted(os.listdir(here)) == before
+
+
+def test_a_model_that_knows_no_names_takes_just_its_columns(here):
+    data = datasets.load("digits")
+    methods.build("gaussian-ort", {"random_state": 0, "epochs": 1}).fit(data.X, data.y).save("digits.zskl")
+    np.savetxt("good.csv", data.X[:5], delimiter=",", fmt="%.1f")
+    assert invoke("predict", "digits.zskl", "good.csv")[0] == 0
+    pd.DataFrame(data.X[:5]).assign(label="x").to_csv("bad.csv", index=False)
+    with pytest.raises(ValueError, match=r"bad\.csv has 65 feature columns, the model takes 64 and does not know"):
+        invoke("predict", "digits.zskl", "bad.csv")
+    scipy.io.savemat("turned.mat", {"features": data.X[:5].T})
+    assert invoke("predict", "digits.zskl", "turned.mat")[1] == invoke("predict", "digits.zskl", "good.csv")[1]

@@ -1,0 +1,39 @@
+"""A tiny benchmark and the whole evaluation of it, made once for all tests of a process."""
+
+import pytest
+
+from evaluated import paper, shortened
+from package_files import tiny, write_package
+from zskl import datasets
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick(tmp_path_factory):
+    with shortened(tmp_path_factory.mktemp("cache")):
+        yield
+
+
+@pytest.fixture(scope="session")
+def root(tmp_path_factory):
+    """CUB whole, with the published features; AWA1 with others; SUN with its splits alone."""
+    folder = tmp_path_factory.mktemp("root")
+    write_package(folder / "CUB", *tiny())
+    write_package(folder / "AWA1", *tiny(), file="other")
+    write_package(folder / "SUN", *tiny())
+    (folder / "SUN" / "res101.mat").unlink()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def whole(root, tmp_path_factory):
+    """Everything on CUB, and what was said."""
+    out = tmp_path_factory.mktemp("paper") / "out"
+    with shortened(tmp_path_factory.mktemp("cache")):
+        done = paper("all", out, "--root", root, "--dataset", "CUB", "--dataset", "sun")
+    assert done.returncode == 0, done.stderr
+    return out, done
+
+
+@pytest.fixture(scope="module")
+def data(root):
+    return datasets.load("CUB", root)

@@ -1,0 +1,96 @@
+"""Claims of the paper, judged on results made up for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from zskl.experiments.record import Record
+from zskl.experiments.record_parts import Generalised, ZeroShot
+from zskl.paper import claims, results_page
+from zskl.paper import methods as paper_methods
+from zskl.paper.curve_records import SensitivityRecord, Varied
+from zskl.paper.results import Problem, Results
+
+HERE = Problem("CUB", "res101", "f", "d")
+
+
+def evaluation(seed, zero_shot, unseen, harmonic, incoherence=None):
+    return Record(
+        dataset="CUB",
+        method="any",
+        seed=seed,
+        zsl=ZeroShot(accuracy=zero_shot),
+        gzsl=Generalised(unseen=unseen, harmonic=harmonic),
+        incoherence=incoherence,
+    )
+
+
+def made_up(better):
+    """Results in which all claims hold, or none; single seeds would say otherwise than means."""
+    sign = 1 if better else -1
+    both = {
+        "gaussian": [evaluation(0, 0.5, 0.3, 0.4, 100.0), evaluation(1, 0.5, 0.3, 0.4, 120.0)],
+        "gaussian-ort": [
+            evaluation(0, 0.5 + 0.1 * sign, 0.3 - 0.02 * sign, 0.4 + 0.1 * sign, 100.0 + 5 * sign),
+            evaluation(1, 0.5 + 0.1 * sign, 0.3 + 0.1 * sign, 0.4 + 0.1 * sign, 120.0 - 50 * sign),
+        ],
+        "sje": [evaluation(0, 0.55, 0.2, 0.45)],
+        "cauchy-softmax": [evaluation(0, 0.55 + 0.01 * sign, 0.2, 0.45 + 0.01 * sign)],
+    }
+    if not better:
+        both["gaussian"] = both["gaussian"][:1]  # one seed is enough to be judged
+    curve = {
+        "sigma": Varied(
+            (0.1, 1.0, 10.0),
+            ((0.5, 0.3), (0.4 + 0.1 * sign, 0.4 + 0.1 * sign), (0.4, 0.4)),
+            (0.4, 0.4 + 0.1 * sign, 0.4),
+        ),
+        "repulsion": Varied(
+            (0.0, 1.0, 100.0, 1000.0),
+            ((0.4, 0.4), (0.5, 0.5), (0.4, 0.4), None),
+            (0.4, 0.4 + 0.1 * sign, 0.4, None),
+        ),
+    }
+    setting = {"sigma": 1.0, "repulsion": 1.0}
+    record = SensitivityRecord(key="k", dataset="CUB", method="gaussian-ort", seed=0, setting=setting, curves=curve)
+    curves = {(HERE, "gaussian-ort"): [record]}
+    return Results((HERE,), paper_methods.ALL, {(HERE, name): mine for name, mine in both.items()}, curves)
+
+
+@pytest.mark.parametrize("better", [True, False])
+def test_claims_are_judged_both_ways(better):
+    found = claims.judge(made_up(better))
+    assert {verdict.claim for verdict in found} == set(claims.CLAIMS)
+    assert {verdict.answer for verdict in found} == {claims.YES if better else claims.NO}
+    assert claims.counted(found) == [
+        (claim, cases * better, cases) for claim, cases in zip(claims.CLAIMS, (1, 1, 1, 1, 2, 2, 2), strict=True)
+    ]
+    (large,) = [verdict for verdict in found if verdict.claim == claims.LARGE]
+    assert "at λ = 100," in large.figure  # 1000 diverged
+    (lower,) = [verdict for verdict in found if verdict.claim == claims.INCOHERENCE]
+    assert ("110.0 ± 14.1 without, 87.5" in lower.figure) == better
+
+
+def test_claims_that_nothing_tests_say_so():
+    found = claims.judge(Results((HERE,), paper_methods.ALL, {}))
+    assert [verdict.claim for verdict in found] == list(claims.CLAIMS)
+    assert {verdict.answer for verdict in found} == {claims.UNTESTED}
+    text = results_page.page(Results((Problem("SUN", missing=True),), paper_methods.ALL, {}), [], found)
+    assert text.count("| **not by these data** |") == len(claims.CLAIMS)
+
+
+def test_a_small_difference_is_called_so():
+    (unseen,) = [one for one in claims.judge(made_up(True)) if one.claim == claims.UNSEEN]
+    assert (unseen.answer, unseen.figure) == (claims.YES, "30.0 ± 0.0 without, 34.0 ± 8.5 with; within the deviations")
+    (single,) = [one for one in claims.judge(made_up(False)) if one.claim == claims.UNSEEN]
+    assert single.figure.startswith("30.0 without, ")  # one seed has no deviation to be within
+    assert "deviations" not in single.figure
+
+
+def test_a_draw_is_no_victory():
+    results = made_up(True)
+    even = {**results.runs, (HERE, "gaussian-ort"): results.runs[HERE, "gaussian"]}
+    found = claims.judge(replace(results, runs=even))
+    assert {one.answer for one in found if one.claim in (claims.INCOHERENCE, claims.UNSEEN)} == {claims.NO}

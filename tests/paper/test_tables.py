@@ -1,0 +1,86 @@
+"""Tables hold what the records say."""
+
+from __future__ import annotations
+
+import statistics
+
+import numpy as np
+
+from evaluated import VALUES, near, runs, table
+from zskl.experiments.compare import Figure
+from zskl.paper import comparison_table, published
+from zskl.paper import methods as paper_methods
+
+
+def test_tables_hold_what_the_records_say(whole):
+    out = whole[0]
+    by_method = {}
+    for record in runs(out):
+        by_method.setdefault(record["method"], []).append(record)
+
+    def same(row, column, values):
+        assert near(row[f"{column} mean"], statistics.mean(values))
+        assert near(row[f"{column} std"], statistics.stdev(values))
+
+    zero_shot = table(out, "zsl")
+    assert [row["method"] for row in zero_shot] == [name for name in paper_methods.ALL if name != "cmt-star"]
+    for row in zero_shot:
+        mine = [100 * record["zsl"]["accuracy"] for record in by_method[row["method"]]]
+        same(row, "CUB (res101)", mine)
+        theirs = published.zero_shot(row["method"], "CUB")
+        if theirs is not None:
+            assert near(row["CUB difference mean"], statistics.mean(mine) - theirs)
+    best = max(float(row["CUB (res101) mean"]) for row in zero_shot if row["method"] in published.BASELINES)
+    for row in zero_shot[len(published.BASELINES) - 1 :]:
+        assert row[comparison_table.MEASURED] == f"{int(float(row['CUB (res101) mean']) > best)}/1"
+    for row in table(out, "gzsl-cub"):
+        mine = by_method[row["method"]]
+        for column, (part, name) in {
+            "unseen": ("gzsl", "unseen"),
+            "seen": ("gzsl", "seen"),
+            "H": ("gzsl", "harmonic"),
+            "calibrated H": ("gzsl_calibrated", "harmonic"),
+            "area": ("gzsl", "ausuc"),
+        }.items():
+            same(row, column, [100 * record[part][name] for record in mine])
+    for row in table(out, "incoherence"):
+        same(row, "CUB (res101)", [record["incoherence"] for record in by_method[row["method"]]])
+    for kernel in ("gaussian", "cauchy"):
+        rows_of = table(out, f"gram-{kernel}-cub")
+        for name in (kernel, f"{kernel}-ort"):
+            cells = [[float(row[f"{k} mean"]) for k in (1, 2, 3)] for row in rows_of if row["method"] == name]
+            np.testing.assert_allclose(cells, by_method[name][0]["gram"], atol=6e-5, rtol=0)
+
+
+def test_curves_hold_what_the_records_say(whole):
+    found = runs(whole[0], "curves")
+    for method in paper_methods.PARTS["sensitivity"]:
+        mine = [record for record in found if (record["part"], record["method"]) == ("sensitivity", method)]
+        lines = iter(table(whole[0], f"sensitivity-{method}-cub"))
+        for setting in VALUES[method]:
+            for place, value in enumerate(mine[0]["curves"][setting]["values"]):
+                row = next(lines)
+                assert (row["setting"], float(row["value"])) == (setting, value)
+                tested = [100 * record["curves"][setting]["test"][place] for record in mine]
+                assert near(row["test mean"], statistics.mean(tested))
+                assert near(row["test std"], statistics.stdev(tested))
+                folds = np.array([record["curves"][setting]["validation"][place] for record in mine])
+                assert near(row["validation mean"], 100 * folds.mean())
+                assert near(row["validation std"], 100 * folds.mean(axis=0).std(ddof=1))
+    mine = [record for record in found if record["part"] == "convergence"]
+    lines = table(whole[0], "convergence-gaussian-ort-cub")
+    steps = mine[0]["phases"]["validation"]["step"]
+    assert [int(row["iteration"]) for row in lines[: len(steps)]] == steps
+    last = [100 * record["phases"]["test"]["accuracy"]["held out"][-1] for record in mine]
+    assert near(lines[-1]["accuracy, held out mean"], statistics.mean(last))
+    first = [record["phases"]["validation"]["objective"]["training"][0] for record in mine]
+    assert near(lines[0]["objective, training mean"], statistics.mean(first))
+
+
+def test_the_best_is_marked_at_the_precision_of_the_table():
+    marked = comparison_table.marked({"a": Figure(50.04), "b": Figure(50.0), "c": Figure(49.9)})
+    assert [figure.best for figure in marked.values()] == [True, True, False]
+    assert [one.best for one in comparison_table.marked({"a": Figure(2.0), "b": Figure(1.0)}, most=False).values()] == [
+        False,
+        True,
+    ]

@@ -1,0 +1,1 @@
+"""Tests of the page. The folder is a package, so that one browser serves all its tests and then ends."""

@@ -1,0 +1,111 @@
+"""One browser, and one service of each sort, for all tests of the page."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from browsing import DESKTOP, FEATURES, browser, new_page
+from zskl import ZeroShotKernelClassifier, datasets
+from zskl.serve import row_pictures
+
+
+def running(*arguments):
+    """`served.running`, imported when it is called: it needs the extra `serve`."""
+    import served
+
+    return served.running(*arguments)
+
+
+@pytest.fixture(scope="package")
+def chromium():
+    with browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def demo():
+    with running("--demo") as service:
+        yield service.address
+
+
+@pytest.fixture(scope="session")
+def large(tmp_path_factory):
+    """A service without data: 312 attributes in groups, 3000 classes."""
+    rng = np.random.default_rng(0)
+    names = [f"has_part_{k // 12}_colour::shade_{k % 12}" for k in range(312)]
+    table = pd.DataFrame(rng.random((3000, 312)), index=[f"{k:04d}.Bird_{k}" for k in range(3000)], columns=names)
+    y = np.repeat(table.index[:4].to_numpy(str), 8)
+    model = ZeroShotKernelClassifier(epochs=1, random_state=0).fit(rng.normal(size=(32, 16)), y, table)
+    file = tmp_path_factory.mktemp("large") / "birds.zskl"
+    model.save(file)
+    with running(file) as service:
+        yield service.address
+
+
+@pytest.fixture(scope="session")
+def machines(tmp_path_factory):
+    """A service whose features have names and whose attributes have units: a speed in thousands, a load below 1."""
+    rng = np.random.default_rng(7)
+    names = ["motor: speed", "motor: load", "bearing: wear", "bearing: greased", "age"]
+    rows = [[3000, 0.5, 0.2, 1, 4], [2400, 0.7, 0.4, 1, 9], [1500, 0.9, 0.6, 0, 12]]
+    rows += [[1200, 0.2, 0.1, 0, 2], [400, 1.0, 0.8, 1, 25], [3600, 0.6, 0.7, 0, 7]]
+    table = pd.DataFrame(rows, index=["lathe", "mill", "pump", "fan", "press", "saw"], columns=names)
+    table["made"] = 1.0
+    spread = ((table - table.mean()) / table.std()).fillna(0.0).to_numpy() @ rng.normal(size=(6, 4))
+    X = pd.DataFrame(np.repeat(spread, 20, axis=0) + rng.normal(size=(120, 4)) / 4, columns=FEATURES)
+    y = np.repeat(table.index.to_numpy(str), 20)
+    place = tmp_path_factory.mktemp("machines")
+    X.assign(machine=y).to_csv(place / "rows.csv", index_label="id")
+    table.to_csv(place / "classes.csv", index_label="class")
+    own = datasets.make(place / "own", place / "rows.csv", "machine", place / "classes.csv", unseen=["fan", "saw"])
+    model = ZeroShotKernelClassifier(signature_scaling="standardize-l2", epochs=20, random_state=0)
+    seen = ~np.isin(y, ["fan", "saw"])
+    model.fit(X[seen], y[seen], own.signatures).save(place / "machines.zskl")
+    with running(place / "machines.zskl", "--data", place / "own") as service:
+        yield service.address, place / "rows.csv"
+
+
+@pytest.fixture(scope="session")
+def pictured(tmp_path_factory):
+    """A service of the user's own rows, of which four have pictures."""
+    place = tmp_path_factory.mktemp("pictured")
+    data = datasets.load("digits")
+    few = np.concatenate([np.flatnonzero(data.y == digit)[:4] for digit in range(10)])
+    rows = pd.DataFrame(data.X[few]).assign(label=data.y[few])
+    rows.to_csv(place / "rows.csv", index_label="id")
+    data.signatures.to_csv(place / "classes.csv", index_label="class")
+    own = datasets.make(place / "own", place / "rows.csv", "label", place / "classes.csv", unseen=["3", "4"])
+    model = ZeroShotKernelClassifier(epochs=1, random_state=0).fit(*own.samples("trainval"), own.signatures)
+    model.save(place / "own.zskl")
+    images = place / "images"
+    images.mkdir()
+    for row in (0, 8, 16, 39):
+        (images / f"{row}.png").write_bytes(row_pictures.DrawnDigits(data.X[few]).read(row)[0])
+    (images / "rows.csv").write_text("file,row\n" + "".join(f"{row}.png,{row}\n" for row in (0, 8, 16, 39)))
+    with running(place / "own.zskl", "--data", place / "own", "--images", images) as service:
+        yield service.address
+
+
+@pytest.fixture
+def visit(chromium):
+    """Open a page whose console stays empty and that asks no other host; `faults` are messages a test expects."""
+    opened = []
+
+    def open_page(address, size=DESKTOP, faults="", **options):
+        page = new_page(chromium, viewport=size, **options)
+        said, hosts = [], set()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
+        opened.append((page, said, hosts, faults, address.split("/")[2]))
+        page.goto(address)
+        page.locator("main[aria-busy=false]").wait_for()
+        return page
+
+    yield open_page
+    for page, said, hosts, faults, own in opened:
+        page.context.close()
+        assert [one for one in said if not faults or not re.search(faults, one)] == []
+        assert hosts == {own}

@@ -1,0 +1,124 @@
+"""The page by keyboard, for screen readers, in light and dark, and on a small phone."""
+
+import re
+from importlib import resources
+
+import pytest
+
+from browsing import DESKTOP, MARKS, PHONE, THREE, asked, describe, saved
+
+playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
+pytestmark = MARKS
+expect = playwright.expect
+
+
+VIEWS = ("describe", "classify", "classes")
+
+
+def test_all_of_it_by_keyboard(demo, visit):
+    page = visit(demo)
+    keys = page.keyboard
+    keys.press("Tab")
+    expect(page.locator("#skip")).to_be_focused()
+    keys.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+    expect(page).to_have_url(re.compile(re.escape("/") + "$"))
+    page.get_by_label("top", exact=True).focus()
+    for _ in range(2):  # top, then upper right
+        asked(page, lambda: keys.press("Space"))
+        keys.press("Tab")
+        keys.press("Tab")
+    assert page.locator(".segment.on").count() == 2
+    page.locator("nav a").nth(1).focus()
+    asked(page, lambda: keys.press("Enter"), "/predict")
+    expect(page.locator("#classify-title")).to_be_focused()
+    page.locator(".pick .card").nth(1).focus()
+    asked(page, lambda: keys.press("Enter"), "/predict")
+    expect(page.locator(".sample")).to_contain_text("Row 1")
+    outline = page.locator(".pick .card").nth(1).evaluate("(one) => getComputedStyle(one).outlineStyle")
+    assert outline == "solid"
+
+
+def axe_faults(page, rules=None):
+    """Serious faults, of all rules or of those that are named."""
+    if page.evaluate("typeof axe") == "undefined":
+        page.evaluate((resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8"))
+    found = page.evaluate("(rules) => axe.run(rules ? { runOnly: rules } : {})", rules)["violations"]
+    return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
+
+
+def prepared(page, address, view):
+    """The view with as much on it as there can be."""
+    page.goto(f"{address}/#{view}")
+    if view == "describe":
+        describe(page, THREE)
+        page.locator(".results .card").nth(23).wait_for()
+    elif view == "classify":
+        page.locator(".why").wait_for()
+        page.locator(".curve").wait_for()
+    else:
+        page.get_by_role("link", name="4", exact=True).first.click()
+        page.locator(".detail .near").nth(1).wait_for()
+
+
+GROUND = "getComputedStyle(document.body).backgroundColor"
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_axe_finds_no_serious_fault_in_light_or_dark(demo, visit, size):
+    pytest.importorskip("axe_playwright_python")
+    page = visit(demo, size, color_scheme="light", reduced_motion="reduce")
+    for view in VIEWS:
+        prepared(page, demo, view)
+        assert page.evaluate(GROUND) == "rgb(255, 255, 255)"
+        assert axe_faults(page) == [], view
+        page.emulate_media(color_scheme="dark")
+        assert page.evaluate(GROUND) == "rgb(22, 24, 27)"
+        assert axe_faults(page, ["color-contrast"]) == [], view  # nothing but colours changes
+        page.emulate_media(color_scheme="light")
+
+
+@pytest.mark.parametrize("size", [DESKTOP, {"width": 360, "height": 740}], ids=["desktop", "phone"])
+def test_axe_finds_no_serious_fault_where_numbers_are_typed(machines, visit, size):
+    pytest.importorskip("axe_playwright_python")
+    page = visit(machines[0], size)
+    asked(page, lambda: page.get_by_role("spinbutton", name="speed", exact=True).fill("-12345.6"))
+    page.get_by_role("spinbutton", name="wear", exact=True).fill("1e9")  # refused
+    assert axe_faults(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+    narrow = page.get_by_role("slider").evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().width)")
+    assert min(narrow) > 60
+    for view in ("classify", "classes?class=press"):
+        page.goto(f"{machines[0]}/#{view}")
+        page.locator("section:not([hidden]) .why").wait_for()
+        assert axe_faults(page) == [], view
+        assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+
+
+def test_axe_finds_planted_faults(demo, visit):
+    page = visit(demo)
+    page.evaluate("document.querySelector('#view-describe label').remove()")
+    page.evaluate("document.querySelector('.lead').style.color = '#ccc'")
+    assert {name for name, _ in axe_faults(page)} == {"color-contrast", "select-name"}
+    assert {name for name, _ in axe_faults(page, ["color-contrast"])} == {"color-contrast"}
+
+
+def test_nothing_is_wider_than_a_small_phone(demo, large, visit):
+    wide = "document.documentElement.scrollWidth"
+    page = visit(demo, {"width": 360, "height": 740})
+    page.get_by_label("Start from").select_option(label="0")
+    saved(page, "W" * 200)
+    page.locator(".done").wait_for()
+    for view in VIEWS:
+        prepared(page, demo, view)
+        assert page.evaluate(wide) == 360, view
+    page.get_by_role("link", name="W" * 200).first.click()
+    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.locator("#view-classes .empty").wait_for()
+    page = visit(large, {"width": 360, "height": 740})
+    page.locator("details.group summary").first.click()
+    assert page.evaluate(wide) == 360
+    controls = page.locator("button:visible, select:visible, nav a:visible")
+    heights = controls.evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().height)")
+    assert min(heights) >= 40

@@ -1,0 +1,101 @@
+"""The view Classify: the answer for a row, and why."""
+
+import re
+
+import pytest
+
+from browsing import DESKTOP, MARKS, PHONE, asked, ranked
+
+playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
+pytestmark = MARKS
+expect = playwright.expect
+
+
+def numbers(text):
+    return [float(one.replace("−", "-")) for one in re.findall(r"[+−][\d.]*\d", text)]
+
+
+def test_a_row_is_classified_and_explained(demo, visit):
+    page = visit(f"{demo}/#classify?row=5")
+    expect(page.locator(".sample")).to_contain_text("Row 5")
+    expect(page.locator(".card[aria-pressed=true]")).to_have_count(1)
+    expect(page.locator(".top li")).to_have_count(5)
+    assert set(page.locator(".top .badge").all_inner_texts()) <= {"● seen", "○ unseen", "+ added"}
+    told = page.locator(".why .number").all_inner_texts()[1:]
+    sums = numbers(page.locator(".sum").inner_text())
+    assert sum(numbers(" ".join(told))) == pytest.approx(sums[0], abs=0.005)
+    for fill, words in zip(page.locator(".why .fill").all(), told, strict=True):
+        assert ("plus" in fill.get_attribute("class")) == (not words.startswith("−"))
+    asked(page, lambda: page.get_by_label("Compare with").select_option("=0"), "/predict")
+    expect(page.locator(".answer h4").nth(1)).to_have_text(re.compile(r"Why \d and not 0\?"))
+    asked(page, lambda: page.get_by_label("Class", exact=True).select_option("=4"), "/predict")
+    expect(page.locator(".pager")).to_contain_text("of 181 rows")
+    expect(page.locator(".sample")).to_contain_text("True class: 4")
+    asked(page, lambda: page.get_by_role("button", name="Later rows").click(), "/predict")
+    expect(page.locator(".pager")).to_contain_text("25–48")
+    asked(page, lambda: page.locator(".pick .card").nth(3).click(), "/predict")
+    expect(page.locator(".pick .card").nth(3)).to_have_attribute("aria-pressed", "true")
+    page.get_by_label("Part", exact=True).select_option("trainval")
+    expect(page.locator(".pick .empty")).to_contain_text("No row of the data is of this class and part.")
+
+
+def test_the_answer_is_in_sight_wherever_its_row_is(demo, visit):
+    inside = "(() => { const { top } = document.querySelector('.reply h3').getBoundingClientRect();"
+    inside += " return top >= 0 && top < innerHeight / 2 })()"
+    for size in (DESKTOP, PHONE):
+        page = visit(f"{demo}/#classify", size, reduced_motion="reduce")
+        page.locator(".why").wait_for()
+        page.locator(".pick .card").nth(22).scroll_into_view_if_needed()
+        asked(page, lambda page=page: page.locator(".pick .card").nth(22).click(), "/predict")
+        expect(page.locator(".sample")).to_contain_text("Row 22")
+        assert page.evaluate(inside), size
+    expect(page.locator(".reply h3")).to_be_focused()
+    page.get_by_role("button", name="Back to the rows").click()
+    expect(page.locator(".pick .card").nth(22)).to_be_focused()
+
+
+def test_a_wrong_answer_is_compared_with_the_true_class(demo, visit):
+    page = visit(f"{demo}/#classify")
+    page.get_by_label("Class", exact=True).select_option("=1")
+    expect(page.locator(".told")).to_contain_text("training rows among them")
+    page.get_by_label("Part", exact=True).select_option("test_seen")
+    expect(page.locator(".pager")).not_to_contain_text("of 182 rows")
+    expect(page.locator(".told")).to_contain_text("rows shown.")
+    wrong = page.locator(".pick .card", has=page.locator(".wrong"))
+    for place in range(wrong.count()):  # one whose true class is not the second best
+        asked(page, wrong.nth(place).click, "/predict")
+        if "true class" in page.get_by_label("Compare with").locator("option").first.inner_text():
+            break
+    first = page.get_by_label("Compare with").locator("option").first
+    if first.get_attribute("value"):
+        asked(page, lambda: page.get_by_label("Compare with").select_option(index=0), "/predict")
+        expect(page.locator(".answer h4").nth(1)).to_contain_text("and not 1?")
+        expect(page.get_by_label("Compare with").locator("option").nth(1)).to_contain_text("second best (")
+    else:
+        expect(first).to_have_text("second best (1, the true class)")
+    expect(page.locator(".why")).to_contain_text("on in both")
+    expect(page.locator(".answer")).to_contain_text("scaled to unit length")
+
+
+def test_a_reload_keeps_the_description_and_the_chosen_row(demo, visit):
+    page = visit(demo)
+    asked(page, lambda: page.get_by_label("Start from").select_option(label="3"))
+    asked(page, lambda: page.get_by_label("top", exact=True).uncheck())
+    before = ranked(page)
+    asked(page, page.reload)
+    assert ranked(page) == before
+    assert page.get_by_label("Start from").input_value() == "=3"
+    expect(page.get_by_role("button", name="Reset top")).to_be_visible()
+    page.goto(f"{demo}/#classify")
+    asked(page, lambda: page.locator(".pick .card").nth(4).click(), "/predict")
+    expect(page).to_have_url(re.compile(re.escape("#classify?row=4") + "$"))
+    asked(page, page.reload, "/predict")
+    expect(page.locator(".sample")).to_contain_text("Row 4")
+    page.get_by_role("link", name="Classes").click()
+    page.get_by_role("link", name="Classify").click()
+    expect(page.locator(".sample")).to_contain_text("Row 4")
+    expect(page).to_have_url(re.compile(re.escape("#classify?row=4") + "$"))
+    asked(page, page.get_by_role("button", name="Later rows").click, "/predict")
+    expect(page).to_have_url(re.compile(re.escape("#classify") + "$"))
+    page.goto(f"{demo}/#classify?row=none")
+    expect(page.locator(".sample")).to_contain_text("Row 24")

@@ -1,0 +1,108 @@
+"""Files of samples on the page."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from browsing import FEATURES, MARKS, until
+from zskl import datasets
+
+playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
+pytestmark = MARKS
+expect = playwright.expect
+
+
+def test_files_of_every_kind_are_classified(demo, visit, tmp_path):
+    rows = datasets.load("digits").X[:30]
+    files = [tmp_path / f"rows.{kind}" for kind in ("npy", "columnwise.npy", "csv", "json")]
+    np.save(files[0], rows)
+    np.save(files[1], np.asfortranarray(rows))
+    pd.DataFrame(rows).to_csv(files[2], index=False)
+    files[3].write_text(json.dumps({"rows": rows.tolist()}))
+    page = visit(f"{demo}/#classify")
+    page.locator(".pick .words b").first.wait_for()
+    own = page.locator(".pick .words b").all_inner_texts()
+    page.get_by_label("A file", exact=True).check()
+    for file in files:
+        page.get_by_label("A file of samples").set_input_files(file)
+        expect(page.locator(".sample")).to_contain_text(f"Row 1 of {file.name}")
+        expect(page.locator(".pager")).to_contain_text("1–24 of 30 rows")
+        expect(page.locator(".why tbody tr:not(.balance)")).to_have_count(7)
+        until(page, "[...document.querySelectorAll('.pick .words')].every((one) => one.textContent !== '…')")
+        assert page.locator(".pick .words b").all_inner_texts() == own  # the first rows of the data are the same
+        page.get_by_role("button", name="Later rows").click()
+        expect(page.locator(".pick .card")).to_have_count(6)
+        expect(page.locator(".sample")).to_contain_text("Row 25")
+
+
+def test_a_file_that_cannot_be_read_is_refused_with_a_reason(demo, visit):
+    page = visit(f"{demo}/#classify")
+    page.get_by_label("A file", exact=True).check()
+    for name, text, fault in (
+        ("x.csv", "1,2,3", "Row 1 of x.csv has 3 numbers, the model takes 64."),
+        ("x.csv", "a,b\n1,2\n3,three", "Line 3 of x.csv: “three” in column “b” is not a number."),
+        ("x.json", "{", "x.json is not JSON."),
+        ("x.json", '{"rows": [["a"]]}', "x.json should be a list of rows"),
+        ("x.npy", "no", "x.npy is not a .npy file."),
+        ("x.parquet", "no", "choose a file that ends in .npy, .csv or .json."),
+    ):
+        file = {"name": name, "mimeType": "", "buffer": text.encode()}
+        page.get_by_label("A file of samples").set_input_files(file)
+        expect(page.locator(".drop .fault")).to_contain_text(fault)
+
+
+def answered(page, name, text):
+    """The answers for the rows of a file."""
+    file = {"name": name, "mimeType": "", "buffer": text.encode()}
+    with page.expect_response("**/predict"):
+        page.get_by_label("A file of samples").set_input_files(file)
+    until(page, "[...document.querySelectorAll('.pick .words')].every((one) => one.textContent !== '…')")
+    return page.locator(".pick .words b").all_inner_texts()
+
+
+def test_columns_of_a_csv_file_are_found_by_their_names(machines, visit):
+    address, rows = machines
+    table = pd.read_csv(rows)[::6]
+    page = visit(f"{address}/#classify")
+    page.get_by_label("A file", exact=True).check()
+    expect(page.locator(".drop")).to_contain_text("found by their names")
+    right = answered(page, "a.csv", table[FEATURES].to_csv(index=False))
+    assert len(set(right)) > 2
+    mixed = table[["id", *FEATURES[::-1], "machine"]]
+    assert answered(page, "b.csv", mixed.to_csv(index=False)) == right
+    expect(page.locator(".drop")).to_contain_text("Not used: “id”, “machine”")
+    assert answered(page, "c.csv", table[FEATURES].to_csv(index=False, header=False, sep=";")) == right
+    assert answered(page, "d.csv", table[FEATURES].set_axis(range(4), axis=1).to_csv(index=False)) == right
+    refused = {
+        "lacks the columns “noise_dB”, “oil, C”.": table[FEATURES[:2]].to_csv(index=False),
+        "has 5 columns, the model takes 4: drop column 5, which has no numbers.": (
+            table[[*FEATURES, "machine"]].to_csv(index=False, header=False)
+        ),
+        "has the column “rpm” twice": table[["rpm", *FEATURES]].to_csv(index=False),
+        "Line 2 of e.csv: column “rpm” is empty.": ",".join(["rpm", "current_A", "noise_dB", '"oil, C"']) + "\n,1,2,3",
+    }
+    for fault, text in refused.items():
+        file = {"name": "e.csv", "mimeType": "", "buffer": text.encode()}
+        page.get_by_label("A file of samples").set_input_files(file)
+        expect(page.locator(".drop .fault")).to_contain_text(fault)
+        expect(page.locator(".pick .card")).to_have_count(0)  # not the answers of the file before
+        expect(page.locator(".answer")).to_contain_text("Choose a row or a file")
+        answered(page, "a.csv", table[FEATURES].to_csv(index=False))
+
+
+def test_columns_that_are_not_features_are_named_if_features_have_no_names(demo, visit):
+    rows = pd.DataFrame(datasets.load("digits").X[:3]).assign(label="x")
+    page = visit(f"{demo}/#classify")
+    page.get_by_label("A file", exact=True).check()
+    for text, fault in (
+        (
+            rows.to_csv(index=False),
+            "has 65 columns, the model takes 64: drop column 65 (“label”), which has no numbers.",
+        ),
+        (rows.assign(label=1).to_csv(index_label="id"), "drop 2 of column 1 (“id”) to column 66 (“label”)."),
+    ):
+        file = {"name": "x.csv", "mimeType": "", "buffer": text.encode()}
+        page.get_by_label("A file of samples").set_input_files(file)
+        expect(page.locator(".drop .fault")).to_contain_text(fault)

@@ -1,0 +1,73 @@
+"""Small models of every sort that a service may meet, each with rows as the library takes them."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+import served
+from zskl.baselines import BASELINES
+
+
+def integers():
+    model, data = served.digits()
+    return model, np.asarray(data.X[::150], np.float32)
+
+
+@cache
+def strings():
+    X, y, table = served.toy()
+    return served.calibrated(served.kernel().fit(X, y, table)), X
+
+
+def several_signatures():
+    X, y, table = served.toy()
+    more = pd.concat([table, table.loc[["dog", "emu"]] + 0.5])
+    return served.calibrated(served.kernel().fit(X, y, more)), X
+
+
+def unnamed_attributes():
+    X, y, table = served.toy()
+    seen = {name: table.loc[name].to_numpy() for name in table.index}
+    return served.calibrated(served.kernel().fit(X, y, seen)), X
+
+
+def named_columns():
+    X, y, table = served.toy()
+    frame = pd.DataFrame(X, columns=[f"f{k}" for k in range(6)])
+    return served.calibrated(served.kernel().fit(frame, y, table)), frame
+
+
+def uncalibrated():
+    X, y, table = served.toy()
+    return served.kernel().fit(X, y, table), X
+
+
+def not_explained():
+    X, y, table = served.toy()
+    return served.calibrated(BASELINES["conse"].estimator().fit(X, y, table), 0.01), X
+
+
+def bilinear():
+    X, y, table = served.toy()
+    return served.calibrated(BASELINES["eszsl"].estimator().fit(X, y, table), 0.01), X
+
+
+def of_kernel(name, **parameters):
+    def built():
+        X, y, table = served.toy()
+        return served.calibrated(served.kernel(name, **parameters).fit(X, y, table)), X
+
+    built.__name__ = name
+    return built
+
+
+CASES = [
+    integers, strings, several_signatures, unnamed_attributes, named_columns, uncalibrated, not_explained, bilinear,
+    of_kernel("cauchy"), of_kernel("polynomial", degree=3),
+]  # fmt: skip
+
+
+def values(X):
+    """Rows as numbers alone."""
+    return np.asarray(X, np.float32)
