@@ -32,7 +32,7 @@ def test_what_a_name_stands_for(name, meaning):
     assert changed.items() <= methods.find(name).overrides.items()  # `zskl methods` prints all that is changed
 
 
-def test_the_names_of_the_house_come_first_and_are_described():
+def test_kernel_methods_come_first_and_every_method_is_described():
     assert list(methods.METHODS)[:9] == [*PAPER, *OURS]
     for name, method in methods.METHODS.items():
         assert name == name.lower()
@@ -80,7 +80,7 @@ def test_an_unknown_name_gets_the_nearest(name, nearest):
         methods.build(name)
 
 
-def test_a_name_that_is_near_nothing():
+def test_an_unknown_name_without_a_near_one():
     with pytest.raises(ValueError, match=r"^unknown method 'zzz': expected one of gaussian-ort, gaussian, "):
         methods.find("zzz")
 

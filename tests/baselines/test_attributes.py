@@ -44,17 +44,17 @@ def test_attribute_prediction_is_the_enumeration_of_attribute_vectors(small, met
         p = np.array([[sum(row[k] for k in range(5) if table[k, m]) for m in range(4)] for row in classes])
     scores = model.compatibility(X, binary, candidates=list("abcdef"))
     for i in range(0, 30, 4):
-        expected = enumerated(p[i, :3], prior, BINARY)  # the constant attribute plays no part
+        expected = enumerated(p[i, :3], prior, BINARY)  # the constant attribute does not matter
         assert_close(softmax(scores)[i], expected, SUMS.single)
         shares = [p[i, m] / prior[m] if BINARY[5, m] else (1 - p[i, m]) / (1 - prior[m]) for m in range(3)]
         assert scores[i, 5] == pytest.approx(sum(math.log(share) for share in shares), rel=1e-5, abs=1e-6)
 
 
-def test_thresholds_part_seen_classes_and_stand_rounding():
+def test_thresholds_separate_seen_classes_and_withstand_rounding():
     Y = np.array([[0, 5.0, 1, 0.1], [1, 5.0, 1, 0.2], [1, 5.0, 0, 0.3], [1, 5.0, 1, 0.9]])
     mean, median = attributes.thresholds(Y, "mean"), attributes.thresholds(Y, "median")
     assert_close(mean, [0.5, 5.0, 0.5, 0.6], FORMULA.double)
-    assert_close(median, [0.5, 5.0, 0.5, 0.25], FORMULA.double)  # the median of mostly ones is no threshold
+    assert_close(median, [0.5, 5.0, 0.5, 0.25], FORMULA.double)  # the median of mostly ones is not a threshold
     for threshold in (mean, median):
         assert (attributes.present(Y, threshold) == attributes.present(Y.astype(np.float32), threshold))[
             :, [0, 2, 3]

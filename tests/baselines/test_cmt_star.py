@@ -95,7 +95,7 @@ def test_too_few_classes_to_hold_one_out():
     assert np.isin(answers, model.classes_).mean() == pytest.approx(0.95, abs=0.05)
 
 
-def test_novelty_helps_where_seen_classes_draw_rows_away():
+def test_novelty_helps_if_seen_classes_attract_unseen_rows():
     data = datasets.make_synthetic(20, 8, 30, 64, 40, noise=0.5)  # fewer classes than attributes, as in the benchmarks
     rows = data.parts["trainval"]
     models = [one(random_state=0, epochs=20).fit(data.X[rows], data.y[rows], data.signatures) for one in (CMT, CMTStar)]

@@ -63,7 +63,7 @@ def test_coordinates():
     np.testing.assert_array_equal(coordinates(tall)[0], tall)
 
 
-def test_directions_of_rounding_errors_are_no_coordinates():
+def test_rounding_errors_do_not_become_coordinates():
     """Centred signatures of 5 classes span 4 directions; a fifth would be whatever the linear algebra left there."""
     Y = np.random.default_rng(0).standard_normal((5, 9)).astype(np.float32)
     Y -= Y.mean(axis=0)
@@ -170,7 +170,7 @@ def test_divergence(estimator):
     assert all(isinstance(visited[place], DivergenceError) for place in (0, 1))
 
 
-def test_a_divergence_spares_what_was_finished_before():
+def test_a_divergence_keeps_what_was_finished_before():
     slowly = CMT(random_state=0, hidden=8, learning_rate=8.0, batch_size=80)  # a step an epoch
     visited = {}
     slowly._fit_together([{"epochs": epochs} for epochs in (60, 1)], *TRAINING, visited.__setitem__)
@@ -200,7 +200,7 @@ def test_bad_settings(model, sentence):
         model.fit(*TRAINING)
 
 
-def test_what_is_left_goes_on_as_it_was():
+def test_weights_that_are_kept_train_on_unchanged():
     """Maps left out of a run take their velocities along."""
 
     class Two:

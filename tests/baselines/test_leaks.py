@@ -16,7 +16,7 @@ def after_changes(name, data, **settings):
 
 
 @each
-def test_nothing_of_test_rows_and_unseen_classes_is_learned(name, data, fitted):
+def test_nothing_is_learned_from_test_rows_and_unseen_classes(name, data, fitted):
     assert after_changes(name, data) == learned(fitted(name))
 
 

@@ -7,7 +7,7 @@ from closed_forms import central
 from tolerances import AFTER_FIT, DIFFERENCES, SUMS, assert_close
 from zskl import baselines, datasets
 from zskl.baselines import similarity
-from zskl.baselines.sse import Problem
+from zskl.baselines.similarity import SimilarityProblem
 
 
 @pytest.mark.parametrize("embedding", similarity.EMBEDDINGS)
@@ -62,7 +62,7 @@ def prepared(model, data):
 def test_the_step_of_sse_is_the_gradient_of_its_objective(embedding):
     data = datasets.make_synthetic(n_seen=4, n_unseen=2, samples_per_class=5, n_features=3, n_attributes=3, noise=0.3)
     model = baselines.SSE(0.5, embedding, ridge=0.01)
-    problem = Problem(prepared(model, data), model)
+    problem = SimilarityProblem(prepared(model, data), 0.5, embedding, model.alignment, model.ridge)
     for name in ("X", "own", "Z", "margins", "units"):
         setattr(problem, name, getattr(problem, name).astype(np.float64))
     assert problem.halves == 2  # centred or not, these features have signs
@@ -71,7 +71,7 @@ def test_the_step_of_sse_is_the_gradient_of_its_objective(embedding):
     _, gradient, _ = problem.step(W, rows, 0)
     expected = central(lambda W: float(problem.step(W, rows, 0)[0][0]), W)
     assert_close(gradient, expected, DIFFERENCES)
-    model.ridge = 0.02  # a planted fault
+    problem.ridge = 0.02  # a planted fault
     with pytest.raises(AssertionError):
         assert_close(problem.step(W, rows, 0)[1], expected, DIFFERENCES)
 

@@ -123,6 +123,6 @@ def assign(x):
         (hash, "unhashable"),
     ],
 )
-def test_what_no_graph_computes_is_refused(formula, reason):
+def test_what_a_graph_cannot_compute_is_refused(formula, reason):
     with pytest.raises((TypeError, AttributeError), match=reason):
         formula(symbol())

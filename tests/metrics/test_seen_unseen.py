@@ -139,7 +139,7 @@ def test_planted_fault_forgetting_the_class_sizes_is_caught():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"y_true": ["a", "a", "b", "z"]}, "1 classes that are no candidates: 'z'"),
+        ({"y_true": ["a", "a", "b", "z"]}, "1 classes that are not candidates: 'z'"),
         ({"y_true": ["a"] * 4}, "1 candidates and 0 rows are of unseen"),
         ({"y_true": ["b"] * 4}, "1 candidates and 0 rows are of seen"),
         ({"seen": [True, True]}, "0 candidates and 0 rows are of unseen"),

@@ -57,7 +57,7 @@ def test_one_row_per_class_cannot_be_calibrated():
     assert selection.tune(estimator(), X, y, np.eye(8), {}, engine=None).model.calibration_ == 0.0
 
 
-def test_where_no_answer_is_right_the_constant_is_zero():
+def test_the_constant_is_zero_if_no_answer_is_right():
     scores = np.array([[0.0, 1.0, 0.2, 0.1], [0.3, 0.1, 0.9, 0.2]])
     constant, harmonic = best_constant([margins(scores, np.array([1, 3]), np.array([True, True, False, False]))])
     assert (constant, harmonic.tolist()) == (0.0, [0.0])

@@ -99,7 +99,7 @@ def test_few_classes_are_held_out_in_different_pairs(n_classes):
     ],
     ids=["none", "zero", "text", "pairs"],
 )
-def test_folds_that_are_none(folds, message):
+def test_what_is_not_a_list_of_folds_is_refused(folds, message):
     with pytest.raises(ValueError, match=message):
         selection.search(estimator(), *TRAINING, {}, folds)
 

@@ -32,7 +32,7 @@ def test_every_method_has_a_default_grid_that_runs(name):
     assert "feature_scaling" in grid or name == "conse"
 
 
-def test_settings_of_one_group_may_be_anything(found):
+def test_the_order_of_settings_in_a_group_does_not_matter(found):
     """The order of settings in a group, and their number, do not matter."""
     for order in itertools.islice(itertools.permutations(range(3)), 3):
         grid = [{"sigma": [0.6], "learning_rate": [1e-3], "epochs": [[1, 3, 4][i]]} for i in order]

@@ -86,7 +86,7 @@ def test_engines_and_stacks_give_the_same_answers(found, monkeypatch):
             np.testing.assert_allclose(getattr(other, name), getattr(found, name), rtol=0, atol=ROWS_APART)
 
 
-def test_a_setting_that_diverges_is_recorded_and_stops_nobody():
+def test_a_setting_that_diverges_is_recorded_and_does_not_stop_the_others():
     grid = {"learning_rate": [1e-3, 1e15], "epochs": [1, 2]}
     found = selection.search(estimator(), *TRAINING, grid, FOLDS)
     wild = [place for place, setting in enumerate(found.settings) if setting["learning_rate"] == 1e15]
@@ -121,7 +121,7 @@ def test_data_frames_arrays_and_mappings_are_searched_alike():
         np.testing.assert_allclose(other.zsl, found.zsl, rtol=0, atol=ROWS_APART)
 
 
-def test_arguments_that_make_no_sense():
+def test_bad_arguments_are_refused():
     with pytest.raises(ValueError, match="grid is None"):
         selection.search(estimator(), *TRAINING, None, FOLDS)
     with pytest.raises(ValueError, match="estimator is a Pipeline"):

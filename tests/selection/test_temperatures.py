@@ -65,7 +65,7 @@ def test_rows_below_the_threshold_are_unknown(calibrated):
             calibrated.predict(X, reject=wrong)
 
 
-def test_probabilities_nobody_calibrated_come_with_a_warning():
+def test_uncalibrated_probabilities_come_with_a_warning():
     model = estimator().fit(*TRAINING)
     with pytest.warns(UncalibratedWarning, match=r"selection\.tune"):
         found = model.predict_proba(DATA.X[:5])

@@ -7,7 +7,7 @@ from small_search import DATA, FOLDS, GRID, ROWS, TRAINING, estimator
 from zskl import DivergenceError, ZeroShotKernelClassifier, datasets, selection
 
 
-def test_the_next_best_setting_is_fitted_where_the_best_diverges_on_all_rows(found, monkeypatch):
+def test_the_next_best_setting_is_fitted_if_the_best_diverges_on_all_rows(found, monkeypatch):
     best = found.pick("zsl").setting
     fit = ZeroShotKernelClassifier.fit
 
@@ -66,7 +66,7 @@ def test_no_test_row_enters():
     np.testing.assert_array_equal(one.model.projection_, two.model.projection_)
 
 
-def test_wrong_questions():
+def test_bad_arguments_of_tune_are_refused():
     with pytest.raises(ValueError, match=r"scoring is 'test'.*zsl, gzsl"):
         selection.tune(estimator(), *TRAINING, GRID, FOLDS, scoring="test")
     with pytest.raises(ValueError, match=r"names 'sigmas'.*did you mean 'sigma'"):

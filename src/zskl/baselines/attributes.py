@@ -12,10 +12,10 @@ THRESHOLDS = ("mean", "median")
 
 
 def thresholds(Y: np.ndarray[Any, Any], rule: str) -> np.ndarray[Any, Any]:
-    """(p,) above which an attribute counts as present: about the mean or the median of the seen classes Y (C, p).
+    """(p,) the threshold above which an attribute is present, near the mean or median of the seen classes Y (C, p).
 
-    Moved to the middle of the two values that it parts, so that rounding moves no class across; a constant attribute
-    has its value as threshold.
+    A threshold lies in the middle between its two neighbouring values, so that rounding cannot move a class across it.
+    The threshold of a constant attribute is its value.
     """
     Y = Y.astype(np.float64)
     about = Y.mean(axis=0) if rule == "mean" else np.median(Y, axis=0)
@@ -35,7 +35,7 @@ def class_scores(log_present: Array, log_absent: Array, A: Array, prior: np.ndar
     """Σ_m log p(a_m = a_mᶜ | x) − log p(a_mᶜ) for classes with attributes A (c, p): scores (n, c).
 
     The logarithms of the posteriors are (n, p), `prior` (p,) is the share of seen classes with an attribute. One that
-    all or none of them have says nothing of unseen ones and is left out.
+    all or none of them have says nothing about unseen classes and is left out.
     """
     varies = (prior > 0) & (prior < 1)
     safe = np.where(varies, prior, 0.5)

@@ -49,7 +49,7 @@ def start(X: Array, basis: Array, seed: int, maps: int) -> Array:
 
 
 def violations(S: Array, own: Array, margin: float) -> Array:
-    """(n, C) max(0, m + S_ij − S_il), l the row's own class, where it is 0."""
+    """(n, C) max(0, m + S_ij − S_il) with l the row's own class; 0 for that class."""
     xp = namespace(S)
     each = xp.arange(S.shape[0], device=S.device)
     H = S - S[each, own][:, None]
@@ -59,7 +59,7 @@ def violations(S: Array, own: Array, margin: float) -> Array:
 
 
 def pushed(G: Array, own: Array) -> Array:
-    """G / n (n, C), what it adds to wrong classes taken from the own class; changes G."""
+    """G / n (n, C), with what it adds to wrong classes subtracted from the own class; changes G."""
     xp = namespace(G)
     each = xp.arange(G.shape[0], device=G.device)
     G /= G.shape[0]
@@ -68,7 +68,7 @@ def pushed(G: Array, own: Array) -> Array:
 
 
 class BilinearClassifier(DescentClassifier):
-    """A bilinear map under one loss: a subclass says which."""
+    """A bilinear map under one loss, which a subclass sets as `LOSS`."""
 
     LEARNED: ClassVar = {"projection_": ("d", "p")}
     LOSS: ClassVar[Loss]

@@ -13,7 +13,7 @@ from zskl.estimators.estimator import Training
 from zskl.kernels.kernel import squared_distances
 from zskl.parameters import count
 
-START = 0.3  # the size of what goes into tanh at the start: nearly linear
+START = 0.3  # size of the input of tanh at the start, where tanh is nearly linear
 
 
 class NetworkProblem:
@@ -23,7 +23,7 @@ class NetworkProblem:
         xp = namespace(training.X)
         self.X, (Z, self.basis) = training.X, coordinates(class_signatures(training))
         self.targets = Z[training.codes]
-        self.scale = hidden**-0.5  # apart from B, so that both layers learn at one rate
+        self.scale = hidden**-0.5  # not part of B, so that both layers learn at one rate
         d, p = self.X.shape[1], self.basis.shape[0]
         length = float(xp.sqrt(xp.mean(xp.sum(self.X * self.X, axis=1)))) or 1.0
         draw = generator(seed, 1)

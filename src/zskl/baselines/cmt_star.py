@@ -18,7 +18,7 @@ from zskl.estimators.estimator import Training
 from zskl.parameters import positive
 from zskl.training.solver import DivergenceError
 
-USUAL = 0.95  # share of training rows below the threshold where there are too few classes to hold one out
+USUAL = 0.95  # share of training rows below the threshold, if there are too few classes to hold one out
 
 
 class CMTStar(CMT):

@@ -1,9 +1,9 @@
-"""Mini-batch gradient descent with momentum, and the fits that are made of it.
+"""Mini-batch gradient descent with momentum, and the fits that use it.
 
     V ← μV − η ∇,    W ← W + V
 
-Epoch e visits the rows in an order drawn from (seed, e) alone and the rate is constant, so a prefix of a run is a
-shorter run: one run serves every number of epochs.
+Epoch e visits the rows in an order drawn from (seed, e) alone, and the rate is constant. So the first epochs of a run
+are a shorter run, and one run serves every number of epochs.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from zskl.training.solver import BLOW_UP, DivergenceError, Progress, batches
 
 Callback = Callable[[Progress], object]
 Learned = dict[str, Any]
-RANK = 1e-5  # directions in which signatures reach no further, against the longest, are rounding errors
+RANK = 1e-5  # relative to the longest: a direction in which signatures reach no further is a rounding error
 
 
 class Problem(Protocol):
-    """What is minimised: weights, changed in place, and room for their gradients, array by array."""
+    """What is minimised: weights, which are changed in place, and space for their gradients."""
 
     weights: list[Array]
     gradients: list[Array]
@@ -34,7 +34,7 @@ class Problem(Protocol):
         """The objective () on a batch of rows (n,); writes `gradients`."""
 
     def keep(self, epochs: int) -> np.ndarray[Any, Any] | None:
-        """After so many epochs: which entries of the first axis of all weights to go on with; None for all."""
+        """Which entries of the first axis of all weights to keep after so many epochs; None for all."""
 
     def learned(self) -> Learned:
         """What the estimator keeps, as arrays of its own."""
@@ -59,7 +59,7 @@ def run(
     for epoch in range(epochs):
         objectives: list[Array] = []
         for rows in batches(n_rows, batch_size, seed, epoch):
-            with np.errstate(all="ignore"):  # a diverging run overflows; the end of the epoch tells
+            with np.errstate(all="ignore"):  # a diverging run overflows; the check is at the end of the epoch
                 objectives.append(problem.step(like(rows, problem.weights[0], "int64")))
                 for W, V, G in zip(problem.weights, velocities, problem.gradients, strict=True):
                     V *= momentum
@@ -86,7 +86,7 @@ def run(
 
 
 class DescentClassifier(ZeroShotClassifier):
-    """A method trained by `run`: it writes `_problem` and `_scores`, and has the settings named here."""
+    """A method trained by `run`. A subclass writes `_problem` and `_scores`, and has the settings named here."""
 
     FREE: ClassVar[tuple[str, ...]] = ("epochs",)
     batch_size: int
@@ -106,11 +106,26 @@ class DescentClassifier(ZeroShotClassifier):
             raise ValueError(f"momentum={self.momentum!r}: expected a number in [0, 1)")
 
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Callback | None = None) -> Self:
-        """Learn from rows X (n, d), their classes y (n,) and the classes' signatures.
+        """Learn from training rows, their classes and the signatures of the classes.
 
-        `signatures` is a data frame, a mapping class → vector, an array with a row per class of sorted(set(y)), or None
-        for one-hot rows; classes that are not in y become further candidates. `callback` is handed a `Progress` after
-        each step, whose projection is the first of the weights in training, in coordinates of their own.
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Training rows.
+        y : array-like of shape (n,)
+            Their classes.
+        signatures : DataFrame, mapping or array-like, default=None
+            The description of each class: a data frame with a row per class, a mapping from class to vector, or an
+            array with a row per class of sorted(set(y)). None stands for one-hot rows. Classes that are not in y become
+            further candidates.
+        callback : callable, default=None
+            Called with a `Progress` after each step. Its projection is the first of the weights in training, in
+            coordinates of their own.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
         """
         with self._all_or_nothing():
             self._check_parameters()
@@ -127,7 +142,7 @@ class DescentClassifier(ZeroShotClassifier):
         signatures: Any,
         visit: Callable[[int, Self | DivergenceError], object],
     ) -> None:
-        """One run, looked at after each wanted number of epochs."""
+        """One run that serves every number of epochs among the settings."""
         models = [clone(self).set_params(**setting) for setting in settings]
         for model in models:
             model._check_parameters()
@@ -171,9 +186,9 @@ class DescentClassifier(ZeroShotClassifier):
 def coordinates(Y: Array) -> tuple[Array, Array]:
     """Z (C, r) and orthonormal columns Q (p, r) with Y = ZQᵀ, r the rank of Y; for r = p all coordinates, Q = I.
 
-    What maps into signature space moves only within the span of the training signatures, for a gradient is a
-    combination of them; descent is the same in any orthonormal coordinates, so it can be done in those of that span.
-    The rank matters: centred signatures of C classes span C − 1 directions, and one more would be of rounding errors.
+    A map into signature space moves only within the span of the training signatures, because a gradient is a
+    combination of them. Descent is the same in any orthonormal coordinates, so we use those of that span. The rank
+    matters: centred signatures of C classes span C − 1 directions, and one more would be rounding errors.
     """
     exact = to_numpy(Y).astype(np.float64)
     _, sizes, directions = np.linalg.svd(exact, full_matrices=False)

@@ -1,4 +1,4 @@
-"""LatEm, latent embeddings: several bilinear maps, of which the best one scores."""
+"""LatEm, latent embeddings: several bilinear maps; the best one scores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zskl.parameters import count, positive
 def mean_hinge(S: Array, own: Array, margin: float) -> tuple[Array, Array]:
     """(1/n) Σ_i (1/r) Σ_{j≠l} max(0, m + S_ij − S_il) of scores S (n, C), l = own[i], and its gradient (n, C).
 
-    r is the number of violating classes: what drawing one of them gives on average.
+    r is the number of violating classes. This is the mean over a random draw of one of them.
     """
     xp = namespace(S)
     H = violations(S, own, margin)
@@ -27,7 +27,7 @@ def mean_hinge(S: Array, own: Array, margin: float) -> tuple[Array, Array]:
 
 
 class LatentProblem:
-    """W (K, d, r); a map that scores the own class of few training rows is left out at every `prune_every`-th epoch."""
+    """W (K, d, r); every `prune_every` epochs, maps that score the own class of few rows are left out."""
 
     def __init__(self, training: Training, seed: int, model: LatEm) -> None:
         self.X, self.codes, self.margin = training.X, training.codes, model.margin
@@ -36,7 +36,7 @@ class LatentProblem:
         xp = namespace(self.X)
         W = start(self.X, self.basis, seed, model.n_maps)
         self.weights, self.gradients = [W], [xp.zeros_like(W)]
-        self.chosen = xp.zeros_like(W[:, 0, 0])  # (K,) rows whose own class each map scored, since maps were left out
+        self.chosen = xp.zeros_like(W[:, 0, 0])  # (K,) rows whose own class each map has scored since the last pruning
 
     def step(self, rows: Array) -> Array:
         (W,), X, own = self.weights, self.X[rows], self.codes[rows]
@@ -63,7 +63,7 @@ class LatentProblem:
 
 
 class LatEm(DescentClassifier):
-    """Latent embeddings: several bilinear maps, of which the best one scores.
+    """Latent embeddings: several bilinear maps; the best one scores.
 
     Scores are max_k xᵀW_k y. The maps minimise the mean hinge of the violating classes by mini-batch descent with
     momentum.

@@ -1,4 +1,4 @@
-"""Linear maps of the features under a smooth loss and a ridge, in coordinates in which many of them are cheap.
+"""Linear maps of the features under a smooth loss and a ridge, in coordinates that make many of them cheap.
 
     min over W (d, k), b (k,) of  loss(XW + b) + ½ ridge ‖W‖²
 

@@ -1,4 +1,4 @@
-"""Logistic regression of many outputs at once: seen classes that exclude each other, or attributes that do not.
+"""Logistic regression with many outputs: seen classes, which exclude each other, or attributes, which do not.
 
     min  C Σ_i −log p(target_i | x_i) + ½ ‖W‖²,   p from XW + b
 
@@ -22,7 +22,7 @@ Weights: TypeAlias = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # W (d, 
 
 
 def path(training: Training) -> Callable[[float], Weights]:
-    """C → the multinomial regression of the seen classes, the same one for the same C."""
+    """C → the multinomial regression of the seen classes, fitted once for each C."""
     rows = rotate(training.X)
     known: dict[float, Weights] = {}
 

@@ -1,4 +1,4 @@
-"""Is a sample of a seen class at all? Outliers in signature space, by a threshold judged on classes held out."""
+"""Is a sample of a seen class at all? Outliers in signature space, by a threshold chosen on held-out classes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from zskl.baselines.cmt import distances
 from zskl.baselines.shared_fit import class_signatures
 from zskl.estimators.estimator import Training
 
-HELD_OUT = 5  # one class out of so many, and one row out of so many of the other classes, judge the threshold
-FLOOR = 0.01  # of the mean spread: no class is narrower
+HELD_OUT = 5  # hold out one class in five, and one row in five of the other classes, to choose the threshold
+FLOOR = 0.01  # a class has at least this share of the mean spread
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Training rows of some classes, and what the threshold is judged on: further rows of these, and other classes."""
+    """Training rows of some classes, and rows to judge the threshold on: more of these classes, and of others."""
 
     inner: Training
     X: Array  # (n, d) rows held out
@@ -28,7 +28,7 @@ class Trial:
 
 
 def hold_out(training: Training, seed: int) -> Trial | None:
-    """A seeded trial with whole classes and some rows of the others held out; None where that leaves too little."""
+    """A seeded trial with whole classes and some rows of the others held out; None if too little would be left."""
     codes, draw, classes = to_numpy(training.codes), generator(seed, 4), len(training.sizes)
     order = draw.permutation(classes)
     n_held = max(1, classes // HELD_OUT)
@@ -80,7 +80,7 @@ def best_threshold(
 ) -> float:
     """The τ with the highest harmonic mean of the accuracies of seen and unseen classes.
 
-    novel (n,) is each row's novelty, right (n,) whether it is answered rightly once it is judged rightly.
+    novel (n,) is each row's novelty, right (n,) whether its answer is right once it is sent to the right side.
     """
     share = np.zeros(len(novel))  # what a right row adds to its mean per-class accuracy
     for kind in (seen, ~seen):

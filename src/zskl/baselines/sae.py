@@ -123,7 +123,7 @@ class SAE(SharedClassifier):
         return unit(X @ W) @ unit(Y).T
 
     def _score_parts(self) -> ScoreParts:
-        """A cosine is bilinear in what it divides by lengths: unit(x)ᵀW and y/‖Wy‖, or unit(xᵀW) and unit(y)."""
+        """A cosine is bilinear in vectors divided by lengths: unit(x)ᵀW and y/‖Wy‖, or unit(xᵀW) and unit(y)."""
         W = self.projection_
         if self.direction_ == "to-signatures":
             return ScoreParts(W, samples=lambda X: unit(X @ like(W, X)), classes=unit)

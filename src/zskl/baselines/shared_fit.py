@@ -1,6 +1,6 @@
-"""Methods of which one fit serves many settings: the work that these share is done once.
+"""Methods whose one fit serves many settings: the work that the settings share is done once.
 
-Also the sums and means over classes that closed forms are made of.
+Also the sums and means over classes that closed forms need.
 """
 
 from __future__ import annotations
@@ -20,21 +20,35 @@ unit = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
 
 
 class SharedClassifier(ZeroShotClassifier):
-    """A method without steps, so without use for a callback: it writes `_learn`, `_check_parameters` and `_scores`."""
+    """A method without steps. A subclass writes `_learn`, `_check_parameters` and `_scores`."""
 
     def _check_parameters(self) -> None:
         raise NotImplementedError
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
-        """Do what the settings in `FREE` have in common; returns what sets on one model all that `LEARNED` lists."""
+        """Do the work that all settings in `FREE` share; the function that it returns finishes one model."""
         raise NotImplementedError
 
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
-        """Learn from rows X (n, d), their classes y (n,) and the classes' signatures.
+        """Learn from training rows, their classes and the signatures of the classes.
 
-        `signatures` is a data frame, a mapping class → vector, an array with a row per class of sorted(set(y)), or None
-        for one-hot rows; classes that are not in y become further candidates. `callback` is never called: the method
-        has no steps.
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Training rows.
+        y : array-like of shape (n,)
+            Their classes.
+        signatures : DataFrame, mapping or array-like, default=None
+            The description of each class: a data frame with a row per class, a mapping from class to vector, or an
+            array with a row per class of sorted(set(y)). None stands for one-hot rows. Classes that are not in y become
+            further candidates.
+        callback : callable, default=None
+            Never called, because the method has no steps.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
         """
         with self._all_or_nothing():
             self._check_parameters()

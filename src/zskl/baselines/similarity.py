@@ -1,4 +1,4 @@
-"""Similarities of samples to seen classes by common features, and the margins that they are trained for: SSE's core.
+"""SSE's core: similarities of samples to seen classes by common features, and the margins they are trained for.
 
 π_s(x) = ⟨w, φ_s(x)⟩,   φ_s(x) = min(x, v_s) ("intersection") or max(0, x − v_s) ("relu")
 """
@@ -6,16 +6,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from zskl.arrays import Array, namespace, on_gpu
+import numpy as np
+
+from zskl.arrays import Array, like, namespace, on_gpu, to_numpy
+from zskl.baselines.shared_fit import class_signatures, members
+from zskl.baselines.simplex import mixtures
+from zskl.estimators.estimator import Training
 
 EMBEDDINGS = ("intersection", "relu")
-ROWS = 128  # taken at once
-ENTRIES = 1 << 16, 1 << 26  # of φ held at once: on a CPU what its cache holds, on a GPU more
+ROWS = 128  # in a block
+ENTRIES = 1 << 16, 1 << 26  # of φ in memory at once: on a CPU what fits into its cache, on a GPU more
 
 
 def parts(X: Array, signed: bool) -> Array:
-    """max(0, X), beside it if `signed` max(0, −X): (n, d) or (n, 2d)."""
+    """max(0, X) (n, d), or if `signed` max(0, X) beside max(0, −X) (n, 2d)."""
     xp = namespace(X)
     zero = xp.zeros_like(X)
     positive = xp.maximum(X, zero)
@@ -45,7 +51,7 @@ def gradients(X: Array, w: Array, V: Array, embedding: str, slope: Array) -> tup
 
 
 def margin_loss(F: Array, own: Array, margins: Array, alignment: float) -> tuple[Array, Array]:
-    """Objective () and gradient (n, C) of what rows and class means lack of their margins.
+    """Objective () and gradient (n, C) of how far rows and class means fall short of their margins.
 
     F (n, C) are scores, own (n, C) has a 1 for each row's class, margins (C, C) are Δ with zeros on the diagonal.
 
@@ -67,6 +73,50 @@ def margin_loss(F: Array, own: Array, margins: Array, alignment: float) -> tuple
         weight = alignment / (float(xp.sum(there)) * C)
         value, slope = value + weight * xp.sum(lack * short), slope + weight * (share @ short)
     return value, slope - own * xp.sum(slope, axis=1, keepdims=True)
+
+
+class SimilarityProblem:
+    """What the solver sees: one matrix (1, 1 + C, d), w over v, each in units of its size at the start."""
+
+    def __init__(self, training: Training, gamma: float, embedding: str, alignment: float, ridge: float) -> None:
+        xp = namespace(training.X)
+        self.gamma, self.embedding, self.alignment, self.ridge = gamma, embedding, alignment, ridge
+        self.halves = 1 + bool(xp.any(training.X < 0))
+        self.X, self.own = parts(training.X, self.halves > 1), members(training)
+        self.seen = class_signatures(training)
+        self.Z = like(mixtures(self.seen, self.seen, gamma), self.X)  # (C, C)
+        C = self.Z.shape[0]
+        self.margins = (1 - self.Z @ self.Z.T) * (1 - like(np.eye(C), self.X))
+        V = self.own.T @ self.X / like(training.sizes, self.X)[:, None]
+        w = (1 if embedding == "intersection" else -1) * xp.ones_like(V[0, :])
+        F = similarities(V, w, V, embedding) @ self.Z.T
+        ahead = xp.sum(F * like(np.eye(C), F), axis=1, keepdims=True) - F
+        fit = float(xp.sum(ahead * self.margins)), float(xp.sum(ahead * ahead))  # by how much class means are ahead
+        size = fit[0] / fit[1] if min(fit) > 0 else 1.0
+        spread = float(xp.mean(xp.abs(V))) or 1.0
+        self.units = like(np.array([size] + [spread] * C)[:, None], self.X)  # (1 + C, 1)
+        self.start = (xp.concat([size * w[None, :], V], axis=0) / self.units)[None]
+
+    def step(self, W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
+        xp = namespace(W)
+        now = W[0] * self.units
+        w, V, X = now[0], now[1:], self.X[rows]
+        F = similarities(X, w, V, self.embedding) @ self.Z.T
+        value, slope = margin_loss(F, self.own[rows], self.margins, self.alignment)
+        by_w, by_V = gradients(X, w, V, self.embedding, slope @ self.Z)
+        gradient = xp.concat([by_w[None, :], by_V], axis=0) + self.ridge * now
+        value = value + 0.5 * self.ridge * xp.sum(now * now)
+        return xp.reshape(value, (1,)), (self.units * gradient)[None], None
+
+    def learned(self, W: Array) -> dict[str, Any]:
+        now = to_numpy(W[0] * self.units).reshape(len(self.units), self.halves, -1)
+        return {
+            "weights_": now[0].copy(),
+            "thresholds_": now[1:].copy(),
+            "seen_": to_numpy(self.seen),
+            "gamma_": float(self.gamma),
+            "embedding_": self.embedding,
+        }
 
 
 def _embed(X: Array, V: Array, embedding: str) -> Array:

@@ -1,4 +1,4 @@
-"""Points as convex combinations of others: a quadratic programme over the simplex for each, all of them at once."""
+"""Points as convex combinations of others: one quadratic programme over the simplex for each point, all at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def project(A: Array) -> Array:
     k = A.shape[1]
     falling = xp.flip(xp.sort(A, axis=1), axis=1)
     ranks = xp.astype(xp.cumulative_sum(xp.ones_like(A[0, :])), A.dtype)
-    surplus = (xp.cumulative_sum(falling, axis=1) - 1) / ranks  # (m, k) what to take off if so many weights remain
+    surplus = (xp.cumulative_sum(falling, axis=1) - 1) / ranks  # (m, k) what to subtract if so many weights remain
     remain = xp.sum(xp.astype(falling > surplus, xp.int64), axis=1)  # (m,) ≥ 1
     columns = xp.astype(ranks, xp.int64)[None, :] == xp.reshape(remain, (-1, 1))
     taken = xp.sum(xp.where(columns, surplus, xp.zeros_like(surplus)), axis=1, keepdims=True)
@@ -24,7 +24,7 @@ def project(A: Array) -> Array:
 def mixtures(points: Array, corners: Array, gamma: float) -> Array:
     """argmin over a in the simplex of ½‖point − aᵀcorners‖² + ½ gamma ‖a‖², for each of the points (m, p): (m, k).
 
-    Accelerated projected gradient in float64, starting anew for a point that it overshoots.
+    Accelerated projected gradient in float64. It starts again for a point that it overshoots.
     """
     xp = namespace(points)
     points, corners = like(points, points, "float64"), like(corners, points, "float64")

@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 
-from zskl.arrays import Array, like, namespace, seed_from, to_numpy
-from zskl.baselines.shared_fit import class_signatures, members
-from zskl.baselines.similarity import EMBEDDINGS, gradients, margin_loss, parts, similarities
+from zskl.arrays import Array, like, seed_from
+from zskl.baselines.similarity import EMBEDDINGS, SimilarityProblem, parts, similarities
 from zskl.baselines.simplex import mixtures
-from zskl.estimators.estimator import Training, ZeroShotClassifier
+from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.parameters import count, one_of, positive
 from zskl.training import solver
 from zskl.training.solver import DivergenceError, Progress
@@ -151,9 +150,25 @@ class SSE(ZeroShotClassifier):
     def fit(
         self, X: Array, y: Any, signatures: Any = None, *, callback: Callable[[Progress], object] | None = None
     ) -> Self:
-        """Learn w and v from rows X (n, d), their classes y (n,) and the classes' signatures.
+        """Learn w and v from training rows, their classes and the signatures of the classes.
 
-        `callback` is handed a `Progress` after each step, whose projection is (w, v) in units of where they started.
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Training rows.
+        y : array-like of shape (n,)
+            Their classes.
+        signatures : DataFrame, mapping or array-like, default=None
+            The description of each class: a data frame with a row per class, a mapping from class to vector, or an
+            array with a row per class of sorted(set(y)). None stands for one-hot rows. Classes that are not in y become
+            further candidates.
+        callback : callable, default=None
+            Called with a `Progress` after each step. Its projection is (w, v) in units of where they started.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
         """
         with self._all_or_nothing():
             self._train([self], X, y, signatures, callback=callback)
@@ -167,7 +182,7 @@ class SSE(ZeroShotClassifier):
         signatures: Any,
         visit: Callable[[int, Self | DivergenceError], object],
     ) -> None:
-        """One run, looked at after each wanted number of epochs."""
+        """One run that serves every number of epochs among the settings."""
         models = [clone(self).set_params(**setting) for setting in settings]
         per_epoch = len(y) // min(count("batch_size", self.batch_size), len(y))
         try:
@@ -195,14 +210,14 @@ class SSE(ZeroShotClassifier):
         visit: Callable[[int, Self | DivergenceError], object] | None = None,
         callback: Callable[[Progress], object] | None = None,
     ) -> None:
-        """One run that sets what models differing in epochs have learned."""
+        """One run that fits all models, which differ in epochs only."""
         for model in models:
             model._check_parameters()
         last = max(models, key=lambda model: model.epochs)
         training = last._prepare(X, y, signatures)
         prepared = {name: value for name, value in vars(last).items() if name.endswith("_")}
         seed = seed_from(last.random_state)
-        problem = Problem(training, last)
+        problem = SimilarityProblem(training, last.gamma, last.embedding, last.alignment, last.ridge)
         total, steps = 0 * problem.start, 0
 
         def after_step(progress: Progress) -> None:
@@ -245,46 +260,3 @@ class SSE(ZeroShotClassifier):
         if name == "embedding_":
             one_of("embedding", value, EMBEDDINGS)
         return positive("gamma", value) if name == "gamma_" else super()._unstored(name, value)
-
-
-class Problem:
-    """What the solver sees: one matrix (1, 1 + C, d), w over v, each in units of its size at the start."""
-
-    def __init__(self, training: Training, model: SSE) -> None:
-        xp = namespace(training.X)
-        self.halves = 1 + bool(xp.any(training.X < 0))
-        self.X, self.own, self.model = parts(training.X, self.halves > 1), members(training), model
-        self.seen = class_signatures(training)
-        self.Z = like(mixtures(self.seen, self.seen, model.gamma), self.X)  # (C, C)
-        C = self.Z.shape[0]
-        self.margins = (1 - self.Z @ self.Z.T) * (1 - like(np.eye(C), self.X))
-        V = self.own.T @ self.X / like(training.sizes, self.X)[:, None]
-        w = (1 if model.embedding == "intersection" else -1) * xp.ones_like(V[0, :])
-        F = similarities(V, w, V, model.embedding) @ self.Z.T
-        ahead = xp.sum(F * like(np.eye(C), F), axis=1, keepdims=True) - F
-        fit = float(xp.sum(ahead * self.margins)), float(xp.sum(ahead * ahead))  # of what class means are ahead by
-        size = fit[0] / fit[1] if min(fit) > 0 else 1.0
-        spread = float(xp.mean(xp.abs(V))) or 1.0
-        self.units = like(np.array([size] + [spread] * C)[:, None], self.X)  # (1 + C, 1)
-        self.start = (xp.concat([size * w[None, :], V], axis=0) / self.units)[None]
-
-    def step(self, W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
-        xp, model = namespace(W), self.model
-        now = W[0] * self.units
-        w, V, X = now[0], now[1:], self.X[rows]
-        F = similarities(X, w, V, model.embedding) @ self.Z.T
-        value, slope = margin_loss(F, self.own[rows], self.margins, model.alignment)
-        by_w, by_V = gradients(X, w, V, model.embedding, slope @ self.Z)
-        gradient = xp.concat([by_w[None, :], by_V], axis=0) + model.ridge * now
-        value = value + 0.5 * model.ridge * xp.sum(now * now)
-        return xp.reshape(value, (1,)), (self.units * gradient)[None], None
-
-    def learned(self, W: Array) -> dict[str, Any]:
-        now = to_numpy(W[0] * self.units).reshape(len(self.units), self.halves, -1)
-        return {
-            "weights_": now[0].copy(),
-            "thresholds_": now[1:].copy(),
-            "seen_": to_numpy(self.seen),
-            "gamma_": float(self.model.gamma),
-            "embedding_": self.model.embedding,
-        }

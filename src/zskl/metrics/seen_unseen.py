@@ -126,7 +126,7 @@ def margins(scores: NDArray[Any], own: NDArray[np.intp], is_seen: NDArray[np.boo
 def curves(parts: Sequence[Margins]) -> tuple[Floats, Floats, Floats]:
     """Constants (k,) that rise, and under each of them the seen and the unseen accuracy (F, k) of each of F parts.
 
-    All constants between two neighbouring gaps, of whatever part, give the same answers. Each interval has one point,
+    All constants between two neighbouring gaps, of any part, give the same answers. Each interval has one point,
     in its middle; the two at the ends are finite and beyond all gaps. Gaps that differ by no more than the rounding of
     the scores are one gap, because no constant is safely between them. Costs O(n log n).
     """
@@ -185,7 +185,7 @@ def _checked_scores(
     strangers = sorted({repr(label) for label in true.tolist() if label not in column})
     if strangers:
         raise ValueError(
-            f"y_true names {len(strangers)} classes that are no candidates: {', '.join(strangers[:3])}; "
+            f"y_true names {len(strangers)} classes that are not candidates: {', '.join(strangers[:3])}; "
             "leave their rows out or add the classes to the candidates"
         )
     own = np.array([column[label] for label in true.tolist()], dtype=np.intp)

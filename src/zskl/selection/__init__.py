@@ -1,4 +1,4 @@
-"""Class-disjoint folds, the search over them, the calibration constant. Is never handed a test row."""
+"""Folds that hold whole classes out, the search over them, the calibration constant. It never sees a test row."""
 
 from zskl.selection.calibration import calibrate
 from zskl.selection.class_folds import Fold, folds

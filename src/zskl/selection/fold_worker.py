@@ -1,4 +1,4 @@
-"""Settings trained on one fold and asked about its validation rows. What a worker does."""
+"""What a worker does: train settings on one fold, and judge them on its validation rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from zskl.training.solver import DivergenceError
 
 @dataclass(frozen=True)
 class Task:
-    """Settings that one fit serves, on one fold; `places` are theirs in the search."""
+    """Settings that one fit serves, on one fold. `places` are their places in the search."""
 
     fold: int
     places: tuple[int, ...]
@@ -60,7 +60,7 @@ def examine(material: Material, task: Task) -> list[tuple[int, Margins | int]]:
 
 
 class Examiner:
-    """The validation rows of a fold against all its classes; models of one scaling are asked the same question."""
+    """Scores the validation rows of a fold for all its classes; models of one scaling share the scaled rows."""
 
     def __init__(self, material: Material, fold: int) -> None:
         part = material.folds[fold]
@@ -73,7 +73,7 @@ class Examiner:
         self._asked: tuple[Array, Question] | None = None
 
     def scores(self, model: Any) -> NDArray[Any]:
-        """(n, c) on the host."""
+        """Scores (n, c) as a NumPy array."""
         if self._asked is None:
             scaled = model._scaled(check_features(model, self.X))
             self._asked = scaled, model._question(scaled, choose(model, self.table, None))

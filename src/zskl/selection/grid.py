@@ -15,12 +15,14 @@ Grid = Mapping[str, Sequence[Any]] | Iterable[Mapping[str, Any]]
 
 
 def expand(grid: Grid, estimator: ZeroShotClassifier) -> list[dict[str, Any]]:
-    """Every setting: of a mapping name → values all combinations, of a list the union of its mappings.
+    """Every setting of a grid: all combinations of a mapping from names to values, or those of each mapping in a list.
 
-    A value in a list of settings may stand for itself: {"sigma": 0.8} is {"sigma": [0.8]}.
+    A single value needs no list: {"sigma": 0.8} means {"sigma": [0.8]}.
     """
     if not isinstance(grid, Iterable):
-        raise ValueError(f"grid is {grid!r}: expected a mapping from a setting's name to its values, or a list of such")
+        raise ValueError(
+            f"grid is {grid!r}: expected a mapping from a setting's name to its values, or a list of mappings"
+        )
     parts = [grid] if isinstance(grid, Mapping) else list(grid)
     known = estimator.get_params(deep=False)
     lists = []
@@ -44,7 +46,7 @@ def expand(grid: Grid, estimator: ZeroShotClassifier) -> list[dict[str, Any]]:
 
 
 def group(settings: Sequence[Mapping[str, Any]], free: Sequence[str]) -> list[list[int]]:
-    """Places of the settings that are equal in all but the `free` names, together."""
+    """Groups of places: the settings of a group differ only in the `free` names."""
     groups: dict[str, list[int]] = {}
     for place, setting in enumerate(settings):
         fixed = sorted((name, value) for name, value in setting.items() if name not in free)
@@ -54,7 +56,7 @@ def group(settings: Sequence[Mapping[str, Any]], free: Sequence[str]) -> list[li
 
 
 def _values(name: str, values: Any) -> list[Any]:
-    """What a grid gives for one setting, as a list; a single value stands for itself."""
+    """The values of one setting in a grid, as a list."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         return [values]
     found = list(values)

@@ -108,16 +108,51 @@ class Search:
     diverged: Mapping[int, int]
 
     def scores(self, scoring: str) -> NDArray[np.float64]:
-        """(S, F) by "zsl" or "gzsl"."""
+        """Get the scores of all settings.
+
+        Parameters
+        ----------
+        scoring : {"zsl", "gzsl"}
+            Which of the two figures.
+
+        Returns
+        -------
+        ndarray of shape (S, F)
+            The score of every setting on every fold.
+        """
         one_of("scoring", scoring, SCORINGS)
         return self.zsl if scoring == "zsl" else self.gzsl
 
     def ranking(self, scoring: str) -> NDArray[np.int64]:
-        """Places of the settings, best mean first; of equals, the earlier one first."""
+        """Rank the settings by their mean over the folds.
+
+        Parameters
+        ----------
+        scoring : {"zsl", "gzsl"}
+            Which of the two figures.
+
+        Returns
+        -------
+        ndarray of shape (S,)
+            Places of the settings, best mean first; of equals, the earlier one first.
+        """
         return np.argsort(-self.scores(scoring).mean(axis=1), kind="stable")
 
     def pick(self, scoring: str, place: int | None = None) -> Choice:
-        """The best setting by "zsl" or "gzsl", or the one at a given place."""
+        """Choose the best setting.
+
+        Parameters
+        ----------
+        scoring : {"zsl", "gzsl"}
+            Which of the two figures.
+        place : int, default=None
+            The place of another setting to take instead.
+
+        Returns
+        -------
+        Choice
+            The setting and its scores.
+        """
         scores = self.scores(scoring)
         if scoring == "gzsl":
             check_seen(self.folds)
@@ -163,7 +198,7 @@ def search(
     y : array-like of shape (n,)
         Their classes.
     signatures : DataFrame, mapping or array-like
-        The signatures, as for `fit`. Those of classes that are not in y are not looked at.
+        The signatures, as for `fit`. Those of classes that are not in y are ignored.
     grid : mapping of str to sequence, or list of such mappings
         The values of each setting. All combinations are tried.
     folds : list of Fold, Dataset, int or None, default=None

@@ -23,7 +23,7 @@ from zskl.signatures.table import SignatureTable
 
 @dataclass(frozen=True)
 class Material:
-    """What every examination shares: the estimator, the training rows, the signatures of their classes, the folds."""
+    """The estimator, the training rows, the signatures of their classes, and the folds."""
 
     estimator: ZeroShotClassifier
     X: Any  # (n, d)
@@ -35,7 +35,7 @@ class Material:
 def material(
     estimator: ZeroShotClassifier, X: Any, y: Any, table: Any, given: Sequence[Fold] | int | None = None
 ) -> Material:
-    """Checked training rows, the signatures of their classes alone, and folds."""
+    """Check training rows, signatures and folds; keep only the signatures of the classes in y."""
     if not isinstance(estimator, ZeroShotClassifier):
         raise ValueError(
             f"estimator is a {type(estimator).__name__}: expected an estimator of zskl, without a pipeline around it"
@@ -70,8 +70,8 @@ def _folds(given: Any) -> list[Fold]:
     found = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
     if not found or not all(isinstance(fold, Fold) for fold in found):
         raise ValueError(
-            f"folds is {str(given)[:60]!r}: expected a number, a dataset, or what selection.folds gives, at least one "
-            "selection.Fold(train, val_seen, val_unseen)"
+            f"folds is {str(given)[:60]!r}: expected a number, a dataset, or a list of at least one "
+            "selection.Fold(train, val_seen, val_unseen), as selection.folds makes it"
         )
     return found
 
@@ -90,4 +90,4 @@ def _check(fold: Fold, labels: NDArray[Any]) -> None:
         raise ValueError(f"a fold trains on rows of {listed(shared)} and holds that class out: keep classes apart")
     strangers = np.setdiff1d(labels[fold.val_seen], labels[fold.train])
     if len(strangers):
-        raise ValueError(f"val_seen of a fold has rows of {listed(strangers)}, which it does not train on")
+        raise ValueError(f"val_seen of a fold has rows of {listed(strangers)}, which it does not train on: remove them")

@@ -12,15 +12,15 @@ from scipy.optimize import minimize_scalar
 
 log = logging.getLogger(__name__)
 Answered = tuple[NDArray[Any], NDArray[np.int64]]  # scores (n, c) of rows, and the column of each row's class
-FLAT = 0.5  # this near to the end of the range, in log T, the minimum is beyond it
+FLAT = 0.5  # in log T; a minimum this near to the end of the range lies beyond it
 RANGE = (1e-4, 1e4)  # of T, in units of the spread of the scores
 
 
 def fit(answered: Sequence[Answered], candidates: str = "these") -> float:
     """argmin over T of the mean over folds of −log softmax(scores / T)[own class].
 
-    The loss is convex in 1/T. Scores that do not tell classes apart have no temperature: theirs is 1. Where no finite T
-    is best, since scores mislead more than they tell, T is the highest and the log says so.
+    The loss is convex in 1/T. If all scores are equal, T is 1. If no finite T is best, because the scores mislead more
+    than they help, T is the highest in the range, and the log says so.
     """
     parts = [(scores.astype(np.float64), own) for scores, own in answered if len(own)]
     spread = float(np.mean([np.std(scores, axis=1).mean() for scores, _ in parts])) if parts else 0.0

@@ -72,7 +72,7 @@ class Tuned:
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """(S,) means over folds."""
+        """Mean score (S,) of each setting over the folds."""
         means: NDArray[np.float64] = self.fold_scores.mean(axis=1)
         return means
 
@@ -185,7 +185,7 @@ def refit(
     callback : callable, default=None
         Called with the progress of the fit.
     engine : Engine or None, default=None
-        Where the fits on the folds happen that calibration needs.
+        Where calibration runs its fits on the folds.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The namespace of symbols: functions under the names of the array API. Of NumPy arrays alone they are NumPy's."""
+"""The namespace of symbols: functions under the names of the array API. On NumPy arrays alone they are NumPy's."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _full_like(x: Symbol, value: float) -> Symbol:
 
 
 def _sort(x: Symbol, *, axis: int) -> Symbol:
-    """Rising, along an axis of known length."""
+    """Sort in rising order, along an axis of known length."""
     size = x.tape.constant(np.array([int(x.shape[axis])]))
     name = x.tape.write("TopK", x.name, size, outputs=2, axis=axis, largest=0, sorted=1)
     return Symbol(x.tape, name, x.dtype, x.shape)
@@ -72,7 +72,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def __getattr__(name: str) -> Any:
-    """What has that name; a function looks whether there are symbols among its arguments."""
+    """The function or type of that name. A function checks whether one of its arguments is a symbol."""
     if name in PLAIN:
         return PLAIN[name]
     if name in FUNCTIONS:

@@ -10,12 +10,12 @@ import numpy as np
 
 from zskl.export.symbols.tape import Tape
 
-TRUTHS = ("Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", "Not")  # operators whose results are true or not
+TRUTHS = ("Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", "Not")  # operators whose results are booleans
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """A number of rows that is known when the graph runs, and not before."""
+    """A number of rows that is not known before the graph runs."""
 
     name: str
 
@@ -35,9 +35,9 @@ def _operator(name: str, swapped: bool = False) -> Callable[..., Symbol]:
 
 
 class Symbol:
-    """An array of known type and, but for numbers of rows, known shape, whose values a graph will compute."""
+    """An array whose values a graph will compute. Its type is known, and its shape except for numbers of rows."""
 
-    __array_ufunc__ = None  # NumPy arrays leave operators between the two to us
+    __array_ufunc__ = None  # so that NumPy leaves operators between its arrays and symbols to us
     __hash__ = None  # type: ignore[assignment]
     __iter__ = None
 
@@ -71,12 +71,12 @@ class Symbol:
         return elementwise("Not", self == other)
 
     def written(self, operator: str, *further: str, shape: Shape, dtype: Any = None, **attributes: Any) -> Symbol:
-        """One operator on this array; its type stays unless one is named."""
+        """One operator on this array. The type stays the same unless you name one."""
         name = self.tape.write(operator, self.name, *further, **attributes)
         return Symbol(self.tape, name, self.dtype if dtype is None else dtype, shape)
 
     def astype(self, dtype: Any, copy: bool = False) -> Symbol:
-        number = {"float32": 1, "int64": 7, "float64": 11}.get(np.dtype(dtype).name)  # as ONNX counts types
+        number = {"float32": 1, "int64": 7, "float64": 11}.get(np.dtype(dtype).name)  # the numbers of types in ONNX
         if number is None:
             raise TypeError(f"it needs the type {np.dtype(dtype)}")
         return self if self.dtype == dtype else self.written("Cast", shape=self.shape, dtype=dtype, to=number)
@@ -94,7 +94,7 @@ class Symbol:
     mT = T
 
     def __getitem__(self, key: Any) -> Symbol:
-        """New axes, all of an axis, a range of a known one, or columns by their numbers."""
+        """New axes, a whole axis, a range of an axis of known length, or columns by number."""
         keys = list(key) if isinstance(key, tuple) else [key]
         missing = [slice(None)] * (len(self.shape) - sum(one is not None and one is not Ellipsis for one in keys))
         dots = next((place for place, one in enumerate(keys) if one is Ellipsis), len(keys))
@@ -121,7 +121,7 @@ def _indexed(x: Symbol, axis: int, key: Any) -> Symbol:
 
 
 def elementwise(operator: str, *operands: Any) -> Symbol:
-    """One operator on operands brought to one type: Python's numbers take that of arrays, these meet in the wider."""
+    """One operator on operands of one type: numbers take the type of the arrays, and arrays the wider type."""
     numbers = [x for x in operands if isinstance(x, bool | int | float) and not isinstance(x, np.generic)]
     arrays = [x for x in operands if isinstance(x, Symbol | np.ndarray | np.generic)]
     if len(numbers) + len(arrays) < len(operands):
@@ -139,7 +139,7 @@ def _kind(x: Any) -> str:
 
 
 def named(tape: Tape, x: Any, dtype: Any) -> str:
-    """The name of a symbol, or of a constant of that value, at a type."""
+    """The name of a symbol, or of a constant with that value, in the given type."""
     if isinstance(x, Symbol):
         return (x if x.dtype == dtype else x.astype(dtype)).name
     return tape.constant(np.asarray(x).astype(dtype, copy=False))

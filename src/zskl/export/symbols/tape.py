@@ -1,4 +1,4 @@
-"""What a formula has left behind: operators in order, and the constants that they name. Knows no ONNX package."""
+"""The record of a formula: operators in order, and the constants that they use. It does not need the package onnx."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Node:
-    """One operator: names of what goes in and comes out, and its attributes."""
+    """One operator: the names of its inputs and outputs, and its attributes."""
 
     operator: str
     inputs: tuple[str, ...]
@@ -20,13 +20,13 @@ class Node:
 
 @dataclass
 class Tape:
-    """Each node takes inputs of the graph, constants and what nodes before it gave."""
+    """Nodes in order. A node uses inputs of the graph, constants, and outputs of nodes before it."""
 
     nodes: list[Node] = field(default_factory=list)
     constants: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
 
     def constant(self, value: Any) -> str:
-        """The name of a constant; the same array is kept once."""
+        """The name of a constant. The same array is stored once."""
         array = np.asarray(value)
         for name, known in self.constants.items():
             if known is array:
@@ -36,7 +36,7 @@ class Tape:
         return name
 
     def write(self, operator: str, *inputs: str, outputs: int = 1, **attributes: Any) -> str:
-        """Append a node; the name of its first output."""
+        """Append a node, and return the name of its first output."""
         names = tuple(f"{operator}_{len(self.nodes)}" + "_more" * place for place in range(outputs))
         self.nodes.append(Node(operator, inputs, names, attributes))
         return names[0]
