@@ -39,7 +39,9 @@ def test_the_second_time_checks_and_does_not_download(server, root):
     assert text.count("\n") == 4
     path = folder / "data" / "CUB" / "res101.mat"
     path.write_bytes(path.read_bytes()[:-1] + b"!")
-    with pytest.raises(ValueError, match=r"not as it was fetched: 'xlsa17/data/CUB/res101\.mat' changed or disappeared"):
+    with pytest.raises(
+        ValueError, match=r"not as it was fetched: 'xlsa17/data/CUB/res101\.mat' changed or disappeared"
+    ):
         fetch(urls=[server.url], root=root)
     path.unlink()
     with pytest.raises(ValueError, match=r"delete the folder to fetch it again, or delete \S*xlsa17\.sha256"):

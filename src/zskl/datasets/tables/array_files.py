@@ -155,6 +155,6 @@ def _opened(path: Path) -> Any:
 
 def _pickled(path: Path) -> ValueError:
     return ValueError(
-        f"{path} holds Python objects, which zskl does not load, since they can run code: save strings as "
+        f"{path} holds Python objects, which zskl does not load, because they can run code: save strings as "
         "np.array(names, dtype=str)"
     )
