@@ -1,7 +1,7 @@
 """The signatures that a user gives, a data frame, a mapping or an array → class labels and a matrix, checked.
 
 A data frame (pandas, polars or any other that narwhals knows) has one row, or several, per class. A column named
-"class" gives the class; without one the pandas index does, or the only column of text. All other columns are attributes.
+"class" gives the class; without one the pandas index does, or the only column of text. The others are attributes.
 """
 
 from __future__ import annotations

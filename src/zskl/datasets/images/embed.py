@@ -35,9 +35,29 @@ class Skipped:
 
 @dataclass(frozen=True, eq=False)
 class Embedded:
-    """What `embed` wrote: `rows` × `dimension` features at `path`; `labels` (rows,) if there are folders of classes.
+    """What `embed` wrote.
 
-    `resumed` pictures were done by an earlier call.
+    Parameters
+    ----------
+    path : Path
+        The .npz file.
+    rows : int
+        How many pictures have features.
+    dimension : int
+        How many features each picture has.
+    labels : array of shape (rows,) or None
+        The class of each picture, if the pictures are in folders of classes.
+    skipped : tuple of Skipped
+        The pictures without features, each with the reason.
+    resumed : int
+        How many pictures an earlier call had done.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from zskl.datasets.images import Embedded
+    >>> Embedded(Path("features.npz"), 300, 1280, None, (), 0).rows
+    300
     """
 
     path: Path
@@ -81,6 +101,18 @@ def embed(
     -------
     Embedded
         What was written, and which pictures were skipped.
+
+    Raises
+    ------
+    ValueError
+        If there are no pictures, none of them can be read, or the backbone needs a package that is not installed.
+
+    Examples
+    --------
+    >>> from zskl.datasets.images import embed
+    >>> done = embed("photos", "features.npz")  # doctest: +SKIP
+    >>> done.rows, done.dimension  # doctest: +SKIP
+    (300, 1280)
     """
     out = _checked_target(out)
     count("batch_size", batch_size)
