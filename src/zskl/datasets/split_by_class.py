@@ -30,7 +30,7 @@ def folds_of_thirds(classes: NDArray[Class], draw: np.random.Generator) -> list[
 
 
 def choose_unseen(
-    classes: Sequence[str], sizes: NDArray[np.int64], unseen: Sequence[str] | None, fraction: float, seed: int
+    classes: Sequence[str], sizes: NDArray[np.int64], unseen: Sequence[str | int] | None, fraction: float, seed: int
 ) -> NDArray[np.bool_]:
     """(C,) whether each class is unseen: the named ones, else a seeded fraction of the classes with rows.
 

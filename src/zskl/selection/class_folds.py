@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,12 @@ class Fold:
             )
 
 
-def folds(source: Any, n_folds: int = 3, seed: int = 0, seen_share: float = SEEN_SHARE) -> list[Fold]:
+def folds(
+    source: Dataset | Sequence[str | int] | NDArray[np.generic],
+    n_folds: int = 3,
+    seed: int = 0,
+    seen_share: float = SEEN_SHARE,
+) -> list[Fold]:
     """Make validation folds that keep classes apart.
 
     A `Dataset` that has parts fold1_train, fold1_val and so on gives these. Otherwise each fold holds out a third of

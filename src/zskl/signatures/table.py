@@ -25,16 +25,16 @@ CLASS_COLUMN = "class"
 class SignatureTable:
     """`labels` (rows,), one or several rows per class; `matrix` (rows, p) float64; `names` of its columns, if known."""
 
-    labels: NDArray[Any]
+    labels: NDArray[np.generic]
     matrix: NDArray[np.float64]
     names: tuple[str, ...] | None
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> NDArray[np.generic]:
         """The classes, each once, in the order of their first rows."""
         return unique_in_order(self.labels)
 
-    def select(self, classes: Sequence[Any] | NDArray[Any]) -> SignatureTable:
+    def select(self, classes: Sequence[Any] | NDArray[np.generic]) -> SignatureTable:
         """The rows of these classes, class by class, in the given order."""
         rows = rows_of(self.labels)
         order = [row for label in _values(classes) for row in rows[label]]
@@ -49,7 +49,7 @@ class SignatureTable:
 
 def read(
     signatures: Any,
-    classes: Sequence[Any] | NDArray[Any] | None = None,
+    classes: Sequence[Any] | NDArray[np.generic] | None = None,
     names: Sequence[str] | None = None,
 ) -> SignatureTable:
     """A checked table. The rows of an array are `classes`, in order; `names`, if given, are the columns to have."""
@@ -76,12 +76,12 @@ def with_whole_labels(table: SignatureTable) -> SignatureTable:
     return SignatureTable(labels, table.matrix, table.names)
 
 
-def one_hot(classes: NDArray[Any]) -> SignatureTable:
+def one_hot(classes: NDArray[np.generic]) -> SignatureTable:
     """Each class is its own only attribute, as for an ordinary classifier."""
     return SignatureTable(classes, np.eye(len(classes)), None)
 
 
-def label_kind(labels: NDArray[Any], where: str) -> str:
+def label_kind(labels: NDArray[np.generic], where: str) -> str:
     """ "integer", "string", "float" or "boolean"; a mixture is refused."""
     kinds = {"b": "boolean", "i": "integer", "u": "integer", "f": "float", "U": "string", "T": "string"}
     if labels.dtype.kind in kinds:
@@ -107,12 +107,12 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def unique_in_order(labels: NDArray[Any]) -> NDArray[Any]:
+def unique_in_order(labels: NDArray[np.generic]) -> NDArray[np.generic]:
     """Each label once, by first appearance."""
     return labels[[group[0] for group in rows_of(labels).values()]]
 
 
-def rows_of(labels: NDArray[Any]) -> dict[Any, list[int]]:
+def rows_of(labels: NDArray[np.generic]) -> dict[Any, list[int]]:
     """label → the indices of its rows."""
     rows: dict[Any, list[int]] = {}
     for index, label in enumerate(labels.tolist()):
@@ -120,7 +120,7 @@ def rows_of(labels: NDArray[Any]) -> dict[Any, list[int]]:
     return rows
 
 
-def as_labels(values: Any, where: str) -> NDArray[Any]:
+def as_labels(values: Any, where: str) -> NDArray[np.generic]:
     """A 1-D array of labels of one kind. A list of mixed types is refused, not turned into strings."""
     if not isinstance(values, np.ndarray):
         values = list(to_numpy(values).tolist()) if is_torch(values) else list(values)
@@ -210,7 +210,7 @@ def _from_mapping(mapping: Mapping[Any, Any]) -> SignatureTable:
     return SignatureTable(as_labels(labels, "signatures"), np.concatenate(blocks), names)
 
 
-def _from_array(array: Any, classes: Sequence[Any] | NDArray[Any] | None) -> SignatureTable:
+def _from_array(array: Any, classes: Sequence[Any] | NDArray[np.generic] | None) -> SignatureTable:
     matrix = _numeric(array, "signatures")
     if matrix.ndim != 2:
         raise ValueError(f"signatures has shape {matrix.shape}: expected 2-D, one row per class")

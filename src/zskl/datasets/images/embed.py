@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from zskl.datasets.images.find import Picture, find_pictures
 from zskl.datasets.images.resume import UnfinishedFeatures
 from zskl.datasets.tables import TABLES
 from zskl.parameters import count, listed
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 OTHER_FILES = frozenset((*TABLES, ".txt", ".json", ".html", ".md", ".pdf", ".xls", ".xlsx", ".zip"))
 READERS = min(8, os.cpu_count() or 1)
@@ -180,7 +183,7 @@ def _prepared(
             ahead = coming
 
 
-def _prepare(path: Path, prepare: Callable[[Any], NDArray[np.float32]]) -> NDArray[np.float32] | str:
+def _prepare(path: Path, prepare: Callable[[Image], NDArray[np.float32]]) -> NDArray[np.float32] | str:
     try:
         return prepare(read_picture(path))
     except UnreadablePicture as error:

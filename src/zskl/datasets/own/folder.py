@@ -13,7 +13,7 @@ import csv
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -138,10 +138,10 @@ def row_names(folder: Path) -> list[str] | None:
     return [cells[0] for cells in records] if len(next(records)) == 2 else None
 
 
-def as_labels(labels: Labels, whole: bool) -> NDArray[Any]:
+def as_labels(labels: Labels, whole: bool) -> NDArray[np.generic]:
     """(n,) integers or strings."""
     names = np.array([int(name) for name in labels.names]) if whole else np.array(labels.names, dtype=np.str_)
-    y: NDArray[Any] = names[labels.codes]
+    y: NDArray[np.generic] = names[labels.codes]
     return y
 
 
@@ -158,7 +158,7 @@ def _json(values: Mapping[str, Any], indent: str = "  ") -> str:
     return "{\n" + ",\n".join(lines) + f"\n{indent[2:]}}}"
 
 
-def _write_csv(path: Path, header: Sequence[str], rows: Any) -> None:
+def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)

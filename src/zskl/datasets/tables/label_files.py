@@ -98,7 +98,7 @@ def aligned(labels: Labels, label_ids: list[str], ids: list[str], path: Path, fe
     return labels.taken([at[name] for name in ids])
 
 
-def typed(names: Sequence[str], *others: Sequence[str]) -> NDArray[Any]:
+def typed(names: Sequence[str], *others: Sequence[str]) -> NDArray[np.generic]:
     """The names as integers if these and all others are whole numbers, as strings otherwise: "007" stays text."""
     whole = all(map(is_whole, chain(names, *others)))
     return np.array([int(plain(name)) for name in names], dtype=np.int64) if whole else np.array(names, dtype=np.str_)
