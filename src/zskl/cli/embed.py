@@ -36,7 +36,7 @@ def embed(
     try:
         with progress_display() as bars:
             task = bars.add_task("pictures", total=None)
-            done = embed.embed(
+            done = embed(
                 pictures,
                 out,
                 backbone,

@@ -78,7 +78,7 @@ class Dataset:
 
     name: str
     X: NDArray[np.float32]
-    y: NDArray[Any]
+    y: NDArray[np.generic]
     signatures: pd.DataFrame
     parts: Mapping[str, NDArray[np.int64]]
     source: str = ""
@@ -110,7 +110,7 @@ class Dataset:
         fields = (self.name, self.X, self.y, self.signatures, dict(self.parts), self.source, self.features)
         return type(self), (*fields, self.feature_names, True)  # X was checked when this record was made
 
-    def samples(self, part: str) -> tuple[NDArray[np.float32] | pd.DataFrame, NDArray[Any]]:
+    def samples(self, part: str) -> tuple[NDArray[np.float32] | pd.DataFrame, NDArray[np.generic]]:
         """Give X and y of a part, ready for `fit`.
 
         Parameters
@@ -139,7 +139,7 @@ class Dataset:
         return (X, y) if self.feature_names is None else (pd.DataFrame(X, columns=self.feature_names, copy=False), y)
 
     @cached_property
-    def class_names(self) -> NDArray[Any]:
+    def class_names(self) -> NDArray[np.generic]:
         """(C,) the classes of the table in the order in which they first appear."""
         return frozen(np.asarray(list(dict.fromkeys(self.signatures.index.tolist()))))
 
@@ -155,12 +155,12 @@ class Dataset:
         return frozen(np.asarray(found, dtype=np.int64))
 
     @cached_property
-    def seen_classes(self) -> NDArray[Any]:
+    def seen_classes(self) -> NDArray[np.generic]:
         """The classes with trainval rows, in the order of `class_names`."""
         return frozen(self.class_names[self._is_seen])
 
     @cached_property
-    def unseen_classes(self) -> NDArray[Any]:
+    def unseen_classes(self) -> NDArray[np.generic]:
         """All other classes of the table, with or without rows, in the order of `class_names`."""
         return frozen(self.class_names[~self._is_seen])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import combinations
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,9 @@ REQUIRED_PARTS = ("trainval", "test_seen", "test_unseen")
 BLOCK_VALUES = 1 << 22  # features checked together for finite values: 16 MB
 
 
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
 def fold_names(parts: Iterable[str]) -> list[str]:
     """The validation folds among the names of parts, by number: fold1 for fold1_train and fold1_val."""
     names = set(parts)
@@ -25,35 +28,34 @@ def fold_names(parts: Iterable[str]) -> list[str]:
     return sorted((fold for fold in folds if f"{fold}_val" in names), key=lambda fold: (len(fold), fold))
 
 
-def features(where: str, X: NDArray[Any], checked: bool) -> NDArray[np.float32]:
+def features(where: str, X: NDArray[np.generic], checked: bool) -> NDArray[np.float32]:
     """X as float32, finite. What was `checked` before is not read again."""
     X = X if isinstance(X, np.memmap) else np.asarray(X)
     if X.ndim != 2 or not X.size:
         raise _error(where, f"X has shape {X.shape}; give a matrix of at least one row and one column")
-    if X.dtype != np.float32:
-        try:
-            with np.errstate(over="ignore"):  # what overflows is infinite and reported below
-                X = X.astype(np.float32)
-        except (TypeError, ValueError):
-            raise _error(where, f"X holds {X.dtype} values; give numbers") from None
-    elif checked:
-        return frozen(X)
-    height = max(1, BLOCK_VALUES // X.shape[1])
-    finite = np.ones(len(X), dtype=bool)
-    for start in range(0, len(X), height):
-        finite[start : start + height] = np.isfinite(X[start : start + height]).all(axis=1)
+    try:
+        with np.errstate(over="ignore"):  # what overflows is infinite and reported below
+            single = np.asanyarray(X, dtype=np.float32)  # X itself if it is float32, also a memory map
+    except (TypeError, ValueError):
+        raise _error(where, f"X holds {X.dtype} values; give numbers") from None
+    if checked and X.dtype == np.float32:
+        return frozen(single)
+    height = max(1, BLOCK_VALUES // single.shape[1])
+    finite = np.ones(len(single), dtype=bool)
+    for start in range(0, len(single), height):
+        finite[start : start + height] = np.isfinite(single[start : start + height]).all(axis=1)
     if not finite.all():
         rows = np.flatnonzero(~finite)
-        columns = np.flatnonzero(~np.isfinite(X[rows[0]]))
+        columns = np.flatnonzero(~np.isfinite(single[rows[0]]))
         raise _error(
             where,
             f"X is NaN or infinite (as float32) in rows {listed(rows)}, the first of them in columns "
             f"{listed(columns)}; repair or leave out these rows",
         )
-    return frozen(X)
+    return frozen(single)
 
 
-def labels(where: str, field: str, values: Any) -> NDArray[Any]:
+def labels(where: str, field: str, values: Any) -> NDArray[np.generic]:
     """Only strings or only integers. NumPy would turn the list [1, "a"] into strings: objects first."""
     found = np.asarray(values) if hasattr(values, "dtype") else np.array(list(values), dtype=object)
     if found.ndim != 1:
@@ -99,7 +101,9 @@ def signatures(where: str, table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(frozen(values.copy()), index=index, columns=columns, copy=False)
 
 
-def check_described(where: str, y: NDArray[Any], codes: NDArray[np.int64], class_names: NDArray[Any]) -> None:
+def check_described(
+    where: str, y: NDArray[np.generic], codes: NDArray[np.int64], class_names: NDArray[np.generic]
+) -> None:
     """Refuse labels without a row in the signatures, whose code is -1."""
     missing = list(dict.fromkeys(y[codes < 0].tolist()))
     if not missing:
@@ -158,7 +162,9 @@ def parts(where: str, given: Mapping[str, Any], n: int) -> Mapping[str, NDArray[
     return MappingProxyType(found)
 
 
-def check_class_split(where: str, tested: Mapping[str, NDArray[Any]], seen: NDArray[Any], unseen: NDArray[Any]) -> None:
+def check_class_split(
+    where: str, tested: Mapping[str, NDArray[np.generic]], seen: NDArray[np.generic], unseen: NDArray[np.generic]
+) -> None:
     """Refuse test rows of the wrong classes. `tested` are the classes with rows in test_seen and test_unseen."""
     leaked = np.intersect1d(tested["test_unseen"], seen)
     if leaked.size:
@@ -179,8 +185,8 @@ def check_class_split(where: str, tested: Mapping[str, NDArray[Any]], seen: NDAr
         raise _error(where, f"all {len(seen)} classes of signatures have trainval rows; add an unseen class")
 
 
-def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """A read-only view: the flags of the caller's own array stay as they are."""
+def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """A read-only view; the caller's own array stays writable."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +23,7 @@ UNEVEN_FEATURES, UNEVEN_ATTRIBUTES = 100.0, 30.0  # the largest allowed ratio of
 class ClassCount:
     """One class: its rows in all and in the three parts."""
 
-    label: Any
+    label: str | int
     seen: bool
     rows: int
     trainval: int
@@ -148,16 +147,16 @@ def _faults(data: Dataset) -> Iterator[str]:
         )
 
 
-def _equal_columns(values: NDArray[Any]) -> list[list[int]]:
+def _equal_columns(values: NDArray[np.floating]) -> list[list[int]]:
     groups: dict[bytes, list[int]] = {}
     for k, column in enumerate((values + 0.0).T):  # + 0.0: minus zero is zero
         groups.setdefault(column.tobytes(), []).append(k)
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _equal_classes(table: pd.DataFrame) -> list[list[Any]]:
+def _equal_classes(table: pd.DataFrame) -> list[list[str | int]]:
     """Groups of classes that share a description."""
-    groups: dict[bytes, dict[Any, None]] = {}
+    groups: dict[bytes, dict[str | int, None]] = {}
     for label, row in zip(table.index.tolist(), table.to_numpy() + 0.0, strict=True):
         groups.setdefault(row.tobytes(), {})[label] = None
     return [list(group) for group in groups.values() if len(group) > 1]
@@ -232,7 +231,7 @@ def _feature_notes(data: Dataset) -> Iterator[str]:
     yield from _uneven("feature", names[varied], spread[varied], UNEVEN_FEATURES)
 
 
-def _uneven(what: str, names: NDArray[Any], spread: NDArray[Any], limit: float) -> Iterator[str]:
+def _uneven(what: str, names: NDArray[np.generic], spread: NDArray[np.generic], limit: float) -> Iterator[str]:
     """A note if some columns vary far more than others; `spread` are their standard deviations, above zero."""
     if not len(spread) or spread.max() <= limit * spread.min():
         return

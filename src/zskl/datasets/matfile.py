@@ -1,4 +1,4 @@
-"""MATLAB files of both kinds, v5 and v7.3 (HDF5), read alike: MATLAB's orientation, text as a list of strings."""
+"""Read MATLAB files of both kinds, v5 and v7.3 (HDF5), in the same way: MATLAB's orientation, text as strings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ USER_BLOCK = 512  # MATLAB writes its own header before that of HDF5
 
 
 class _Unsuitable(ValueError):
-    """A sound file with something else in it than expected."""
+    """The file is sound, but contains something else than expected."""
 
 
 def variables(path: Path) -> list[str]:
@@ -32,16 +32,16 @@ def variables(path: Path) -> list[str]:
 
 
 def read(path: Path, wanted: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Any]:
-    """The wanted variables, and those of the optional ones that are there; no other is read.
+    """The wanted variables, and the optional ones that are there; no other is read.
 
-    A matrix keeps MATLAB's orientation, in memory column by column; a cell array of strings or a character matrix
+    A matrix keeps MATLAB's orientation, in memory column by column. A cell array of strings or a character matrix
     becomes a list of strings, a sparse matrix a dense one.
     """
     wanted, optional = list(wanted), list(optional)
     found = (_read_hdf5 if _is_hdf5(path) else _read_v5)(path, [*wanted, *optional])
     missing = [name for name in wanted if name not in found]
     if missing:
-        raise ValueError(f"{path} has no variable {listed(missing)}; it holds {listed(variables(path)) or 'nothing'}")
+        raise ValueError(f"{path} has no variable {listed(missing)}: it has {listed(variables(path)) or 'nothing'}")
     return found
 
 
@@ -55,7 +55,7 @@ def _is_hdf5(path: Path) -> bool:
 
 @contextmanager
 def _refusing(path: Path) -> Iterator[None]:
-    """A reader fails on damaged bytes in a dozen ways: zlib, index, type and key errors among them."""
+    """Turn whatever a reader raises for damaged bytes, such as zlib or key errors, into one sentence."""
     try:
         yield
     except (MemoryError, PermissionError, _Unsuitable):
@@ -87,13 +87,13 @@ def _read_v5(path: Path, names: list[str]) -> dict[str, Any]:
 
 
 def _check_whole(path: Path) -> None:
-    """The variables of a v5 file follow each other, each after its length: the last must end with the file."""
+    """In a v5 file each variable follows its length, one after the other. The last must end with the file."""
     with path.open("rb") as file:
         header = file.read(128)
         size = file.seek(0, 2)
         order = {b"IM": "<", b"MI": ">"}.get(header[126:])
         if order is None:
-            return  # a v4 file, or none at all: its reader decides
+            return  # a v4 file, or not a MATLAB file: the reader decides
         at = len(header)
         while at < size:
             file.seek(at)
@@ -111,7 +111,7 @@ def _text(cell: Any, path: Path, name: str) -> str:
         return _text(array.item(), path, name)
     if array.size == 0:
         return ""
-    raise _Unsuitable(f"{path}: {name} is a cell array that holds {array.dtype} values; expected strings")
+    raise _Unsuitable(f"{path}: {name} is a cell array with {array.dtype} values: expected strings")
 
 
 @contextmanager
@@ -134,13 +134,13 @@ def _read_hdf5(path: Path, names: list[str]) -> dict[str, Any]:
 
 
 def _value(file: Any, item: Any, where: str) -> Any:
-    """HDF5 holds a matrix by rows where MATLAB holds it by columns: the transpose, without a copy."""
+    """HDF5 keeps a matrix by rows, MATLAB by columns: this is the transpose, without a copy."""
     if not hasattr(item, "dtype"):
-        raise _Unsuitable(f"{where} is a structure or a sparse matrix; expected a full matrix or cells with strings")
+        raise _Unsuitable(f"{where} is a structure or a sparse matrix: expected a full matrix or cells with strings")
     kind = item.attrs.get("MATLAB_class", b"")
     kind = kind.decode() if isinstance(kind, bytes) else str(kind)
     if kind == "cell" or item.dtype.kind == "O":
-        cells = item[()].ravel()  # of the transpose: MATLAB's order
+        cells = item[()].ravel()  # of the transpose, which is MATLAB's order
         return [_cell(file, cell, where) for cell in cells]
     if kind == "char":
         return _characters(item)
@@ -150,13 +150,13 @@ def _value(file: Any, item: Any, where: str) -> Any:
 
 
 def _cell(file: Any, cell: Any, where: str) -> str:
-    if isinstance(cell, bytes | str):  # a string that a program other than MATLAB wrote
+    if isinstance(cell, bytes | str):  # written by another program than MATLAB
         return cell.decode() if isinstance(cell, bytes) else cell
     target = file[cell]
     if target.dtype.kind == "O":
         return _cell(file, target[()].ravel()[0], where)
     if target.dtype.kind not in "ui":
-        raise _Unsuitable(f"{where} is a cell array that holds {target.dtype} values; expected strings")
+        raise _Unsuitable(f"{where} is a cell array with {target.dtype} values: expected strings")
     return "".join(_characters(target))
 
 

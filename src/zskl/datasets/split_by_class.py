@@ -30,11 +30,11 @@ def folds_of_thirds(classes: NDArray[Class], draw: np.random.Generator) -> list[
 
 
 def choose_unseen(
-    classes: Sequence[str], sizes: NDArray[np.int64], unseen: Sequence[str] | None, fraction: float, seed: int
+    classes: Sequence[str], sizes: NDArray[np.int64], unseen: Sequence[str | int] | None, fraction: float, seed: int
 ) -> NDArray[np.bool_]:
-    """(C,) whether each class is unseen: those named, else a seeded fraction of those with rows.
+    """(C,) whether each class is unseen: the named ones, else a seeded fraction of the classes with rows.
 
-    A class without rows (its entry of `sizes` is 0) is always unseen. At least two classes stay seen.
+    A class without rows (0 in `sizes`) is always unseen. At least two classes stay seen.
     """
     hidden: NDArray[np.bool_] = np.asarray(sizes) == 0
     if unseen is not None:
@@ -44,7 +44,9 @@ def choose_unseen(
             parts = [part.strip() for part in unknown[0].split(",")]
             if len(parts) > 1 and all(part in classes for part in parts):
                 each = " ".join(f"--unseen {part}" for part in parts)
-                raise ValueError(f"unseen names {unknown[0]!r}, which is no class: name each class itself, {each}")
+                raise ValueError(
+                    f"unseen names {unknown[0]!r}, which is not a class: name each class on its own, {each}"
+                )
             raise ValueError(
                 f"unseen names {listed(unknown)}{did_you_mean(unknown[0], classes)}, which the signatures do not "
                 f"describe: expected some of {listed(classes)}"
@@ -54,8 +56,7 @@ def choose_unseen(
     else:
         if not 0 < fraction < 1:
             raise ValueError(
-                f"unseen_fraction is {fraction}: expected a number between 0 and 1, both excluded; or name the unseen "
-                "classes"
+                f"unseen_fraction is {fraction}: expected a number above 0 and below 1; or name the unseen classes"
             )
         full = np.flatnonzero(~hidden)
         number = max(round(fraction * len(full)), 0 if hidden.any() else 1)
@@ -71,10 +72,10 @@ def choose_unseen(
 
 
 def divide(codes: NDArray[np.integer], unseen: NDArray[np.bool_], seed: int) -> dict[str, NDArray[np.int64]]:
-    """Row numbers of trainval, test_seen, test_unseen and, from `LEAST_SEEN` seen classes on, of three folds.
+    """Row numbers of trainval, test_seen, test_unseen and, with `LEAST_SEEN` seen classes or more, of three folds.
 
-    Of each seen class a fifth of its rows, at least one but never the only one, is test_seen. Fold k trains on two
-    thirds of the seen classes (fold1_train) and holds out the rest (fold1_val), a different third in each.
+    A fifth of the rows of each seen class, at least one but never the only one, is test_seen. Each fold trains on two
+    thirds of the seen classes (fold1_train) and holds out a different third (fold1_val).
     """
     drawn: dict[str, list[NDArray[np.int64]]] = {"trainval": [], "test_seen": [], "test_unseen": []}
     for code, rows in enumerate(_rows_of_classes(codes, len(unseen))):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,25 +22,23 @@ _CLASSES, _ROWS = range(2)  # streams of the seed
 
 @dataclass(frozen=True)
 class Fold:
-    """One split of the training rows that holds whole classes out.
-
-    All three are positions within the training rows.
+    """One split of the training rows into rows to train on and rows to validate on.
 
     Parameters
     ----------
-    train : array-like of int
-        Rows to train on.
-    val_seen : array-like of int
-        Other rows of the same classes, to judge seen classes on. May be empty.
-    val_unseen : array-like of int
-        Rows of other classes, which take the part of unseen ones.
+    train : array
+        Positions, within the training rows, of the rows to train on.
+    val_seen : array
+        Positions of held-out rows of the same classes.
+    val_unseen : array
+        Positions of the rows of held-out classes.
 
     Examples
     --------
     >>> from zskl import selection
-    >>> fold = selection.Fold(train=[0, 1, 3, 4], val_seen=[2, 5], val_unseen=[6, 7, 8])
-    >>> len(fold.val_unseen)
-    3
+    >>> fold = selection.Fold(train=[0, 1], val_seen=[2], val_unseen=[3, 4])
+    >>> len(fold.train)
+    2
     """
 
     train: NDArray[np.int64]
@@ -54,41 +52,44 @@ class Fold:
             object.__setattr__(self, name, rows)
         if not len(self.train) or not len(self.val_unseen):
             raise ValueError(
-                f"a fold with {len(self.train)} rows to train on and {len(self.val_unseen)} of held-out classes: both "
-                "need at least one"
+                f"a fold has {len(self.train)} rows to train on and {len(self.val_unseen)} of held-out classes: "
+                "expected at least one of each"
             )
 
 
-def folds(source: Any, n_folds: int = 3, seed: int = 0, seen_share: float = SEEN_SHARE) -> list[Fold]:
-    """Make folds of training rows that hold whole classes out.
+def folds(
+    source: Dataset | Sequence[str | int] | NDArray[np.generic],
+    n_folds: int = 3,
+    seed: int = 0,
+    seen_share: float = SEEN_SHARE,
+) -> list[Fold]:
+    """Make validation folds that keep classes apart.
 
-    A `Dataset` with parts fold1_train, fold1_val, ... brings its own folds. Otherwise each fold holds out a third of
-    the classes, every class once in three folds; with four or five classes, each fold holds out a different pair. Test
-    rows never enter.
+    A `Dataset` that has parts fold1_train, fold1_val and so on gives these. Otherwise each fold holds out a third of
+    the classes, every class once in three folds; of four or five classes a different pair. Test rows never enter.
 
     Parameters
     ----------
-    source : Dataset or array-like of shape (n,)
-        A dataset, whose trainval rows are split, or the labels of training rows.
+    source : Dataset or array of shape (n,)
+        A dataset, or the labels of training rows.
     n_folds : int, default=3
-        How many folds to make. Not used if the dataset brings its own.
+        How many folds to draw, if the dataset has none.
     seed : int, default=0
-        Seed of the classes and rows that are held out.
+        Seed of the draws.
     seen_share : float, default=0.2
-        Share of the rows of each other class that is held out too, for `val_seen`.
+        The share of the rows of each other class that is held out as `val_seen`.
 
     Returns
     -------
     list of Fold
-        The folds, as positions within the training rows.
+        The folds, as positions within the training rows: those of the part trainval, or of `source` itself.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from zskl import selection
-    >>> folds = selection.folds(np.repeat(["ant", "bee", "cat", "dog", "emu", "fox"], 5))
-    >>> [len(fold.val_unseen) for fold in folds]  # the rows of two classes
-    [10, 10, 10]
+    >>> folds = selection.folds(["owl", "owl", "cat", "cat", "ant", "ant", "bee", "bee"], n_folds=2)
+    >>> [fold.val_unseen.tolist() for fold in folds]
+    [[2, 3, 6, 7], [0, 1, 4, 5]]
     """
     count("n_folds", n_folds)
     if not 0 <= seen_share < 1:
@@ -96,7 +97,7 @@ def folds(source: Any, n_folds: int = 3, seed: int = 0, seen_share: float = SEEN
     if isinstance(source, Dataset):
         trainval = source.parts["trainval"]
         y = source.y[trainval]
-        own = _own(source, trainval)
+        own = _of_dataset(source, trainval)
     else:
         y, own = as_labels(source, "y"), []
         if not len(y):
@@ -106,18 +107,18 @@ def folds(source: Any, n_folds: int = 3, seed: int = 0, seen_share: float = SEEN
     return [_fold(codes, train, val, seen_share, seed, k) for k, (train, val) in enumerate(pairs)]
 
 
-def _own(data: Dataset, trainval: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """(train, val) positions within trainval of each fold that the dataset brings, by number."""
-    place = np.full(len(data.y), -1, dtype=np.int64)
-    place[trainval] = np.arange(len(trainval))
+def _of_dataset(data: Dataset, trainval: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """(train, val) positions within trainval of each fold that the dataset has, by number."""
+    position = np.full(len(data.y), -1, dtype=np.int64)
+    position[trainval] = np.arange(len(trainval))
     names = fold_names(data.parts)
-    return [(place[data.parts[f"{name}_train"]], place[data.parts[f"{name}_val"]]) for name in names]
+    return [(position[data.parts[f"{name}_train"]], position[data.parts[f"{name}_val"]]) for name in names]
 
 
 def _held_out(classes: int, n_folds: int, seed: int) -> list[NDArray[np.int64]]:
     if classes < 2 * LEAST_HELD:
         raise ValueError(
-            f"the training rows are of {classes} class(es): validation holds {LEAST_HELD} of them out and trains on "
+            f"the training rows are of {classes} class(es): validation holds out {LEAST_HELD} of them and trains on "
             f"{LEAST_HELD} others, so at least {2 * LEAST_HELD} are needed; set parameters by hand instead"
         )
     if classes < LEAST_SEEN:  # a third would be a single class: hold out pairs, a different one in each fold

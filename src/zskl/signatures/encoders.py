@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zskl.arrays import check_device, to_numpy
 
@@ -58,7 +59,7 @@ def _silent_loading() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def encode(encoder: Encoder, texts: list[str]) -> np.ndarray[Any, Any]:
+def encode(encoder: Encoder, texts: list[str]) -> NDArray[np.generic]:
     """(n, p) what `encoder` returns for n texts, checked."""
     vectors = to_numpy(encoder(texts))
     if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.dtype.kind not in "fiu" or vectors.shape[1] == 0:

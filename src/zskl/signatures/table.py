@@ -1,7 +1,7 @@
-"""What describes the classes: a data frame, a mapping or an array → class labels and a matrix, checked.
+"""The signatures that a user gives, a data frame, a mapping or an array → class labels and a matrix, checked.
 
-A data frame (pandas, polars or any other that narwhals knows) has one row, or several, per class. The class is given by
-a column named "class"; without one by the pandas index, or by the only column of text. The others are attributes.
+A data frame (pandas, polars or any other that narwhals knows) has one row, or several, per class. A column named
+"class" gives the class; without one the pandas index does, or the only column of text. The others are attributes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from zskl.arrays import is_torch, to_numpy
 from zskl.parameters import SHOWN, listed, plain
@@ -24,23 +25,23 @@ CLASS_COLUMN = "class"
 class SignatureTable:
     """`labels` (rows,), one or several rows per class; `matrix` (rows, p) float64; `names` of its columns, if known."""
 
-    labels: np.ndarray[Any, Any]
-    matrix: np.ndarray[Any, Any]
+    labels: NDArray[np.generic]
+    matrix: NDArray[np.float64]
     names: tuple[str, ...] | None
 
     @property
-    def classes(self) -> np.ndarray[Any, Any]:
+    def classes(self) -> NDArray[np.generic]:
         """The classes, each once, in the order of their first rows."""
         return unique_in_order(self.labels)
 
-    def select(self, classes: Sequence[Any] | np.ndarray[Any, Any]) -> SignatureTable:
+    def select(self, classes: Sequence[Any] | NDArray[np.generic]) -> SignatureTable:
         """The rows of these classes, class by class, in the given order."""
         rows = rows_of(self.labels)
         order = [row for label in _values(classes) for row in rows[label]]
         return SignatureTable(self.labels[order], self.matrix[order], self.names)
 
-    def padded_rows(self) -> np.ndarray[Any, Any]:
-        """(classes, m) row indices, m the most rows any class has; a class with fewer repeats its first."""
+    def padded_rows(self) -> NDArray[np.int64]:
+        """(classes, m) row indices; m is the largest number of rows of a class. One with fewer repeats its first."""
         rows = rows_of(self.labels)
         most = max(len(group) for group in rows.values())
         return np.array([group + [group[0]] * (most - len(group)) for group in rows.values()])
@@ -48,10 +49,10 @@ class SignatureTable:
 
 def read(
     signatures: Any,
-    classes: Sequence[Any] | np.ndarray[Any, Any] | None = None,
+    classes: Sequence[Any] | NDArray[np.generic] | None = None,
     names: Sequence[str] | None = None,
 ) -> SignatureTable:
-    """A checked table. An array's rows are `classes`, in order; `names`, if given, are the columns it must have."""
+    """A checked table. The rows of an array are `classes`, in order; `names`, if given, are the columns to have."""
     if isinstance(signatures, SignatureTable):
         table = signatures
     elif isinstance(signatures, Mapping):
@@ -67,7 +68,7 @@ def read(
 
 
 def with_whole_labels(table: SignatureTable) -> SignatureTable:
-    """The table with its float labels as integers; refused if one is not whole."""
+    """The table with its float labels as integers. A label that is not whole is refused."""
     labels = table.labels.astype(np.int64)
     changed = table.labels[labels != table.labels]
     if len(changed):
@@ -75,12 +76,12 @@ def with_whole_labels(table: SignatureTable) -> SignatureTable:
     return SignatureTable(labels, table.matrix, table.names)
 
 
-def one_hot(classes: np.ndarray[Any, Any]) -> SignatureTable:
-    """Each class described by itself alone: an ordinary classifier's table."""
+def one_hot(classes: NDArray[np.generic]) -> SignatureTable:
+    """Each class is its own only attribute, as for an ordinary classifier."""
     return SignatureTable(classes, np.eye(len(classes)), None)
 
 
-def label_kind(labels: np.ndarray[Any, Any], where: str) -> str:
+def label_kind(labels: NDArray[np.generic], where: str) -> str:
     """ "integer", "string", "float" or "boolean"; a mixture is refused."""
     kinds = {"b": "boolean", "i": "integer", "u": "integer", "f": "float", "U": "string", "T": "string"}
     if labels.dtype.kind in kinds:
@@ -106,12 +107,12 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def unique_in_order(labels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def unique_in_order(labels: NDArray[np.generic]) -> NDArray[np.generic]:
     """Each label once, by first appearance."""
     return labels[[group[0] for group in rows_of(labels).values()]]
 
 
-def rows_of(labels: np.ndarray[Any, Any]) -> dict[Any, list[int]]:
+def rows_of(labels: NDArray[np.generic]) -> dict[Any, list[int]]:
     """label → the indices of its rows."""
     rows: dict[Any, list[int]] = {}
     for index, label in enumerate(labels.tolist()):
@@ -119,8 +120,8 @@ def rows_of(labels: np.ndarray[Any, Any]) -> dict[Any, list[int]]:
     return rows
 
 
-def as_labels(values: Any, where: str) -> np.ndarray[Any, Any]:
-    """A 1-D array of labels of one kind; a list of mixed types is not turned into strings."""
+def as_labels(values: Any, where: str) -> NDArray[np.generic]:
+    """A 1-D array of labels of one kind. A list of mixed types is refused, not turned into strings."""
     if not isinstance(values, np.ndarray):
         values = list(to_numpy(values).tolist()) if is_torch(values) else list(values)
         array = np.empty(len(values), dtype=object)
@@ -129,7 +130,8 @@ def as_labels(values: Any, where: str) -> np.ndarray[Any, Any]:
         return array if kind == "string" else np.array(values)
     if values.ndim != 1:
         raise ValueError(f"{where} has shape {values.shape}: expected one label per row, shape (n,)")
-    label_kind(values, where) if len(values) else None
+    if len(values):
+        label_kind(values, where)
     return values
 
 
@@ -185,7 +187,7 @@ def _from_mapping(mapping: Mapping[Any, Any]) -> SignatureTable:
         raise ValueError("signatures is an empty mapping: expected class → vector")
     names: tuple[str, ...] | None = None
     labels: list[Any] = []
-    blocks: list[np.ndarray[Any, Any]] = []
+    blocks: list[NDArray[np.float64]] = []
     for label, given in mapping.items():
         named = given if isinstance(given, Mapping) else given.to_dict() if isinstance(given, pd.Series) else None
         if named is not None:
@@ -208,7 +210,7 @@ def _from_mapping(mapping: Mapping[Any, Any]) -> SignatureTable:
     return SignatureTable(as_labels(labels, "signatures"), np.concatenate(blocks), names)
 
 
-def _from_array(array: Any, classes: Sequence[Any] | np.ndarray[Any, Any] | None) -> SignatureTable:
+def _from_array(array: Any, classes: Sequence[Any] | NDArray[np.generic] | None) -> SignatureTable:
     matrix = _numeric(array, "signatures")
     if matrix.ndim != 2:
         raise ValueError(f"signatures has shape {matrix.shape}: expected 2-D, one row per class")
@@ -225,7 +227,7 @@ def _from_array(array: Any, classes: Sequence[Any] | np.ndarray[Any, Any] | None
     return SignatureTable(as_labels(classes, "the classes of signatures"), matrix, None)
 
 
-def _numeric(values: Any, where: str) -> np.ndarray[Any, Any]:
+def _numeric(values: Any, where: str) -> NDArray[np.float64]:
     try:
         return to_numpy(values).astype(np.float64)
     except (TypeError, ValueError):

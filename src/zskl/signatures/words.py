@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from zskl.parameters import listed, one_of
 from zskl.signatures.encoders import Encoder, encode, load_encoder
@@ -219,6 +220,6 @@ def _spellings(word: str) -> list[tuple[str, ...]]:
     return [(word,), (word.lower(),), *camel]
 
 
-def _table(classes: Sequence[str], matrix: np.ndarray[Any, Any]) -> pd.DataFrame:
+def _table(classes: Sequence[str], matrix: NDArray[np.generic]) -> pd.DataFrame:
     columns = [f"w{column}" for column in range(matrix.shape[1])]
     return pd.DataFrame(matrix, index=pd.Index(classes, name=CLASS_COLUMN), columns=columns)

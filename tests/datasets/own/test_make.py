@@ -172,7 +172,7 @@ BAD = {
     "unknown unseen class": (lambda here: None, {"unseen": ["foxy"]}, ["'foxy'", "did you mean 'fox'"]),
     "all unseen": (lambda here: None, {"unseen": list(own_files.SPECIES)}, ["leaves 0 of 10 classes"]),
     "fraction": (lambda here: None, {"unseen_fraction": 1.5}, ["unseen_fraction is 1.5"]),
-    "fraction of none": (lambda here: None, {"unseen_fraction": 0}, ["unseen_fraction is 0", "both excluded"]),
+    "fraction of none": (lambda here: None, {"unseen_fraction": 0}, ["unseen_fraction is 0", "above 0 and below 1"]),
     "unseen with a comma": (lambda here: None, {"unseen": ["ant, fox"]}, ["'ant, fox'", "--unseen ant --unseen fox"]),
     "a row's name twice": (
         lambda here: edit(here / "features.csv", "\nr5,", "\nr4,"),

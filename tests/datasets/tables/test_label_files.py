@@ -53,11 +53,11 @@ def test_the_type_of_labels_is_decided_over_all():
 
 BAD_LABELS = {
     "empty line": ("y.txt", "ant\n\nbee\n", "y.txt, line 2 is empty"),
-    "nothing": ("y.txt", "\n\n", "y.txt holds no labels"),
+    "nothing": ("y.txt", "\n\n", "y.txt has no labels"),
     "empty cell": ("y.csv", "id,label\n1,ant\n2,\n", "y.csv, line 3 has no label"),
     "two columns": ("y.csv", "a,b\n1,ant\n", "y.csv has the columns 'a', 'b'"),
     "ragged": ("y.csv", "id,label\n1\n", "y.csv, line 2 has 1 cells"),
-    "header only": ("y.csv", "label\n", "y.csv holds no labels"),
+    "header only": ("y.csv", "label\n", "y.csv has no labels"),
     "latin-1": ("y.txt", "Möwe\n".encode("latin-1"), "y.txt is not UTF-8"),
     "unknown": ("y.json", "[]", "y.json ends in '.json'"),
 }

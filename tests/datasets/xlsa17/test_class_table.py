@@ -42,7 +42,7 @@ def test_signatures_of_another_mat(kind, package, monkeypatch):
     assert data.attribute_names[:2] == ["att 1", "att 2"]
     data = xlsa17.load("CUB", package, signatures=f"{path}:short")
     np.testing.assert_array_equal(data.signatures.to_numpy(), embeddings[:4].T)
-    with pytest.raises(ValueError, match=r"sentences\.mat has no variable 'long'; it holds 'att', 'short'"):
+    with pytest.raises(ValueError, match=r"sentences\.mat has no variable 'long': it has 'att', 'short'"):
         xlsa17.load("CUB", package, signatures=f"{path}:long")
     path.rename(package / "CUB" / path.name)  # beside the splits the name is enough
     assert xlsa17.load("CUB", package, signatures="sentences.mat:short").signatures.shape == (len(CLASSES), 4)

@@ -164,7 +164,7 @@ def test_a_missing_variable(field, tmp_path):
     for variables in (splits, features):
         variables.pop(field, None)
     write_package(tmp_path / "CUB", splits, features)
-    with pytest.raises(ValueError, match=rf"\.mat has no variable '{field}'; it holds "):
+    with pytest.raises(ValueError, match=rf"\.mat has no variable '{field}': it has "):
         xlsa17.load("CUB", tmp_path)
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 MAX_PIXELS = 89_478_485  # Pillow's own limit: 1/4 GB of RGB; a larger picture may be a decompression bomb
 BACKGROUND = (255, 255, 255)  # what shows through transparent pixels
@@ -32,27 +35,28 @@ class Preprocessing:
     std: tuple[float, float, float]
     interpolation: str = "bicubic"
 
-    def __call__(self, image: Any) -> NDArray[np.float32]:
+    def __call__(self, image: Image) -> NDArray[np.float32]:
         """(3, height, width) from an RGB image."""
-        from PIL import Image
+        from PIL.Image import Resampling
 
         height, width = self.size
         scale = self.crop * min(image.width / width, image.height / height)
         wide, high = scale * width, scale * height
         left, top = (image.width - wide) / 2, (image.height - high) / 2
-        method = Image.Resampling[self.interpolation.upper()]
+        method = Resampling[self.interpolation.upper()]
         resized = image.resize((width, height), method, box=(left, top, left + wide, top + high))
         pixels = np.asarray(resized, dtype=np.float32)  # (height, width, 3)
         normalised = (pixels - np.array(self.mean, np.float32)) / np.array(self.std, np.float32)
         return np.ascontiguousarray(normalised.transpose(2, 0, 1), dtype=np.float32)
 
 
-def read_picture(path: str | os.PathLike[str]) -> Any:
+def read_picture(path: str | os.PathLike[str]) -> Image:
     """The picture as it should look, an RGB image of Pillow; of an animation, its first frame."""
-    from PIL import Image, ImageOps, UnidentifiedImageError
+    from PIL import ImageOps, UnidentifiedImageError
+    from PIL.Image import open as open_image
 
     try:
-        with Image.open(path) as image:
+        with open_image(path) as image:
             if image.width * image.height > MAX_PIXELS:
                 raise UnreadablePicture(
                     f"{image.width} × {image.height} pixels, more than {MAX_PIXELS:,}: a decompression bomb?"
@@ -70,19 +74,19 @@ def read_picture(path: str | os.PathLike[str]) -> Any:
         raise UnreadablePicture(str(error) or type(error).__name__) from error
 
 
-def _rgb(image: Any) -> Any:
+def _rgb(image: Image) -> Image:
     """Any mode → RGB: 16-bit gray is scaled down, transparent pixels are drawn over white."""
-    from PIL import Image
+    from PIL.Image import alpha_composite, fromarray, new
 
     if image.mode.startswith("I"):  # 16 bits per pixel, also where Pillow holds them in 32
         gray = np.asarray(image).astype(np.int64)
         if gray.min() < 0 or gray.max() > 65535:
             raise UnreadablePicture(f"pixels from {gray.min()} to {gray.max()}: expected at most 16 bits")
-        return Image.fromarray((gray // 256).astype(np.uint8)).convert("RGB")
+        return fromarray((gray // 256).astype(np.uint8)).convert("RGB")
     if image.mode == "F":
         raise UnreadablePicture("pixels are floating-point numbers: expected 8 or 16 bits per channel")
     if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
         layer = image.convert("RGBA")
-        base = Image.new("RGBA", layer.size, (*BACKGROUND, 255))
-        return Image.alpha_composite(base, layer).convert("RGB")
+        base = new("RGBA", layer.size, (*BACKGROUND, 255))
+        return alpha_composite(base, layer).convert("RGB")
     return image.convert("RGB")

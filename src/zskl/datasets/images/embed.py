@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from zskl.datasets.images.find import Picture, find_pictures
 from zskl.datasets.images.resume import UnfinishedFeatures
 from zskl.datasets.tables import TABLES
 from zskl.parameters import count, listed
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 OTHER_FILES = frozenset((*TABLES, ".txt", ".json", ".html", ".md", ".pdf", ".xls", ".xlsx", ".zip"))
 READERS = min(8, os.cpu_count() or 1)
@@ -35,9 +38,29 @@ class Skipped:
 
 @dataclass(frozen=True, eq=False)
 class Embedded:
-    """What `embed` wrote: `rows` × `dimension` features at `path`; `labels` (rows,) if there are folders of classes.
+    """What `embed` wrote.
 
-    `resumed` pictures were done by an earlier call.
+    Parameters
+    ----------
+    path : Path
+        The .npz file.
+    rows : int
+        How many pictures have features.
+    dimension : int
+        How many features each picture has.
+    labels : array of shape (rows,) or None
+        The class of each picture, if the pictures are in folders of classes.
+    skipped : tuple of Skipped
+        The pictures without features, each with the reason.
+    resumed : int
+        How many pictures an earlier call had done.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from zskl.datasets.images import Embedded
+    >>> Embedded(Path("features.npz"), 300, 1280, None, (), 0).rows
+    300
     """
 
     path: Path
@@ -81,6 +104,18 @@ def embed(
     -------
     Embedded
         What was written, and which pictures were skipped.
+
+    Raises
+    ------
+    ValueError
+        If there are no pictures, none of them can be read, or the backbone needs a package that is not installed.
+
+    Examples
+    --------
+    >>> from zskl.datasets.images import embed
+    >>> done = embed("photos", "features.npz")  # doctest: +SKIP
+    >>> done.rows, done.dimension  # doctest: +SKIP
+    (300, 1280)
     """
     out = _checked_target(out)
     count("batch_size", batch_size)
@@ -148,7 +183,7 @@ def _prepared(
             ahead = coming
 
 
-def _prepare(path: Path, prepare: Callable[[Any], NDArray[np.float32]]) -> NDArray[np.float32] | str:
+def _prepare(path: Path, prepare: Callable[[Image], NDArray[np.float32]]) -> NDArray[np.float32] | str:
     try:
         return prepare(read_picture(path))
     except UnreadablePicture as error:

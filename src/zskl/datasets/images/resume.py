@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -49,7 +48,7 @@ class UnfinishedFeatures:
         _save(shard, features=features, **{name: np.array(texts, dtype=np.str_) for name, texts in arrays.items()})
         self._register(shard)
 
-    def finish(self, keys: Sequence[str], **arrays: NDArray[Any]) -> int:
+    def finish(self, keys: Sequence[str], **arrays: NDArray[np.generic]) -> int:
         """Write the target: `features`, whose row i belongs to keys[i], and further arrays. Returns the dimension d."""
         row_of = {key: row for row, key in enumerate(keys)}
         features: NDArray[np.float32] | None = None
@@ -85,7 +84,7 @@ class UnfinishedFeatures:
             self.reasons.update(reasons)
 
 
-def _save(path: Path, **arrays: NDArray[Any]) -> None:
+def _save(path: Path, **arrays: NDArray[np.generic]) -> None:
     with replacing(path) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
 

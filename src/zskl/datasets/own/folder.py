@@ -1,8 +1,8 @@
-"""A dataset as a folder of plain files: what `zskl data make` writes and every command reads.
+"""A dataset as a folder of plain files, which `zskl data make` writes and every command reads.
 
-manifest.json    what it is, how it was made, and size and checksum of the other files
+manifest.json    what it is, how it was made, and the size and checksum of each other file
 features.npy     (n, d) float32, memory-mapped when loaded
-labels.csv       the class of each row, and the id of the row where it has one
+labels.csv       the class of each row, and the id of the row if it has one
 signatures.csv   the class table; numbers as Python writes them, so that they come back exactly
 splits.json      part → row numbers, counted from 0
 """
@@ -13,7 +13,7 @@ import csv
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -39,18 +39,18 @@ MANIFEST, FEATURES, LABELS, SIGNATURES, SPLITS = FILES = (
 
 
 def is_dataset(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a dataset folder."""
+    """Whether there is a dataset folder at this path."""
     return (Path(path) / MANIFEST).is_file()
 
 
-def write(place: Path, data: Dataset, made: Mapping[str, Any], ids: Sequence[str] | None = None) -> None:
-    """All files but features.npy, which must be there, into the folder `place`; `made` tells how it came about."""
+def write(folder: Path, data: Dataset, made: Mapping[str, Any], ids: Sequence[str] | None = None) -> None:
+    """Write all files except features.npy, which must be there; `made` tells how the dataset was made."""
     header = ["id", "label"] if ids is not None else ["label"]
-    _write_csv(place / LABELS, header, zip(ids, data.y, strict=True) if ids is not None else ([one] for one in data.y))
+    _write_csv(folder / LABELS, header, zip(ids, data.y, strict=True) if ids is not None else ([one] for one in data.y))
     values = data.signatures.to_numpy(dtype=np.float64).tolist()
     rows = ([label, *map(repr, row)] for label, row in zip(data.signatures.index.tolist(), values, strict=True))
-    _write_csv(place / SIGNATURES, [CLASS_COLUMN, *data.attribute_names], rows)
-    (place / SPLITS).write_text(_json(data.parts) + "\n", encoding="utf-8")
+    _write_csv(folder / SIGNATURES, [CLASS_COLUMN, *data.attribute_names], rows)
+    (folder / SPLITS).write_text(_json(data.parts) + "\n", encoding="utf-8")
     manifest = {
         "format": FORMAT,
         "version": VERSION,
@@ -67,31 +67,31 @@ def write(place: Path, data: Dataset, made: Mapping[str, Any], ids: Sequence[str
         "attribute_names": data.attribute_names,
         "made": {"by": f"zskl {__version__}", **made},
         "fingerprint": data.fingerprint,
-        "files": {name: _seal(place / name) for name in FILES[1:]},
+        "files": {name: _size_and_checksum(folder / name) for name in FILES[1:]},
     }
-    (place / MANIFEST).write_text(_json(manifest) + "\n", encoding="utf-8")
+    (folder / MANIFEST).write_text(_json(manifest) + "\n", encoding="utf-8")
 
 
 def load(path: str | os.PathLike[str]) -> Dataset:
-    """The dataset in a folder; a file that has changed since it was written is refused by name."""
-    place = Path(path)
-    manifest = read_manifest(place)
-    for name, seal in manifest["files"].items():
-        _check_seal(place / name, seal, whole=name != FEATURES)
-    X = np.load(place / FEATURES, mmap_mode="r", allow_pickle=False)
+    """The dataset in a folder. A file that changed since it was written is refused by name."""
+    folder = Path(path)
+    manifest = read_manifest(folder)
+    for name, recorded in manifest["files"].items():
+        _check_unchanged(folder / name, recorded, whole=name != FEATURES)
+    X = np.load(folder / FEATURES, mmap_mode="r", allow_pickle=False)
     if X.shape != (manifest["rows"], manifest["features"]) or X.dtype != np.float32:
         expected = f"({manifest['rows']}, {manifest['features']}) float32"
-        raise ValueError(f"{place / FEATURES} is {X.shape} {X.dtype}, its manifest says {expected}: {_AGAIN}")
+        raise ValueError(f"{folder / FEATURES} is {X.shape} {X.dtype}, its manifest says {expected}: {_AGAIN}")
     whole = manifest["label_type"] == "integer"
-    labels = Labels(cells[-1] for cells in islice(_read_csv(place / LABELS), 1, None))
-    rows = list(_read_csv(place / SIGNATURES))
+    labels = Labels(cells[-1] for cells in islice(_read_csv(folder / LABELS), 1, None))
+    rows = list(_read_csv(folder / SIGNATURES))
     classes = [cells[0] for cells in rows[1:]]
     table = pd.DataFrame(
         np.array([list(map(float, cells[1:])) for cells in rows[1:]]),
         index=pd.Index([int(name) for name in classes] if whole else classes, name=CLASS_COLUMN),
         columns=rows[0][1:],
     )
-    parts = json.loads((place / SPLITS).read_text(encoding="utf-8"))
+    parts = json.loads((folder / SPLITS).read_text(encoding="utf-8"))
     names = manifest["feature_names"]
     return Dataset(
         name=manifest["name"],
@@ -99,49 +99,49 @@ def load(path: str | os.PathLike[str]) -> Dataset:
         y=as_labels(labels, whole),
         signatures=table,
         parts={part: np.array(rows, dtype=np.int64) for part, rows in parts.items()},
-        source=str(place),
+        source=str(folder),
         feature_names=None if names is None else tuple(names),
-        checked=True,  # when it was made
+        checked=True,  # the features were checked when the folder was made
     )
 
 
-def read_manifest(place: Path) -> dict[str, Any]:
-    """The manifest of a folder, refused if it is of another kind or newer."""
-    if not is_dataset(place):
-        what = "has no manifest.json" if place.is_dir() else "is not a folder"
-        raise ValueError(f"{place} {what}: make a dataset folder with zskl data make")
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a folder. Another kind of manifest, or a newer one, is refused."""
+    if not is_dataset(folder):
+        what = "has no manifest.json" if folder.is_dir() else "is not a folder"
+        raise ValueError(f"{folder} {what}: make a dataset folder with zskl data make")
     try:
-        manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         version = manifest["version"] if manifest["format"] == FORMAT else None
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{place / MANIFEST} is not the manifest of a dataset ({error!r}): {_AGAIN}") from None
+        raise ValueError(f"{folder / MANIFEST} is not the manifest of a dataset ({error!r}): {_AGAIN}") from None
     if version is None:
-        raise ValueError(f"{place / MANIFEST} is of format {manifest['format']!r}, expected {FORMAT!r}: {_AGAIN}")
+        raise ValueError(f"{folder / MANIFEST} is of format {manifest['format']!r}, expected {FORMAT!r}: {_AGAIN}")
     if version > VERSION:
-        raise ValueError(f"{place / MANIFEST} has version {version}, this zskl reads up to {VERSION}: upgrade zskl")
+        raise ValueError(f"{folder / MANIFEST} has version {version}, this zskl reads up to {VERSION}: upgrade zskl")
     lacking = [
         key for key in ("name", "rows", "features", "label_type", "feature_names", "files") if key not in manifest
     ]
     if lacking or set(manifest["files"]) != set(FILES[1:]):
-        raise ValueError(f"{place / MANIFEST} lacks {', '.join(lacking) or 'some of the files'}: {_AGAIN}")
+        raise ValueError(f"{folder / MANIFEST} lacks {', '.join(lacking) or 'some of the files'}: {_AGAIN}")
     return dict(manifest)
 
 
-def check_features(place: Path) -> None:
-    """Read features.npy as a whole and compare it with its checksum, which `load` does not: it may be large."""
-    _check_seal(place / FEATURES, read_manifest(place)["files"][FEATURES], whole=True)
+def check_features(folder: Path) -> None:
+    """Compare features.npy with its checksum. `load` does not do this, because the file may be large."""
+    _check_unchanged(folder / FEATURES, read_manifest(folder)["files"][FEATURES], whole=True)
 
 
-def row_names(place: Path) -> list[str] | None:
-    """The ids of the rows, where the dataset was made from a file that has them."""
-    records = _read_csv(place / LABELS)
+def row_names(folder: Path) -> list[str] | None:
+    """The ids of the rows, if the dataset was made from a file with ids."""
+    records = _read_csv(folder / LABELS)
     return [cells[0] for cells in records] if len(next(records)) == 2 else None
 
 
-def as_labels(labels: Labels, whole: bool) -> NDArray[Any]:
+def as_labels(labels: Labels, whole: bool) -> NDArray[np.generic]:
     """(n,) integers or strings."""
     names = np.array([int(name) for name in labels.names]) if whole else np.array(labels.names, dtype=np.str_)
-    y: NDArray[Any] = names[labels.codes]
+    y: NDArray[np.generic] = names[labels.codes]
     return y
 
 
@@ -149,7 +149,7 @@ _AGAIN = "make the dataset again"
 
 
 def _json(values: Mapping[str, Any], indent: str = "  ") -> str:
-    """JSON for the eye: an entry per line, inner objects unfolded, lists not."""
+    """JSON for readers: an entry per line, also of inner objects; a list stays on its line."""
     lines = []
     for key, value in values.items():
         value = value.tolist() if isinstance(value, np.ndarray) else value
@@ -158,7 +158,7 @@ def _json(values: Mapping[str, Any], indent: str = "  ") -> str:
     return "{\n" + ",\n".join(lines) + f"\n{indent[2:]}}}"
 
 
-def _write_csv(path: Path, header: Sequence[str], rows: Any) -> None:
+def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
@@ -170,14 +170,14 @@ def _read_csv(path: Path) -> Iterator[list[str]]:
         yield from csv.reader(file)
 
 
-def _seal(path: Path) -> dict[str, Any]:
+def _size_and_checksum(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {"bytes": path.stat().st_size, "sha256": digest}
 
 
-def _check_seal(path: Path, seal: Mapping[str, Any], whole: bool) -> None:
+def _check_unchanged(path: Path, recorded: Mapping[str, Any], whole: bool) -> None:
     if not path.is_file():
         raise ValueError(f"{path} is missing: put it back, or {_AGAIN}")
-    if path.stat().st_size != seal["bytes"] or (whole and _seal(path) != seal):
+    if path.stat().st_size != recorded["bytes"] or (whole and _size_and_checksum(path) != recorded):
         raise ValueError(f"{path} has changed since the dataset was made: put the original back, or {_AGAIN}")

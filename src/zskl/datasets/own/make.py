@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ def make(
     labels: PathLike,
     signatures: PathLike,
     *,
-    unseen: Sequence[Any] | None = None,
+    unseen: Sequence[str | int] | None = None,
     unseen_fraction: float = 0.25,
     seed: int = 0,
     name: str | None = None,

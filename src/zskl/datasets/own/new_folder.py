@@ -1,4 +1,4 @@
-"""The folder of a new dataset: what may be replaced."""
+"""The folder of a new dataset, and what it may replace."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ OURS = ("manifest.json", "att_splits.mat")  # a folder with one of these is a da
 
 @contextmanager
 def new_folder(path: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
-    """A temporary folder that takes the place of `path` when the block ends well.
+    """A temporary folder that becomes `path` when the block ends without an error.
 
-    What is there is refused; with `force` a dataset, and nothing else, is replaced.
+    If something is already there, it is refused. With `force` a dataset is replaced, and nothing else.
     """
     path = Path(path)
     if path.exists() or path.is_symlink():
@@ -29,4 +29,6 @@ def _check_replaceable(path: Path, force: bool) -> None:
     if not force:
         raise ValueError(f"{path} is there already: choose another folder, or replace it with force=True (--force)")
     if not path.is_dir() or path.is_symlink() or (any(path.iterdir()) and not any((path / f).is_file() for f in OURS)):
-        raise ValueError(f"{path} is not a dataset folder, so it is not replaced: choose another folder, or remove it")
+        raise ValueError(
+            f"{path} is not a dataset folder, so force does not replace it: choose another folder, or remove it"
+        )

@@ -90,7 +90,7 @@ def _names(path: Path) -> list[str]:
         return list(archive)
 
 
-def pick(path: Path, arrays: Mapping[str, Any], names: Sequence[str], dimensions: int) -> NDArray[Any]:
+def pick(path: Path, arrays: Mapping[str, Any], names: Sequence[str], dimensions: int) -> NDArray[np.generic]:
     """The array of one of these names, else the only one of that many dimensions."""
     matrices = {name: np.asarray(array) for name, array in arrays.items() if np.ndim(array) == dimensions}
     named = [name for name in matrices if name.lower() in names]
@@ -128,13 +128,13 @@ def as_texts(path: Path, name: str, values: Any) -> list[str]:
     return [str(value) for value in array.tolist()]
 
 
-def _has_sample_per_column(X: NDArray[Any], rows: int | None, width: int | None) -> bool:
+def _has_sample_per_column(X: NDArray[np.generic], rows: int | None, width: int | None) -> bool:
     if rows is not None:
         return len(X) != rows and X.shape[1] == rows
     return width is not None and X.shape[1] != width and len(X) == width
 
 
-def _blocks(path: Path, X: NDArray[Any], ids: list[str] | None, labels: list[str] | None) -> Iterator[Block]:
+def _blocks(path: Path, X: NDArray[np.generic], ids: list[str] | None, labels: list[str] | None) -> Iterator[Block]:
     height = rows_per_block(X.shape[1])
     for start in range(0, len(X), height):
         rows = slice(start, start + height)
@@ -155,6 +155,6 @@ def _opened(path: Path) -> Any:
 
 def _pickled(path: Path) -> ValueError:
     return ValueError(
-        f"{path} holds Python objects, which zskl does not load, since they can run code: save strings as "
+        f"{path} holds Python objects, which zskl does not load, because they can run code: save strings as "
         "np.array(names, dtype=str)"
     )

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,7 +134,7 @@ def comma_hint(cell: object) -> str:
     return hint if isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell.strip()) else ""
 
 
-def as_float32(values: NDArray[Any]) -> NDArray[np.float32]:
+def as_float32(values: NDArray[np.generic]) -> NDArray[np.float32]:
     """The same numbers as float32. Too large ones become infinite, which the caller reports."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.ascontiguousarray(values, dtype=np.float32)

@@ -22,7 +22,7 @@ WHOLE_NUMBER = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0)?")  # as Python writes a
 
 
 class Labels:
-    """Texts kept as numbers: `codes` (n,) are positions in `names`, which grows in the order of appearance."""
+    """Texts kept as numbers: `codes` (n,) are positions in `names`, which are in the order of first appearance."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._codes = array("i")
@@ -78,19 +78,19 @@ def read(path: Path) -> tuple[Labels, list[str] | None]:
             raise ValueError(f"{path} holds {listed(arrays)}: expected one vector, named 'labels' if there are more")
         texts = array_files.as_texts(path, named[0], arrays[named[0]])
     if not texts:
-        raise ValueError(f"{path} holds no labels: expected one per row of the features")
+        raise ValueError(f"{path} has no labels: expected one per row of the features")
     if "" in texts:
         raise ValueError(f"{path} has no label in row {texts.index('')} (counted from 0): give each row a class")
     return Labels(texts), ids
 
 
 def aligned(labels: Labels, label_ids: list[str], ids: list[str], path: Path, features: Path) -> Labels:
-    """The labels in the order of the features' rows, where both files name their rows."""
+    """The labels in the order of the rows of the features, if both files name their rows."""
     at = {name: row for row, name in enumerate(label_ids)}
     if len(at) < len(label_ids) or len(set(ids)) < len(ids):
         where, names = (path, label_ids) if len(at) < len(label_ids) else (features, ids)
         raise ValueError(
-            f"{where} uses an id twice ({listed(repeated(names))}): rows are matched by id, so each must be there once"
+            f"{where} uses an id twice ({listed(repeated(names))}): rows are matched by id, so use each id once"
         )
     missing = [name for name in ids if name not in at]
     if missing:
@@ -98,7 +98,7 @@ def aligned(labels: Labels, label_ids: list[str], ids: list[str], path: Path, fe
     return labels.taken([at[name] for name in ids])
 
 
-def typed(names: Sequence[str], *others: Sequence[str]) -> NDArray[Any]:
+def typed(names: Sequence[str], *others: Sequence[str]) -> NDArray[np.generic]:
     """The names as integers if these and all others are whole numbers, as strings otherwise: "007" stays text."""
     whole = all(map(is_whole, chain(names, *others)))
     return np.array([int(plain(name)) for name in names], dtype=np.int64) if whole else np.array(names, dtype=np.str_)
@@ -141,7 +141,9 @@ def _text_table(path: Path) -> tuple[list[str], list[str] | None]:
     ids: list[str] = []
     for number, cells in records:
         if len(cells) != len(header):
-            raise ValueError(f"{path}, line {number} has {len(cells)} cells, the first line has {len(header)}")
+            raise ValueError(
+                f"{path}, line {number} has {len(cells)} cells: expected {len(header)}, as in the first line"
+            )
         if not cells[at].strip():
             raise ValueError(f"{path}, line {number} has no label: give each row a class")
         texts.append(cells[at].strip())
@@ -159,8 +161,8 @@ def _columns(path: Path, header: Sequence[str]) -> tuple[str, str | None]:
     named = [name for name in others if name.lower() in NAMES] or others
     if len(named) != 1:
         raise ValueError(
-            f"{path} has the columns {listed(header)}: expected one of labels, named 'label' if there are more, in a "
-            "CSV file under a line of column names"
+            f"{path} has the columns {listed(header)}: expected one with labels, named 'label' if there are more, "
+            "under a line of column names"
         )
     return named[0], key
 

@@ -1,4 +1,4 @@
-"""Class descriptions from a file: one row, or several, per class under named columns, or arrays with names beside."""
+"""Class descriptions from a file: one row, or several, per class under named columns, or arrays with names."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ TRUTH = {"true": "1", "false": "0"}
 def read(path: Path, label_column: str | None = None) -> pd.DataFrame:
     """The table in the file's order; index = class, as text, columns = attributes, values float64.
 
-    The class stands in the column named "class" (or as the label column of the features), else in the one column of
-    words beside a first column that counts, else in a first column without a name, else in the one column that holds
-    no numbers. A nameless column that does not hold the class is dropped.
+    The class is in the column named "class" (or named as the label column of the features), else in the only column of
+    words beside a first column that counts, else in a first column without a name, else in the only column without
+    numbers. A column without a name that does not give the class is dropped.
     """
     suffix = path.suffix.lower()
     if suffix in array_files.SUFFIXES:
@@ -72,7 +72,9 @@ def _text_columns(path: Path) -> tuple[dict[str, list[str]], list[int]]:
         raise ValueError(f"{path} has several columns named {listed(twice)}: rename or drop them")
     for number, cells in records:
         if len(cells) != len(header):
-            raise ValueError(f"{path}, line {number} has {len(cells)} cells, the first line has {len(header)}")
+            raise ValueError(
+                f"{path}, line {number} has {len(cells)} cells: expected {len(header)}, as in the first line"
+            )
     rows = records[1:]
     return {name: [cells[k].strip() for _, cells in rows] for k, name in enumerate(header)}, [
         number for number, _ in rows

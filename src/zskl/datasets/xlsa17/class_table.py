@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -87,7 +86,7 @@ def _from_csv(splits: Splits, path: Path) -> pd.DataFrame:
     return pd.DataFrame(mine.matrix, index=pd.Index(mine.labels, name="class"), columns=list(mine.names or ()))
 
 
-def _frame(splits: Splits, values: NDArray[Any], columns: list[str], where: str) -> pd.DataFrame:
+def _frame(splits: Splits, values: NDArray[np.generic], columns: list[str], where: str) -> pd.DataFrame:
     bad = ~np.isfinite(values)
     if bad.any():
         classes = np.array(splits.class_names)[bad.any(axis=1)]

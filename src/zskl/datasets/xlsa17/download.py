@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import ssl
 import time
@@ -11,8 +10,9 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from zskl.files import write_atomically
 from zskl.version import __version__
@@ -87,13 +87,13 @@ def _attempt(url: str, part: Path, note: Path, progress: Progress | None) -> str
             _receive(answer, part, have if resumed else 0, total, progress)
     except urllib.error.HTTPError as error:
         return _refused(url, error, part, have, known)
-    except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError) as error:
+    except (urllib.error.URLError, HTTPException, ConnectionError, TimeoutError, ssl.SSLError) as error:
         return f"the connection failed ({getattr(error, 'reason', None) or error or type(error).__name__})"
     got = _size(part)
     return None if total is None or got == total else f"it sent {got} of the {total} bytes it announced"
 
 
-def _receive(answer: Any, part: Path, start: int, total: int | None, progress: Progress | None) -> None:
+def _receive(answer: HTTPResponse, part: Path, start: int, total: int | None, progress: Progress | None) -> None:
     with part.open("ab" if start else "wb") as file:
         done = start
         if progress is not None:
@@ -105,7 +105,7 @@ def _receive(answer: Any, part: Path, start: int, total: int | None, progress: P
                 progress(done, total)
 
 
-def _extent(answer: Any, resumed: bool) -> tuple[int, int | None]:
+def _extent(answer: HTTPResponse, resumed: bool) -> tuple[int, int | None]:
     """The position where the body starts, and the length of the whole file."""
     if resumed:
         span, _, whole = answer.headers.get("Content-Range", "").removeprefix("bytes ").partition("/")

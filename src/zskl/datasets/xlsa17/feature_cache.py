@@ -40,7 +40,7 @@ class CachedMatrix:
     notes: dict[str, Any]
 
 
-def load(source: Path, read: Callable[[Path], tuple[NDArray[Any], dict[str, Any]]]) -> CachedMatrix:
+def load(source: Path, read: Callable[[Path], tuple[NDArray[np.generic], dict[str, Any]]]) -> CachedMatrix:
     """What `read(source)` returns, from the cache if it is there. If there can be no cache, it is read again each time.
 
     `read` gives a matrix (n, d) of numbers and a dictionary of JSON values, and depends only on the source.
@@ -83,7 +83,7 @@ def _kept(folder: Path, source: Path, now: os.stat_result) -> CachedMatrix | Non
 
 
 def _keep(
-    folder: Path, source: Path, now: os.stat_result, matrix: NDArray[Any], notes: dict[str, Any]
+    folder: Path, source: Path, now: os.stat_result, matrix: NDArray[np.generic], notes: dict[str, Any]
 ) -> CachedMatrix | None:
     """Two processes may do this at once, because each file is replaced whole, and equal content has equal names."""
     described = _described(source, now)
@@ -122,17 +122,15 @@ def _times(status: os.stat_result) -> list[int]:
     return [status.st_mtime_ns, status.st_ctime_ns]
 
 
-def _in_memory(source: Path, matrix: NDArray[Any], notes: dict[str, Any]) -> CachedMatrix:
-    start, done = 0, matrix.dtype == np.float32 and matrix.flags.c_contiguous
-    X = matrix if done else np.empty(matrix.shape, dtype=np.float32)
-    for block in _blocks(source, matrix):
-        if not done:
-            X[start : start + len(block)] = block
-            start += len(block)
+def _in_memory(source: Path, matrix: NDArray[np.generic], notes: dict[str, Any]) -> CachedMatrix:
+    with np.errstate(over="ignore"):  # what overflows is infinite, and refused
+        X = np.ascontiguousarray(matrix, dtype=np.float32)
+    for _ in _blocks(source, X):
+        pass  # each block is checked
     return CachedMatrix(X, notes)
 
 
-def _blocks(source: Path, matrix: NDArray[Any]) -> Iterator[NDArray[np.float32]]:
+def _blocks(source: Path, matrix: NDArray[np.generic]) -> Iterator[NDArray[np.float32]]:
     """The rows as float32, in blocks. A value that is not finite as float32 is refused."""
     height = max(1, BLOCK_VALUES // max(1, matrix.shape[1]))
     for start in range(0, len(matrix), height):

@@ -63,7 +63,7 @@ def _has_features(path: Path) -> bool:
         return False
 
 
-def _matrix(path: Path) -> tuple[NDArray[Any], dict[str, Any]]:
+def _matrix(path: Path) -> tuple[NDArray[np.generic], dict[str, Any]]:
     """(n, d) features; the labels from 0 and the folders of `image_files`, each once, with each row's number."""
     found = matfile.read(path, ("features", "labels"), optional=("image_files",))
     labels = from_one(found["labels"], path, "labels")
@@ -77,7 +77,7 @@ def _matrix(path: Path) -> tuple[NDArray[Any], dict[str, Any]]:
     return _by_row(found["features"], len(labels), path), notes
 
 
-def _by_row(matrix: Any, n: int, path: Path) -> NDArray[Any]:
+def _by_row(matrix: Any, n: int, path: Path) -> NDArray[np.generic]:
     """(n, d) from d × n, the package's layout, or n × d; a square matrix is taken for the package's layout."""
     array = np.asarray(matrix)
     if array.dtype.kind not in "iufb" or array.ndim != 2 or n not in array.shape or not array.size:

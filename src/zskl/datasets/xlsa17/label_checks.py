@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +53,7 @@ def _check_rows(splits: Splits, n: int, source: Path) -> None:
         )
 
 
-def _check_parts(splits: Splits, names: NDArray[Any], labels: NDArray[np.int64], where: str) -> None:
+def _check_parts(splits: Splits, names: NDArray[np.generic], labels: NDArray[np.int64], where: str) -> None:
     trained = np.unique(labels[splits.trainval])
     for part, wrong, fault in (
         ("test_unseen", np.isin(labels[splits.test_unseen], trained), "are in trainval_loc too, yet test_unseen_loc"),
@@ -69,7 +68,7 @@ def _check_parts(splits: Splits, names: NDArray[Any], labels: NDArray[np.int64],
             )
 
 
-def _check_folders(names: NDArray[Any], features: Features) -> None:
+def _check_folders(names: NDArray[np.generic], features: Features) -> None:
     """If the folders of the images are named after most classes, each row must be in the folder of its label."""
     if features.folders is None:
         return
@@ -101,7 +100,7 @@ def _key(name: str) -> str:
     return re.sub(r"[^0-9a-z]+", "_", name.lower())
 
 
-def _check_lists(splits: Splits, names: NDArray[Any], labels: NDArray[np.int64], where: str) -> None:
+def _check_lists(splits: Splits, names: NDArray[np.generic], labels: NDArray[np.int64], where: str) -> None:
     """Compare with trainvalclasses.txt and testclasses.txt, if the package has them."""
     for file, rows in (("trainvalclasses.txt", splits.trainval), ("testclasses.txt", splits.test_unseen)):
         path = splits.source.with_name(file)

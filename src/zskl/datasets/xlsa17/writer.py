@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,15 +70,15 @@ def write(data: Dataset, folder: Path, ids: Sequence[str] | None = None) -> None
             _write_lines(folder / f"{side}classes{number}.txt", classes)
 
 
-def _column(values: NDArray[Any]) -> NDArray[np.float64]:
+def _column(values: NDArray[np.generic]) -> NDArray[np.float64]:
     return values.astype(np.float64).reshape(-1, 1)
 
 
-def _cells(texts: Sequence[str]) -> NDArray[Any]:
+def _cells(texts: Sequence[str]) -> NDArray[np.generic]:
     cells = np.empty((len(texts), 1), dtype=object)
     cells[:, 0] = texts
     return cells
 
 
-def _write_lines(path: Path, names: Iterable[Any]) -> None:
+def _write_lines(path: Path, names: Iterable[object]) -> None:
     path.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zskl.arrays import check_device
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 CPU_BLOCK = 8  # pictures at a time: with more, the system allocates each layer's maps again, which doubles the time
 
@@ -27,7 +30,7 @@ class Backbone:
 
     name: str
     key: str
-    prepare: Callable[[Any], NDArray[np.float32]]
+    prepare: Callable[[Image], NDArray[np.float32]]
     features: Callable[[NDArray[np.float32]], NDArray[np.float32]]
 
 

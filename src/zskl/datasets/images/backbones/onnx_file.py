@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +28,22 @@ from zskl.datasets.images.backbones.backbone import Backbone, require
 from zskl.datasets.images.decode import Preprocessing
 from zskl.parameters import did_you_mean
 
-DEFAULTS: dict[str, Any] = {
-    "size": None,
-    "crop": 0.875,
-    "mean": [0.485, 0.456, 0.406],
-    "std": [0.229, 0.224, 0.225],
-    "interpolation": "bicubic",
-    "output": None,
-}
 USUAL_SIZE = 224
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the JSON file may set; the defaults are those usual for ImageNet."""
+
+    size: int | list[int] | None = None
+    crop: float = 0.875
+    mean: Sequence[float] = (0.485, 0.456, 0.406)
+    std: Sequence[float] = (0.229, 0.224, 0.225)
+    interpolation: str = "bicubic"
+    output: str | None = None
+
+
+NAMES = [field.name for field in fields(Settings)]
 
 
 def load(file: str, device: str | None = None) -> Backbone:
@@ -53,13 +61,13 @@ def load(file: str, device: str | None = None) -> Backbone:
         raise ValueError(f"{path} takes {found}: expected one input, tensor(float) of 4 dimensions")
     shape = given[0].shape
     channels_last = shape[1] != 3 and shape[3] == 3
-    size = _size(path, shape[1:3] if channels_last else shape[2:4], settings["size"])
+    size = _size(path, shape[1:3] if channels_last else shape[2:4], settings.size)
     outputs = [one.name for one in session.get_outputs()]
-    output = settings["output"] or outputs[0]
+    output = settings.output or outputs[0]
     if output not in outputs:
         raise ValueError(f"{path} has no output {output!r}: expected one of {', '.join(outputs)}")
-    mean, std = (tuple(255.0 * value for value in settings[key]) for key in ("mean", "std"))
-    prepare = Preprocessing(size, settings["crop"], mean, std, settings["interpolation"])
+    mean, std = ((255 * red, 255 * green, 255 * blue) for red, green, blue in (settings.mean, settings.std))
+    prepare = Preprocessing(size, settings.crop, mean, std, settings.interpolation)
     rows = shape[0] if isinstance(shape[0], int) else None
 
     def run(batch: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -86,35 +94,35 @@ def _session(runtime: Any, path: Path, device: str | None) -> Any:
         raise ValueError(f"{path} is not a usable ONNX model ({error}): export it again") from error
 
 
-def _settings(path: Path) -> tuple[dict[str, Any], bytes]:
+def _settings(path: Path) -> tuple[Settings, bytes]:
     """The settings, and the bytes of the JSON file that gave them, if any."""
     beside = path.with_suffix(".json")
     if not beside.is_file():
-        return DEFAULTS, b""
+        return Settings(), b""
     content = beside.read_bytes()
     try:
         found = json.loads(content)
     except ValueError as error:
         raise ValueError(f"{beside} is not JSON ({error}): correct or remove it") from None
     if not isinstance(found, dict):
-        raise ValueError(f"{beside} holds {type(found).__name__}: expected an object with {', '.join(DEFAULTS)}")
+        raise ValueError(f"{beside} holds {type(found).__name__}: expected an object with {', '.join(NAMES)}")
     for key in found:
-        if key not in DEFAULTS:
-            raise ValueError(f"{beside} sets {key!r}{did_you_mean(key, DEFAULTS)}: expected {', '.join(DEFAULTS)}")
-    settings = {**DEFAULTS, **found}
-    for key in ("mean", "std"):
-        if np.shape(settings[key]) != (3,) or not all(isinstance(value, int | float) for value in settings[key]):
-            raise ValueError(f"{beside} has {key} = {settings[key]!r}: expected three numbers, as 0.5 for half of 255")
-    if not all(settings["std"]):
-        raise ValueError(f"{beside} has std = {settings['std']!r}: expected numbers above 0")
-    if not isinstance(settings["crop"], int | float) or not 0 < settings["crop"] <= 1:
-        raise ValueError(f"{beside} has crop = {settings['crop']!r}: expected a number above 0, at most 1")
-    if settings["interpolation"] not in ("bicubic", "bilinear"):
-        raise ValueError(f"{beside} has interpolation = {settings['interpolation']!r}: expected bicubic or bilinear")
+        if key not in NAMES:
+            raise ValueError(f"{beside} sets {key!r}{did_you_mean(key, NAMES)}: expected {', '.join(NAMES)}")
+    settings = Settings(**found)
+    for key, values in (("mean", settings.mean), ("std", settings.std)):
+        if np.shape(values) != (3,) or not all(isinstance(value, int | float) for value in values):
+            raise ValueError(f"{beside} has {key} = {values!r}: expected three numbers, as 0.5 for half of 255")
+    if not all(settings.std):
+        raise ValueError(f"{beside} has std = {settings.std!r}: expected numbers above 0")
+    if not isinstance(settings.crop, int | float) or not 0 < settings.crop <= 1:
+        raise ValueError(f"{beside} has crop = {settings.crop!r}: expected a number above 0, at most 1")
+    if settings.interpolation not in ("bicubic", "bilinear"):
+        raise ValueError(f"{beside} has interpolation = {settings.interpolation!r}: expected bicubic or bilinear")
     return settings, content
 
 
-def _size(path: Path, fixed: list[Any], asked: Any) -> tuple[int, int]:
+def _size(path: Path, fixed: list[int | str], asked: int | list[int] | None) -> tuple[int, int]:
     """(height, width): the model's own where it fixes one, else what was asked for."""
     wanted = asked if isinstance(asked, list) else [asked, asked]
     if len(wanted) != 2 or not all(side is None or (type(side) is int and side > 0) for side in wanted):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zskl.datasets.images.backbones.backbone import Backbone, on_torch, require
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 
 def load(model_name: str, device: str | None = None) -> Backbone:
@@ -25,7 +28,7 @@ def load(model_name: str, device: str | None = None) -> Backbone:
         ) from error
     transform = data.create_transform(**data.resolve_model_data_config(model), is_training=False)
 
-    def prepare(image: Any) -> NDArray[np.float32]:
+    def prepare(image: Image) -> NDArray[np.float32]:
         return np.asarray(transform(image), dtype=np.float32)
 
     return Backbone(name, f"{name} {timm.__version__}", prepare, on_torch(model, device))
