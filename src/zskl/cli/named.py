@@ -13,7 +13,7 @@ from zskl.experiments.sweep import Source
 
 
 def engine_of(engine: EngineName | None, address: str | None, workers: int | None) -> Engine | None:
-    """The engine that these options name, if there is any of them."""
+    """The engine that these options name; None if none of them is given."""
     if engine is None and address is None and workers is None:
         return None
     return Engine(engine.value if engine else "loky", address, workers)
@@ -49,9 +49,9 @@ def source_of(
     signatures: str | None = None,
     folds: str | None = None,
 ) -> Source:
-    """Of the options of a command, those that concern this dataset."""
+    """Where this dataset comes from, by the options of a command."""
     wanted = features_of(name, features or [])
-    if not _has_files(name):  # these speak of the benchmarks among several datasets
+    if not _has_files(name):  # --root and --features are about the benchmarks among several datasets
         root = None
         wanted = wanted if any(entry.lower().startswith(f"{name.lower()}=") for entry in features or []) else None
     return Source(name, None if root is None else str(root), wanted, signatures, folds)
@@ -79,7 +79,7 @@ def features_of(name: str, features: list[str]) -> str | None:
 
 
 def _has_files(name: str) -> bool:
-    """Whether --root and --features can mean anything: a benchmark, or a folder in its layout."""
+    """Whether --root and --features matter: a benchmark, or a folder with the same layout."""
     return name.upper() in datasets.xlsa17.BENCHMARKS or (Path(name) / "att_splits.mat").is_file()
 
 

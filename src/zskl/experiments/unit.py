@@ -34,10 +34,10 @@ Report: TypeAlias = Callable[[str, int, int], object]  # "search" or "fit", step
 class Unit:
     """One run: a method with its settings, on one dataset, from one seed.
 
-    tune        choose settings on folds of the training rows, by the method's default grid less what `settings` fix
+    tune        choose settings on folds of the training rows, from the method's default grid; `settings` stay fixed
     calibrate   choose the calibration constant and the temperatures on the folds
     scoring     what tuning chooses by: "zsl", "gzsl" (at the best constant) or "both", which chooses twice from one
-                search; "gzsl" and "both" calibrate too. Default: "both" with `calibrate`, else "zsl"
+                search; "gzsl" and "both" calibrate too. Default: "both" with `calibrate`, otherwise "zsl"
     """
 
     method: str
@@ -51,7 +51,9 @@ class Unit:
     def __post_init__(self) -> None:
         if not self.tune:
             if self.scoring is not None:
-                raise ValueError(f"scoring {self.scoring!r} was given without tune: it says what tuning chooses by")
+                raise ValueError(
+                    f"scoring {self.scoring!r} was given without tune: it is what tuning chooses by; leave it out"
+                )
             return
         scoring = self.scoring or ("both" if self.calibrate else "zsl")
         one_of("scoring", scoring, SCORINGS)
@@ -67,7 +69,7 @@ class Unit:
         return {name: list(values) for name, values in grid.items() if name not in self.settings}
 
     def key(self, data: Dataset) -> str:
-        """What a finished unit is known by: all that decides its figures, but not where they are computed."""
+        """What a finished unit is known by: all that decides its figures, but not where they were computed."""
         return jsonl_log.key_of(
             {
                 **identity(data),
@@ -87,7 +89,7 @@ class Unit:
 
     @property
     def divisible(self) -> bool:
-        """Whether there are fits inside that an engine could share out."""
+        """Whether there are fits inside that an engine could distribute."""
         return self.tune or self.calibrate
 
     def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> Record:
@@ -111,7 +113,7 @@ def finished() -> str:
 
 
 def seed_of(dataset: str, method: str, seed: int) -> int:
-    """The random state of a unit, of 31 bits, from its names: another method or dataset shifts nobody's."""
+    """The random state of a unit (31 bits), from its names alone: adding a method or dataset changes no other."""
     digest = hashlib.sha256(f"{dataset}/{method}/{seed}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
 
@@ -178,7 +180,7 @@ class Clock:
 def _fitted(
     unit: Unit, estimator: ZeroShotClassifier, data: Dataset, report: Report | None, engine: Engine | None, clock: Clock
 ) -> tuple[ZeroShotClassifier, ZeroShotClassifier | None, parts.Tuning]:
-    """The model of the plain figures, the one of the calibrated ones where asked for, and how they were chosen."""
+    """The model of the plain figures, that of the calibrated figures (if asked for), and how they were chosen."""
     rows = data.parts["trainval"]
     X, y, table = data.X[rows], data.y[rows], data.signatures
 
