@@ -275,3 +275,12 @@ def test_workers_with_another_model_are_refused(here):
         outcomes = list(predict_folder.run(job, found, None, folder, lambda place: None, lambda place, state: None))
     assert all("is not what it was when this run began" in outcome.sentence for _, outcome in outcomes)
     assert not Path("out", predict_folder.FILE).read_text()
+
+
+def test_a_mistake_of_ours_is_not_blamed_on_a_shard(here, monkeypatch):
+    def broken(*arguments):
+        raise TypeError("planted")
+
+    monkeypatch.setattr(predict_file.Predictor, "_best", broken)
+    with pytest.raises(TypeError, match="planted"):
+        run()
