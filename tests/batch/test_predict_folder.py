@@ -93,11 +93,11 @@ def test_probabilities_and_rejection(here):
 
 
 def run(*arguments, model="model.zskl"):
-    """The sentences, and which outputs were written anew."""
+    """The sentences, and which outputs were written again."""
     before = {path: path.stat().st_mtime_ns for path in Path("out").glob("*.csv")}
     code, out, errors = zskl_predict(model, "shards", "--out", "out", *arguments)
-    anew = [path.name for path in sorted(Path("out").glob("*.csv")) if before.get(path) != path.stat().st_mtime_ns]
-    return code, out, errors, anew
+    again = [path.name for path in sorted(Path("out").glob("*.csv")) if before.get(path) != path.stat().st_mtime_ns]
+    return code, out, errors, again
 
 
 ALL = ["a.npy.csv", "b.parquet.csv", "c.pq.csv"]
@@ -105,8 +105,8 @@ ALL = ["a.npy.csv", "b.parquet.csv", "c.pq.csv"]
 
 def test_what_is_done_is_not_done_again(here):
     assert run()[3] == ALL
-    code, out, _, anew = run()
-    assert (code, anew) == (0, [])
+    code, out, _, again = run()
+    assert (code, again) == (0, [])
     assert out == "3 of 3 shards were done before\nwrote 0 rows of 0 shard(s) to out\n"
 
 
@@ -122,34 +122,34 @@ def test_what_is_done_with_candidates_is_not_done_again(here):
 def test_lines_of_others_count_for_nothing(here, line):
     Path("out").mkdir()
     Path("out", "predictions.jsonl").write_text(line + "\n")
-    code, _, _, anew = run()
-    assert (code, anew) == (0, ALL)
+    code, _, _, again = run()
+    assert (code, again) == (0, ALL)
 
 
 def test_another_model_is_seen_and_told(here):
     run()
-    _, out, _, anew = run(model="other.zskl")
-    assert anew == ALL
+    _, out, _, again = run(model="other.zskl")
+    assert again == ALL
     assert "3 of 3 shards are done again: predicted by another model" in out
     assert outputs() == one_by_one(model="other.zskl")
-    _, out, _, anew = run()  # the first model again: its lines are there, its predictions are not
-    assert anew == ALL
+    _, out, _, again = run()  # the first model again: its lines are there, its predictions are not
+    assert again == ALL
     assert outputs() == one_by_one()
 
 
 def test_a_model_under_the_same_name_is_another(here):
     run()
     os.replace("other.zskl", "model.zskl")
-    _, out, _, anew = run()
-    assert anew == ALL
+    _, out, _, again = run()
+    assert again == ALL
     assert "another model" in out
 
 
 @pytest.mark.parametrize("options", [["--top", "2"], ["--candidates", "a"], ["--signatures", "classes.csv"]])
 def test_other_options_are_seen_and_told(here, options):
     run()
-    _, out, _, anew = run(*options)
-    assert anew == ALL
+    _, out, _, again = run(*options)
+    assert again == ALL
     assert "3 of 3 shards are done again: predicted with other options" in out
     assert outputs() == one_by_one(*options)
 
@@ -166,8 +166,8 @@ def test_a_changed_shard_and_a_new_one_are_done(here):
     run()
     np.save("shards/a.npy", np.ones((30, 6)))
     np.save("shards/d.npy", np.ones((20, 6)))
-    _, out, _, anew = run()
-    assert anew == ["a.npy.csv", "d.npy.csv"]
+    _, out, _, again = run()
+    assert again == ["a.npy.csv", "d.npy.csv"]
     assert "2 of 4 shards were done before" in out
     assert "1 of 4 shards are done again: changed since they were predicted" in out
     assert outputs()["a.npy.csv"].count("\n") == 31
@@ -177,13 +177,13 @@ def test_a_lost_or_changed_output_is_done_again(here):
     run()
     Path("out/a.npy.csv").unlink()
     Path("out/c.pq.csv").write_text("edited")
-    _, out, _, anew = run()
-    assert anew == ["a.npy.csv", "c.pq.csv"]
+    _, out, _, again = run()
+    assert again == ["a.npy.csv", "c.pq.csv"]
     assert "2 of 3 shards are done again: without their file of predictions, or with one that was changed" in out
     assert outputs() == one_by_one()
 
 
-def test_a_file_of_the_same_size_that_no_line_speaks_of_is_not_trusted(here):
+def test_a_file_of_the_same_size_that_no_line_describes_is_not_trusted(here):
     """As if a run with another model had been killed between a file and its line."""
     run()
     path = Path("out/a.npy.csv")
@@ -201,30 +201,30 @@ def test_a_failing_shard_leaves_the_others(here, engine):
     np.save("shards/a.npy", bad)
     np.save("shards/aa.npy", bad[:, :4])
     Path("shards/ab.parquet").write_bytes(b"no Parquet")
-    code, _, errors, anew = run(*engine)
-    assert (code, anew) == (2, ALL[1:])
+    code, _, errors, again = run(*engine)
+    assert (code, again) == (2, ALL[1:])
     lines = "".join(errors).splitlines()
     assert any("a.npy: shards/a.npy, row 600" in line.replace(str(here) + "/", "") for line in lines)
     assert any(line.startswith("error: aa.npy: ") and "has 4 features" in line for line in lines)
     assert any(line.startswith("error: ab.parquet: ") and "not a Parquet file" in line for line in lines)
-    assert "error: 3 of 5 shards failed: mend them, then the same command does the rest" in lines
+    assert "error: 3 of 5 shards failed: mend them, then run the same command again" in lines
     np.save("shards/a.npy", np.load("shards/a.npy")[:600])
     Path("shards/aa.npy").unlink()
     Path("shards/ab.parquet").unlink()
-    code, out, _, anew = run()
-    assert (code, anew) == (0, ["a.npy.csv"])
+    code, out, _, again = run()
+    assert (code, again) == (0, ["a.npy.csv"])
     assert "2 of 3 shards were done before" in out
 
 
 def test_wrong_turns(here):
     for arguments, words in [
-        (["shards"], "shards is a folder: say with --out DIR"),
+        (["shards"], "shards is a folder: expected --out DIR"),
         (["shards", "--out", "model.zskl"], "--out model.zskl is a file: expected a folder"),
         (["shards", "--out", "out", "--with-known"], "--with-known was given without --signatures"),
         (["shards", "--out", "out", "--candidates", "wolf"], "candidate 'wolf' is not in signatures"),
         (["shards", "--out", "out", "--probabilities"], "are not calibrated"),
         (["shards", "--out", "out", "--signatures", "no.csv"], "no file at no.csv"),
-        (["shards/a.npy", "--workers", "2"], "is no folder: --engine, --address and --workers are for a folder"),
+        (["shards/a.npy", "--workers", "2"], "is not a folder: --engine, --address and --workers are for a folder"),
         (["single", "--out", "out"], "single holds no features: expected files that end in .npy, .parquet, .pq"),
     ]:
         Path("single").mkdir(exist_ok=True)
@@ -275,3 +275,12 @@ def test_workers_with_another_model_are_refused(here):
         outcomes = list(predict_folder.run(job, found, None, folder, lambda place: None, lambda place, state: None))
     assert all("is not what it was when this run began" in outcome.sentence for _, outcome in outcomes)
     assert not Path("out", predict_folder.FILE).read_text()
+
+
+def test_a_mistake_of_ours_is_not_blamed_on_a_shard(here, monkeypatch):
+    def broken(*arguments):
+        raise TypeError("planted")
+
+    monkeypatch.setattr(predict_file.Predictor, "_best", broken)
+    with pytest.raises(TypeError, match="planted"):
+        run()

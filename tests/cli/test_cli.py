@@ -197,7 +197,7 @@ def test_repeated_names_are_run_once():
     assert done.stdout.count("gaussian") == 1
 
 
-def test_root_and_features_speak_of_the_benchmarks_alone(tmp_path):
+def test_root_and_features_are_about_the_benchmarks_alone(tmp_path):
     assert named.load_dataset("digits", tmp_path, ["res101"]).name == "digits"
     with pytest.raises(ValueError, match="takes none"):
         named.load_dataset("digits", None, ["digits=res101"])

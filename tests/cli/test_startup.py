@@ -32,7 +32,7 @@ sys.stdout.write(" ".join(sorted(NEVER_FOR_HELP & sys.modules.keys())))
 
 from zskl import *
 from zskl.cli import shards, sweeping
-from zskl.paper import conducting, writing
+from zskl.paper import run, write
 sys.stdout.write(" ".join(sorted(NEVER_AT_ONCE & sys.modules.keys())))
 """
 

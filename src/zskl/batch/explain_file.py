@@ -1,4 +1,4 @@
-"""A fitted model on a features file: which attributes speak for the class of each row, block by block."""
+"""A fitted model on a features file: which attributes support the class of each row, block by block."""
 
 from __future__ import annotations
 
@@ -92,7 +92,9 @@ def explain_file(
         if end is not None and done >= end:
             return
     if end is not None:
-        raise ValueError(f"row {end - 1} was asked for, but {features} has {done} rows, numbered from 0")
+        raise ValueError(
+            f"row {end - 1} was asked for: expected a number below {done}, since {features} has {done} rows"
+        )
 
 
 def table(found: Iterator[Explained]) -> Iterator[list[object]]:
@@ -110,7 +112,7 @@ def row_numbers(texts: Sequence[str]) -> list[range]:
         match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", text)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if last < first:
-            raise ValueError(f"rows {text!r}: expected the number of a row, from 0 on, or a range such as 0-9")
+            raise ValueError(f"rows {text!r}: expected the number of a row, counted from 0, or a range such as 0-9")
         found.append(range(first, last + 1))
     return found
 

@@ -29,11 +29,13 @@ Scores: TypeAlias = NDArray[np.floating[Any]]
 
 
 class Predictor:
-    """A fitted model and what it is asked of features files: class and score of the `top` best candidates of each row,
-    or class and probability. With `reject`, a row whose best probability is below it has "unknown" as its best class.
+    """A fitted model, and what you ask it about each row of a features file.
 
-    Candidates are the classes of the model, or those of a `signatures` file, which need not have been trained on
-    (`with_known`: both), or those of them named in `candidates`.
+    The answer is class and score, or class and probability, of the `top` best candidates. With `reject`, the best class
+    of a row is "unknown" where its probability is below that value.
+
+    Candidates are the classes of the model. A `signatures` file replaces them by its own classes, which need not have
+    been trained on; `with_known` keeps both. `candidates` names those of them to choose from.
     """
 
     def __init__(
@@ -52,8 +54,8 @@ class Predictor:
         likely = probabilities or reject is not None
         if likely and model.temperatures_ is None:
             raise ValueError(
-                "the probabilities of this model are not calibrated: fit it with zskl fit --calibrate, or by "
-                "selection.tune"
+                "the probabilities of this model are not calibrated: expected a calibrated model; fit it with "
+                "zskl fit --calibrate, or by selection.tune"
             )
         if reject is not None and not 0 <= reject <= 1:
             raise ValueError(f"reject is {reject}: expected a probability between 0 and 1")
@@ -64,7 +66,7 @@ class Predictor:
         self.temperature = model.temperatures_[self.panel.situation] if likely and model.temperatures_ else None
 
     def lines(self, features: PathLike) -> Iterator[list[object]]:
-        """The lines of a table, its column names first: of each row of the file its id or number, then the answer."""
+        """The lines of a table, column names first: the id or number of each row of the file, then the answer."""
         done, value = 0, "probability" if self.probabilities else "score"
         for block in opened(self.model, features).blocks():
             labels, values = self._best(rows_of(self.model, block))
@@ -76,7 +78,7 @@ class Predictor:
             done += len(block.X)
 
     def _best(self, X: NDArray[Any] | pd.DataFrame) -> tuple[Labels, Scores]:
-        """Labels and values (n, width) of rows from a file, scored in blocks, for there may be many classes."""
+        """Labels and values (n, width) of rows from a file, scored in blocks because there may be many classes."""
         found = [self._best_of(to_numpy(scores)) for _, scores in self.panel.blocks(inputs.sliceable(self.model, X))]
         return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))  # type: ignore[return-value]
 
@@ -109,8 +111,8 @@ def opened(model: ZeroShotClassifier, path: PathLike) -> tables.FeatureFile:
     source = tables.open_features(path, columns=None if names is None else list(names), width=int(model.n_features_in_))
     if source.width != model.n_features_in_:
         raise ValueError(
-            f"{path} has {source.width} feature columns, the model takes {model.n_features_in_} and does not know "
-            "their names: give just these, in the order of fit"
+            f"{path} has {source.width} feature columns, and the model does not know their names: expected just the "
+            f"{model.n_features_in_} that it was fitted on, in the same order"
         )
     return source
 
@@ -144,7 +146,9 @@ def candidate_table(model: ZeroShotClassifier, path: PathLike | None, with_known
         return new
     mine, theirs = label_kind(known.labels, "the model"), label_kind(new.labels, str(path))
     if mine != theirs:
-        raise ValueError(f"{path} names classes by {theirs}s, the model by {mine}s: they cannot be ranked together")
+        raise ValueError(
+            f"{path} names classes by {theirs}s: expected {mine}s, as in the model; rename them to rank both together"
+        )
     described = set(new.classes.tolist())
     kept = known.select([label for label in known.classes.tolist() if label not in described])
     labels = np.concatenate([kept.labels.astype(object), new.labels.astype(object)])
@@ -154,8 +158,10 @@ def candidate_table(model: ZeroShotClassifier, path: PathLike | None, with_known
 
 
 def typed(model: ZeroShotClassifier, names: Sequence[str]) -> Labels:
-    """Names out of a file or the command line as the model's labels: integers where the model's are and all of
-    these are whole numbers."""
+    """Names from a file or the command line as labels of the model.
+
+    They become integers if the labels of the model are integers and all these names are whole numbers.
+    """
     if label_kind(model.classes_, "the model") == "integer":
         return tables.typed(names)
     return np.array(names, dtype=object)

@@ -58,7 +58,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Job:
-    """What all shards share; absolute paths, under which every worker finds the same."""
+    """What all shards share. Paths are absolute, so that every worker finds the same files."""
 
     model: str
     fingerprint: str  # of the model file
@@ -71,7 +71,7 @@ class Job:
     def asked(self) -> dict[str, object]:
         """The options that answers depend on."""
         names = self.options.candidates
-        as_read_back = None if names is None else list(names)  # JSON knows no tuples
+        as_read_back = None if names is None else list(names)  # JSON has no tuples
         return {**asdict(self.options), "signatures": self.of_signatures, "candidates": as_read_back}
 
     @lru_cache(maxsize=1)  # noqa: B019 (one for a process)
@@ -80,8 +80,7 @@ class Job:
         for path, expected in ((self.model, self.fingerprint), (self.options.signatures, self.of_signatures)):
             if path is not None and fingerprint(path) != expected:
                 raise ValueError(
-                    f"{path} is not what it was when this run began: expected the same file; give "
-                    "all machines the same files"
+                    f"{path} is not what it was when this run began: expected the same file; copy it to all machines"
                 )
         return self.options.predictor(methods.load(self.model, self.device))
 
@@ -127,7 +126,7 @@ Told: TypeAlias = Callable[[int, str], object]
 
 
 def job(model: PathLike, out: PathLike, options: Options, device: str | None = None) -> Job:
-    """Refuses, before any shard is read, a model or options that cannot be answered."""
+    """What to do for every shard. A model or options that cannot work are refused before any shard is read."""
     table = options.signatures
     absolute = Options(**{**asdict(options), "signatures": None if table is None else os.path.abspath(table)})
     made = Job(
@@ -175,7 +174,7 @@ def _lines(file: Path) -> Iterator[Line]:
 def reasons(job: Job, shards: Sequence[Shard], folder: jsonl_log.Folder) -> dict[int, str]:
     """place → "" for a shard that was never done, or why it is done again; those that are done have no entry.
 
-    The last line on a shard counts, and only for the very file that it speaks of.
+    The last line on a shard counts, and only for the file that it describes.
     """
     last = {line.shard: line for line in _lines(folder.path)}
     found = {}
@@ -202,9 +201,11 @@ def run(
     started: Callable[[int], object],
     told: Told,
 ) -> Outcomes:
-    """(place, rows or failure) of each of these shards as it finishes; then `folder` has its line. Close it
-    (`contextlib.closing`) to end the workers when you do not go through all."""
-    for part in leftovers(Path(job.out), "*.csv"):  # no other run has this folder
+    """(place, rows or failure) of each of these shards as it finishes; its line is in `folder` by then.
+
+    If you stop before the end, close the generator (`contextlib.closing`), so that the workers end.
+    """
+    for part in leftovers(Path(job.out), "*.csv"):  # left by a run that was killed; no other run has the folder now
         part.unlink(missing_ok=True)
     places = list(shards)
     with closing(_outcomes(job, shards, engine, started, told)) as outcomes:

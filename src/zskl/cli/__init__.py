@@ -1,6 +1,6 @@
 """The command line: arguments → one call. No logic.
 
-Nothing is imported here, so that Ctrl-C is looked after from the first moment on.
+Nothing is imported here, so that Ctrl-C is handled from the first moment.
 """
 
 TYPE_CHECKING = False
@@ -12,7 +12,7 @@ __all__ = ["app", "main"]
 
 
 def main() -> None:
-    """The entry point."""
+    """Run the command line."""
     try:
         from zskl.cli import startup
 

@@ -47,7 +47,7 @@ def reporter(progress: Progress, task: TaskID) -> Callable[[Training], None]:
 
 
 class TimeLeft(ProgressColumn):
-    """By the mean time of what is done: rich's own looks at the last half minute, and a unit may take longer."""
+    """From the mean time of what is done. Rich's own column looks at the last half minute; a unit may take longer."""
 
     def render(self, task: Task) -> Text:
         if not task.completed or not task.total or task.elapsed is None:
@@ -57,11 +57,10 @@ class TimeLeft(ProgressColumn):
 
 
 class Display:
-    """The display of a sweep: what runs, how many units are done, the time passed and left.
+    """The display of a sweep: what runs, how many units are done, how much time has passed and is left.
 
-    A row for all units, called `what`, and one for each that runs.
-
-    Of `names`, `before` were done before: they count as done, but not for the time left.
+    There is a row for all units, called `what`, and one for each that runs. `before` of the `names` were done earlier:
+    they count as done, but not for the time left.
     """
 
     def __init__(self, names: Sequence[str], before: int = 0, what: str = "all units") -> None:
@@ -98,7 +97,7 @@ class Display:
             self._progress.update(self._rows[place], total=steps, completed=done, state=stage)
 
     def told(self, place: int, state: str) -> None:
-        """A word on how far it is, where nobody knows how far it has to go."""
+        """Say how far it is, where the end is not known."""
         if place in self._rows:
             self._progress.update(self._rows[place], state=state)
 

@@ -23,8 +23,12 @@ class Format(StrEnum):
 
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Run folders (zskl run --out) or .jsonl files (--json).")],
-    format_: Annotated[Format, typer.Option("--format", help="csv has plain numbers.")] = Format.table,
-    sort: Annotated[str | None, typer.Option(metavar="COLUMN", help="Best first, within each dataset.")] = None,
+    format_: Annotated[
+        Format, typer.Option("--format", help="How to write the table; csv has plain numbers.")
+    ] = Format.table,
+    sort: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Sort by this column within each dataset, best first.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="The file to write. Default: the terminal.")
     ] = None,

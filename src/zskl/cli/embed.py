@@ -20,10 +20,10 @@ def embed(
     backbone: Annotated[
         str, typer.Option(help="efficientnet-lite0, -lite1 or -lite2, timm:NAME or onnx:FILE.")
     ] = "efficientnet-lite2",
-    batch_size: Annotated[int, typer.Option(min=1, help="Pictures that pass the network together.")] = 32,
+    batch_size: Annotated[int, typer.Option(min=1, help="Pictures that go through the network together.")] = 32,
     device: Annotated[str | None, typer.Option(help="cpu or cuda. Default: a GPU if there is one.")] = None,
 ) -> None:
-    """Compute the features of pictures. An interrupted run goes on when it is started again.
+    """Compute the features of pictures. After an interruption, run it again; finished pictures are skipped.
 
     Example: [b]zskl data embed photos/ -o features.npz[/b]
     """
@@ -46,7 +46,7 @@ def embed(
             )
     except STOPS as stop:
         how, code = told(stop)
-        fail(f"{how}; the same command goes on from here", code)
+        fail(f"{how}; the same command continues", code)
     for one in done.skipped:
         say(f"skipped {one.file}: {one.reason}")
     classes = "no classes" if done.labels is None else f"{len(set(done.labels.tolist()))} classes"

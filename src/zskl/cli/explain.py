@@ -1,4 +1,4 @@
-"""`zskl explain`: which attributes speak for the predicted class of each row."""
+"""`zskl explain`: which attributes support the predicted class of each row."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def explain(
     candidates: options.Candidates = None,
     top: Annotated[int, typer.Option(min=1, help="How many attributes per row, strongest first.")] = 5,
     label: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The class to speak for. Default: the predicted one.")
+        str | None, typer.Option(metavar="NAME", help="The class to explain. Default: the predicted one.")
     ] = None,
     against: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The class to speak against. Default: the best of the others.")
+        str | None, typer.Option(metavar="NAME", help="The class to compare it with. Default: the best of the others.")
     ] = None,
     rows: Annotated[
         list[str] | None,
         typer.Option(
             metavar="N or N-M",
-            help=f"Which rows, from 0 on, repeatable. Default: the first {FIRST}; all with -o, --json.",
+            help=f"Which rows, counted from 0; repeatable. Default: the first {FIRST}; all with -o or --json.",
         ),
     ] = None,
     out: Annotated[
@@ -42,7 +42,7 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="A line of JSON per row in place of text or CSV.")] = False,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
 ) -> None:
-    """Show which attributes speak for the class of each row and against the runner-up; they add up to the difference.
+    """Show which attributes support the class of each row against the runner-up; they add up to the difference.
 
     Example: [b]zskl explain birds.zskl new.csv --signatures new_classes.csv --rows 0-9 --top 3[/b]
     """
@@ -51,7 +51,9 @@ def explain(
 
     startup.over()
     if with_known and signatures is None:
-        raise ValueError("--with-known was given without --signatures: the classes of the model are the default")
+        raise ValueError(
+            "--with-known was given without --signatures: the classes of the model are the default; leave it out"
+        )
     arrays.check_device(device)
     if out is not None:
         files.check_target(out, model, features, signatures)

@@ -26,11 +26,13 @@ def fit(
     ] = False,
     scoring: Annotated[
         str | None,
-        typer.Option(help="What --tune goes by: zsl (default), unseen classes alone, or gzsl, seen ones among them."),
+        typer.Option(
+            help="What --tune chooses by: zsl (default), unseen classes alone; or gzsl, seen and unseen together."
+        ),
     ] = None,
     calibrate: Annotated[
         bool,
-        typer.Option("--calibrate", help="Calibrate seen against unseen classes, and probabilities (--tune does too)."),
+        typer.Option("--calibrate", help="Calibrate scores of seen classes, and probabilities (--tune does this too)."),
     ] = False,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
     root: options.Root = None,
@@ -50,7 +52,9 @@ def fit(
 
     startup.over()
     if scoring is not None and not tune:
-        raise ValueError(f"--scoring {scoring} was given without --tune, which it is for")
+        raise ValueError(
+            f"--scoring {scoring} was given without --tune: it says what --tune chooses by; add --tune or leave it out"
+        )
     scoring = scoring or "zsl"
     one_of("scoring", scoring, SCORINGS)
     arrays.check_device(device)
@@ -77,7 +81,7 @@ def fit(
     if tune:
         chosen = ", ".join(f"{name}={value}" for name, value in found.best.items())
         say(f"chosen of {len(found.settings)} settings by {scoring} on validation classes: {chosen}")
-        say(f"there: {100 * found.score:.1f} per cent, ± {100 * found.spread:.1f} over folds")
+        say(f"its score there: {100 * found.score:.1f} per cent, ± {100 * found.spread:.1f} over folds")
     if model.temperatures_ is not None:
         written = ", ".join(f"{value:.3g} among {name}" for name, value in model.temperatures_.items())
         constant = f"{model.calibration_:.4g} is subtracted from the scores of seen classes"
@@ -100,7 +104,9 @@ def predict(
     ] = False,
     reject: Annotated[
         float | None,
-        typer.Option(metavar="P", help='Answer "unknown" where the best probability is below P; needs the same.'),
+        typer.Option(
+            metavar="P", help='Answer "unknown" where the best probability is below P; needs a calibrated model.'
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -108,7 +114,7 @@ def predict(
             "-o",
             "--out",
             metavar="FILE|DIR",
-            help="The CSV file to write (default: the terminal); of a folder of features, the folder of one for each.",
+            help="The CSV file to write (default: the terminal). For a folder of features: the folder to write into.",
         ),
     ] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
@@ -116,7 +122,7 @@ def predict(
     address: options.Address = None,
     workers: options.Workers = None,
 ) -> None:
-    """Predict the class of each row of a file, or of a folder of files; a class needs a description, not training.
+    """Predict the class of each row of a file, or of a folder of files. A class needs a description, not training.
 
     Example: [b]zskl predict birds.zskl new.csv --signatures new_classes.csv --top 3 -o predictions.csv[/b]
 
@@ -132,7 +138,9 @@ def predict(
 
     startup.over()
     if with_known and signatures is None:
-        raise ValueError("--with-known was given without --signatures: the classes of the model are the default")
+        raise ValueError(
+            "--with-known was given without --signatures: the classes of the model are the default; leave it out"
+        )
     arrays.check_device(device)
     runner = named.engine_of(engine, address, workers)
     asked = folder.Options(
@@ -147,7 +155,9 @@ def predict(
         predict_folder(model, features, out, asked, device, runner)
         return
     if runner is not None:
-        raise ValueError(f"{features} is no folder: --engine, --address and --workers are for a folder of shards")
+        raise ValueError(
+            f"{features} is not a folder: --engine, --address and --workers are for a folder of shards; leave them out"
+        )
     if out is not None:
         files.check_target(out, model, features, signatures)
     lines = asked.predictor(methods.load(model, device)).lines(features)

@@ -15,7 +15,7 @@ from zskl.experiments.sweep import Source
 
 
 def engine_of(engine: EngineName | None, address: str | None, workers: int | None) -> Engine | None:
-    """The engine that these options name, if there is any of them."""
+    """The engine that these options name; None if none of them is given."""
     if engine is None and address is None and workers is None:
         return None
     return Engine(engine.value if engine else "loky", address, workers)
@@ -51,7 +51,7 @@ def source_of(
     signatures: str | None = None,
     folds: str | None = None,
 ) -> Source:
-    """Of the options of a command, those that concern this dataset."""
+    """Where this dataset comes from, by the options of a command."""
     wanted = features_of(name, features or [])
     if not has_feature_files(name):  # --root and --features speak of the benchmarks among several datasets
         root = None

@@ -17,13 +17,13 @@ class EngineName(StrEnum):
 
 
 EngineOption: TypeAlias = Annotated[
-    EngineName | None, typer.Option(help="Processes of this machine (loky) or a Dask cluster.")
+    EngineName | None, typer.Option(help="Where work runs: processes of this machine (loky) or a Dask cluster.")
 ]
-Address: TypeAlias = Annotated[str | None, typer.Option(help="Of the Dask scheduler.")]
-Workers: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Processes. Default: one per core.")]
+Address: TypeAlias = Annotated[str | None, typer.Option(help="The address of the Dask scheduler.")]
+Workers: TypeAlias = Annotated[int | None, typer.Option(min=1, help="How many processes. Default: one per core.")]
 Root: TypeAlias = Annotated[
     Path | None,
-    typer.Option(help="Where the benchmarks lie: the xlsa17 package. Default: $ZSKL_DATA, then the user cache."),
+    typer.Option(help="The folder of the benchmarks (the xlsa17 package). Default: $ZSKL_DATA, then the user cache."),
 ]
 Features: TypeAlias = Annotated[
     list[str] | None,
@@ -37,15 +37,14 @@ Signatures: TypeAlias = Annotated[
     typer.Option(metavar="NAME or FILE", help="att (default), original_att, FILE.mat, FILE.mat:VARIABLE or FILE.csv."),
 ]
 ClassTable: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The classes to choose from, new ones among them, a row each.")
+    Path | None,
+    typer.Option(metavar="FILE", help="The classes to choose from, a row each; they may be new to the model."),
 ]
-WithKnown: TypeAlias = Annotated[
-    bool, typer.Option("--with-known", help="Choose from the classes of the model as well.")
-]
+WithKnown: TypeAlias = Annotated[bool, typer.Option("--with-known", help="Choose from the classes of the model too.")]
 Candidates: TypeAlias = Annotated[
     list[str] | None, typer.Option(metavar="NAME", help="Choose from these classes only, repeatable.")
 ]
 Folds: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="file", help="Validation fold from train_loc and val_loc of att_splits.mat."),
+    typer.Option(metavar="file", help="Take the validation fold from train_loc and val_loc of att_splits.mat."),
 ]

@@ -94,7 +94,7 @@ def check(
     signatures: options.Signatures = None,
     folds: options.Folds = None,
 ) -> None:
-    """Show a picture of a dataset and list what is wrong in it; exit code 1 if there are faults.
+    """Show what is in a dataset and list what is wrong with it; exit code 1 if there are faults.
 
     Example: [b]zskl data check birds[/b]
     """
@@ -110,7 +110,9 @@ def check(
             folder.check_features(Path(path))
         found = datasets.check(named.load_dataset(path, root, features, signatures, folds))
     except ValueError as error:
-        if Path(path).exists() or path.upper() in datasets.xlsa17.BENCHMARKS:  # it is there, and this is its fault
+        if (
+            Path(path).exists() or path.upper() in datasets.xlsa17.BENCHMARKS
+        ):  # the dataset is there, so this is a fault of it
             fail(f"{path} has 1 fault: {error}", 1)
         raise
     say(f"{found.name}: {found.rows} rows × {found.features} features, {found.attributes} attributes")

@@ -49,7 +49,11 @@ def paper(
     address: options.Address = None,
     workers: options.Workers = None,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Records, tables, figures and results.md; continued where it stands.")
+        Path,
+        typer.Option(
+            metavar="DIR",
+            help="The folder for records, tables, figures and results.md; runs that are there are skipped.",
+        ),
     ] = Path("paper"),
     merge: Annotated[
         list[Path] | None,
@@ -58,7 +62,7 @@ def paper(
         ),
     ] = None,
     compact: Annotated[
-        bool, typer.Option("--compact", help="Merge only what tables and figures here need of a record.")
+        bool, typer.Option("--compact", help="Merge only what the tables and figures need of a record.")
     ] = False,
     offline: Annotated[bool, typer.Option("--offline", help="From records alone: load no data, run nothing.")] = False,
     docs: Annotated[

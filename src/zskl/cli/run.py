@@ -23,7 +23,7 @@ def run(
         typer.Option("--set", metavar="NAME=VALUE", help="A setting, repeatable; see [b]zskl methods NAME[/b]."),
     ] = None,
     tune: Annotated[
-        bool, typer.Option("--tune", help="Choose settings on validation classes, by the method's default grid.")
+        bool, typer.Option("--tune", help="Choose settings on validation classes, from the method's default grid.")
     ] = False,
     calibrate: Annotated[
         bool,
@@ -46,13 +46,16 @@ def run(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Append a record per finished unit to DIR/records.jsonl; what is there is not repeated."
+            metavar="DIR",
+            help="Append a record per finished run to DIR/records.jsonl; runs that are there are skipped.",
         ),
     ] = None,
     json_: Annotated[
         Path | None,
         typer.Option(
-            "--json", metavar="FILE", help="Write a record per seed, a JSON line each, in place of what FILE held."
+            "--json",
+            metavar="FILE",
+            help="Write a record per finished run, one JSON line each; replaces what FILE held.",
         ),
     ] = None,
     engine: options.EngineOption = None,

@@ -1,4 +1,4 @@
-"""What --set says."""
+"""The option --set."""
 
 from __future__ import annotations
 

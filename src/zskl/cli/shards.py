@@ -25,9 +25,11 @@ def predict_folder(
 ) -> None:
     """A file of predictions for each shard in `folder`, in the folder `out`."""
     if out is None:
-        raise ValueError(f"{folder} is a folder: say with --out DIR where a file of predictions for each shard goes")
+        raise ValueError(
+            f"{folder} is a folder: expected --out DIR, the folder for a file of predictions for each shard; add it"
+        )
     if out.exists() and not out.is_dir():
-        raise ValueError(f"--out {out} is a file: expected a folder, since {folder} is one")
+        raise ValueError(f"--out {out} is a file: expected a folder, since {folder} is one; name another")
     job, found = folder_batch.job(model, out, options, device), folder_batch.find(folder)
     with jsonl_log.opened(out, folder_batch.FILE) as folder_of_records:
         reasons = folder_batch.reasons(job, found, folder_of_records)
@@ -58,4 +60,7 @@ def predict_folder(
             fail(f"{how}: {done} of {len(found)} shards done; the same command continues", code)
     say(f"wrote {rows} rows of {len(left) - failures} shard(s) to {out}")
     if failures:
-        fail(f"{failures} of {len(found)} shards failed: mend them, then the same command does the rest", 2)
+        fail(
+            f"{failures} of {len(found)} shards failed: mend them, then run the same command again",
+            2,
+        )

@@ -1,4 +1,4 @@
-"""`kill PID` and a closed terminal end a command as Ctrl-C does: it stops its workers and says how to go on."""
+"""`kill PID` and a closed terminal end a command as Ctrl-C does: it stops its workers and says how to continue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Ended(SystemExit):
         self.number = number
 
 
-STOPS = (KeyboardInterrupt, Ended)  # what a command catches that has something to say about going on
+STOPS = (KeyboardInterrupt, Ended)  # what a command catches that can be continued
 
 
 def heed(number: int) -> None:

@@ -1,6 +1,6 @@
-"""Ctrl-C, or another signal to end, while Python is still importing: nothing has been done yet, so leave at once.
+"""Ctrl-C, or another signal to end, while Python still imports: nothing has been done yet, so leave at once.
 
-An exception would rise in the middle of somebody else's module. That module may swallow it, turn it into another
+An exception would be raised in the middle of somebody else's module. That module may swallow it, turn it into another
 error, or print its traceback. So no exception is raised until a command has all that it needs.
 """
 

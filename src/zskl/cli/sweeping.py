@@ -16,7 +16,7 @@ from zskl.experiments.sweep import Failure, Piece
 
 
 def run_pieces(pieces: list[Piece[Record]], engine: Engine | None, out: Path | None, json_: Path | None) -> None:
-    """What is finished is kept, in the folder `out` and the file `json_`."""
+    """Run them; what is finished is kept, in the folder `out` and the file `json_`."""
     found: dict[int, Record] = {}
     failures = []
     with (
@@ -42,7 +42,7 @@ def run_pieces(pieces: list[Piece[Record]], engine: Engine | None, out: Path | N
         except STOPS as stop:
             how, code = told(stop)
             if folder is None:
-                fail(f"{how}: {len(found)} of {len(pieces)} done; with --out DIR it could be continued", code)
+                fail(f"{how}: {len(found)} of {len(pieces)} done; with --out DIR you could continue it", code)
             folder.refresh()
             done = sum(piece.key in folder.done for piece in pieces)
             fail(f"{how}: {done} of {len(pieces)} done; the same command continues", code)

@@ -18,15 +18,16 @@ def say(sentence: str) -> None:
 
 
 def note(sentence: str) -> None:
-    """A word on the side."""
+    """A remark to standard error."""
     problems.print(f"[yellow]note:[/] {escape(sentence)}", highlight=False, soft_wrap=True)
 
 
 def complain(sentence: str) -> None:
-    """What went wrong, without stopping."""
+    """Say what went wrong, without stopping."""
     problems.print(f"[bold red]error:[/] {escape(sentence)}", highlight=False, soft_wrap=True)
 
 
 def fail(sentence: str, code: int) -> NoReturn:
+    """Say what went wrong, and stop with this exit code."""
     complain(sentence)
     sys.exit(code)

@@ -13,7 +13,8 @@ from zskl.cli.terminal import say
 
 def words(
     names: Annotated[
-        Path, typer.Argument(help="One class per line; or a .csv file: class, and if you like a description.")
+        Path,
+        typer.Argument(help="One class per line; or a .csv file with the column class and, if you like, description."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The .csv file to write: a row per class.")],
     vectors: Annotated[Path | None, typer.Option(help="A GloVe or word2vec text file, plain or .gz.")] = None,

@@ -82,7 +82,7 @@ class Comparison:
 
 
 def collect(runs: Runs) -> list[Record]:
-    """The records of run folders and .jsonl files; of several with one key the last. Records pass through."""
+    """The records of run folders and .jsonl files, and records as they are. Where keys repeat, the last counts."""
     found: dict[object, Record] = {}
     given = [runs] if isinstance(runs, str | os.PathLike | Record) else list(runs)
     for place, run in enumerate(given):
@@ -115,8 +115,8 @@ def compare(runs: Runs, sort: str | None = None) -> Comparison:
     Parameters
     ----------
     runs : path, Record, or sequence of these
-        Run folders that `zskl run --out` wrote, .jsonl files, or records. Of several records with one key the last
-        counts.
+        Run folders that `zskl run --out` wrote, .jsonl files, or records. Where a key repeats in files, the last
+        record counts.
     sort : str, default=None
         A column to sort by within each dataset: figures best first, labels by name. By default rows are in the order
         of the records.
@@ -249,7 +249,7 @@ def _sorted(rows: list[Row], sort: str | None, labels: Sequence[str], figures: S
     column = columns.get(sort.lower())
     if column is None:
         raise ValueError(
-            f"no column {sort!r} to sort by{did_you_mean(sort, columns.values())}: there are "
+            f"no column {sort!r} to sort by{did_you_mean(sort, columns.values())}: expected one of "
             f"{', '.join(columns.values())}"
         )
     if column == "dataset":
@@ -276,10 +276,12 @@ def _notes(rows: Sequence[Row]) -> list[str]:
     for (dataset, _), prints in versions.items():
         if len(prints) > 1:
             notes.append(
-                f"{dataset}: records of {len(prints)} different versions of the data (fingerprints "
+                f"{dataset}: there are records of {len(prints)} different versions of the data (fingerprints "
                 f"{', '.join(sorted(prints))}); their figures are not comparable"
             )
     counts = {row.seeds for row in rows}
     if len(counts) > 1:
-        notes.append(f"rows have from {min(counts)} to {max(counts)} seeds: deviations are not of one size of sample")
+        notes.append(
+            f"rows have from {min(counts)} to {max(counts)} seeds: their deviations are not of the same number of runs"
+        )
     return notes

@@ -71,7 +71,7 @@ def check_target(path: str | os.PathLike[str]) -> None:
 
 
 def key_of(unit: Mapping[str, object]) -> str:
-    """SHA-256 in hex of what defines a unit of work, as JSON with sorted names: the same in every process."""
+    """SHA-256 in hex of what defines a unit of work, as JSON with sorted names. It is the same in every process."""
     return hashlib.sha256(json.dumps(unit, sort_keys=True, allow_nan=False, default=_plain).encode()).hexdigest()
 
 
@@ -149,7 +149,7 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[Callable[[Mapping[str, ob
 
 
 def _lock(handle: int, path: Path) -> None:
-    """Until the file is closed or the process ends, however it ends."""
+    """Keep others out until the file is closed or the process ends, however it ends."""
     if locks is None:
         return
     try:
@@ -163,7 +163,7 @@ def _lock(handle: int, path: Path) -> None:
 
 
 def _mend(path: Path, handle: int) -> None:
-    """Cut off an unfinished last line; one that lacks nothing but its end gets that."""
+    """Cut off an unfinished last line; if only the line break is missing, add it."""
     content = path.read_bytes()
     whole = content.rfind(b"\n") + 1
     tail = content[whole:]
@@ -181,7 +181,7 @@ def _mend(path: Path, handle: int) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """The records of a file; a line that is not JSON is refused by its number, an unfinished last one left out."""
+    """The lines of a file. A line that is not JSON is refused by its number; an unfinished last one is left out."""
     records = []
     lines = Path(path).read_bytes().splitlines(keepends=True)
     for number, line in enumerate(lines, start=1):
@@ -190,7 +190,7 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
         except ValueError as error:
             if number == len(lines) and not line.endswith(b"\n"):
                 break
-            raise ValueError(f"{path}, line {number} is not a record ({error}): restore or remove that line") from None
+            raise ValueError(f"{path}, line {number} is not JSON ({error}): restore or remove that line") from None
     return records
 
 
@@ -199,4 +199,4 @@ def _plain(value: object) -> object:
         return value.tolist()
     if isinstance(value, Kernel):
         return {"name": value.name, **value.parameters()}
-    raise TypeError(f"a record cannot hold a {type(value).__name__}")
+    raise TypeError(f"a record cannot hold a {type(value).__name__}: expected numbers, text, lists and objects")

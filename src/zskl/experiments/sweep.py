@@ -38,7 +38,7 @@ class Source:
         return datasets.load(self.name, self.root, self.features, self.signatures, self.folds)
 
     def absolute(self, data: Dataset) -> Source:
-        """The same without the working folder, the environment and defaults of this process."""
+        """The same, independent of the working folder, environment and defaults of this process."""
         name, root = self.name, self.root
         if name.upper() in datasets.xlsa17.BENCHMARKS:
             root = str(benchmark_folder(name.upper(), root).resolve().parent)
@@ -115,9 +115,11 @@ def run(
 ) -> Outcomes[R]:
     """(place, record or failure) of each piece as it finishes; those that `folder` holds come first and are not run.
 
-    Each new record is appended to `folder` before it is handed over. With as many units as the engine runs at once, or
-    nothing to search, units go through the engine; else each search does, and units run one after the other here. On
-    a GPU all runs in this process. Close it (`contextlib.closing`) to end the workers when you do not go through all.
+    Each new record is appended to `folder` before you get it. Units go through the engine if there are as many as it
+    runs at once, or if they have no search. Otherwise each search goes through the engine, and units run here, one
+    after the other. On a GPU everything runs in this process.
+
+    If you stop before the end, close the generator (`contextlib.closing`), so that the workers end.
     """
     done = folder.done if folder is not None else {}
     before = [place for place, piece in enumerate(pieces) if piece.key in done]
@@ -175,20 +177,20 @@ def _one(unit: Work[R], data: Dataset, report: Report | None, engine: Engine | N
     try:
         return unit.run(data, report, engine)
     except (ArithmeticError, ValueError, MemoryError, RuntimeError) as error:
-        # diverged, data that this unit cannot work with, or too large for the memory, of a GPU too
+        # it diverged, cannot work with these data, or is too large for the memory or the GPU
         if isinstance(error, RuntimeError) and type(error).__name__ != "OutOfMemoryError":
             raise
         return Failure(f"{data.name} {unit.name}: {error or type(error).__name__}")
 
 
 def _work(sweep: str, task: tuple[Source, str, Work[R]]) -> Outcome[R]:
-    """On a worker, which loads a dataset once per sweep; features of a benchmark are mapped from their file."""
+    """Run on a worker, which loads a dataset once per sweep; features of a benchmark are mapped from their file."""
     source, expected, unit = task
     data = _loaded(source, sweep)
     if _identity(data) != expected:
         raise ValueError(
             f"dataset {data.name!r} differs on a worker ({data.source}): its fingerprint is {_identity(data)}, "
-            f"that of the sweep {expected}; give all machines the same files"
+            f"expected {expected}; give all machines the same files"
         )
     return _one(unit, data, None, None)
 
@@ -200,5 +202,5 @@ def _identity(data: Dataset) -> str:
 @lru_cache(maxsize=2)
 def _loaded(source: Source, sweep: str) -> Dataset:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # told where the sweep began
+        warnings.simplefilter("ignore")  # these were shown where the sweep began
         return source.load()

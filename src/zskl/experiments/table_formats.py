@@ -28,7 +28,7 @@ _SPECIAL = re.compile("[" + re.escape("".join(_LATEX)) + "]")
 
 
 def cell(figure: Figure | None, between: str = "±") -> str:
-    """ "59.6±0.3", without the deviation of a single seed; nothing where there is no figure."""
+    """ "59.6±0.3"; one seed has no deviation, and no figure is empty text."""
     if figure is None:
         return ""
     spread = "" if figure.deviation is None else f"{between}{figure.deviation:.{figure.digits}f}"

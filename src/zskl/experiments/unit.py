@@ -8,14 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
-from zskl import methods, protocols, selection
+from zskl import methods, selection
 from zskl.datasets import Dataset
 from zskl.engines import Engine
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.experiments import jsonl_log, model_summary
+from zskl.experiments import evaluation, jsonl_log, model_summary
 from zskl.experiments import record_parts as parts
 from zskl.experiments.record import Record
 from zskl.parameters import one_of
@@ -25,7 +22,6 @@ from zskl.selection.material import check_seen
 from zskl.training.solver import Progress
 
 SCORINGS = (*SELECTED, "both")
-CURVE_POINTS = 200  # of a seen–unseen curve in a record
 
 Report: TypeAlias = Callable[[str, int, int], object]  # "search" or "fit", steps done, steps in all
 
@@ -34,10 +30,10 @@ Report: TypeAlias = Callable[[str, int, int], object]  # "search" or "fit", step
 class Unit:
     """One run: a method with its settings, on one dataset, from one seed.
 
-    tune        choose settings on folds of the training rows, by the method's default grid less what `settings` fix
+    tune        choose settings on folds of the training rows, from the method's default grid; `settings` stay fixed
     calibrate   choose the calibration constant and the temperatures on the folds
     scoring     what tuning chooses by: "zsl", "gzsl" (at the best constant) or "both", which chooses twice from one
-                search; "gzsl" and "both" calibrate too. Default: "both" with `calibrate`, else "zsl"
+                search; "gzsl" and "both" calibrate too. Default: "both" with `calibrate`, otherwise "zsl"
     """
 
     method: str
@@ -51,7 +47,9 @@ class Unit:
     def __post_init__(self) -> None:
         if not self.tune:
             if self.scoring is not None:
-                raise ValueError(f"scoring {self.scoring!r} was given without tune: it says what tuning chooses by")
+                raise ValueError(
+                    f"scoring {self.scoring!r} was given without tune: it is what tuning chooses by; leave it out"
+                )
             return
         scoring = self.scoring or ("both" if self.calibrate else "zsl")
         one_of("scoring", scoring, (*SCORINGS, "both"))
@@ -67,7 +65,7 @@ class Unit:
         return {name: list(values) for name, values in grid.items() if name not in self.settings}
 
     def key(self, data: Dataset) -> str:
-        """What a finished unit is known by: all that decides its figures, but not where they are computed."""
+        """What a finished unit is known by: all that decides its figures, but not where they were computed."""
         return jsonl_log.key_of(
             {
                 **identity(data),
@@ -87,7 +85,7 @@ class Unit:
 
     @property
     def divisible(self) -> bool:
-        """Whether there are fits inside that an engine could share out."""
+        """Whether there are fits inside that an engine could distribute."""
         return self.tune or self.calibrate
 
     def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> Record:
@@ -111,7 +109,7 @@ def finished() -> str:
 
 
 def seed_of(dataset: str, method: str, seed: int) -> int:
-    """The random state of a unit, of 31 bits, from its names: another method or dataset shifts nobody's."""
+    """The random state of a unit (31 bits), from its names alone: adding a method or dataset changes no other."""
     digest = hashlib.sha256(f"{dataset}/{method}/{seed}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
 
@@ -125,13 +123,9 @@ def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine 
     estimator = methods.build(unit.method, {**unit.settings, "random_state": state, "device": unit.device})
     clock = Clock()
     model, calibrated, tuning = _fitted(unit, estimator, data, report, engine, clock)
-    zsl, gzsl = _zero_shot(model, data), _general(model, data, None)
-    after = None if calibrated is None else _general(calibrated, data, "model")
-    probabilities = parts.Probabilities()
-    if model.temperatures_ is not None:
-        probabilities = parts.Probabilities(
-            _confidence(model, data, "zsl"), _confidence(calibrated or model, data, "gzsl")
-        )
+    zsl, gzsl = evaluation.zero_shot(model, data), evaluation.generalised(model, data, None)
+    after = None if calibrated is None else evaluation.generalised(calibrated, data, "model")
+    probabilities = evaluation.probabilities(model, model if calibrated is None else calibrated, data)
     summary = model_summary.of_model(model, data)
     clock.lap("evaluate")
     return Record(
@@ -178,7 +172,7 @@ class Clock:
 def _fitted(
     unit: Unit, estimator: ZeroShotClassifier, data: Dataset, report: Report | None, engine: Engine | None, clock: Clock
 ) -> tuple[ZeroShotClassifier, ZeroShotClassifier | None, parts.Tuning]:
-    """The model of the plain figures, the one of the calibrated ones where asked for, and how they were chosen."""
+    """The model of the plain figures, that of the calibrated figures (if asked for), and how they were chosen."""
     rows = data.parts["trainval"]
     X, y, table = data.X[rows], data.y[rows], data.signatures
 
@@ -240,44 +234,3 @@ def _choosing(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> part
         diverged=tuple(diverged),
         choices=parts.Choices(made.get("zsl"), made.get("gzsl")),
     )
-
-
-def _zero_shot(model: ZeroShotClassifier, data: Dataset) -> parts.ZeroShot:
-    """The zero-shot result with its mistakes."""
-    result = protocols.zsl(model, data)
-    return parts.ZeroShot(
-        accuracy=result.accuracy,
-        per_class=_named(result.per_class),
-        left_out=tuple(map(str, result.left_out)),
-        mistaken=model_summary.mistakes(result),
-    )
-
-
-def _general(model: ZeroShotClassifier, data: Dataset, calibration: str | None) -> parts.Generalised:
-    """The generalised result with its curve, thinned; the area is that of the whole curve."""
-    result = protocols.gzsl(model, data, calibration=calibration)
-    assert result.curve is not None
-    curve = result.curve.thinned(CURVE_POINTS)
-    return parts.Generalised(
-        unseen=result.unseen,
-        seen=result.seen,
-        harmonic=result.harmonic,
-        ausuc=result.ausuc,
-        calibration=result.calibration,
-        per_class=_named(result.per_class),
-        left_out=tuple(map(str, result.left_out)),
-        curve=parts.SeenUnseenCurve(_rounded(curve.calibration), _rounded(curve.seen), _rounded(curve.unseen)),
-    )
-
-
-def _confidence(model: ZeroShotClassifier, data: Dataset, protocol: str) -> parts.Confidence:
-    found = protocols.confidence(model, data, protocol)
-    return parts.Confidence(protocol, found.ece, found.accuracy, found.mean_confidence, found.coverage)
-
-
-def _named(per_class: Mapping[object, float]) -> dict[str, float]:
-    return {str(label): value for label, value in per_class.items()}
-
-
-def _rounded(values: NDArray[np.float64]) -> tuple[float, ...]:
-    return tuple(float(f"{value:.6g}") for value in values.tolist())
