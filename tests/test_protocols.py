@@ -148,9 +148,9 @@ def test_calibration_of_the_model():
     data = interleaved()
     assert protocols.gzsl(Dot(calibration=1.5), data, "model") == protocols.gzsl(Dot(), data, 1.5)
     assert protocols.gzsl(Dot(calibration=1.5), data).calibration == 0  # used only when asked for
-    with pytest.raises(ValueError, match="Dot has no calibration_; fit it first"):
+    with pytest.raises(ValueError, match="Dot has no calibration_: fit it first"):
         protocols.gzsl(Dot(), data, "model")
-    with pytest.raises(ValueError, match="calibration is 'best'; expected None"):
+    with pytest.raises(ValueError, match="calibration is 'best': expected None"):
         protocols.gzsl(Dot(), data, "best")
     for constant, model in ((np.nan, Dot()), (np.inf, Dot()), ("model", Dot(calibration=np.nan))):
         with pytest.raises(ValueError, match=r"constant is (nan|inf)"):

@@ -1,4 +1,4 @@
-"""Methods by name, as the command line and records call them; and model files → estimators, from a closed list."""
+"""Every method by its name on the command line and in records; and the way from a model file to its estimator."""
 
 from __future__ import annotations
 
@@ -15,11 +15,30 @@ from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 from zskl.kernels import UnknownKernelError
 from zskl.parameters import did_you_mean
 
+__all__ = ["METHODS", "Method", "build", "find", "load"]
+
 
 @dataclass(frozen=True)
 class Method:
-    """A named configuration: the estimator, a sentence, what it sets other than the defaults, and the grid that
-    selection searches by default."""
+    """A named configuration of an estimator.
+
+    Parameters
+    ----------
+    estimator : type
+        The class of the estimator.
+    description : str
+        One sentence about the method.
+    overrides : mapping of str to object, default={}
+        The settings in which the method differs from the estimator's defaults.
+    grid : mapping of str to sequence, default={}
+        The values of each setting that selection tries by default.
+
+    Examples
+    --------
+    >>> from zskl import methods
+    >>> methods.METHODS["gaussian"].overrides
+    {'kernel': 'gaussian', 'incoherence': False}
+    """
 
     estimator: type[ZeroShotClassifier]
     description: str
@@ -27,26 +46,32 @@ class Method:
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
-SCALINGS = ("center-l2", "sqrt-center-l2")
 SQUARED = {
     "repulsion": (1.0, 6.0),
     "learning_rate": (3e-4, 1e-3),
-    "feature_scaling": SCALINGS,
+    "feature_scaling": ("center-l2", "sqrt-center-l2"),
     "epochs": (2, 4, 6, 8, 10),
 }
 SOFTMAX = {
     "temperature": (0.05, 0.1),
     "learning_rate": (1e-4, 3e-4),
-    "feature_scaling": SCALINGS,
+    "feature_scaling": ("center-l2", "sqrt-center-l2"),
     "epochs": (1, 2, 4, 6, 8, 10),
 }
 GAUSSIAN = {"sigma": (0.7, 1.0, 1.3), **SQUARED}
 CAUCHY = {"sigma": (0.3, 0.7, 1.5), **SQUARED}
 POLYNOMIAL = {"bias": (0.5, 1.0, 2.0), **SQUARED}
+GAUSSIAN_SOFTMAX = {"sigma": (0.7, 1.0, 1.4), **SOFTMAX}
+CAUCHY_SOFTMAX = {"sigma": (0.3, 0.7, 1.5), **SOFTMAX}
 
 
 def _kernel(description: str, grid: Mapping[str, Sequence[Any]], **overrides: Any) -> Method:
     return Method(ZeroShotKernelClassifier, description, overrides, grid)
+
+
+def _polynomial(degree: int) -> Method:
+    sentence = f"Polynomial kernel, degree {degree}"
+    return _kernel(sentence, POLYNOMIAL, kernel="polynomial", degree=degree, loss="linear")
 
 
 METHODS: Mapping[str, Method] = {
@@ -54,33 +79,39 @@ METHODS: Mapping[str, Method] = {
     "gaussian": _kernel("Gaussian kernel, no incoherence", GAUSSIAN, kernel="gaussian", incoherence=False),
     "cauchy-ort": _kernel("Cauchy kernel with incoherence", CAUCHY, kernel="cauchy"),
     "cauchy": _kernel("Cauchy kernel, no incoherence", CAUCHY, kernel="cauchy", incoherence=False),
-    **{
-        f"polynomial-{r}": _kernel(
-            f"Polynomial kernel, degree {r}", POLYNOMIAL, kernel="polynomial", degree=r, loss="linear"
-        )
-        for r in (2, 4, 6)
-    },
+    "polynomial-2": _polynomial(2),
+    "polynomial-4": _polynomial(4),
+    "polynomial-6": _polynomial(6),
     "gaussian-softmax": _kernel(
-        "Gaussian kernel, incoherence, softmax loss (ours)",
-        {"sigma": (0.7, 1.0, 1.4), **SOFTMAX},
-        kernel="gaussian",
-        loss="softmax",
+        "Gaussian kernel, incoherence, softmax loss (ours)", GAUSSIAN_SOFTMAX, kernel="gaussian", loss="softmax"
     ),
     "cauchy-softmax": _kernel(
-        "Cauchy kernel, incoherence, softmax loss (ours)",
-        {"sigma": (0.3, 0.7, 1.5), **SOFTMAX},
-        kernel="cauchy",
-        loss="softmax",
+        "Cauchy kernel, incoherence, softmax loss (ours)", CAUCHY_SOFTMAX, kernel="cauchy", loss="softmax"
     ),
-    **{name: Method(one.estimator, one.description, one.overrides, one.grid) for name, one in BASELINES.items()},
+    **{name: Method(baseline, baseline.SUMMARY, {}, baseline.GRID) for name, baseline in BASELINES.items()},
 }
-ESTIMATORS: Mapping[str, type[ZeroShotClassifier]] = {
-    method.estimator.kind: method.estimator for method in METHODS.values()
-}
+ESTIMATORS: Mapping[str, type[ZeroShotClassifier]] = {one.estimator.kind: one.estimator for one in METHODS.values()}
 
 
 def find(name: str) -> Method:
-    """The method of that name, in any case."""
+    """Find the method of a name.
+
+    Parameters
+    ----------
+    name : str
+        The name, in any case.
+
+    Returns
+    -------
+    Method
+        The estimator, a description, the settings and the default grid.
+
+    Examples
+    --------
+    >>> from zskl import methods
+    >>> methods.find("ESZSL").description
+    'Bilinear map in closed form, ridges on both sides'
+    """
     key = str(name).lower()
     if key not in METHODS:
         raise ValueError(f"unknown method {name!r}{did_you_mean(key, METHODS)}: expected one of {', '.join(METHODS)}")
@@ -88,7 +119,26 @@ def find(name: str) -> Method:
 
 
 def build(name: str, settings: Mapping[str, Any] | None = None) -> ZeroShotClassifier:
-    """An unfitted estimator of the named method, with `settings` over its own."""
+    """Make an unfitted estimator of a method.
+
+    Parameters
+    ----------
+    name : str
+        The name of the method, in any case.
+    settings : mapping of str to object, default=None
+        Settings that replace those of the method.
+
+    Returns
+    -------
+    ZeroShotClassifier
+        The estimator, not fitted yet.
+
+    Examples
+    --------
+    >>> from zskl import methods
+    >>> methods.build("polynomial-4", {"bias": 0.5}).degree
+    4
+    """
     method = find(name)
     known = method.estimator().get_params(deep=False)
     for setting in settings or {}:
@@ -101,7 +151,35 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> ZeroShotClass
 
 
 def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotClassifier:
-    """The model that `save` wrote at `path`, computing where its input lies unless a `device` is named."""
+    """Read the model that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The model file.
+    device : str, default=None
+        Where the model computes. None computes where its input lies.
+
+    Returns
+    -------
+    ZeroShotClassifier
+        The fitted model.
+
+    Raises
+    ------
+    ValueError
+        If the file is not a model file, is damaged, or needs a kernel that is not registered.
+
+    Examples
+    --------
+    >>> import tempfile, zskl
+    >>> data = zskl.datasets.make_synthetic()
+    >>> model = zskl.methods.build("eszsl").fit(*data.samples("trainval"), data.signatures)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model.zskl")
+    ...     zskl.load(f"{folder}/model.zskl")
+    ESZSL()
+    """
     check_device(device)
     header, arrays = model_file.read(path)
     kind = str(header.get("estimator"))
@@ -114,7 +192,7 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotCla
             f"{path} needs a kernel of its own ({error}): call zskl.kernels.register on its class before loading"
         ) from None
     except KeyError as error:
-        raise ValueError(f"{path} is damaged: its header lacks {error}; save the model anew") from None
+        raise ValueError(f"{path} is damaged: its header lacks {error}; save the model again") from None
     except (TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{path} is damaged: {error}; save the model anew") from None
+        raise ValueError(f"{path} is damaged: {error}; save the model again") from None
     return model.set_params(device=device)  # type: ignore[no-any-return]

@@ -8,7 +8,6 @@ gzsl    rows test_seen and test_unseen, candidates all classes, a constant γ su
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,8 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zskl.datasets.dataset import Dataset
+from zskl.estimators.candidates import calibrated
 from zskl.metrics import (
-    Curve,
     coverage_accuracy,
     expected_calibration_error,
     harmonic_mean,
@@ -26,48 +25,43 @@ from zskl.metrics import (
     seen_unseen_curve,
     wrong_answers,
 )
+from zskl.metrics.results import Confidence, Result
+
+__all__ = ["Confidence", "Result", "confidence", "gzsl", "zsl"]
+THRESHOLDS = tuple(i / 10 for i in range(10))
 
 
 class Ranker(Protocol):
-    """Scores rows (n, d) against the c classes of a table: (n, c), larger is better, columns in the order in
-    which the classes first appear in the table."""
+    """Scores rows (n, d) against the c classes of a table: (n, c), larger is better, in the table's order."""
 
     def compatibility(self, X: Any, signatures: pd.DataFrame) -> Any: ...
 
 
-@dataclass(frozen=True)
-class Result:
-    """What a protocol found; accuracies are means over classes, fractions between 0 and 1.
-
-    accuracy belongs to zsl; unseen, seen, harmonic, ausuc (area under the seen–unseen curve), calibration
-    (the constant in use) and curve to gzsl; fields of the other protocol are None. left_out are candidates
-    without a test row: they can be answered, but have no accuracy and are no part of a mean. mistaken are, for each
-    class of zsl, its most frequent wrong answers and their shares.
-    """
-
-    protocol: str
-    accuracy: float | None = None
-    unseen: float | None = None
-    seen: float | None = None
-    harmonic: float | None = None
-    ausuc: float | None = None
-    calibration: float | None = None
-    per_class: dict[Any, float] = field(default_factory=dict)
-    left_out: tuple[Any, ...] = ()
-    curve: Curve | None = field(default=None, repr=False, compare=False)
-    mistaken: dict[Any, tuple[tuple[Any, float], ...]] = field(default_factory=dict, repr=False, compare=False)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Ready for JSON: the fields of this protocol without the curve and mistakes, classes as strings."""
-        numbers = ("accuracy", "unseen", "seen", "harmonic", "ausuc", "calibration")
-        found = {name: getattr(self, name) for name in numbers if getattr(self, name) is not None}
-        per_class = {str(label): value for label, value in self.per_class.items()}
-        left_out = [str(label) for label in self.left_out]
-        return {"protocol": self.protocol, **found, "per_class": per_class, "left_out": left_out}
-
-
 def zsl(model: Ranker, data: Dataset) -> Result:
-    """Zero-shot: rows of unseen classes, only unseen classes as candidates."""
+    """
+    Score a model by the zero-shot protocol: rows of unseen classes, only unseen classes as candidates.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted zero-shot classifier, or any object with its method `compatibility`.
+    data : Dataset
+        The dataset whose rows "test_unseen" are scored.
+
+    Returns
+    -------
+    Result
+        With `accuracy`, `per_class` and `mistaken`.
+
+    Examples
+    --------
+    >>> from zskl import ZeroShotKernelClassifier, datasets, protocols
+    >>> data = datasets.make_synthetic(n_seen=6, n_unseen=3)
+    >>> rows = data.parts["trainval"]
+    >>> model = ZeroShotKernelClassifier(random_state=0).fit(data.X[rows], data.y[rows], data.signatures)
+    >>> protocols.zsl(model, data).accuracy > 0.5
+    True
+    """
     rows, candidates = _rows(data, "test_unseen"), data.unseen_classes
     scores = _scores(model, data, rows, candidates)
     true, predicted = data.y[rows], candidates[np.argmax(scores, axis=1)]
@@ -78,9 +72,33 @@ def zsl(model: Ranker, data: Dataset) -> Result:
 
 
 def gzsl(model: Ranker, data: Dataset, calibration: float | str | None = None) -> Result:
-    """Generalised zero-shot: rows of seen and unseen classes, all classes as candidates.
+    """
+    Score a model by the generalised protocol: rows of seen and unseen classes, all classes as candidates.
 
-    calibration: the constant γ; None is 0, "model" takes the fitted `model.calibration_`.
+    Parameters
+    ----------
+    model : estimator
+        A fitted zero-shot classifier, or any object with its method `compatibility`.
+    data : Dataset
+        The dataset whose rows "test_seen" and "test_unseen" are scored.
+    calibration : float, "model" or None, default=None
+        The constant that is subtracted from the scores of seen classes. None is 0; "model" is the constant that
+        selection chose for the model, its `calibration_`.
+
+    Returns
+    -------
+    Result
+        With `unseen`, `seen`, `harmonic`, `ausuc`, `calibration`, `per_class` and `curve`.
+
+    Examples
+    --------
+    >>> from zskl import ZeroShotKernelClassifier, datasets, protocols
+    >>> data = datasets.make_synthetic(n_seen=6, n_unseen=3)
+    >>> rows = data.parts["trainval"]
+    >>> model = ZeroShotKernelClassifier(random_state=0).fit(data.X[rows], data.y[rows], data.signatures)
+    >>> raw, calibrated = protocols.gzsl(model, data), protocols.gzsl(model, data, calibration=0.1)
+    >>> calibrated.unseen >= raw.unseen
+    True
     """
     constant = _constant(model, calibration)
     seen_rows, unseen_rows = _rows(data, "test_seen"), _rows(data, "test_unseen")
@@ -89,9 +107,7 @@ def gzsl(model: Ranker, data: Dataset, calibration: float | str | None = None) -
     scores = _scores(model, data, rows, candidates)
     true = data.y[rows]
     curve = seen_unseen_curve(scores, true, candidates, is_seen)
-    shifted = scores.astype(np.float64)
-    shifted[:, is_seen] -= constant
-    predicted = candidates[np.argmax(shifted, axis=1)]
+    predicted = candidates[np.argmax(calibrated(scores.astype(np.float64), is_seen, constant), axis=1)]
     split = len(seen_rows)
     seen = mean_per_class_accuracy(true[:split], predicted[:split])
     unseen = mean_per_class_accuracy(true[split:], predicted[split:])
@@ -109,31 +125,39 @@ def gzsl(model: Ranker, data: Dataset, calibration: float | str | None = None) -
     )
 
 
-@dataclass(frozen=True)
-class Confidence:
-    """How far probabilities can be trusted, over rows: expected calibration error, and accuracy of the rows answered.
-
-    `coverage` are (threshold, share of rows answered, accuracy of these or None) for rejection below each threshold.
-    """
-
-    protocol: str
-    ece: float
-    accuracy: float
-    mean_confidence: float
-    coverage: tuple[tuple[float, float, float | None], ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {**vars(self), "coverage": [list(point) for point in self.coverage]}
-
-
-THRESHOLDS = tuple(i / 10 for i in range(10))
-
-
 def confidence(model: Any, data: Dataset, protocol: str = "zsl") -> Confidence:
-    """The probabilities of `model` on the rows and candidates of "zsl" or "gzsl" (calibrated)."""
+    """
+    Compare the probabilities of a model with how often it is right.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted zero-shot classifier with `predict_proba`.
+    data : Dataset
+        The dataset whose test rows are scored.
+    protocol : {"zsl", "gzsl"}, default="zsl"
+        Which rows and candidates: those of `zsl`, or those of `gzsl` with the model's own calibration.
+
+    Returns
+    -------
+    Confidence
+        The figures.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from zskl import ZeroShotKernelClassifier, datasets, protocols
+    >>> data = datasets.make_synthetic(n_seen=6, n_unseen=3)
+    >>> rows = data.parts["trainval"]
+    >>> model = ZeroShotKernelClassifier(random_state=0).fit(data.X[rows], data.y[rows], data.signatures)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # nobody has fitted this model's temperature
+    ...     found = protocols.confidence(model, data)
+    >>> 0 <= found.ece <= 1
+    True
+    """
     if protocol not in ("zsl", "gzsl"):
-        raise ValueError(f"protocol is {protocol!r}; expected 'zsl' or 'gzsl'")
+        raise ValueError(f"protocol is {protocol!r}: expected 'zsl' or 'gzsl'")
     zero_shot = protocol == "zsl"
     parts = ("test_unseen",) if zero_shot else ("test_seen", "test_unseen")
     rows = np.concatenate([_rows(data, part) for part in parts])
@@ -156,7 +180,7 @@ def confidence(model: Any, data: Dataset, protocol: str = "zsl") -> Confidence:
 def _rows(data: Dataset, part: str) -> NDArray[np.int64]:
     rows = data.parts[part]
     if not len(rows):
-        raise ValueError(f"dataset {data.name!r} has no rows in {part!r}; this protocol needs at least one")
+        raise ValueError(f"dataset {data.name!r} has no rows in {part!r}: this protocol needs at least one")
     return rows
 
 
@@ -169,12 +193,12 @@ def _scores(
     if scores.shape != (len(rows), len(candidates)):
         raise ValueError(
             f"{type(model).__name__}.compatibility gave shape {scores.shape} for {len(rows)} rows and "
-            f"{len(candidates)} classes; expected one row each and one column per class"
+            f"{len(candidates)} classes: expected one row each and one column per class"
         )
     if not np.all(np.isfinite(scores)):
         raise ValueError(
             f"{type(model).__name__}.compatibility gave {np.sum(~np.isfinite(scores))} scores that are NaN "
-            "or infinite; expected finite scores: has the training diverged?"
+            "or infinite: expected finite scores; has the training diverged?"
         )
     return scores
 
@@ -189,13 +213,13 @@ def _features(model: Ranker, data: Dataset, rows: NDArray[np.int64]) -> Any:
 def _constant(model: Ranker, calibration: float | str | None) -> float:
     if isinstance(calibration, str):
         if calibration != "model":
-            raise ValueError(f"calibration is {calibration!r}; expected None, 'model' or a number")
+            raise ValueError(f"calibration is {calibration!r}: expected None, 'model' or a number")
         if not hasattr(model, "calibration_"):
-            raise ValueError(f"{type(model).__name__} has no calibration_; fit it first or hand the constant to gzsl")
+            raise ValueError(f"{type(model).__name__} has no calibration_: fit it first, or hand the constant to gzsl")
         calibration = model.calibration_
     constant = 0.0 if calibration is None else float(calibration)
     if not math.isfinite(constant):
-        raise ValueError(f"the calibration constant is {constant}; expected a finite number")
+        raise ValueError(f"the calibration constant is {constant}: expected a finite number")
     return constant
 
 

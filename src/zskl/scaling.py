@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import overload
 
 import numpy as np
 
-from zskl.arrays import Array, is_symbol, like, namespace
+from zskl.arrays import Array, NumPyArray, is_symbol, like, namespace
 from zskl.parameters import did_you_mean
 
 STEPS = ("sqrt", "l2", "center", "standardize")
@@ -41,9 +41,13 @@ class Scaling:
     """Steps, and `mean` (d,) and standard `deviation` (d,) of the training rows, in float64, where one needs them."""
 
     steps: tuple[str, ...]
-    mean: np.ndarray[Any, Any] | None = None
-    deviation: np.ndarray[Any, Any] | None = None
+    mean: NumPyArray | None = None
+    deviation: NumPyArray | None = None
 
+    @overload
+    def apply(self, rows: NumPyArray) -> NumPyArray: ...
+    @overload
+    def apply(self, rows: Array) -> Array: ...
     def apply(self, rows: Array) -> Array:
         """(n, d) → (n, d), in the precision, library and device of `rows`. A row of zeros stays zero.
 
@@ -59,8 +63,13 @@ class Scaling:
 
     def _apply_steps(self, rows: Array) -> Array:
         for step in self.steps:
-            rows = _center(rows, like(self.mean, rows)) if step in FITTED else _apply(step, rows)
+            if step in FITTED:
+                assert self.mean is not None
+                rows = _center(rows, like(self.mean, rows))
+            else:
+                rows = _apply(step, rows)
             if step == "standardize":
+                assert self.deviation is not None
                 rows = rows / like(self.deviation, rows)
         return rows
 
@@ -91,21 +100,23 @@ def fit_in_blocks(scaling: str, blocks: Callable[[], Iterator[Array]], parameter
                 rows = _apply(step, rows)
             yield rows
 
-    total: Array = 0.0
-    count = 0
+    total, count = None, 0
     for rows in prepared():
         xp = namespace(rows)
-        total, count = total + xp.sum(rows, axis=0, dtype=xp.float64), count + rows.shape[0]
+        part = xp.sum(rows, axis=0, dtype=xp.float64)
+        total, count = part if total is None else total + part, count + rows.shape[0]
+    assert total is not None  # there are training rows
     mean = total / count
     if fitted != ["standardize"]:
         return Scaling(steps, _host(mean))
-    squares = sum(xp.sum((rows - mean) ** 2, axis=0) for rows in prepared())
+    squares = xp.zeros_like(mean)
+    for rows in prepared():
+        squares = squares + xp.sum((rows - mean) ** 2, axis=0)
     return Scaling(steps, _host(mean), _host(_spread(squares / count, mean, rows)))
 
 
-def _host(array: Array) -> np.ndarray[Any, Any]:
-    host: np.ndarray[Any, Any] = like(array, np.empty(0))
-    return host
+def _host(array: Array) -> NumPyArray:
+    return like(array, np.empty(0))
 
 
 def _deviation(rows: Array, mean: Array) -> Array:

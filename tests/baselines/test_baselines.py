@@ -61,7 +61,7 @@ each = pytest.mark.parametrize("name", BASELINES)
 
 
 @pytest.mark.filterwarnings("ignore::zskl.estimators.estimator.UncalibratedWarning")
-@parametrize_with_checks([baseline.estimator(**baseline.overrides) for baseline in BASELINES.values()])
+@parametrize_with_checks([baseline() for baseline in BASELINES.values()])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -69,11 +69,10 @@ def test_scikit_learn_contract(estimator, check):
 @each
 def test_a_name_is_a_method_with_a_grid_of_its_own(name):
     baseline, method = BASELINES[name], methods.METHODS[name]
-    assert (method.estimator, method.description) == (baseline.estimator, baseline.description)
-    assert method.overrides == baseline.overrides
-    assert method.grid == baseline.grid
-    assert getattr(baselines, baseline.estimator.__name__) is baseline.estimator
-    settings = list(ParameterGrid({key: list(values) for key, values in baseline.grid.items()}))
+    assert method == methods.Method(baseline, baseline.SUMMARY, {}, baseline.GRID)
+    assert getattr(baselines, baseline.__name__) is baseline
+    assert baseline.__name__ in baselines.__all__
+    settings = list(ParameterGrid({key: list(values) for key, values in baseline.GRID.items()}))
     assert len(settings) >= FEWEST.get(name, 12)
     assert any("feature_scaling" in setting for setting in settings)
     for setting in settings:
@@ -86,7 +85,7 @@ def test_the_page_of_the_baselines_lists_the_grid(name):
     section = re.search(rf"^## `{name}`.*?(?=^## |\Z)", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     assert section, f"docs/baselines.md has no section for {name}"
     listed = " ".join(re.search(r"Default grid: (.*?)\.\n", section[0] + "\n", re.DOTALL)[1].split())
-    for setting, values in BASELINES[name].grid.items():
+    for setting, values in BASELINES[name].GRID.items():
         assert f"`{setting}` {', '.join(map(shown, values))}" in listed
     assert "$$" in section[0] or "```text" in section[0]  # its equation
 
@@ -197,7 +196,7 @@ def test_settings_fitted_together_equal_those_fitted_alone(name, data):
     X, y = data.X[rows], data.y[rows]
     estimator = make(name)
     free = estimator._free(X)
-    grid = {key: list(values)[:3] for key, values in BASELINES[name].grid.items() if key in free}
+    grid = {key: list(values)[:3] for key, values in BASELINES[name].GRID.items() if key in free}
     settings = list(ParameterGrid(grid))[:9]
     found = {}
 
@@ -220,7 +219,7 @@ def test_settings_fitted_together_equal_those_fitted_alone(name, data):
 def test_a_fitted_model_scores_by_what_it_was_fitted_with(name, data, fitted):
     model = fitted(name)
     before = model.compatibility(unseen(data))
-    for setting, values in BASELINES[name].grid.items():
+    for setting, values in BASELINES[name].GRID.items():
         for value in values:
             np.testing.assert_array_equal(
                 clone_fitted(model).set_params(**{setting: value}).compatibility(unseen(data)), before
@@ -264,7 +263,7 @@ def test_bad_input_is_refused_with_a_sentence_and_leaves_the_model_as_it_was(nam
         model.fit(X[:, :5], y, table.iloc[1:])
     with pytest.raises(ValueError, match=r"1 class only"):
         model.fit(X[:, :5], [table.index[0]] * len(y), table)
-    for setting in set(BASELINES[name].grid) & set(model.get_params()):
+    for setting in set(BASELINES[name].GRID) & set(model.get_params()):
         with pytest.raises(ValueError, match=rf"{setting}='nonsense': expected"):
             clone(model).set_params(**{setting: "nonsense"}).fit(X, y, table)
     with pytest.raises(ValueError, match="it must have the 10 attribute columns of fit"):

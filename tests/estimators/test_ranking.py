@@ -37,7 +37,7 @@ def in_blocks(monkeypatch, call, *arguments):
 def make(name):
     if name == "kernel":
         return ZeroShotKernelClassifier(epochs=2, random_state=0)
-    return baselines.BASELINES[name].estimator(random_state=0)
+    return baselines.BASELINES[name](random_state=0)
 
 
 @pytest.fixture(scope="module")

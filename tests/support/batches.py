@@ -1,7 +1,7 @@
 """Batches and settings that the tests of a training step share."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -61,4 +61,15 @@ def lone(setting):
         setting.repulsion,
         setting.temperature,
         setting.incoherence_weight,
+    )
+
+
+def stacked(settings, column=lambda values: np.array(values, dtype=np.float64).reshape(-1, 1, 1)):
+    first = lone(settings[0])
+    return replace(
+        first,
+        kernel=kernels.stack([lone(setting).kernel for setting in settings], column),
+        repulsion=column([setting.repulsion for setting in settings]),
+        temperature=column([setting.temperature for setting in settings]),
+        incoherence_weight=column([setting.incoherence_weight for setting in settings]),
     )

@@ -14,7 +14,7 @@ import torch
 
 from zskl import kernels
 from zskl.training import cuda_graph, rmsprop
-from zskl.training.fused import Fused
+from zskl.training.fused import FusedStep
 from zskl.training.objective import BALANCES, LOSSES, Objective
 
 K, N, SMOOTHING, EPSILON = 3, 50, 0.9, 1e-6
@@ -48,7 +48,7 @@ def check(kernel, loss, balance, incoherent, sizes, smoothing=SMOOTHING):
     tape.rates.copy_(1e-3 * (0.5 + torch.rand(4, K, 1, 1)))
     tape.place.fill_(2)
     w, v = W.clone(), V.clone()
-    Fused(objective, X, Y, codes, counts, w, v, tape)(smoothing, EPSILON)
+    FusedStep(objective, X, Y, codes, counts, w, v, tape)(smoothing, EPSILON)
     rows = tape.order[2]
     plain = objective.evaluate(W, X[rows], Y, codes[rows], counts)
     w0, v0 = W.clone(), V.clone()

@@ -10,6 +10,7 @@ from zskl import ZeroShotKernelClassifier
 
 SEEN = ["ant", "cat", "dog"]  # sorted, as `classes_` is
 UNSEEN = ["emu", "bee"]  # in the order of the table
+CANDIDATES = [*SEEN, *UNSEEN]  # as `candidates_` of a model that was fitted with the whole table
 TABLE_ORDER = ["dog", "emu", "ant", "cat", "bee"]
 ATTRIBUTES = ["size", "legs", "wings", "fur"]
 

@@ -13,14 +13,14 @@ from tolerances import DIFFERENCES, FIT, FORMULA, SUMS, assert_close
 from zskl import ZeroShotKernelClassifier
 from zskl.kernels import Gaussian, Kernel
 from zskl.training import rmsprop, solver
-from zskl.training.cpu_step import InPlace
+from zskl.training.cpu_step import CpuStep
 from zskl.training.objective import BALANCES, LOSSES, Objective
 
 
 def quick(objective, batch, dtype=np.float64):
     n, d = batch.X.shape
     C, p = batch.Y.shape
-    return InPlace(objective, n, (d, p), C, batch.sizes.astype(dtype), dtype)
+    return CpuStep(objective, n, (d, p), C, batch.sizes.astype(dtype), dtype)
 
 
 @pytest.mark.parametrize(("kernel", "loss", "balance", "incoherence", "shape"), VARIANTS)
@@ -62,7 +62,7 @@ def test_rows_are_taken_from_all_features():
     batch = make_batch("C<p", n=6)
     rows = np.array([4, 0, 2])
     objective = Objective(Gaussian(0.8))
-    evaluate = InPlace(objective, 3, (6, 5), 3, batch.sizes, np.float64)
+    evaluate = CpuStep(objective, 3, (6, 5), 3, batch.sizes, np.float64)
     found = evaluate(batch.W[:1], batch.X, rows, batch.Y, batch.codes[rows])
     expected = objective.evaluate(batch.W[:1], batch.X[rows], batch.Y, batch.codes[rows], batch.sizes)
     assert_close(found.gradient, expected.gradient, SUMS.double)
@@ -165,7 +165,7 @@ def test_a_step_allocates_nothing_of_the_size_of_the_projection(shape, kernel):
     W = (0.1 * rng.standard_normal((1, d, p))).astype(np.float32)
     V = np.zeros_like(W)
     member = ZeroShotKernelClassifier(kernel=kernel)
-    evaluate = InPlace(member._objective(), n, (d, p), C, np.ones(C, np.float32), np.float32)
+    evaluate = CpuStep(member._objective(), n, (d, p), C, np.ones(C, np.float32), np.float32)
 
     def step():
         rows = rng.integers(0, 50, n)

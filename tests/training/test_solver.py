@@ -1,8 +1,6 @@
-"""RMSprop against the loop over entries; batches, prefixes, continuation, divergence and progress."""
+"""Mini-batch RMSprop: updates, schedules, batches, continuation, progress."""
 
 import itertools
-import pickle
-import re
 
 import numpy as np
 import pytest
@@ -11,10 +9,10 @@ from hypothesis import strategies as st
 
 import naive
 from tolerances import AFTER_FIT, FIT, assert_close
-from zskl import DivergenceError, kernels
+from zskl import kernels
 from zskl.training import solver
 from zskl.training.objective import Objective
-from zskl.training.solver import LOOK_EVERY, SCHEDULES, State, batches, minimise, start
+from zskl.training.solver import SCHEDULES, State, batches, minimise, start
 
 N, D, P, C = 23, 5, 4, 3
 RUN = {"n_rows": N, "batch_size": 4, "seed": 7, "learning_rate": 0.01}
@@ -44,9 +42,6 @@ def recorded(**changes):
         progress.append(now)
 
     return minimise(step, start(W), callback=callback, **{**RUN, "epochs": 2, **changes}), seen, progress
-
-
-# Update ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -118,9 +113,6 @@ def test_torch_equals_numpy():
     assert_close(found.objective, expected.objective, AFTER_FIT.double)
 
 
-# Batches --------------------------------------------------------------------------------------------------------------
-
-
 @settings(max_examples=60)
 @given(st.integers(1, 60), st.integers(1, 80), st.integers(0, 2**31 - 2), st.integers(0, 5))
 def test_every_row_at_most_once_and_the_short_batch_left_out(n_rows, batch_size, seed, epoch):
@@ -144,9 +136,6 @@ def test_epochs_and_seeds_have_their_own_order():
 def test_the_rows_left_out_change_from_epoch_to_epoch():
     visited = [set(np.concatenate(list(batches(23, 10, 0, epoch))).tolist()) for epoch in range(20)]
     assert set.union(*visited) == set(range(23))
-
-
-# Prefixes and continuation --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -177,97 +166,6 @@ def test_the_continuation_check_catches_a_lost_second_moment():
     first = minimise(step, start(W), epochs=2, **RUN)
     forgetful = State(first.state.W, np.zeros_like(W), first.state.steps, first.state.epochs)
     assert not np.array_equal(minimise(step, forgetful, epochs=3, **RUN).state.W, whole.state.W)
-
-
-# Divergence -----------------------------------------------------------------------------------------------------------
-
-
-def failing(at, value, members=3):
-    """W shrinks; the objective of member k is 1, and from step at[k] on value."""
-
-    def step(W, rows, t):
-        objective = np.ones(members)
-        for k, first in at.items():
-            if t >= first:
-                objective[k] = value
-        return objective, 0.1 * W, None
-
-    return step, start(np.ones((members, 2, 2)))
-
-
-LONG = {"n_rows": 100, "batch_size": 1, "seed": 0, "learning_rate": 1e-3, "epochs": 2}
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 2e6, -2e6])
-@pytest.mark.parametrize("at", [0, 1, LOOK_EVERY - 1, LOOK_EVERY, 37, 150, 199])
-def test_the_step_of_a_divergence_is_found_and_the_others_go_on(at, value):
-    step, state = failing({1: at}, value)
-    found = minimise(step, state, **LONG)
-    healthy = minimise(failing({}, value)[0], state, **LONG)
-    beyond_the_first = at > 0 or not np.isfinite(value)  # a finite objective is judged against its first value
-    assert found.diverged.tolist() == [-1, at if beyond_the_first else -1, -1]
-    assert found.state.steps == 200
-    np.testing.assert_array_equal(found.state.W[[0, 2]], healthy.state.W[[0, 2]])
-    np.testing.assert_array_equal(found.objective[:, [0, 2]], healthy.objective[:, [0, 2]])
-
-
-def test_a_member_that_recovers_stays_marked_at_its_first_step():
-    def step(W, rows, t):
-        return np.array([np.nan if t in (40, 120) else 1.0]), 0 * W, None
-
-    found = minimise(step, start(np.ones((1, 2, 2))), **LONG)
-    assert found.diverged.tolist() == [40]
-    assert found.state.steps < 100
-
-
-def test_a_run_stops_when_all_members_are_gone():
-    step, state = failing({0: 10, 1: 50, 2: 37}, np.nan)
-    found = minimise(step, state, **LONG)
-    assert found.diverged.tolist() == [10, 50, 37]
-    assert 50 < found.state.steps <= 50 + LOOK_EVERY
-    assert len(found.objective) == found.state.steps
-
-
-def test_an_objective_is_judged_against_its_first_value():
-    step, state = failing({0: 20}, 2e6, members=1)
-
-    def times(factor):
-        return lambda W, rows, t: (factor * step(W, rows, t)[0], 0 * W, None)
-
-    assert minimise(times(1), state, **LONG).diverged.tolist() == [20]
-    assert minimise(times(1e3), state, **LONG).diverged.tolist() == [20]
-    assert minimise(times(1e-3), state, **LONG).diverged.tolist() == [-1]  # a first value below 1 counts as 1
-    assert minimise(lambda W, rows, t: (np.array([2e6]), 0 * W, None), state, **LONG).diverged.tolist() == [-1]
-
-
-def test_a_projection_that_breaks_in_the_last_step_is_found():
-    def step(W, rows, t):
-        return np.ones(2), W * np.array([1.0, np.nan if t == 199 else 1.0]).reshape(2, 1, 1), None
-
-    assert minimise(step, start(np.ones((2, 2, 2))), **LONG).diverged.tolist() == [-1, 199]
-
-
-def test_the_step_of_a_continued_run_counts_from_its_beginning():
-    step, state = failing({0: 230}, np.nan, members=1)
-    first = minimise(step, state, **LONG)
-    assert first.diverged.tolist() == [-1]
-    assert minimise(step, first.state, **LONG).diverged.tolist() == [230]
-
-
-def test_the_error_names_step_and_remedy():
-    error = DivergenceError(412, 0.05, ", or else")
-    assert error.step == 412
-    assert re.search(r"diverged at step 412.*lower learning_rate \(now 0\.05\), or else$", str(error))
-    assert isinstance(error, ArithmeticError)
-
-
-def test_the_error_travels_between_processes():
-    error = pickle.loads(pickle.dumps(DivergenceError(412, 0.05, ", or else")))
-    assert error.step == 412
-    assert "step 412" in str(error)
-
-
-# Progress -------------------------------------------------------------------------------------------------------------
 
 
 def test_the_callback_sees_every_step():

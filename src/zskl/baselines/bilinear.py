@@ -14,7 +14,7 @@ from zskl.arrays import Array, generator, like, namespace, to_numpy
 from zskl.baselines.descent import DescentClassifier, Learned, coordinates
 from zskl.baselines.shared_fit import class_signatures
 from zskl.estimators.estimator import Training
-from zskl.estimators.score_parts import Anatomy
+from zskl.estimators.score_parts import ScoreParts
 from zskl.parameters import positive
 
 Loss = Callable[[Array, Array, float], tuple[Array, Array]]
@@ -108,7 +108,7 @@ class BilinearClassifier(DescentClassifier):
     def _scores(self, X: Array, Y: Array) -> Array:
         return (X @ like(self.projection_, X)) @ Y.mT
 
-    def _anatomy(self) -> Anatomy:
-        return Anatomy(self.projection_)
+    def _score_parts(self) -> ScoreParts:
+        return ScoreParts(self.projection_)
 
     projection_: Any

@@ -1,7 +1,4 @@
-"""CMT*: cross-modal transfer that first asks whether a sample is of a seen class at all.
-
-Socher, Ganjoo, Manning and Ng, "Zero-Shot Learning Through Cross-Modal Transfer", 2013.
-"""
+"""CMT*: cross-modal transfer that first asks whether a sample is of a seen class at all."""
 
 from __future__ import annotations
 
@@ -25,36 +22,92 @@ USUAL = 0.95  # share of training rows below the threshold where there are too f
 
 
 class CMTStar(CMT):
-    """CMT with novelty detection: rows near a seen class go to a classifier of the seen classes, others to CMT.
+    """Cross-modal transfer that first asks whether a sample is of a seen class at all.
 
-    A row is novel if it lies outside the radius √(τ s_l) around every seen class l, with s_l the mean squared distance
-    of the class's training rows to its signature: ν = min_l ‖f(x) − y_l‖² / s_l > τ. A row that is not novel ranks the
-    seen classes, by their probabilities p under a multinomial logistic regression, before all unseen ones; a novel row
-    ranks the unseen classes, by −‖f(x) − y‖², before all seen ones:
+    A sample is novel if it lies outside the radius √(τ s_l) around every seen class l, where s_l is the mean
+    squared distance of the class's training rows to its signature: ν = min_l ‖f(x) − y_l‖² / s_l > τ. If a sample
+    is not novel, all seen classes come before the unseen ones, ranked by their probabilities p under a multinomial
+    logistic regression. If it is novel, all unseen classes come first, ranked by −‖f(x) − y‖²::
 
         seen:    ±1 + (τ − ν)/(τ + ν) + 1 / (1 − log p)        unseen:    1 / (1 + ‖f(x) − y‖²)
 
-    so that a constant subtracted from the scores of seen classes moves the threshold. A class is seen by its name; how
-    a table at predict time describes it plays no part.
-
-    Differs from the paper: τ is one for all classes, and has the highest harmonic mean on classes held out of the
-    training rows, in place of a fraction of training rows that is set by hand; descent in place of L-BFGS.
+    So a constant that is subtracted from the scores of seen classes moves the threshold. A class is seen by its
+    name; how a table at predict time describes it does not matter.
 
     Parameters
     ----------
-    C : inverse strength of the ridge of the logistic regression
-    hidden, batch_size, epochs, learning_rate, momentum, feature_scaling, signature_scaling, signature_mean, device,
-    random_state : see `CMT`
+    C : float, default=10.0
+        Inverse strength of the ridge of the logistic regression.
+    hidden : int, default=128
+        Units h of the hidden layer of the network.
+    batch_size : int, default=64
+        Rows in a batch. A short last batch is left out.
+    epochs : int, default=20
+        Passes over the training rows.
+    learning_rate : float, default=0.3
+        Length of a step, the same in the whole run.
+    momentum : float, default=0.9
+        Share of the previous step that goes into the next one, in [0, 1).
+    feature_scaling : str, default="center-l2"
+        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
+    signature_scaling : str, default="center-l2"
+        Scaling of the signatures, see `zskl.scaling`.
+    signature_mean : {"seen", "all"}, default="seen"
+        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
+    device : str or None, default=None
+        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
+    random_state : int, RandomState or None, default=None
+        Seed of the start and of the batches. None takes another seed in every fit.
 
     Attributes
     ----------
-    hidden_, output_ : A (d, h) and B (h, p) float32
-    prototypes_, spreads_ : signature (C, p) and s (C,) of each seen class
-    classifier_, intercepts_ : logistic regression of the seen classes, (d, C) and (C,)
-    threshold_ : τ
+    hidden_ : ndarray of shape (d, h)
+        A of the network tanh(xA)B, in float32.
+    output_ : ndarray of shape (h, p)
+        B of the network, in float32.
+    prototypes_ : ndarray of shape (C, p)
+        Scaled signatures of the seen classes.
+    spreads_ : ndarray of shape (C,)
+        The mean squared distance s of each seen class.
+    classifier_ : ndarray of shape (d, C)
+        Weights of the logistic regression of the seen classes.
+    intercepts_ : ndarray of shape (C,)
+        Its intercepts.
+    threshold_ : float
+        τ.
+    classes_ : ndarray of shape (C,)
+        The seen classes, sorted.
+    candidates_ : ndarray
+        The seen classes, then the further classes of the table: the default candidates of `predict`.
+
+    Notes
+    -----
+    Differs from the paper: there is one τ for all classes, the one with the highest harmonic mean on classes held
+    out of the training rows. The paper sets a fraction of training rows by hand. Training is by descent instead of
+    L-BFGS.
+
+    References
+    ----------
+    .. [1] R. Socher, M. Ganjoo, C. D. Manning and A. Y. Ng, "Zero-shot learning through cross-modal transfer", NIPS
+       2013.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, protocols
+    >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
+    >>> X, y = data.samples("trainval")
+    >>> model = baselines.CMTStar(random_state=0).fit(X, y, data.signatures)
+    >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
+    True
     """
 
     kind: ClassVar[str] = "cmt-star"
+    SUMMARY: ClassVar[str] = "Cross-modal transfer with novelty detection"
+    GRID: ClassVar = {
+        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+        "learning_rate": (0.3, 1.0),
+        "epochs": (5, 10, 20, 30),
+    }
     LEARNED: ClassVar = {
         **CMT.LEARNED,
         "prototypes_": ("C", "p"),

@@ -1,4 +1,4 @@
-"""ConSE: convex combination of semantic embeddings (Norouzi et al., ICLR 2014)."""
+"""ConSE: convex combination of semantic embeddings."""
 
 from __future__ import annotations
 
@@ -16,28 +16,74 @@ from zskl.parameters import count, positive
 
 
 class ConSE(SharedClassifier):
-    """A sample's signature is the mean of those of its T most probable seen classes, weighted by their probabilities.
+    """Convex combination of semantic embeddings: a sample is a mixture of its most probable seen classes.
+
+    The signature of a sample is the mean of those of its T most probable seen classes, weighted by their
+    probabilities::
 
         f(x) = Σ_t p(k_t | x) y_{k_t} / Σ_t p(k_t | x),   score cos(f(x), y)
 
-    with k_1, …, k_T the seen classes of the largest p, a multinomial logistic regression. T above the number of seen
-    classes takes them all.
+    Here k_1, …, k_T are the seen classes with the largest p, by a multinomial logistic regression.
 
     Parameters
     ----------
-    T : how many seen classes are combined
-    C : inverse strength of the ridge of the logistic regression
-    feature_scaling, signature_scaling, signature_mean, device : see `ZeroShotKernelClassifier`
-    random_state : not used, there is nothing to draw
+    T : int, default=10
+        How many seen classes are combined. A T above the number of seen classes takes them all.
+    C : float, default=1.0
+        Inverse strength of the ridge of the logistic regression.
+    feature_scaling : str, default="l2-center-l2"
+        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
+    signature_scaling : str, default="center-l2"
+        Scaling of the signatures, see `zskl.scaling`.
+    signature_mean : {"seen", "all"}, default="seen"
+        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
+    device : str or None, default=None
+        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
+    random_state : int, RandomState or None, default=None
+        Not used, because this method draws nothing. It is here so that all methods take the same settings.
 
     Attributes
     ----------
-    weights_, intercept_ : (d, C) and (C,) of the seen classes' classifier, float32
-    seen_ : (C, p) scaled signatures of the seen classes, float32
-    T_ : what it was fitted with
+    weights_ : ndarray of shape (d, C)
+        Weights of the classifier of the seen classes, in float32.
+    intercept_ : ndarray of shape (C,)
+        Its intercepts, in float32.
+    seen_ : ndarray of shape (C, p)
+        Scaled signatures of the seen classes, in float32.
+    T_ : int
+        The T of the fit.
+    classes_ : ndarray of shape (C,)
+        The seen classes, sorted.
+    candidates_ : ndarray
+        The seen classes, then the further classes of the table: the default candidates of `predict`.
+
+    Notes
+    -----
+    Differs from the paper: the probabilities are those of a logistic regression on the given features, not of the
+    network that made them.
+
+    References
+    ----------
+    .. [1] M. Norouzi, T. Mikolov, S. Bengio, Y. Singer, J. Shlens, A. Frome, G. S. Corrado and J. Dean, "Zero-shot
+       learning by convex combination of semantic embeddings", ICLR 2014.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, protocols
+    >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
+    >>> X, y = data.samples("trainval")
+    >>> model = baselines.ConSE(T=5).fit(X, y, data.signatures)
+    >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
+    True
     """
 
     kind: ClassVar[str] = "conse"
+    SUMMARY: ClassVar[str] = "Convex combination of the signatures of the most probable seen classes"
+    GRID: ClassVar = {
+        "T": (1, 5, 10, 20, 50, 100),
+        "C": (0.3, 1.0, 3.0, 10.0),
+        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+    }
     LEARNED: ClassVar = {"weights_": ("d", "C"), "intercept_": ("C",), "seen_": ("C", "p"), "T_": None}
     FREE: ClassVar = ("T", "C")
 

@@ -1,4 +1,4 @@
-"""DAP: direct attribute prediction (Lampert, Nickisch and Harmeling, CVPR 2009 and PAMI 2014)."""
+"""DAP: direct attribute prediction."""
 
 from __future__ import annotations
 
@@ -16,29 +16,72 @@ from zskl.parameters import one_of, positive
 
 
 class DAP(SharedClassifier):
-    """One probabilistic classifier for each attribute; a class scores by how well its attributes are met.
+    """Direct attribute prediction: one probabilistic classifier for each attribute.
+
+    A class scores by how well its attributes are met::
 
         Σ_m log p(a_m = a_mᶜ | x) − log p(a_mᶜ),   p(a_m = 1 | x) = sigmoid(xᵀw_m + b_m)
 
-    Attributes are binarised at a threshold; their priors are shares of the seen classes. An attribute that all or none
-    of these have is left out. All logistic regressions are trained at once.
-
-    Differs from the paper: logistic regressions instead of support vector machines with Platt's sigmoids.
+    Attributes are made binary at a threshold. Their priors are shares of the seen classes; an attribute that all or
+    none of these classes have is left out. All logistic regressions are trained at once.
 
     Parameters
     ----------
-    C : inverse strength of the ridge of the logistic regressions
-    threshold : binarise at the "mean" or the "median" of the seen classes
-    feature_scaling, signature_scaling, signature_mean, device : see `ZeroShotKernelClassifier`
-    random_state : not used, there is nothing to draw
+    C : float, default=1.0
+        Inverse strength of the ridge of the logistic regressions.
+    threshold : {"mean", "median"}, default="mean"
+        Which value of the seen classes parts the presence of an attribute from its absence.
+    feature_scaling : str, default="l2-center-l2"
+        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
+    signature_scaling : str, default="center"
+        Scaling of the signatures, see `zskl.scaling`.
+    signature_mean : {"seen", "all"}, default="seen"
+        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
+    device : str or None, default=None
+        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
+    random_state : int, RandomState or None, default=None
+        Not used, because this method draws nothing. It is here so that all methods take the same settings.
 
     Attributes
     ----------
-    weights_, intercept_ : (d, p) and (p,) of the attribute classifiers, float32
-    threshold_, prior_ : (p,) float64
+    weights_ : ndarray of shape (d, p)
+        Weights of the attribute classifiers, in float32.
+    intercept_ : ndarray of shape (p,)
+        Their intercepts, in float32.
+    threshold_ : ndarray of shape (p,)
+        Above it, an attribute counts as present.
+    prior_ : ndarray of shape (p,)
+        Share of the seen classes that have each attribute.
+    classes_ : ndarray of shape (C,)
+        The seen classes, sorted.
+    candidates_ : ndarray
+        The seen classes, then the further classes of the table: the default candidates of `predict`.
+
+    Notes
+    -----
+    Differs from the paper: logistic regressions instead of support vector machines with Platt's sigmoids.
+
+    References
+    ----------
+    .. [1] C. H. Lampert, H. Nickisch and S. Harmeling, "Learning to detect unseen object classes by between-class
+       attribute transfer", CVPR 2009.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, protocols
+    >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
+    >>> X, y = data.samples("trainval")
+    >>> model = baselines.DAP(C=1.0).fit(X, y, data.signatures)
+    >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
+    True
     """
 
     kind: ClassVar[str] = "dap"
+    SUMMARY: ClassVar[str] = "Direct attribute prediction: a classifier for each attribute"
+    GRID: ClassVar = {
+        "C": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
+        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+    }
     LEARNED: ClassVar = {"weights_": ("d", "p"), "intercept_": ("p",), "threshold_": ("p",), "prior_": ("p",)}
     FREE: ClassVar = ("C", "threshold")
 
@@ -71,7 +114,7 @@ class DAP(SharedClassifier):
 
         def finish(model: Self) -> None:
             model.threshold_ = attributes.thresholds(Y, model.threshold)
-            A = attributes.present(Y, model.threshold_)  # (C, p)
+            A = to_numpy(attributes.present(Y, model.threshold_))  # (C, p)
             model.prior_ = A.mean(axis=0, dtype=np.float64)
             targets = like(A, training.X)[training.codes]
             model.weights_, model.intercept_ = logistic.binary(rows, targets, model.C)

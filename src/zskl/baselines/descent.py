@@ -13,9 +13,8 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
-from zskl.arrays import Array, like, namespace, to_numpy
+from zskl.arrays import Array, like, namespace, seed_from, to_numpy
 from zskl.estimators.estimator import Training, ZeroShotClassifier
 from zskl.parameters import count, positive
 from zskl.training.solver import BLOW_UP, DivergenceError, Progress, batches
@@ -147,7 +146,7 @@ class DescentClassifier(ZeroShotClassifier):
                 visit(place, error)
 
     def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        return seed_from(self.random_state)
 
     def _train(
         self, training: Training, seed: int, wanted: Collection[int], callback: Callback | None = None

@@ -1,4 +1,4 @@
-"""ESZSL: an embarrassingly simple approach to zero-shot learning (Romera-Paredes and Torr, ICML 2015)."""
+"""ESZSL: an embarrassingly simple approach to zero-shot learning."""
 
 from __future__ import annotations
 
@@ -11,30 +11,68 @@ from zskl.arrays import Array, like, to_numpy
 from zskl.baselines.linear import spectrum
 from zskl.baselines.shared_fit import SharedClassifier, class_signatures, class_sums
 from zskl.estimators.estimator import Training
-from zskl.estimators.score_parts import Anatomy
+from zskl.estimators.score_parts import ScoreParts
 from zskl.parameters import positive
 
 
 class ESZSL(SharedClassifier):
-    """A bilinear map W (d, p) that scores xᵀWy, by ridge regression from both sides.
+    """An embarrassingly simple approach: a bilinear map in closed form, with ridges on both sides.
+
+    Scores are xᵀWy with::
 
         min ‖XWYᵀ − L‖² + γ‖WYᵀ‖² + λ‖XW‖² + γλ‖W‖²,   W = (XᵀX + γI)⁻¹ XᵀLY (YᵀY + λI)⁻¹
 
-    with L (n, C) 1 for a row's class and −1 for the others. One eigendecomposition of XᵀX and one of YᵀY serve all γ
-    and λ.
+    L (n, C) is 1 for the class of a row and −1 for the others. One eigendecomposition of XᵀX and one of YᵀY serve
+    all γ and λ.
 
     Parameters
     ----------
-    gamma, lam : γ > 0, ridge in feature space, and λ > 0, ridge in signature space
-    feature_scaling, signature_scaling, signature_mean, device : see `ZeroShotKernelClassifier`
-    random_state : not used, there is nothing to draw
+    gamma : float, default=1.0
+        Ridge γ > 0 in feature space.
+    lam : float, default=1.0
+        Ridge λ > 0 in signature space.
+    feature_scaling : str, default="l2-center-l2"
+        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
+    signature_scaling : str, default="center-l2"
+        Scaling of the signatures, see `zskl.scaling`.
+    signature_mean : {"seen", "all"}, default="seen"
+        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
+    device : str or None, default=None
+        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
+    random_state : int, RandomState or None, default=None
+        Not used, because this method draws nothing. It is here so that all methods take the same settings.
 
     Attributes
     ----------
-    projection_ : W (d, p) float32
+    projection_ : ndarray of shape (d, p)
+        W, in float32.
+    classes_ : ndarray of shape (C,)
+        The seen classes, sorted.
+    candidates_ : ndarray
+        The seen classes, then the further classes of the table: the default candidates of `predict`.
+
+    References
+    ----------
+    .. [1] B. Romera-Paredes and P. H. S. Torr, "An embarrassingly simple approach to zero-shot learning", ICML
+       2015.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, protocols
+    >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
+    >>> X, y = data.samples("trainval")
+    >>> model = baselines.ESZSL(gamma=1.0, lam=1.0).fit(X, y, data.signatures)
+    >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
+    True
     """
 
     kind: ClassVar[str] = "eszsl"
+    SUMMARY: ClassVar[str] = "Bilinear map in closed form, ridges on both sides"
+    GRID: ClassVar = {
+        "gamma": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
+        "lam": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
+        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+    }
     LEARNED: ClassVar = {"projection_": ("d", "p")}
     FREE: ClassVar = ("gamma", "lam")
 
@@ -78,5 +116,5 @@ class ESZSL(SharedClassifier):
     def _scores(self, X: Array, Y: Array) -> Array:
         return X @ like(self.projection_, X) @ Y.T
 
-    def _anatomy(self) -> Anatomy:
-        return Anatomy(self.projection_)
+    def _score_parts(self) -> ScoreParts:
+        return ScoreParts(self.projection_)

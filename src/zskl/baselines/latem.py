@@ -1,7 +1,4 @@
-"""LatEm, latent embeddings: several bilinear maps, of which the best one scores.
-
-Xian, Akata, Sharma, Nguyen, Hein and Schiele, "Latent Embeddings for Zero-Shot Classification", 2016.
-"""
+"""LatEm, latent embeddings: several bilinear maps, of which the best one scores."""
 
 from __future__ import annotations
 
@@ -66,29 +63,78 @@ class LatentProblem:
 
 
 class LatEm(DescentClassifier):
-    """Scores max_k xᵀW_k y; the maps minimise the mean hinge of violating classes by mini-batch descent with momentum.
+    """Latent embeddings: several bilinear maps, of which the best one scores.
 
-    Differs from the paper: the mean over the classes that violate the margin, in place of one class drawn for each row
-    among all wrong ones, which need not violate it.
+    Scores are max_k xᵀW_k y. The maps minimise the mean hinge of the violating classes by mini-batch descent with
+    momentum.
 
     Parameters
     ----------
-    n_maps : K ≥ 1, maps at the start
-    prune_every, prune_below : after every so many epochs, maps that scored the own class of less than this share of the
-        training rows are left out; 0 keeps all
-    margin : m > 0; the maps scale with it, so it matters against the start and the learning rate only
-    batch_size, epochs, learning_rate, momentum : descent; a short last batch is left out
-    feature_scaling, signature_scaling : see `zskl.scaling`; "none" inside a pipeline that scales
-    signature_mean : whether signatures are centred on the mean of the "seen" classes or of "all" in the table
-    device : None computes where X lies; "cuda" moves NumPy input to the GPU
-    random_state : seed of the start and of the batches
+    n_maps : int, default=2
+        Maps K at the start.
+    prune_every : int, default=5
+        After every so many epochs, maps that score too few rows are left out.
+    prune_below : float, default=0.05
+        Share of the training rows whose own class a map must score to stay; 0 keeps all maps.
+    margin : float, default=1.0
+        Margin m > 0 of the loss. The maps scale with it, so it only matters against the start and the learning
+        rate.
+    batch_size : int, default=64
+        Rows in a batch. A short last batch is left out.
+    epochs : int, default=20
+        Passes over the training rows.
+    learning_rate : float, default=0.1
+        Length of a step, the same in the whole run.
+    momentum : float, default=0.9
+        Share of the previous step that goes into the next one, in [0, 1).
+    feature_scaling : str, default="center-l2"
+        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
+    signature_scaling : str, default="center-l2"
+        Scaling of the signatures, see `zskl.scaling`.
+    signature_mean : {"seen", "all"}, default="seen"
+        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
+    device : str or None, default=None
+        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
+    random_state : int, RandomState or None, default=None
+        Seed of the start and of the batches. None takes another seed in every fit.
 
     Attributes
     ----------
-    projections_ : W_k of the maps that are left (k, d, p) float32
+    projections_ : ndarray of shape (k, d, p)
+        The maps W_k that are left, in float32.
+    classes_ : ndarray of shape (C,)
+        The seen classes, sorted.
+    candidates_ : ndarray
+        The seen classes, then the further classes of the table: the default candidates of `predict`.
+
+    Notes
+    -----
+    Differs from the paper: the loss is the mean over the classes that violate the margin. The paper draws one class
+    for each row among all wrong ones, which need not violate it.
+
+    References
+    ----------
+    .. [1] Y. Xian, Z. Akata, G. Sharma, Q. Nguyen, M. Hein and B. Schiele, "Latent embeddings for zero-shot
+       classification", CVPR 2016.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, protocols
+    >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
+    >>> X, y = data.samples("trainval")
+    >>> model = baselines.LatEm(epochs=10, random_state=0).fit(X, y, data.signatures)
+    >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
+    True
     """
 
     kind: ClassVar[str] = "latem"
+    SUMMARY: ClassVar[str] = "Latent embeddings: several bilinear maps, the best one scores"
+    GRID: ClassVar = {
+        "feature_scaling": ("sqrt-center-l2",),
+        "n_maps": (2, 4, 6),
+        "learning_rate": (0.1, 0.3),
+        "epochs": (10, 20, 40),
+    }
     LEARNED: ClassVar = {"projections_": ("*", "d", "p")}
 
     def __init__(

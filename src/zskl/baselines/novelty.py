@@ -43,7 +43,7 @@ def hold_out(training: Training, seed: int) -> Trial | None:
     inner_codes = np.searchsorted(kept, codes[inner_rows])
 
     def at(rows: np.ndarray[Any, Any]) -> Array:
-        return like(rows, training.X, "int64")
+        return like(rows, training.Y, "int64")
 
     return Trial(
         inner=Training(

@@ -68,7 +68,7 @@ def class_signatures(training: Training) -> Array:
     own = np.arange(training.rows.shape[1]) < training.counts[:, None]  # (C, m): not padding
     weights = np.zeros((len(training.counts), training.Y.shape[0]))
     np.add.at(weights, (np.arange(len(own))[:, None], training.rows), own / training.counts[:, None])
-    return like(weights, training.X) @ training.Y
+    return like(weights, training.Y) @ training.Y
 
 
 def members(training: Training) -> Array:
@@ -79,4 +79,5 @@ def members(training: Training) -> Array:
 
 def class_sums(training: Training) -> Array:
     """(C, d) the sum of the training rows of each class."""
-    return members(training).T @ training.X
+    sums: Array = members(training).T @ training.X
+    return sums

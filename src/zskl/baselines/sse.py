@@ -1,4 +1,4 @@
-"""SSE: semantic similarity embedding (Zhang and Saligrama, ICCV 2015)."""
+"""SSE: semantic similarity embedding."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
-from zskl.arrays import Array, like, namespace, to_numpy
+from zskl.arrays import Array, like, namespace, seed_from, to_numpy
 from zskl.baselines.shared_fit import class_signatures, members
 from zskl.baselines.similarity import EMBEDDINGS, gradients, margin_loss, parts, similarities
 from zskl.baselines.simplex import mixtures
@@ -22,44 +21,95 @@ SMOOTHING, EPSILON = 0.9, 1e-12  # of RMSprop
 
 
 class SSE(ZeroShotClassifier):
-    """Classes and samples as mixtures of seen classes: z_c in the simplex, π(x) by features common to x and a class.
+    """Semantic similarity embedding: classes and samples are mixtures of seen classes.
+
+    A class is a point z of the simplex, a sample is described by the features it has in common with each seen
+    class::
 
         z_c = argmin over the simplex of ½‖y_c − Σ_s z_s y_s‖² + γ/2 ‖z‖²
         f(x, c) = Σ_s z_cs ⟨w, φ_s(x)⟩,   φ_s(x) = min(x, v_s) ("intersection") or max(0, x − v_s) ("relu")
 
-    w (d,) and the v_s (d,) of the seen classes minimise, with Δ(c, c') = 1 − z_cᵀz_c',
+    With Δ(c, c') = 1 − z_cᵀz_c', the vectors w (d,) and v_s (d,) of the seen classes minimise::
 
         mean_{i,c} max(0, Δ(y_i, c) − f(x_i, y_i) + f(x_i, c))
         + alignment · mean_{k,c} max(0, Δ(k, c) − mean_{i of class k} (f(x_i, k) − f(x_i, c)))
         + ½ ridge (‖w‖² + Σ_s ‖v_s‖²)
 
-    The two embeddings differ by ⟨w, x⟩ and the sign of w alone, so they rank alike where training starts alike.
-
-    Features are taken apart into max(0, x) and, where training rows have any, max(0, −x): what two have in common is
-    then what both have much of, or little.
-
-    Differs from the paper: w and v are learned together, by mini-batch RMSprop from v_s the class means and w constant,
-    where the paper alternates; the means of the alignment are over a batch's rows of a class; what is kept is the mean
-    over the last epoch.
+    The two embeddings differ only by ⟨w, x⟩ and the sign of w, so they rank alike if training starts alike.
+    Features are split into max(0, x) and, if training rows have negative values, max(0, −x): then two samples have
+    in common what both have much of, or little.
 
     Parameters
     ----------
-    gamma : γ > 0, the larger, the more seen classes mix
-    embedding : "intersection" or "relu"
-    alignment : weight ≥ 0 of the margins of class means against those of rows
-    ridge : ≥ 0
-    batch_size, epochs, learning_rate : solver; the rate is in units of what w and v start from
-    feature_scaling, signature_scaling, signature_mean, device : see `ZeroShotKernelClassifier`
-    random_state : seed of the batches
+    gamma : float, default=1.0
+        Weight γ > 0 of the squared length of a mixture. The larger it is, the more seen classes mix.
+    embedding : {"intersection", "relu"}, default="intersection"
+        How a sample is compared with a seen class.
+    alignment : float, default=1.0
+        Weight ≥ 0 of the margins of class means against those of rows.
+    ridge : float, default=1e-4
+        Weight ≥ 0 of the squared lengths of w and v.
+    batch_size : int, default=64
+        Rows in a batch. A short last batch is left out.
+    epochs : int, default=5
+        Passes over the training rows.
+    learning_rate : float, default=0.1
+        Length of a step, in units of what w and v start from.
+    feature_scaling : str, default="l2"
+        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
+    signature_scaling : str, default="center-l2"
+        Scaling of the signatures, see `zskl.scaling`.
+    signature_mean : {"seen", "all"}, default="seen"
+        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
+    device : str or None, default=None
+        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
+    random_state : int, RandomState or None, default=None
+        Seed of the batches. None takes another seed in every fit.
 
     Attributes
     ----------
-    weights_, thresholds_ : w (h, d) and v (C, h, d) float32, h = 2 with negative parts, else 1
-    seen_ : (C, p) scaled signatures of the seen classes, float32
-    gamma_, embedding_ : what it was fitted with
+    weights_ : ndarray of shape (h, d)
+        w, in float32; h is 2 with negative parts, else 1.
+    thresholds_ : ndarray of shape (C, h, d)
+        v, in float32.
+    seen_ : ndarray of shape (C, p)
+        Scaled signatures of the seen classes, in float32.
+    gamma_ : float
+        The γ of the fit.
+    embedding_ : str
+        The embedding of the fit.
+    classes_ : ndarray of shape (C,)
+        The seen classes, sorted.
+    candidates_ : ndarray
+        The seen classes, then the further classes of the table: the default candidates of `predict`.
+
+    Notes
+    -----
+    Differs from the paper: w and v are learned together, by mini-batch RMSprop from class means v and constant w;
+    the paper learns them in turns. The means of the alignment are over the rows of a class in the batch. The mean
+    over the last epoch is kept.
+
+    References
+    ----------
+    .. [1] Z. Zhang and V. Saligrama, "Zero-shot learning via semantic similarity embedding", ICCV 2015.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, protocols
+    >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
+    >>> X, y = data.samples("trainval")
+    >>> model = baselines.SSE(random_state=0).fit(X, y, data.signatures)
+    >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
+    True
     """
 
     kind: ClassVar[str] = "sse"
+    SUMMARY: ClassVar[str] = "Semantic similarity embedding: classes and samples as mixtures of seen classes"
+    GRID: ClassVar = {
+        "gamma": (0.3, 1.0, 3.0),
+        "epochs": (3, 6),
+        "feature_scaling": ("l2", "sqrt-l2"),
+    }
     LEARNED: ClassVar = {
         "weights_": ("*", "d"),
         "thresholds_": ("C", "*", "d"),
@@ -151,7 +201,7 @@ class SSE(ZeroShotClassifier):
         last = max(models, key=lambda model: model.epochs)
         training = last._prepare(X, y, signatures)
         prepared = {name: value for name, value in vars(last).items() if name.endswith("_")}
-        seed = int(check_random_state(last.random_state).randint(2**31 - 1))
+        seed = seed_from(last.random_state)
         problem = Problem(training, last)
         total, steps = 0 * problem.start, 0
 

@@ -1,4 +1,4 @@
-"""SynC: synthesised classifiers (Changpinyo, Chao, Gong and Sha, CVPR 2016)."""
+"""SynC: synthesised classifiers."""
 
 from __future__ import annotations
 
@@ -21,35 +21,78 @@ RCOND = 1e-6
 
 
 class SynC(SharedClassifier):
-    """Classifiers of classes are mixtures of those of phantom classes, near in signature space.
+    """Synthesised classifiers: the classifier of a class mixes those of phantom classes nearby.
+
+    Nearness is in signature space, and each seen class has a phantom b_r::
 
         w_c = Σ_r s_cr v_r,   s_cr = exp(−‖y_c − b_r‖²/σ²) / Σ_r' exp(−‖y_c − b_r'‖²/σ²),   score xᵀw_c
         min over v of  (1/n) Σ_i loss(x_i) + λ/2 Σ_c ‖w_c‖²   over the seen classes c
 
-    with a phantom b_r at each seen class, as in the paper's experiments. The mixtures S (C, C) of the seen classes are
-    then invertible, so that the minimum is found in w, whatever σ, and v = S⁻¹w. The loss is
+    The mixtures S (C, C) of the seen classes are then invertible. So the minimum is found in w, whatever σ, and v =
+    S⁻¹w. The loss is::
 
         "one-vs-other"  Σ_c max(0, 1 − t_ic xᵢᵀw_c)²,   t_ic = 1 for the row's class, −1 for others
         "structured"    max_c (‖y_c − y_i‖² + xᵢᵀw_c) − xᵢᵀw_{y_i}
 
-    Differs from the paper: the maximum of the structured loss is smoothed to 0.05 log Σ_c exp(·/0.05).
-
     Parameters
     ----------
-    lam : λ > 0, ridge of the classifiers
-    sigma : σ > 0, width of the similarity
-    loss : "one-vs-other" or "structured"
-    feature_scaling, signature_scaling, signature_mean, device : see `ZeroShotKernelClassifier`
-    random_state : not used, there is nothing to draw
+    lam : float, default=1e-3
+        Ridge λ > 0 of the classifiers.
+    sigma : float, default=1.0
+        Width σ > 0 of the similarity.
+    loss : {"one-vs-other", "structured"}, default="one-vs-other"
+        The loss of the classifiers of the seen classes.
+    feature_scaling : str, default="l2-center-l2"
+        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
+    signature_scaling : str, default="center-l2"
+        Scaling of the signatures, see `zskl.scaling`.
+    signature_mean : {"seen", "all"}, default="seen"
+        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
+    device : str or None, default=None
+        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
+    random_state : int, RandomState or None, default=None
+        Not used, because this method draws nothing. It is here so that all methods take the same settings.
 
     Attributes
     ----------
-    phantoms_ : b (C, p) float32
-    classifiers_ : v (C, d) float64
-    sigma_ : what it was fitted with
+    phantoms_ : ndarray of shape (C, p)
+        b, in float32.
+    classifiers_ : ndarray of shape (C, d)
+        v, in float64.
+    sigma_ : float
+        The σ of the fit.
+    classes_ : ndarray of shape (C,)
+        The seen classes, sorted.
+    candidates_ : ndarray
+        The seen classes, then the further classes of the table: the default candidates of `predict`.
+
+    Notes
+    -----
+    Differs from the paper: the maximum of the structured loss is smoothed to 0.05 log Σ_c exp(·/0.05).
+
+    References
+    ----------
+    .. [1] S. Changpinyo, W.-L. Chao, B. Gong and F. Sha, "Synthesized classifiers for zero-shot learning", CVPR
+       2016.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, protocols
+    >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
+    >>> X, y = data.samples("trainval")
+    >>> model = baselines.SynC(lam=1e-3).fit(X, y, data.signatures)
+    >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
+    True
     """
 
     kind: ClassVar[str] = "sync"
+    SUMMARY: ClassVar[str] = "Classifiers synthesised from those of phantom classes"
+    GRID: ClassVar = {
+        "lam": (1e-4, 1e-3, 3e-3, 1e-2),
+        "sigma": (1.0, 1.4, 2.0, 3.0, 4.0),
+        "loss": ("one-vs-other", "structured"),
+        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+    }
     LEARNED: ClassVar = {"phantoms_": ("C", "p"), "classifiers_": ("C", "d"), "sigma_": None}
     FREE: ClassVar = ("lam", "sigma", "loss")
 
@@ -97,7 +140,7 @@ class SynC(SharedClassifier):
                 known[key] = minimise(rows, loss, C, model.lam, curvature, intercept=False)[0].T.astype(np.float64)
             model.phantoms_, model.sigma_ = phantoms, float(model.sigma)
             mixtures = softmax(-distances / model.sigma_**2)
-            model.classifiers_ = np.linalg.pinv(mixtures, rcond=RCOND) @ known[key]
+            model.classifiers_ = np.linalg.pinv(to_numpy(mixtures), rcond=RCOND) @ known[key]
 
         return finish
 

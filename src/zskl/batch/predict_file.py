@@ -80,7 +80,7 @@ class Predictor:
         order, values = best_first(scores, self.width)
         labels = self.panel.labels[order]
         if self.temperature is not None:
-            likely = np.take_along_axis(softmax(scores / self.temperature), order, axis=1)
+            likely = np.take_along_axis(to_numpy(softmax(scores / self.temperature)), order, axis=1)
             values = likely if self.probabilities else values
             if self.reject is not None:
                 labels = labels.astype(object)

@@ -46,12 +46,13 @@ def fit(
     from zskl.cli.bars import progress_display, reporter
     from zskl.engines import Engine
     from zskl.parameters import one_of
+    from zskl.selection.grid_search import SCORINGS
 
     startup.over()
     if scoring is not None and not tune:
         raise ValueError(f"--scoring {scoring} was given without --tune, which it is for")
     scoring = scoring or "zsl"
-    one_of("scoring", scoring, selection.SCORINGS)
+    one_of("scoring", scoring, SCORINGS)
     arrays.check_device(device)
     settings = dict(setting(text) for text in set_ or [])
     model = methods.build(method, {**settings, "random_state": seed, "device": device})

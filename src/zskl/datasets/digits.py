@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from zskl.arrays import generator
 from zskl.datasets.dataset import Dataset
 
 SEGMENTS = (
@@ -42,7 +43,7 @@ def load(unseen: Iterable[int] = (3, 4, 6), seed: int = 0) -> Dataset:
         if digit in digits:
             parts["test_unseen"] += rows.tolist()
             continue
-        drawn = np.random.default_rng([seed, digit]).permutation(rows)
+        drawn = generator(seed, digit).permutation(rows)
         fifth = round(len(rows) / 5)
         parts["test_seen"] += drawn[:fifth].tolist()
         parts["trainval"] += drawn[fifth:].tolist()

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from zskl.arrays import generator
 from zskl.datasets.dataset import Dataset
 
 JITTER = 0.05  # spread of the descriptions of one class around its vector
@@ -45,7 +46,7 @@ def make_synthetic(
     if not 0 <= noise < math.inf or not math.isfinite(shift):
         raise ValueError(f"noise is {noise} and shift {shift}; expected finite numbers, noise at least 0")
     classes, rows = n_seen + n_unseen, samples_per_class
-    signature_draw, map_draw, shift_draw, noise_draw, jitter_draw = np.random.default_rng(seed).spawn(5)
+    signature_draw, map_draw, shift_draw, noise_draw, jitter_draw = generator(seed).spawn(5)
     Y = signature_draw.standard_normal((classes, n_attributes), dtype=np.float32)
     M = map_draw.standard_normal((n_attributes, n_features), dtype=np.float32) / np.float32(n_attributes**0.5)
     means = Y @ M  # (classes, n_features)

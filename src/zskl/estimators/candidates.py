@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
-from zskl.arrays import Array, like, namespace
+from zskl.arrays import Array, NumPyArray, like, namespace
 from zskl.parameters import did_you_mean, listed
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
@@ -18,8 +18,8 @@ class Question:
     """Candidate classes as a fitted estimator scores samples for them."""
 
     Y: Array  # (rows, p) scaled signatures, class by class
-    rows: np.ndarray[Any, Any]  # (c, m) rows of Y for each candidate, padded with its first
-    labels: np.ndarray[Any, Any]  # (c,)
+    rows: NumPyArray  # (c, m) rows of Y for each candidate, padded with its first
+    labels: NumPyArray  # (c,)
 
 
 def choose(model: Any, given: Any, candidates: Any) -> SignatureTable:
@@ -68,7 +68,7 @@ def _check_new(model: Any, table: SignatureTable) -> None:
         )
 
 
-def best_of_rows(scores: Array, rows: np.ndarray[Any, Any]) -> Array:
+def best_of_rows(scores: Array, rows: NumPyArray) -> Array:
     """(..., rows) → (..., classes): the best score among the rows of each class; `rows` as of `padded_rows`."""
     if rows.shape[1] == 1:
         return scores
@@ -87,13 +87,17 @@ def softmax(logits: Array) -> Array:
     return e / xp.sum(e, axis=1, keepdims=True)
 
 
-def as_in(classes: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def as_in(classes: NumPyArray, labels: NumPyArray) -> NumPyArray:
     """Strings as objects or of fixed width, whichever the classes of `fit` came in."""
     return labels.astype(np.str_) if classes.dtype.kind == "U" and isinstance(labels[0], str) else labels
 
 
-def calibrated(scores: Array, seen: Array, constant: float) -> Array:
-    """Scores (n, c) with the calibration constant subtracted from the columns of seen classes; `seen` is a mask (c,)."""
+@overload
+def calibrated(scores: NumPyArray, seen: NumPyArray, constant: float) -> NumPyArray: ...
+@overload
+def calibrated(scores: Array, seen: NumPyArray, constant: float) -> Array: ...
+def calibrated(scores: Array, seen: NumPyArray, constant: float) -> Array:
+    """Scores (n, c), the constant subtracted from the columns of seen classes; `seen` is a mask (c,)."""
     if constant == 0.0:
         return scores
-    return scores - like(constant * np.asarray(seen, np.float64), scores)
+    return scores - like(constant * seen.astype(np.float64), scores)

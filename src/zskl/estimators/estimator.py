@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from zskl import scaling
-from zskl.arrays import Array, check_device, like, on_device
+from zskl.arrays import Array, NumPyArray, check_device, like, on_device
 from zskl.estimators import inputs, model_file
 from zskl.estimators.candidates import Question, as_in, best_of_rows
 from zskl.estimators.inspection import Inspection
@@ -41,9 +41,9 @@ class Training:
     X: Any  # (n, d) an array, or `StreamedRows`
     codes: Array  # (n,) index of each row's class in `classes_`
     Y: Array  # (rows, p) signatures of the seen classes, class by class
-    rows: np.ndarray[Any, Any]  # (C, m) rows of Y for each class, padded with its first
-    counts: np.ndarray[Any, Any]  # (C,) how many of them are its own
-    sizes: np.ndarray[Any, Any]  # (C,) training rows of each class
+    rows: NumPyArray  # (C, m) rows of Y for each class, padded with its first
+    counts: NumPyArray  # (C,) how many of them are its own
+    sizes: NumPyArray  # (C,) training rows of each class
 
 
 class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -58,6 +58,8 @@ class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  
     signature_scaling: str
     signature_mean: str
     device: str | None
+    SUMMARY: ClassVar[str]  # of a published method: one sentence
+    GRID: ClassVar[Mapping[str, Sequence[Any]]]  # of a published method: the values that selection tries by default
 
     # What a method provides ------------------------------------------------------------------------------------------
 
@@ -124,17 +126,18 @@ class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  
         self.signature_scaling_ = scaling.fit(self.signature_scaling, mean_over, "signature_scaling")
         self.calibration_ = 0.0
         self.temperatures_: dict[str, float] | None = None
+        rows: Array | StreamedRows
         if streamed:
-            scaled = StreamedRows(X, self.device)
-            self.feature_scaling_ = scaled.fit_scaling(self.feature_scaling)
-            place = scaled[:1]
+            rows = StreamedRows(X, self.device)
+            self.feature_scaling_ = rows.fit_scaling(self.feature_scaling)
+            place = rows[:1]
         else:
             X = on_device(X, self.device)
             self.feature_scaling_ = scaling.fit(self.feature_scaling, X, "feature_scaling")
             scaled = self.feature_scaling_.apply(X)
-            scaled = place = like(scaled, scaled, "float32")
+            rows = place = like(scaled, scaled, "float32")
         return Training(
-            X=scaled,
+            X=rows,
             codes=like(codes, place, "int64"),
             Y=like(self.signature_scaling_.apply(seen.matrix), place),
             rows=seen.padded_rows(),
@@ -189,7 +192,7 @@ class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  
         model_file.write(path, *model_file.pack(self, self._stored))
 
     @classmethod
-    def _restore(cls, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Self:
+    def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray]) -> Self:
         """The estimator that `save` wrote."""
         parameters = {name: cls._unstored(name, value) for name, value in header["parameters"].items()}
         return model_file.unpack(cls(**parameters), header, arrays, cls._unstored)

@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from zskl.arrays import Array, to_numpy
+from zskl.arrays import Array, NumPyArray, to_numpy
 from zskl.estimators import inputs, score_parts
 from zskl.estimators.ranking import Panel, best_first
 from zskl.parameters import count, did_you_mean, listed
-
-Matrix = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +26,10 @@ class Explanation:
     against: Any
     difference: float
     calibration: float
-    contributions: Matrix
+    contributions: NumPyArray
     attributes: tuple[str, ...]
-    values: Matrix
-    values_against: Matrix
+    values: NumPyArray
+    values_against: NumPyArray
     shown: int = 5
 
     @property
@@ -85,15 +83,15 @@ def explain(
     names, labels = attribute_names(model), panel.labels.tolist()
     matrix = panel.table.matrix.view()
     matrix.setflags(write=False)  # rows of it are handed out
-    described = _Described(body, model.signature_scaling_.apply(matrix), panel.table.padded_rows())
+    described = _CandidateSignatures(body, model.signature_scaling_.apply(matrix), panel.table.padded_rows())
     found: list[Explanation] = []
     for rows, scores in panel.blocks(X):
         scaled = to_numpy(model._scaled(inputs.taken(model, X, rows))).astype(np.float64)
-        P, norms = body.projected(scaled), (scaled * scaled).sum(axis=1, keepdims=True)
+        P, norms = to_numpy(body.projected(scaled)), (scaled * scaled).sum(axis=1, keepdims=True)
         first, second = _pairs(to_numpy(scores), mine, theirs)
         (a, score_a), (b, score_b) = described.best(P, norms, first), described.best(P, norms, second)
         parts = body.contributions(P, norms, described.taken(a), described.taken(b))
-        constant = np.zeros(len(labels)) if panel.constant is None else panel.constant
+        constant = panel.constant * panel.seen
         found += [
             Explanation(
                 labels[first[i]],
@@ -111,17 +109,17 @@ def explain(
     return found
 
 
-class _Described:
+class _CandidateSignatures:
     """Signatures Y (rows, p), their WᵀWy where the score needs it, and the rows (c, m) of each class among them."""
 
-    def __init__(self, body: score_parts.Anatomy, scaled: Matrix, rows: Matrix) -> None:
-        self.body, self.rows, self.Y = body, rows, body.described(scaled)
+    def __init__(self, body: score_parts.ScoreParts, scaled: NumPyArray, rows: NumPyArray) -> None:
+        self.body, self.rows, self.Y = body, rows, to_numpy(body.described(scaled))
         self.images = body.images(self.Y) if body.both else None
 
-    def taken(self, rows: Matrix) -> tuple[Matrix, Matrix | None]:
+    def taken(self, rows: NumPyArray) -> tuple[NumPyArray, NumPyArray | None]:
         return self.Y[rows], None if self.images is None else self.images[rows]
 
-    def best(self, P: Matrix, norms: Matrix, classes: Matrix) -> tuple[Matrix, Matrix]:
+    def best(self, P: NumPyArray, norms: NumPyArray, classes: NumPyArray) -> tuple[NumPyArray, NumPyArray]:
         """(n,) the signature of each sample's class that scores best, and its score."""
         rows = self.rows[classes]  # (n, m)
         scores = np.stack([self.body.pair_scores(P, norms, *self.taken(one)) for one in rows.T], axis=1)
@@ -148,7 +146,7 @@ def _place(panel: Panel, parameter: str, name: Any) -> int | None:
     return int(labels.index(name))
 
 
-def _pairs(scores: Matrix, mine: int | None, theirs: int | None) -> tuple[Matrix, Matrix]:
+def _pairs(scores: NumPyArray, mine: int | None, theirs: int | None) -> tuple[NumPyArray, NumPyArray]:
     """(n,) columns of the class and of the one against it: those named, else the best of the others."""
     if mine is None and theirs is None:
         order, _ = best_first(scores, 2)

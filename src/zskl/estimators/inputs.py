@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from zskl.arrays import Array, float_type, is_torch, namespace, to_numpy
+from zskl.arrays import Array, NumPyArray, float_type, is_torch, namespace, to_numpy
 from zskl.parameters import listed
 from zskl.signatures.table import as_labels, label_kind
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 LOOKED_AT = 1 << 21  # values checked together
 
 
-def check_training(estimator: Any, X: Array, y: Any, whole: bool = True) -> tuple[Array, np.ndarray[Any, Any]]:
+def check_training(estimator: Any, X: Array, y: Any, whole: bool = True) -> tuple[Array, NumPyArray]:
     """X (n, d) float32 or float64 and labels y (n,); sets `n_features_in_` and, where known, `feature_names_in_`.
 
     Unless X is needed `whole`, an array of other numbers is left as it is.
@@ -53,7 +56,8 @@ def sliceable(estimator: Any, X: Array) -> Array:
     `taken` checks and returns pieces. So a memory-mapped array is never held whole."""
     check_is_fitted(estimator)
     if is_torch(X):
-        return _check_tensor(estimator, X, reset=False)
+        tensor: Array = _check_tensor(estimator, X, reset=False)
+        return tensor
     _check_dimensions(X)
     plain = _is_plain(X)
     checked = validate_data(
@@ -64,7 +68,7 @@ def sliceable(estimator: Any, X: Array) -> Array:
 
 def taken(estimator: Any, X: Array, rows: slice) -> Array:
     """These rows of what `sliceable` returned, as float32 or float64, all finite."""
-    block = X[rows] if is_torch(X) else X[rows].astype(float_type(X), copy=False)
+    block: Array = X[rows] if is_torch(X) else to_numpy(X[rows]).astype(float_type(X), copy=False)
     if not _finite(block):
         _refuse_values(estimator, X, rows.start)
     return block
@@ -97,17 +101,18 @@ def _check_dimensions(X: Any) -> None:
         )
 
 
-def _check_tensor(estimator: Any, X: Array, reset: bool) -> Array:
-    xp = namespace(X)
+def _check_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
+    import torch
+
     X = X.detach()
-    if X.layout != xp.strided:
+    if X.layout != torch.strided:
         raise ValueError("X is a sparse tensor: expected a dense one; use X.to_dense()")
     if X.is_complex():
         raise ValueError("X is a tensor of complex numbers: expected real ones")
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"X has shape {tuple(X.shape)}: expected 2-D (samples, features), neither of them 0")
-    if X.dtype not in (xp.float32, xp.float64):
-        X = xp.astype(X, xp.float32)
+    if X.dtype not in (torch.float32, torch.float64):
+        X = X.to(torch.float32)
     if reset:
         estimator.n_features_in_ = X.shape[1]
         estimator.__dict__.pop("feature_names_in_", None)

@@ -8,21 +8,25 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from zskl.arrays import Array, like
+from zskl.arrays import Array, NumPyArray, like
 from zskl.estimators import inputs, score_parts
-from zskl.estimators.candidates import as_in, best_of_rows, choose
+from zskl.estimators.candidates import as_in, choose
 from zskl.estimators.explanation import Explanation, explain
-from zskl.estimators.projected_rows import Gallery, projected
-from zskl.estimators.ranking import BLOCK_BYTES, Labels, best_first
-from zskl.estimators.score_parts import Anatomy
+from zskl.estimators.nearest_classes import nearest_classes
+from zskl.estimators.projected_rows import ProjectedRows, projected
+from zskl.estimators.ranking import Labels
+from zskl.estimators.score_parts import ScoreParts
 from zskl.parameters import count, listed
 from zskl.scaling import Scaling
 
 
 class Inspection:
-    """What a fitted estimator shows of itself. Methods whose score falls into attributes say so in `_anatomy`."""
+    """What a fitted estimator shows of itself. Methods whose score falls into attributes say so in `_score_parts`."""
 
-    def _anatomy(self) -> Anatomy | None:
+    classes_: NumPyArray
+    signature_scaling_: Scaling
+
+    def _score_parts(self) -> ScoreParts | None:
         """How the score is made of a projection and attributes; None where it is not."""
         return None
 
@@ -55,39 +59,26 @@ class Inspection:
         X = inputs.sliceable(self, X)
         return like(projected(self, body, X)[0], inputs.taken(self, X, slice(0, 1)))
 
-    def gallery(self, X: Array) -> Gallery:
+    def gallery(self, X: Array) -> ProjectedRows:
         """Rows X kept as their projections: `.scores(signatures)` is `compatibility` without another pass over X."""
-        return Gallery(self, X)
+        return ProjectedRows(self, X)
 
     def nearest_classes(self, top: int = 5, signatures: Any = None, candidates: Labels | None = None) -> pd.DataFrame:
         """The `top` most similar classes of each candidate: columns class, nearest and similarity, best first.
 
         Similarity is the cosine of the signatures as the model scales them; of classes with several, the best pair's.
         """
-        return nearest(self, count("top", top), signatures, candidates)
-
-
-def nearest(model: Any, top: int, signatures: Any, candidates: Any, of: Labels | None = None) -> pd.DataFrame:
-    """See `Inspection.nearest_classes`. `of` names the classes whose neighbours you want (default: all candidates).
-    Works on blocks of classes, so that many classes do not need all their cosines at once."""
-    check_is_fitted(model)
-    table = choose(model, signatures, candidates)
-    labels, rows = as_in(model.classes_, table.classes), table.padded_rows()
-    c, m = rows.shape
-    if c < 2:
-        raise ValueError(f"the only candidate is {listed(labels)}: there is no other class to be near to; name more")
-    top = min(top, c - 1)
-    Y = Scaling(("l2",)).apply(model.signature_scaling_.apply(table.matrix))
-    place = {label: k for k, label in enumerate(labels.tolist())}
-    wanted = np.array([place[label] for label in (labels.tolist() if of is None else of)])
-    order, similarity = np.empty((len(wanted), top), dtype=np.int64), np.empty((len(wanted), top))
-    height = max(1, BLOCK_BYTES[0] // (8 * m * len(Y)))
-    for start in range(0, len(wanted), height):
-        block = slice(start, start + height)
-        some = wanted[block]
-        cosines = best_of_rows(Y[rows[some].ravel()] @ Y.T, rows).reshape(-1, m, c).max(axis=1)
-        cosines[np.arange(len(some)), some] = -np.inf
-        order[block], similarity[block] = best_first(cosines, top)
-    return pd.DataFrame(
-        {"class": np.repeat(labels[wanted], top), "nearest": labels[order.ravel()], "similarity": similarity.ravel()}
-    )
+        top = count("top", top)
+        check_is_fitted(self)
+        table = choose(self, signatures, candidates)
+        labels = as_in(self.classes_, table.classes)
+        if len(labels) < 2:
+            raise ValueError(f"the only candidate is {listed(labels)}: expected two or more; name another class")
+        order, similarity = nearest_classes(self.signature_scaling_, table, np.arange(len(labels)), top)
+        return pd.DataFrame(
+            {
+                "class": np.repeat(labels, order.shape[1]),
+                "nearest": labels[order.ravel()],
+                "similarity": similarity.ravel(),
+            }
+        )

@@ -12,7 +12,7 @@ from zskl import kernels
 from zskl.arrays import Array, like, on_gpu
 from zskl.estimators import ranking_map, stack
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.estimators.score_parts import Anatomy
+from zskl.estimators.score_parts import ScoreParts
 from zskl.estimators.stack import Callback
 from zskl.kernels import Kernel
 from zskl.parameters import count, flag, one_of, positive
@@ -229,8 +229,8 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
             return self.kernel
         return kernels.build(self.kernel, {"sigma": self.sigma, "degree": self.degree, "bias": self.bias})
 
-    def _anatomy(self) -> Anatomy:
-        return Anatomy(self.projection_, self.kernel_, self.incoherence_)
+    def _score_parts(self) -> ScoreParts:
+        return ScoreParts(self.projection_, self.kernel_, self.incoherence_)
 
     def _check_parameters(self) -> None:
         self._kernel()

@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from zskl import scaling as scalings
+from zskl.arrays import NumPyArray
 from zskl.files import write_atomically
 from zskl.signatures.table import SignatureTable
 
@@ -28,7 +29,7 @@ _KEY = "zskl"
 SCALED = {"feature_scaling": "d", "signature_scaling": "p"}
 
 
-def pack(model: Any, stored: Callable[[str, Any], Any]) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+def pack(model: Any, stored: Callable[[str, Any], Any]) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
     """Header and arrays; `stored` turns a parameter, or what is learned and no array, into JSON."""
     arrays = {f"learned.{name}": getattr(model, name) for name, shape in model.LEARNED.items() if shape}
     arrays["signatures"] = model.signature_table_.matrix
@@ -56,7 +57,7 @@ def pack(model: Any, stored: Callable[[str, Any], Any]) -> tuple[dict[str, Any],
 def unpack(
     model: Estimator,
     header: dict[str, Any],
-    arrays: dict[str, np.ndarray[Any, Any]],
+    arrays: dict[str, NumPyArray],
     unstored: Callable[[str, Any], Any],
 ) -> Estimator:
     """Set on an unfitted estimator what `pack` took from the fitted one; what does not fit together is refused."""
@@ -108,9 +109,7 @@ def _temperatures(stored: Any) -> dict[str, float] | None:
     return found
 
 
-def _array(
-    arrays: dict[str, np.ndarray[Any, Any]], name: str, shape: tuple[str, ...], sizes: dict[str, int]
-) -> np.ndarray[Any, Any]:
+def _array(arrays: dict[str, NumPyArray], name: str, shape: tuple[str, ...], sizes: dict[str, int]) -> NumPyArray:
     """The named array, refused if it is missing, of another shape or not made of finite floating-point numbers."""
     if name not in arrays:
         raise ValueError(f"the array {name} is missing")
@@ -124,18 +123,18 @@ def _array(
     return array
 
 
-def _labels_to_json(labels: np.ndarray[Any, Any]) -> dict[str, Any]:
+def _labels_to_json(labels: NumPyArray) -> dict[str, Any]:
     return {"dtype": "object" if labels.dtype.kind == "O" else labels.dtype.str, "values": labels.tolist()}
 
 
-def _labels_from_json(stored: dict[str, Any]) -> np.ndarray[Any, Any]:
+def _labels_from_json(stored: dict[str, Any]) -> NumPyArray:
     labels = np.array(stored["values"], dtype=stored["dtype"])
     if labels.ndim != 1 or len(labels) == 0:
         raise ValueError(f"a list of labels has shape {labels.shape}")
     return labels
 
 
-def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
+def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NumPyArray]) -> None:
     """Write the file whole or not at all: a failure leaves what was there."""
     header = {"format": FORMAT, "version": VERSION, **header}
     packed = save(
@@ -145,7 +144,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
     write_atomically(path, packed)
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
     """Header and arrays; a file that is truncated, foreign or of a newer format is refused with a sentence."""
     path = Path(path)
     if not path.is_file():

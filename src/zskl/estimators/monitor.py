@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from zskl import metrics
-from zskl.arrays import Array, like, namespace, to_numpy
+from zskl.arrays import Array, NumPyArray, like, namespace, to_numpy
 from zskl.estimators.candidates import best_of_rows, choose
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.inputs import check_features
@@ -45,7 +45,7 @@ class Monitor:
         self.iterations.append(progress.step)
         self.accuracies.append([metrics.mean_per_class_accuracy(self.y, self.classes[row]) for row in best])
 
-    def curve(self, member: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    def curve(self, member: int) -> tuple[NumPyArray, NumPyArray]:
         """(iterations, accuracies) of one member of the stack."""
         return np.array(self.iterations), np.array([row[member] for row in self.accuracies])
 

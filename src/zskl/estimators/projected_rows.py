@@ -9,21 +9,21 @@ from zskl.arrays import Array, float_type, like, namespace
 from zskl.estimators import inputs
 from zskl.estimators.candidates import best_of_rows, choose
 from zskl.estimators.ranking import BLOCK_BYTES
-from zskl.estimators.score_parts import Anatomy
+from zskl.estimators.score_parts import ScoreParts
 
 
-def projected(model: Any, anatomy: Anatomy, X: Array) -> tuple[Array, Array]:
-    """P (n, p) and ‖x‖² (n, 1) of rows as of `inputs.sliceable`, block by block, where they are computed."""
-    height = max(1, BLOCK_BYTES[0] // (sum(anatomy.W.shape) * float_type(X).itemsize))
-    parts = []
+def projected(model: Any, score: ScoreParts, X: Array) -> tuple[Array, Array]:
+    """P (n, p) and ‖x‖² (n, 1) of rows from `inputs.sliceable`, block by block, where they are computed."""
+    height = max(1, BLOCK_BYTES[0] // (sum(score.W.shape) * float_type(X).itemsize))
+    blocks = []
     for start in range(0, X.shape[0], height):
         scaled = model._scaled(inputs.taken(model, X, slice(start, min(start + height, X.shape[0]))))
-        parts.append((anatomy.projected(scaled), namespace(scaled).sum(scaled * scaled, axis=1, keepdims=True)))
-    xp = namespace(parts[0][0])
-    return xp.concat([P for P, _ in parts], axis=0), xp.concat([norms for _, norms in parts], axis=0)
+        blocks.append((score.projected(scaled), namespace(scaled).sum(scaled * scaled, axis=1, keepdims=True)))
+    xp = namespace(blocks[0][0])
+    return xp.concat([P for P, _ in blocks], axis=0), xp.concat([norms for _, norms in blocks], axis=0)
 
 
-class Gallery:
+class ProjectedRows:
     """Rows X (n, d) before a fitted model as it is now; XW and ‖x‖² are kept, so scores of c descriptions cost n·p·c.
 
     Methods whose scores are not made of such a projection score the rows themselves.
@@ -32,15 +32,15 @@ class Gallery:
     def __init__(self, model: Any, X: Array) -> None:
         X = inputs.sliceable(model, X)
         self._model = copy.copy(model)  # `fit` replaces what it learns, so the copy keeps it
-        self._anatomy: Anatomy | None = self._model._anatomy()
+        self._score_parts: ScoreParts | None = self._model._score_parts()
         self._X = X[:1]  # for its library, device and precision
-        if self._anatomy is None:
+        if self._score_parts is None:
             self._X = X
         else:
-            self._P, self._norms = projected(self._model, self._anatomy, X)
+            self._P, self._norms = projected(self._model, self._score_parts, X)
             self._lengths = namespace(self._P).sum(self._P * self._P, axis=1, keepdims=True)
-            W = like(self._anatomy.W, self._P)
-            self._gram = W.T @ W if self._anatomy.both else None
+            W = like(self._score_parts.W, self._P)
+            self._gram = W.T @ W if self._score_parts.both else None
         self._rows = int(X.shape[0])
 
     def __len__(self) -> int:
@@ -48,11 +48,12 @@ class Gallery:
 
     def scores(self, signatures: Any = None, candidates: Any = None) -> Array:
         """What `compatibility` says of these rows: (n, c), in the library and precision of X."""
-        if self._anatomy is None:
-            return self._model.compatibility(self._X, signatures, candidates)
+        if self._score_parts is None:
+            raw: Array = self._model.compatibility(self._X, signatures, candidates)
+            return raw
         question = self._model._question(self._P, choose(self._model, signatures, candidates))
-        Y = self._anatomy.described(question.Y)
+        Y = self._score_parts.described(question.Y)
         image_norms = None if self._gram is None else namespace(Y).sum((Y @ self._gram) * Y, axis=1)[None, :]
-        scores = self._anatomy.scores(self._P, self._lengths, self._norms, Y, image_norms)
+        scores = self._score_parts.scores(self._P, self._lengths, self._norms, Y, image_norms)
         of_type = inputs.taken(self._model, self._X, slice(0, 1))
         return like(best_of_rows(scores, question.rows), of_type)

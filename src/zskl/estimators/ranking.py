@@ -14,12 +14,13 @@ import numpy as np
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from zskl.arrays import Array, float_type, is_torch, like, namespace, on_gpu, to_numpy
+from zskl.arrays import Array, NumPyArray, float_type, is_torch, like, namespace, on_gpu, to_numpy
+from zskl.estimators import candidates as candidate_scores
 from zskl.estimators import inputs
 from zskl.estimators.candidates import as_in, choose, softmax
 from zskl.parameters import count
 
-Labels: TypeAlias = Sequence[Any] | np.ndarray[Any, Any]
+Labels: TypeAlias = Sequence[Any] | NumPyArray
 UNKNOWN = "unknown"  # what `predict` answers for a row that it rejects
 BLOCK_BYTES = 8 << 20, 256 << 20  # of features and scores at once: on a CPU what stays near it, on a GPU more
 WHOLE_SORT = 4  # candidates per place asked for, up to which all are sorted
@@ -34,19 +35,18 @@ class Panel:
     with the first rows, whose library, device and precision the others must share.
 
     `labels` (c,) are the candidates' names, `situation` says whether they are all "seen", all "unseen", or "mixed",
-    and `constant` (c,), if there is one, is what calibration takes off their scores.
+    and `constant` is what calibration subtracts from the scores of those in the mask `seen` (c,).
     """
 
     def __init__(self, model: Any, given: Any = None, candidates: Any = None, calibrated: bool = False) -> None:
         check_is_fitted(model)
         self.model = model
         self.table = choose(model, given, candidates)
-        self.labels: np.ndarray[Any, Any] = as_in(model.classes_, self.table.classes)
+        self.labels: NumPyArray = as_in(model.classes_, self.table.classes)
         known = set(model.classes_.tolist())
-        seen = np.array([label in known for label in self.labels.tolist()])
-        self.situation = "seen" if seen.all() else "mixed" if seen.any() else "unseen"
-        taken_off = calibrated and model.calibration_ and self.situation == "mixed"
-        self.constant = model.calibration_ * seen if taken_off else None
+        self.seen = np.array([label in known for label in self.labels.tolist()])
+        self.situation = "seen" if self.seen.all() else "mixed" if self.seen.any() else "unseen"
+        self.constant = float(model.calibration_) if calibrated and self.situation == "mixed" else 0.0
         self._answer: Callable[[Array], Array] | None = None
 
     def scores(self, X: Array) -> Array:
@@ -54,8 +54,7 @@ class Panel:
         scaled = self.model._scaled(X)
         if self._answer is None:
             self._answer = self.model._answerer(self.model._question(scaled, self.table))
-        scores = like(self._answer(scaled), X)
-        return scores if self.constant is None else scores - like(self.constant, scores)
+        return candidate_scores.calibrated(like(self._answer(scaled), X), self.seen, self.constant)
 
     def blocks(self, X: Array, block_rows: int | None = None) -> Iterator[tuple[slice, Array]]:
         """(rows, their scores) over all of X, as of `inputs.sliceable`; values that are not finite are refused."""
@@ -74,7 +73,7 @@ class Panel:
 class Ranking:
     """What a fitted estimator answers. It has `_scaled`, `_question` and `_answerer`, and the attributes of `fit`."""
 
-    classes_: np.ndarray[Any, Any]
+    classes_: NumPyArray
     temperatures_: dict[str, float] | None
 
     def compatibility(
@@ -110,7 +109,7 @@ class Ranking:
         candidates: Labels | None = None,
         calibrated: bool = True,
         reject: float | None = None,
-    ) -> np.ndarray[Any, Any]:
+    ) -> NumPyArray:
         """The best candidate class of each row (n,). `calibrated` takes `calibration_` off the seen classes where
         candidates mix seen and unseen ones. With `reject`, a row whose best probability is below it is answered
         "unknown", and labels are objects."""
@@ -160,7 +159,7 @@ class Ranking:
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= len(labels):
             raise ValueError(f"k={k!r}: expected an integer from 1 to {len(labels)}, the number of candidates")
         best = np.empty((X.shape[0], k), dtype=labels.dtype)
-        values: np.ndarray[Any, Any] | None = None
+        values: NumPyArray | None = None
         for rows, scores in panel.blocks(X):
             order, of_block = best_first(to_numpy(scores), int(k))
             best[rows] = labels[order]
@@ -197,7 +196,7 @@ class Ranking:
         return 1.0
 
 
-def best_first(scores: np.ndarray[Any, Any], k: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def best_first(scores: NumPyArray, k: int) -> tuple[NumPyArray, NumPyArray]:
     """Columns and values (n, k) of the k largest scores of each row of (n, c), the first of equal ones first.
 
     Of many columns only the k best are sorted; where others equal the last of them, the whole row is.
@@ -225,6 +224,7 @@ def _filled(panel: Panel, X: Array, of: Callable[[Array], Array], out: Array | N
             xp = namespace(found)
             out = xp.empty((X.shape[0], found.shape[1]), dtype=found.dtype, device=found.device)
         out[rows] = like(found, out)
+    assert out is not None  # there is at least one row
     return out
 
 
@@ -246,9 +246,10 @@ def _check_out(out: Array, shape: tuple[int, int], X: Array) -> None:
 
 def _overlap(out: Array, X: Array) -> bool:
     """Whether writing to `out` could change X; in doubt, yes. Tensors overlap where their storage does."""
+    if is_torch(out) and is_torch(X):
+        return bool(out.untyped_storage().data_ptr() == X.untyped_storage().data_ptr())
     if is_torch(out) or is_torch(X):
-        both = is_torch(out) and is_torch(X)
-        return both and out.untyped_storage().data_ptr() == X.untyped_storage().data_ptr()
+        return False
     try:
         return np.shares_memory(out, X, max_work=10_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:

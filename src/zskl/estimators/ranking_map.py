@@ -20,10 +20,10 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.utils.validation import check_is_fitted
 
-from zskl.arrays import Array, generator, like, namespace, on_device, to_numpy
+from zskl.arrays import Array, NumPyArray, generator, like, namespace, on_device, to_numpy
 from zskl.estimators import inputs
 from zskl.estimators.candidates import as_in, best_of_rows, choose
-from zskl.kernels import squared_distances
+from zskl.kernels.score import Pairs, kernel_score
 from zskl.parameters import count
 
 BLOCK_VALUES = 1 << 22  # kernel values held at once: 32 MB
@@ -53,7 +53,7 @@ class Map(ABC):
         """(n, d) scaled rows → (n, m)."""
 
     @abstractmethod
-    def _classes(self, Y: Array) -> Array:
+    def _classes(self, Y: NumPyArray) -> NumPyArray:
         """(rows, p) scaled signatures → (rows, m)."""
 
     def samples(self, X: Array) -> Array:
@@ -65,7 +65,7 @@ class Map(ABC):
             mapped[block] = like(self._samples(self.model.feature_scaling_.apply(like(rows, rows, "float64"))), X)
         return mapped
 
-    def classes(self, signatures: Any = None, candidates: Any = None, dtype: str = "float32") -> np.ndarray[Any, Any]:
+    def classes(self, signatures: Any = None, candidates: Any = None, dtype: str = "float32") -> NumPyArray:
         """(rows, m), a NumPy row for each signature of the candidate classes; see `labels` for their order."""
         Y = self.model.signature_scaling_.apply(choose(self.model, signatures, candidates).matrix)
         mapped = np.empty((len(Y), self.n_components), dtype)
@@ -73,7 +73,7 @@ class Map(ABC):
             mapped[block] = self._classes(Y[block])
         return mapped
 
-    def labels(self, signatures: Any = None, candidates: Any = None) -> np.ndarray[Any, Any]:
+    def labels(self, signatures: Any = None, candidates: Any = None) -> NumPyArray:
         """(rows,) the class of each row of `classes`. A class with several signatures has as many rows: its score is
         the best of theirs."""
         return as_in(self.model.classes_, choose(self.model, signatures, candidates).labels)
@@ -95,7 +95,7 @@ class Map(ABC):
         off = size = found = 0.0
         for block in _blocks(len(X), len(rows)):
             exact = to_numpy(self.model.compatibility(X[block], signatures, candidates))
-            near = best_of_rows(self.samples(X[block]) @ mapped, rows)
+            near = to_numpy(best_of_rows(self.samples(X[block]) @ mapped, rows))
             off += float(((near - exact) ** 2).sum())
             size += float((exact**2).sum())
             worst = -np.partition(-exact, k - 1, axis=1)[:, k - 1 : k]  # of the k best
@@ -109,9 +109,9 @@ class Map(ABC):
 class FeatureMap(Map):
     """Inner products approximate the scores. `root` (L, m) is U Λ^(−1/2) of the kernel matrix of the landmarks."""
 
-    u: np.ndarray[Any, Any]  # (L, p) landmarks in signature space
-    v: np.ndarray[Any, Any]  # (L, d) in feature space
-    root: np.ndarray[Any, Any]
+    u: NumPyArray  # (L, p) landmarks in signature space
+    v: NumPyArray  # (L, d) in feature space
+    root: NumPyArray
 
     @property
     def n_components(self) -> int:
@@ -121,20 +121,18 @@ class FeatureMap(Map):
         W = like(self.model.projection_, X)
         return self._kernel(X @ W, X @ like(self.v, X).mT, _norms(X)) @ like(self.root, X)
 
-    def _classes(self, Y: Array) -> Array:
+    def _classes(self, Y: NumPyArray) -> NumPyArray:
         W = self.model.projection_.astype(np.float64)
         norms = ((Y @ (W.T @ W)) * Y).sum(axis=1, keepdims=True)  # ‖Wy‖²
-        return self._kernel(Y, Y @ (self.v @ W).T, norms) @ self.root  # (Wy)ᵀv = yᵀ(Wᵀv)
+        kernel = to_numpy(self._kernel(Y, Y @ (self.v @ W).T, norms))  # (Wy)ᵀv = yᵀ(Wᵀv)
+        return np.asarray(kernel @ self.root)
 
     def _kernel(self, U: Array, products: Array, norms: Array) -> Array:
         """K (n, L) between points and landmarks, given their products and squared norms in feature space."""
         u, kernel = like(self.u, U), self.model.kernel_
-        if not kernel.radial:
-            return kernel.value(U @ u.mT)
-        values = kernel.value(squared_distances(_norms(U), U @ u.mT, _norms(u).mT))
-        if self.model.incoherence_:
-            values = values + kernel.value(squared_distances(norms, products, _norms(like(self.v, U)).mT))
-        return values
+        in_signatures = Pairs(_norms(U), U @ u.mT, _norms(u).mT)
+        both = kernel.radial and self.model.incoherence_
+        return kernel_score(kernel, in_signatures, Pairs(norms, products, _norms(like(self.v, U)).mT) if both else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,10 +151,10 @@ class RankingMap(Map):
         xp = namespace(X)
         return xp.concat([X @ like(self.model.projection_, X), xp.ones_like(X[:, :1])], axis=1)
 
-    def _classes(self, Y: Array) -> Array:
+    def _classes(self, Y: NumPyArray) -> NumPyArray:
         W, off = self.model.projection_.astype(np.float64), np.zeros((len(Y), 1))
         if self.model.kernel_.radial:
-            off = _norms(Y) / 2
+            off = (Y * Y).sum(axis=1, keepdims=True) / 2
             if self.model.incoherence_:
                 off = off / 2 + ((Y @ (W.T @ W)) * Y).sum(axis=1, keepdims=True) / 4
         return np.concatenate([Y, -off], axis=1)
@@ -196,7 +194,7 @@ def feature_map(
         rows = model.feature_scaling_.apply(_drawn(rows, budget - len(ours), rng))
         u, v = np.concatenate([ours, rows @ W]), np.concatenate([ours @ W.T, rows])
     empty = FeatureMap(model, u, v, np.empty((len(u), 0)))
-    return FeatureMap(model, u, v, _root(empty._kernel(u, v @ v.T, _norms(v)), wanted))
+    return FeatureMap(model, u, v, _root(to_numpy(empty._kernel(u, v @ v.T, _norms(v))), wanted))
 
 
 def ranking_map(model: Any) -> RankingMap:
@@ -215,7 +213,7 @@ def _frozen(model: Any) -> Any:
     return copy.copy(model)
 
 
-def _root(K: np.ndarray[Any, Any], wanted: int) -> np.ndarray[Any, Any]:
+def _root(K: NumPyArray, wanted: int) -> NumPyArray:
     """U Λ^(−1/2) of the largest eigenvalues, those left out that are 0 up to rounding."""
     size = len(K)
     values, U = eigh(K, subset_by_index=[max(0, size - wanted), size - 1])
@@ -223,7 +221,7 @@ def _root(K: np.ndarray[Any, Any], wanted: int) -> np.ndarray[Any, Any]:
     return np.asarray((U[:, kept] / np.sqrt(values[kept]))[:, ::-1])
 
 
-def _drawn(rows: np.ndarray[Any, Any], most: int, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+def _drawn(rows: NumPyArray, most: int, rng: np.random.Generator) -> NumPyArray:
     return rows if len(rows) <= most else rows[np.sort(rng.choice(len(rows), most, replace=False))]
 
 

@@ -12,27 +12,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from zskl.arrays import Array, like, namespace
-from zskl.kernels import Kernel, squared_distances
+from zskl.arrays import Array, NumPyArray, like, namespace, to_numpy
+from zskl.kernels import Kernel
+from zskl.kernels.score import Pairs, kernel_score
 
+ScaledSignatures: TypeAlias = tuple[NumPyArray, NumPyArray | None]  # signatures y (n, p), and WᵀWy where there is a D2
 NEAR = 1e-8  # of Σ|differences|: where their sum is below, rounding would make the secant; the slope stands for it
 EXPLAINED = "the kernel methods, ale, devise, eszsl, sae and sje"
 
 
 @dataclass(frozen=True)
-class Anatomy:
+class ScoreParts:
     """A score k(D1) + k(D2) with `incoherence`, k(D1) or k(s), or s itself without a kernel.
 
     `samples` (n, d) → P (n, p) and `classes` (rows, p) → (rows, p) are for methods that compare something else than xᵀW
     and y themselves, such as their directions.
     """
 
-    W: np.ndarray[Any, Any]  # (d, p)
+    W: NumPyArray  # (d, p)
     kernel: Kernel | None = None
     incoherence: bool = False
     samples: Callable[[Array], Array] | None = None
@@ -55,52 +57,50 @@ class Anatomy:
         """Scaled signatures Y (rows, p) as P meets them."""
         return Y if self.classes is None else self.classes(Y)
 
-    def images(self, Y: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def images(self, Y: NumPyArray) -> NumPyArray:
         """WᵀWy (rows, p), at the lower of two costs."""
         W = self.W.astype(Y.dtype)
-        found: np.ndarray[Any, Any] = (Y @ W.T) @ W if len(Y) <= Y.shape[1] else Y @ (W.T @ W)
+        found: NumPyArray = (Y @ W.T) @ W if len(Y) <= Y.shape[1] else Y @ (W.T @ W)
         return found
 
-    def scores(self, P: Array, lengths: Array, norms: Array, Y: Array, image_norms: Array) -> Array:
-        """(n, rows) of P (n, p) with ‖P‖² and ‖x‖² (n, 1), for Y (rows, p) with ‖Wy‖² (rows,)."""
+    def scores(self, P: Array, lengths: Array, norms: Array, Y: Array, image_norms: Array | None) -> Array:
+        """(n, rows) of P (n, p) with ‖P‖² and ‖x‖² (n, 1), for Y (rows, p) with ‖Wy‖² (rows,) where there is a D2."""
         S = P @ Y.T
-        if self.kernel is None or not self.radial:
-            return S if self.kernel is None else self.kernel.value(S)
-        xp = namespace(P)
-        scores = self.kernel.value(squared_distances(lengths, S, xp.sum(Y * Y, axis=1)[None, :]))
-        return scores + self.kernel.value(squared_distances(norms, S, image_norms)) if self.both else scores
+        if self.kernel is None:
+            return S
+        in_signatures = Pairs(lengths, S, namespace(Y).sum(Y * Y, axis=1))
+        return kernel_score(self.kernel, in_signatures, None if image_norms is None else Pairs(norms, S, image_norms))
 
-    def pair_scores(self, P: Array, norms: Array, Y: Array, images: Array | None) -> Array:
+    def pair_scores(self, P: NumPyArray, norms: NumPyArray, Y: NumPyArray, images: NumPyArray | None) -> NumPyArray:
         """(n,) of rows and signatures one by one: P, Y and WᵀWy are (n, p)."""
-        arguments = self._arguments(self._addends(P, Y, images), norms)
-        return sum(self._value(argument) for argument in arguments)
+        values = [self._value(argument) for argument in self._arguments(self._addends(P, Y, images), norms)]
+        return sum(values[1:], start=values[0])
 
     def contributions(
-        self, P: Array, norms: Array, first: tuple[Array, Array | None], second: tuple[Array, Array | None]
-    ) -> Array:
+        self, P: NumPyArray, norms: NumPyArray, first: ScaledSignatures, second: ScaledSignatures
+    ) -> NumPyArray:
         """(n, p): what each attribute adds to score(first) − score(second), each y and WᵀWy (n, p), in float64."""
         mine, theirs = self._addends(P, *first), self._addends(P, *second)
-        parts: Array = 0.0
-        for u, v, a, b in zip(mine, theirs, self._arguments(mine, norms), self._arguments(theirs, norms), strict=True):
-            parts = parts + (u - v) * self._secant(a, b, u - v)[:, None]
-        return parts
+        arguments = zip(mine, theirs, self._arguments(mine, norms), self._arguments(theirs, norms), strict=True)
+        parts = [(u - v) * self._secant(a, b, u - v)[:, None] for u, v, a, b in arguments]
+        return sum(parts[1:], start=parts[0])
 
-    def _addends(self, P: Array, Y: Array, images: Array | None) -> list[Array]:
+    def _addends(self, P: NumPyArray, Y: NumPyArray, images: NumPyArray | None) -> list[NumPyArray]:
         """(n, p) for each term: what each attribute adds to its argument."""
         if not self.radial:
             return [P * Y]
-        return [(P - Y) ** 2, Y * (images - 2 * P)] if self.both else [(P - Y) ** 2]
+        return [(P - Y) ** 2] if images is None else [(P - Y) ** 2, Y * (images - 2 * P)]
 
-    def _arguments(self, addends: list[Array], norms: Array) -> list[Array]:
+    def _arguments(self, addends: list[NumPyArray], norms: NumPyArray) -> list[NumPyArray]:
         """(n,) for each term; what no attribute adds is ‖x‖² in D2."""
         return [u.sum(axis=1) + (norms[:, 0] if k == 1 else 0.0) for k, u in enumerate(addends)]
 
-    def _value(self, t: Array) -> Array:
+    def _value(self, t: NumPyArray) -> NumPyArray:
         if self.kernel is None:
             return t
-        return self.kernel.value(t.clip(min=0) if self.radial else t)  # rounding can leave D2 below 0
+        return to_numpy(self.kernel.value(t.clip(min=0) if self.radial else t))  # rounding can leave D2 below 0
 
-    def _secant(self, a: Array, b: Array, differences: Array) -> Array:
+    def _secant(self, a: NumPyArray, b: NumPyArray, differences: NumPyArray) -> NumPyArray:
         """(n,) (k(a) − k(b)) / (a − b); the slope between them where a − b, the sum of `differences` (n, p), is 0.
 
         The denominator is that sum itself, so that parts add up to k(a) − k(b) even where an argument was clamped.
@@ -110,17 +110,17 @@ class Anatomy:
         gap = differences.sum(axis=1)
         near = np.abs(gap) <= NEAR * np.abs(differences).sum(axis=1)
         middle = 0.5 * (a + b)
-        slope = self.kernel.slope(middle.clip(min=0) if self.radial else middle)
+        slope = to_numpy(self.kernel.slope(middle.clip(min=0) if self.radial else middle))
         return np.where(near, slope, (self._value(a) - self._value(b)) / np.where(near, 1.0, gap))
 
 
-def of(model: Any, wish: str = "cannot be explained by attributes") -> Anatomy:
+def of(model: Any, wish: str = "cannot be explained by attributes") -> ScoreParts:
     """That of a fitted model; a method without one is refused."""
     check_is_fitted(model)
-    anatomy: Anatomy | None = model._anatomy()
-    if anatomy is None:
+    parts: ScoreParts | None = model._score_parts()
+    if parts is None:
         raise ValueError(
             f"{type(model).__name__} {wish}: its score is not made of a projection xᵀW that meets a signature "
             f"attribute by attribute, as those of {EXPLAINED} are"
         )
-    return anatomy
+    return parts

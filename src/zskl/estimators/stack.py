@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from zskl import kernels
-from zskl.arrays import Array, free_memory, generator, is_torch, like, namespace, to_numpy
+from zskl.arrays import Array, NumPyArray, free_memory, generator, is_torch, like, namespace, seed_from, to_numpy
 from zskl.estimators.estimator import Training
 from zskl.estimators.monitor import monitors
 from zskl.training import fused, solver, streaming
-from zskl.training.cpu_step import InPlace
+from zskl.training.cpu_step import CpuStep
 from zskl.training.cuda_graph import Tape
 from zskl.training.initialisation import INITIALISATIONS
 from zskl.training.objective import Objective
@@ -38,8 +37,8 @@ Callback = Callable[[Progress], object]
 class History:
     """The objective of each iteration (steps,); for each monitored set its (iterations, accuracies)."""
 
-    objective: np.ndarray[Any, Any]
-    accuracy: Mapping[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = field(default_factory=dict)
+    objective: NumPyArray
+    accuracy: Mapping[str, tuple[NumPyArray, NumPyArray]] = field(default_factory=dict)
 
 
 def train(
@@ -59,15 +58,15 @@ def train(
     training = first._prepare(X, y, signatures, streaming.wanted(first.streaming, X))
     for member in members[1:]:
         member.__dict__.update({name: value for name, value in vars(first).items() if name.endswith("_")})
-    seed = int(check_random_state(first.random_state).randint(2**31 - 1))
-    size = together(len(members), training)
+    seed = seed_from(first.random_state)
+    size = members_at_once(len(members), training)
     for place in range(0, len(members), size):
         part = members[place : place + size]
         start = _starting_state(earlier[place : place + size], first.init, training, seed)
         _train(part, place, training, seed, start, callback, monitor, monitor_every)
 
 
-def together(count: int, training: Training) -> int:
+def members_at_once(count: int, training: Training) -> int:
     """How many of `count` members train at once: all, or on a GPU as many as its free memory holds."""
     free = free_memory(training.Y)
     if free is None:
@@ -159,7 +158,7 @@ def fusing(objective: Objective, training: Training) -> solver.Fuse:
         if not fused.possible(objective, W, tape.order.shape[1], len(training.rows)):
             return None
         sizes = like(training.sizes, training.Y)
-        return fused.Fused(objective, training.X, training.Y, training.codes, sizes, W, V, tape)
+        return fused.FusedStep(objective, training.X, training.Y, training.codes, sizes, W, V, tape)
 
     return fuse
 
@@ -179,25 +178,28 @@ def step_function(objective: Objective, training: Training, seed: int, per_sampl
 def quick_step(member: Any, training: Training, seed: int) -> solver.Step:
     """`step_function` of one classifier on NumPy arrays, in buffers made once."""
     n = min(member.batch_size, training.X.shape[0])
-    shape, sizes = (training.X.shape[1], training.Y.shape[1]), like(training.sizes, training.Y)
-    evaluate = InPlace(member._objective(), n, shape, len(training.rows), sizes, training.Y.dtype)
+    signatures, codes = to_numpy(training.Y), to_numpy(training.codes)
+    shape, sizes = (training.X.shape[1], signatures.shape[1]), like(training.sizes, signatures)
+    evaluate = CpuStep(member._objective(), n, shape, len(training.rows), sizes, signatures.dtype)
     single = training.rows.shape[1] == 1
 
     def step(W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
-        Y = training.Y if single else training.Y[draw(training, seed, t)]
-        return evaluate(W, training.X, rows, Y, training.codes[rows])
+        assert isinstance(W, np.ndarray)
+        assert isinstance(rows, np.ndarray)
+        Y = signatures if single else signatures[draw(training, seed, t)]
+        return evaluate(W, training.X, rows, Y, codes[rows])
 
     return step
 
 
-def draw(training: Training, seed: int, t: int) -> np.ndarray[Any, Any]:
+def draw(training: Training, seed: int, t: int) -> NumPyArray:
     """(C,) one row of `training.Y` per class, each of a class's rows equally likely, from (seed, step) alone."""
     choice = generator(seed, 2, t).integers(training.counts)
-    drawn: np.ndarray[Any, Any] = training.rows[np.arange(len(choice)), choice]
+    drawn: NumPyArray = training.rows[np.arange(len(choice)), choice]
     return drawn
 
 
-def _vanished(objective: Objective, W: Array, training: Training) -> np.ndarray[Any, Any]:
+def _vanished(objective: Objective, W: Array, training: Training) -> NumPyArray:
     """(K,) whether every value of a radial kernel has underflown to 0: no gradient leads back from there."""
     scores = objective.scores(W, training.X[:LOOKED_AT], training.Y)
     return np.asarray(~to_numpy(scores).any(axis=(1, 2))) & objective.kernel.radial

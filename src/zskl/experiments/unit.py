@@ -15,8 +15,8 @@ from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.experiments import jsonl_log, model_summary
 from zskl.parameters import one_of
 from zskl.selection import Choice, Search
+from zskl.selection.grid_search import SCORINGS, check_seen
 
-SCORINGS = ("zsl", "gzsl", "both")
 CURVE_POINTS = 200  # of a seen–unseen curve in a record
 
 Report: TypeAlias = Callable[[str, int, int], object]  # "search" or "fit", steps done, steps in all
@@ -46,7 +46,7 @@ class Unit:
                 raise ValueError(f"scoring {self.scoring!r} was given without tune: it says what tuning chooses by")
             return
         scoring = self.scoring or ("both" if self.calibrate else "zsl")
-        one_of("scoring", scoring, SCORINGS)
+        one_of("scoring", scoring, (*SCORINGS, "both"))
         object.__setattr__(self, "scoring", scoring)
         object.__setattr__(self, "calibrate", self.calibrate or scoring != "zsl")
 
@@ -181,7 +181,7 @@ def _fitted(
 
     folds = selection.folds(data)
     if unit.scoring != "zsl":
-        selection.check_seen(folds)  # before the search is paid for
+        check_seen(folds)  # before the search is paid for
     search = selection.search(estimator, X, y, table, unit.grid or {}, folds, engine, searching)
     clock.lap("search")
     if len(search.diverged) == len(search.settings):
@@ -189,7 +189,7 @@ def _fitted(
     refits: dict[int, tuple[Any, Choice]] = {}  # one fit where both scorings choose the same
     models: dict[str, ZeroShotClassifier] = {}
     choices: dict[str, Choice] = {}
-    for scoring in ("zsl", "gzsl") if unit.scoring == "both" else (str(unit.scoring),):
+    for scoring in SCORINGS if unit.scoring == "both" else (str(unit.scoring),):
         best = search.pick(scoring).place
         if best not in refits:
             refits[best] = selection.refit(estimator, search, scoring, X, y, table, fitting, engine)

@@ -96,16 +96,17 @@ def _traced(model: ZeroShotClassifier, tape: Tape, signatures: bool) -> Symbol:
             f"a model of the method {model.kind!r} cannot be exported with signatures as an input, as it tells seen "
             "classes by their names: fix the classes, by signatures=False or --fixed"
         )
-    X = Symbol(tape, "features", np.float32, (Dimension("features"), int(model.n_features_in_)))
+    X: Any = Symbol(tape, "features", np.float32, (Dimension("features"), int(model.n_features_in_)))
     try:
         scaled = model.feature_scaling_.apply(X)
         if signatures:
-            Y = Symbol(tape, "signatures", np.float32, (Dimension("signatures"), p))
+            Y: Any = Symbol(tape, "signatures", np.float32, (Dimension("signatures"), p))
             answer = model._scorer(model.signature_scaling_.apply(Y))
         else:
             answer = model._answerer(model._question(scaled, model.signature_table_))
-        scores: Symbol = answer(scaled)
-        return scores.astype(np.float32)
+        scores: Any = answer(scaled)
+        symbol: Symbol = scores.astype(np.float32)
+        return symbol
     except (TypeError, AttributeError) as error:
         if isinstance(model, ZeroShotKernelClassifier):
             subject = f"a model with the kernel {model.kernel_.name!r}"

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
 from zskl.arrays import Array, is_torch, to_numpy
 from zskl.estimators.candidates import Question, choose
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.inputs import check_features
-from zskl.selection.calibration import Margins, margins
+from zskl.metrics.seen_unseen import Margins, margins
 from zskl.selection.class_folds import Fold
 from zskl.signatures.table import SignatureTable
 from zskl.training.solver import DivergenceError
@@ -42,8 +41,12 @@ class Task:
 
 
 def take(X: Any, rows: NDArray[np.int64]) -> Any:
-    """Rows of an array, a tensor or a data frame."""
-    return X[rows.copy()] if is_torch(X) else _safe_indexing(X, rows)  # PyTorch wants indices it could write to
+    """Rows of an array, a tensor, a data frame or a list of rows."""
+    if isinstance(X, list | tuple):
+        return [X[row] for row in rows]
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows.copy() if is_torch(X) else rows]  # PyTorch wants indices that it could write to
 
 
 def examine(material: Material, task: Task) -> list[tuple[int, Margins | int]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,10 @@ from zskl.datasets.dataset import Dataset
 from zskl.engines import Engine
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.inputs import check_training
+from zskl.metrics import harmonic_mean
+from zskl.metrics.seen_unseen import Margins
 from zskl.parameters import listed, one_of
-from zskl.selection.calibration import Margins, best_constant
+from zskl.selection.calibration import best_constant
 from zskl.selection.class_folds import Fold
 from zskl.selection.class_folds import folds as make_folds
 from zskl.selection.fold_worker import Material, Task, examine
@@ -27,7 +29,6 @@ from zskl.selection.grid import Grid, expand, group
 from zskl.signatures import table as tables
 
 SCORINGS = ("zsl", "gzsl")
-Scoring = Literal["zsl", "gzsl"]
 Report = Callable[[int, int], object]  # runs done, runs in all
 
 
@@ -183,13 +184,9 @@ def judge(
             continue
         whole = [answer for answer in answers if isinstance(answer, Margins)]
         zsl[place] = [one.zsl for one in whole]
-        raw[place] = [_harmonic(*one.at(0.0)) for one in whole]
+        raw[place] = [harmonic_mean(*one.at(0.0)) for one in whole]
         constants[place], gzsl[place] = best_constant(whole)
     return Search(tuple(settings), tuple(folds), zsl, gzsl, raw, constants, diverged)
-
-
-def _harmonic(seen: float, unseen: float) -> float:
-    return 2 * seen * unseen / (seen + unseen) if seen + unseen > 0 else 0.0
 
 
 def _folds(given: Any) -> list[Fold]:

@@ -14,10 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from zskl import engines
 from zskl.arrays import on_gpu
 from zskl.engines import Engine
+from zskl.estimators.candidates import calibrated
 from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.metrics.seen_unseen import margins
 from zskl.parameters import one_of
 from zskl.selection import temperatures
-from zskl.selection.calibration import best_constant, margins
+from zskl.selection.calibration import best_constant
 from zskl.selection.class_folds import Fold
 from zskl.selection.fold_worker import Examiner, Material, take
 from zskl.selection.grid import Grid
@@ -100,7 +102,6 @@ def refit(
     engine: Engine | None = None,
 ) -> tuple[Any, Choice]:
     """The best setting fitted on all training rows and calibrated; the next best where that diverges on them."""
-    choice = found.pick(scoring)
     for place in found.ranking(scoring).tolist():
         choice = found.pick(scoring, place)  # refuses when none is left
         model = clone(estimator).set_params(**choice.setting)
@@ -142,10 +143,11 @@ def calibrate(
     if constant is None:
         constant = best_constant([margins(scores, own, seen) for scores, own, seen in scored])[0]
     model.calibration_ = float(constant)
+    mixed = [(calibrated(scores.astype(np.float64), seen, constant), own) for scores, own, seen in scored]
     model.temperatures_ = {
         "seen": temperatures.fit([_side(*one, wanted=True) for one in scored], "seen"),
         "unseen": temperatures.fit([_side(*one, wanted=False) for one in scored], "unseen"),
-        "mixed": temperatures.fit([(scores - constant * seen, own) for scores, own, seen in scored], "mixed"),
+        "mixed": temperatures.fit(mixed, "mixed"),
     }
     return model
 

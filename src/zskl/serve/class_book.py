@@ -15,8 +15,8 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl.estimators import inspection
 from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.estimators.nearest_classes import nearest_classes
 from zskl.estimators.ranking import Panel
 from zskl.serve.attributes import Vocabulary
 from zskl.serve.class_file import ClassFile
@@ -63,10 +63,10 @@ class Book:
 
     def nearest(self, name: str, most: int) -> list[tuple[str, float]]:
         """The classes whose descriptions are most like this one's, and how like they are; see `nearest_classes`."""
-        if len(self.kinds) < 2:
-            return []
-        found = inspection.nearest(self.model, most, self.table, None, of=[name])
-        return list(zip(found["nearest"].tolist(), found["similarity"].tolist(), strict=True))
+        names = list(self.kinds)
+        place = np.array([names.index(name)])
+        order, cosines = nearest_classes(self.model.signature_scaling_, self.table, place, most)
+        return [(names[k], cosine) for k, cosine in zip(order[0].tolist(), cosines[0].tolist(), strict=True)]
 
 
 def _panel(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from zskl.arrays import to_numpy
 from zskl.datasets import Dataset
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.estimators.projected_rows import Gallery
+from zskl.estimators.projected_rows import ProjectedRows
 from zskl.estimators.ranking import best_first
 from zskl.parameters import listed
 from zskl.serve.bodies import Features
@@ -60,7 +60,7 @@ class LoadedRows:
         }
 
     @cached_property
-    def _projected(self) -> Gallery:
+    def _projected(self) -> ProjectedRows:
         """The rows as the model projects them: then another description costs little."""
         return self.model.gallery(self.X)
 

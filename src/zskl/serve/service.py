@@ -6,7 +6,6 @@ import time
 
 from pydantic import JsonValue
 
-from zskl.arrays import to_numpy
 from zskl.estimators import score_parts
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.serve.class_book import Book, Classes
@@ -154,5 +153,6 @@ def _plain(value: object) -> JsonValue:
     """A setting as JSON has it."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    found: JsonValue = to_numpy(value).item() if hasattr(value, "item") else str(value)
+    number = getattr(value, "item", None)  # of NumPy and PyTorch numbers
+    found: JsonValue = str(value) if number is None else number()
     return found

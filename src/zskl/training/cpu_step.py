@@ -11,18 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from zskl.arrays import NumPyArray, to_numpy
 from zskl.training.objective import Evaluation, Objective
 
-Matrix = np.ndarray[Any, Any]
 
-
-class InPlace:
+class CpuStep:
     """Evaluates `objective`, whose settings are plain numbers, on batches of n rows for W (1, d, p) and C classes.
 
     The gradient (1, d, p) it returns is its own buffer: it holds until the next call, and may be used up.
     """
 
-    def __init__(self, objective: Objective, n: int, shape: tuple[int, int], C: int, sizes: Matrix, dtype: Any) -> None:
+    def __init__(
+        self, objective: Objective, n: int, shape: tuple[int, int], C: int, sizes: NumPyArray, dtype: Any
+    ) -> None:
         d, p = shape
         self.objective = objective
         self.sizes = sizes
@@ -34,7 +35,7 @@ class InPlace:
         radial = objective.kernel.radial
         self.through_images = radial and objective.incoherence and p >= C
         self.through_gram = not self.through_images and (objective.incoherence or not radial)
-        self.Y: Matrix | None = None
+        self.Y: NumPyArray | None = None
         if self.through_images:  # Z = W Yᵀ at d·p·C
             self.left, self.right = np.empty((d, n + C), dtype), np.empty((n + C, p), dtype)
             self.weighted, self.U = self.right[n:], self.right[:n]
@@ -44,7 +45,9 @@ class InPlace:
             self.products = np.empty((n + p, n + p), dtype)
             self.M = self.products[n:, n:]
 
-    def __call__(self, W: Matrix, features: Matrix, rows: Matrix, Y: Matrix, codes: Matrix) -> Evaluation:
+    def __call__(
+        self, W: NumPyArray, features: NumPyArray, rows: NumPyArray, Y: NumPyArray, codes: NumPyArray
+    ) -> Evaluation:
         """W (1, d, p), the rows (n,) of features (N, d), one signature per class Y (C, p), codes (n,)."""
         X, w = self.X, W[0]
         features.take(rows, axis=0, out=X, mode="clip")
@@ -62,7 +65,7 @@ class InPlace:
         value = (self._radial if self.objective.kernel.radial else self._polynomial)(w, Y, codes)
         return Evaluation(np.asarray([value], dtype=w.dtype), self.gradient, None)
 
-    def _radial(self, w: Matrix, Y: Matrix, codes: Matrix) -> Any:
+    def _radial(self, w: NumPyArray, Y: NumPyArray, codes: NumPyArray) -> Any:
         o, X, P, S, U, G, D = self.objective, self.X, self.P, self.S, self.U, self.gradient[0], self.D
         S *= -2
         np.add(S, np.vecdot(P, P)[:, None], out=D[0])
@@ -93,9 +96,9 @@ class InPlace:
             np.matmul(self.left, self.right, out=G)
         return value
 
-    def _image_norms(self, w: Matrix, Y: Matrix) -> Matrix:
+    def _image_norms(self, w: NumPyArray, Y: NumPyArray) -> NumPyArray:
         """‖W yⱼ‖² (C,); leaves [Xᵀ, Z] in `left` where it goes through Z = W Yᵀ."""
-        norms: Matrix
+        norms: NumPyArray
         if self.through_images:
             n = len(self.X)
             np.matmul(w, Y.T, out=self.left[:, n:])
@@ -106,7 +109,7 @@ class InPlace:
         norms = np.vecdot(self.YM, Y)
         return norms
 
-    def _polynomial(self, w: Matrix, Y: Matrix, codes: Matrix) -> Any:
+    def _polynomial(self, w: NumPyArray, Y: NumPyArray, codes: NumPyArray) -> Any:
         o, X, S, M, N = self.objective, self.X, self.S, self.M, self.N
         k, slope = _kernel(o, S[None])
         value, outer = loss_in_place(o, k, codes, self.rows, self.sizes)
@@ -114,7 +117,7 @@ class InPlace:
         A = slope[0]
         A *= 1 / len(X)
         np.matmul(A, Y, out=self.U)
-        alpha = o.incoherence_weight
+        alpha = float(o.incoherence_weight)
         penalty = np.vdot(M, M) - np.trace(M)
         np.multiply(M, 4 * alpha, out=N)
         N.reshape(-1)[:: len(N) + 1] -= 2 * alpha  # W (4αWᵀW − 2αI): the penalty's gradient
@@ -122,22 +125,24 @@ class InPlace:
         return value + alpha * penalty
 
 
-def _kernel(o: Objective, t: Matrix) -> tuple[Matrix, Matrix]:
+def _kernel(o: Objective, t: NumPyArray) -> tuple[NumPyArray, NumPyArray]:
     """Value and slope at t, each an array of its own whatever a kernel hands back: both are changed in place."""
-    k = o.kernel.value(t)
-    slope = o.kernel.slope(t, k)
+    k = to_numpy(o.kernel.value(t))
+    slope = to_numpy(o.kernel.slope(t, k))
     shared = np.may_share_memory(slope, k) or np.may_share_memory(slope, t)
     return _own(k, t, np.may_share_memory(k, t)), _own(slope, t, shared)
 
 
-def _own(array: Matrix, t: Matrix, shared: bool) -> Matrix:
+def _own(array: NumPyArray, t: NumPyArray, shared: bool) -> NumPyArray:
     """The array itself, or a copy where it is another's, read-only, of another type or smaller than t."""
     if shared or array.dtype != t.dtype or array.shape != t.shape or not array.flags.writeable:
         return np.array(np.broadcast_to(array, t.shape), dtype=t.dtype)
     return array
 
 
-def loss_in_place(o: Objective, k: Matrix, codes: Matrix, rows: Matrix, sizes: Matrix) -> tuple[Any, Matrix]:
+def loss_in_place(
+    o: Objective, k: NumPyArray, codes: NumPyArray, rows: NumPyArray, sizes: NumPyArray
+) -> tuple[Any, NumPyArray]:
     """The loss of kernel values k (terms, n, C) and ∂(n·loss)/∂k of that shape, or one for all terms; k is used up."""
     n, C = k.shape[1:]
     if o.loss == "softmax":
@@ -166,7 +171,7 @@ def loss_in_place(o: Objective, k: Matrix, codes: Matrix, rows: Matrix, sizes: M
     return value / n, k
 
 
-def _softmax(o: Objective, k: Matrix, codes: Matrix, rows: Matrix) -> tuple[Any, Matrix]:
+def _softmax(o: Objective, k: NumPyArray, codes: NumPyArray, rows: NumPyArray) -> tuple[Any, NumPyArray]:
     logits = k[0] if len(k) == 1 else np.add(k[0], k[1], out=k[0])
     logits *= 1 / o.temperature
     logits -= logits.max(axis=1, keepdims=True)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
-import numpy as np
+from zskl.arrays import Array, NumPyArray, is_torch
 
-from zskl.arrays import Array, is_torch
+if TYPE_CHECKING:
+    from torch import Tensor
 
 WARM_UP = 3  # steps before the capture, undone afterwards: libraries set themselves up in the first
 
@@ -25,16 +26,16 @@ def possible(W: Array) -> bool:
 class Tape:
     """What the steps of an epoch read and write, on the device; `place` (1,) is the number of the next one."""
 
-    order: Array  # (steps, batch) rows
-    rates: Array  # (steps, K, 1, 1)
-    objectives: Array  # (steps, K)
-    place: Array
+    order: Tensor  # (steps, batch) rows
+    rates: Tensor  # (steps, K, 1, 1)
+    objectives: Tensor  # (steps, K)
+    place: Tensor
 
 
 class Replay:
     """`step(tape)` moves W and V in place by the step at the tape's place and writes its objective there."""
 
-    def __init__(self, step: Callable[[Tape], object], tape: Tape, W: Array, V: Array) -> None:
+    def __init__(self, step: Callable[[Tape], object], tape: Tape, W: Tensor, V: Tensor) -> None:
         import torch
 
         self.tape = tape
@@ -60,26 +61,26 @@ class Replay:
                 W.copy_(before[0])
                 V.copy_(before[1])
 
-    def begin(self, order: np.ndarray[Any, Any], rates: Array) -> None:
+    def begin(self, order: NumPyArray, rates: Tensor) -> None:
         """The rows (steps, batch) and rates (steps, K, 1, 1) of the epoch that comes."""
         self.tape.order.copy_(self.tape.order.new_tensor(order))
         self.tape.rates.copy_(rates)
         self.tape.place.zero_()
 
-    def step(self, number: int) -> Array:
+    def step(self, number: int) -> Tensor:
         """Replay the step; its objective (K,) is read from the place it will be written to."""
         self.graph.replay()
         return self.tape.objectives[number]
 
 
-def tape(W: Array, steps: int, batch: int) -> Tape:
+def tape(W: Tensor, steps: int, batch: int) -> Tape:
     """An empty one, where W (K, d, p) is."""
     K = W.shape[0]
     order = W.new_zeros((steps, batch)).long()
     return Tape(order, W.new_zeros((steps, K, 1, 1)), W.new_zeros((steps, K)), order.new_zeros(1))
 
 
-def one_by_one(move: Callable[[Array, Array], Array]) -> Callable[[Tape], None]:
+def one_by_one(move: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tape], None]:
     """A step of the tape from `move(rows, rate) → objective (K,)`."""
 
     def step(tape: Tape) -> None:

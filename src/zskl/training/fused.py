@@ -6,17 +6,21 @@ the tests. Other cases, and machines without Triton, take these; on a GPU they a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from zskl.arrays import Array
 from zskl.kernels import Cauchy, Gaussian
 from zskl.training.objective import Objective
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from zskl.training.cuda_graph import Tape
 
 SMALLEST = 16  # the least side of a product of tiles
 LARGEST = 8192  # entries of a tile (batch, classes) that one program holds
 
 
-def possible(objective: Objective, W: Array, n: int, C: int) -> bool:
+def possible(objective: Objective, W: Tensor, n: int, C: int) -> bool:
     """Whether the kernels cover this case: (K, d, p) float32 on a GPU with tensor cores."""
     try:
         import torch
@@ -28,11 +32,11 @@ def possible(objective: Objective, W: Array, n: int, C: int) -> bool:
     return fits and known and W.dtype == torch.float32 and torch.cuda.get_device_capability(W.device) >= (8, 0)
 
 
-class Fused:
+class FusedStep:
     """Moves W and V (K, d, p) in place by the step at `tape.place`, and writes the objective into `tape.objectives`."""
 
     def __init__(
-        self, objective: Objective, X: Array, Y: Array, codes: Array, sizes: Array, W: Array, V: Array, tape: Any
+        self, objective: Objective, X: Tensor, Y: Tensor, codes: Tensor, sizes: Tensor, W: Tensor, V: Tensor, tape: Tape
     ) -> None:
         import torch
 
@@ -53,7 +57,7 @@ class Fused:
         exact = torch.get_float32_matmul_precision() == "highest"  # the user's word to PyTorch counts here too
         self.precision = "tf32x3" if exact else "tf32"
 
-    def _column(self, setting: Any) -> Array:
+    def _column(self, setting: Any) -> Tensor:
         return (self.W.new_zeros((self.W.shape[0], 1, 1)) + setting).reshape(-1).contiguous()
 
     def __call__(self, smoothing: float, epsilon: float) -> None:

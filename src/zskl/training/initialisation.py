@@ -42,6 +42,7 @@ def polarised_in_blocks(blocks: Callable[[], Iterator[tuple[Array, Array]]], n_r
     for X, targets in blocks():
         part = like(X.mT @ targets, X, "float64") / n_rows
         M = part if M is None else M + part
+    assert M is not None  # there are training rows
     M = like(M, X)
     xp = namespace(X)
     energy = along = 0.0

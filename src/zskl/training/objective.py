@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from zskl.arrays import Array, is_symbol, namespace
 from zskl.kernels import Kernel, squared_distances
+from zskl.kernels.score import Pairs, kernel_score
 
 LOSSES = ("squared", "linear", "softmax")
 BALANCES = ("mean", "paper", "sizes")
@@ -51,13 +52,8 @@ class Objective:
         def scores(X: Array) -> Array:
             P = X @ W
             S = P @ Y.mT
-            if not self.kernel.radial:
-                return self.kernel.value(S)
-            scores = self.kernel.value(_signature_distances(P, S, Y))
-            if norms is not None:
-                own = namespace(X).sum(X * X, axis=-1, keepdims=True)
-                scores = scores + self.kernel.value(squared_distances(own, S, norms))
-            return scores
+            in_features = None if norms is None else Pairs(_row_norms(X), S, norms)
+            return kernel_score(self.kernel, _signature_pairs(P, S, Y), in_features)
 
         return scores
 
@@ -69,16 +65,14 @@ class Objective:
         return step(self, W, X, Y, codes, sizes, per_sample)
 
 
-def _signature_distances(P: Array, S: Array, Y: Array) -> Array:
-    """D1[i, j] = ‖Wᵀxᵢ − yⱼ‖²."""
-    xp = namespace(P)
-    return squared_distances(xp.sum(P * P, axis=-1, keepdims=True), S, xp.sum(Y * Y, axis=-1))
+def _row_norms(X: Array) -> Array:
+    """‖xᵢ‖² (..., n, 1)."""
+    return namespace(X).sum(X * X, axis=-1, keepdims=True)
 
 
-def _feature_distances(X: Array, S: Array, W: Array, Y: Array, Z: Array | None) -> Array:
-    """D2[i, j] = ‖xᵢ − W yⱼ‖²."""
-    xp = namespace(X)
-    return squared_distances(xp.sum(X * X, axis=-1, keepdims=True), S, _image_norms(W, Y, Z))
+def _signature_pairs(P: Array, S: Array, Y: Array) -> Pairs:
+    """What D1[i, j] = ‖Wᵀxᵢ − yⱼ‖² is made of."""
+    return Pairs(_row_norms(P), S, namespace(Y).sum(Y * Y, axis=-1))
 
 
 def _images(W: Array, Y: Array) -> Array | None:
@@ -119,12 +113,12 @@ def _radial(o: Objective, W: Array, X: Array, Y: Array, codes: Array, sizes: Arr
     n = X.shape[0]
     P = X @ W  # (K, n, p)
     S = P @ Y.mT  # (K, n, C)
-    D1 = _signature_distances(P, S, Y)
+    D1 = squared_distances(*_signature_pairs(P, S, Y))
     k1 = o.kernel.value(D1)
     values = [k1]
     if o.incoherence:
         Z = _images(W, Y)
-        D2 = _feature_distances(X, S, W, Y, Z)
+        D2 = squared_distances(_row_norms(X), S, _image_norms(W, Y, Z))
         values.append(o.kernel.value(D2))
     objective, slopes = _loss(o, values, codes, sizes)
     A = slopes[0] * o.kernel.slope(D1, k1)  # ∂(n·loss)/∂D1
@@ -181,8 +175,8 @@ def _loss(o: Objective, values: list[Array], codes: Array, sizes: Array) -> tupl
         return xp.sum(signed * sum(values[1:], start=values[0]), axis=(-2, -1)) / n, [signed for _ in values]
     target = xp.astype(own, values[0].dtype)
     errors = [k - target for k in values]
-    objective = sum(xp.sum(w * error * error, axis=(-2, -1)) for error in errors) / n
-    return objective, [2 * w * error for error in errors]
+    terms = [xp.sum(w * error * error, axis=(-2, -1)) for error in errors]
+    return sum(terms[1:], start=terms[0]) / n, [2 * w * error for error in errors]
 
 
 def _weights(o: Objective, own: Array, codes: Array, sizes: Array) -> Array:

@@ -9,11 +9,14 @@ same operations in the same order, so that they agree bit for bit.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from zskl.arrays import Array
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 BLOCK = 32768  # entries of W updated at a time: a few such blocks stay in the processor's cache
 WORTH_COMPILING = 1 << 15  # entries of W below which blocks are as quick, and importing numba would take longer
@@ -26,7 +29,7 @@ def update(
 
     The gradient may be used up.
     """
-    if not isinstance(W, np.ndarray):
+    if not (isinstance(W, np.ndarray) and isinstance(V, np.ndarray) and isinstance(gradient, np.ndarray)):
         _with_torch(W, V, gradient, squares, rate, smoothing, epsilon)
         return
     walk = (compiled() if W[0].size >= WORTH_COMPILING else None) or in_blocks
@@ -35,7 +38,7 @@ def update(
     constants = number(smoothing), number(1 - smoothing), number(epsilon)
     for k in range(len(W)):
         w, v, g = (np.reshape(array[k], -1, copy=False) for array in (W, V, gradient))  # a copy would be moved in vain
-        g2 = g if squares is None else squares[k].reshape(-1)
+        g2 = g if squares is None else squares[k].reshape((-1,))
         walk(w, v, g, g2, squares is None, rates[k % len(rates)], *constants)
 
 
@@ -86,7 +89,13 @@ def compiled() -> Any:
 
 
 def _with_torch(
-    W: Array, V: Array, gradient: Array, squares: Array | None, rate: float | Array, smoothing: float, epsilon: float
+    W: Tensor,
+    V: Tensor,
+    gradient: Tensor,
+    squares: Tensor | None,
+    rate: float | Tensor,
+    smoothing: float,
+    epsilon: float,
 ) -> None:
     V *= smoothing
     if squares is None:

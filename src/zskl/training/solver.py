@@ -12,11 +12,11 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from zskl.arrays import Array, contiguous_copy, generator, like, namespace, to_numpy
+from zskl.arrays import Array, NumPyArray, contiguous_copy, generator, like, namespace, to_numpy
 from zskl.training import cuda_graph
 from zskl.training.rmsprop import update
 
@@ -77,8 +77,8 @@ class Solution:
     """The end of a run: its state, the objective of every step (steps, K), the step each member diverged at or −1."""
 
     state: State
-    objective: np.ndarray[Any, Any]
-    diverged: np.ndarray[Any, Any]
+    objective: NumPyArray
+    diverged: NumPyArray
 
 
 class Step(Protocol):
@@ -95,7 +95,7 @@ def start(W: Array) -> State:
     return State(W, namespace(W).zeros_like(W))
 
 
-def batches(n_rows: int, batch_size: int, seed: int, epoch: int) -> Iterator[np.ndarray[Any, Any]]:
+def batches(n_rows: int, batch_size: int, seed: int, epoch: int) -> Iterator[NumPyArray]:
     """Row indices of one epoch's batches: a seeded shuffle, the short last batch left out."""
     order = generator(seed, 0, epoch).permutation(n_rows)
     size = min(batch_size, n_rows)
@@ -119,7 +119,7 @@ def minimise(
     callback: Callable[[Progress], object] | None = None,
     steady: bool = False,
     fuse: Fuse | None = None,
-    order_of: Callable[[int, int, int], Iterator[np.ndarray[Any, Any]]] | None = None,
+    order_of: Callable[[int, int, int], Iterator[NumPyArray]] | None = None,
 ) -> Solution:
     """Run `epochs` further epochs from `state`; `learning_rate` is a number or (K, 1, 1).
 
@@ -132,9 +132,9 @@ def minimise(
     W, V = contiguous_copy(state.W), contiguous_copy(state.V)
     per_epoch = n_rows // min(batch_size, n_rows)
     total = epochs * per_epoch
-    rates = like(np.reshape(to_numpy(learning_rate), (-1, 1, 1)), W)  # (K, 1, 1) or (1, 1, 1)
+    rates = like(np.reshape(_numbers(learning_rate), (-1, 1, 1)), W)  # (K, 1, 1) or (1, 1, 1)
 
-    def shuffled(size: int, seed: int, epoch: int) -> Iterator[np.ndarray[Any, Any]]:
+    def shuffled(size: int, seed: int, epoch: int) -> Iterator[NumPyArray]:
         return batches(n_rows, size, seed, epoch)
 
     def move(rows: Array, rate: Array, t: int = 0) -> Array:
@@ -170,6 +170,10 @@ def minimise(
     return _finish(watch, W, V, state, done, state.epochs + epochs)
 
 
+def _numbers(rates: float | Array) -> NumPyArray:
+    return np.asarray(rates) if isinstance(rates, int | float) else to_numpy(rates)
+
+
 def _captured(
     whole: Callable[[float, float], None] | None,
     plain: Callable[[cuda_graph.Tape], None],
@@ -202,7 +206,7 @@ class _Watch:
 
     def __init__(self, W: Array) -> None:
         self.reach = OUT_OF_REACH * np.maximum(1, _sizes(W))
-        self.seen: list[np.ndarray[Any, Any]] = []  # on the host
+        self.seen: list[NumPyArray] = []  # on the host
         self.waiting: list[Array] = []  # possibly still on a device
         self.diverged = np.full(len(self.reach), -1, dtype=np.int64)
         self.all_gone = False
@@ -229,12 +233,12 @@ class _Watch:
         self.diverged[far] = len(self.seen) - 1
         self.all_gone = bool((self.diverged >= 0).all())
 
-    def close(self, W: Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    def close(self, W: Array) -> tuple[NumPyArray, NumPyArray]:
         self.look(W)
         return np.array(self.seen).reshape(-1, len(self.diverged)), self.diverged
 
 
-def _sizes(W: Array) -> np.ndarray[Any, Any]:
+def _sizes(W: Array) -> NumPyArray:
     """The largest |entry| of each member (K,); NaN where one is."""
     xp = namespace(W)
     return to_numpy(xp.maximum(xp.max(W, axis=(1, 2)), -xp.min(W, axis=(1, 2))))  # |W| would be another array

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from zskl import scaling as scalings
-from zskl.arrays import Array, float_type, generator, like, namespace, on_device, to_numpy
+from zskl.arrays import Array, NumPyArray, float_type, generator, like, namespace, on_device, to_numpy
 from zskl.training import initialisation
 
 HELD = 1 << 30  # bytes as float32 up to which memory-mapped training rows are held in memory all the same
@@ -100,11 +100,11 @@ class StreamedRows:
                 return self._buffer[like(places, self._buffer, "int64")]
         return self._read(numbers)
 
-    def take(self, rows: Any, axis: int, out: np.ndarray[Any, Any], mode: str) -> None:
+    def take(self, rows: Any, axis: int, out: NumPyArray, mode: str) -> None:
         """Rows by their numbers into `out` (k, d), as NumPy's arrays do it; `mode` has no part."""
         out[:] = self[rows]
 
-    def batches(self, batch_size: int, seed: int, epoch: int) -> Iterator[np.ndarray[Any, Any]]:
+    def batches(self, batch_size: int, seed: int, epoch: int) -> Iterator[NumPyArray]:
         """Numbers of the rows of each batch of an epoch, whose rows are in the buffer when it is handed out.
 
         Every row once, but for those of a short last batch.
@@ -121,7 +121,7 @@ class StreamedRows:
             yield from order[:whole].reshape(-1, size)
             left = order[whole:]
 
-    def _fill(self, chunks: np.ndarray[Any, Any], left: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
+    def _fill(self, chunks: NumPyArray, left: NumPyArray, size: int) -> NumPyArray:
         """Read these chunks into the buffer, behind the fewer than `size` rows that are left of it; their numbers."""
         kept = self[left] if len(left) else None
         spans = [slice(int(c) * self._chunk, min((int(c) + 1) * self._chunk, self.shape[0])) for c in chunks]

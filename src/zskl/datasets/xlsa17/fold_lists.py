@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zskl.arrays import generator
 from zskl.datasets.xlsa17.splits import Splits, class_list
 from zskl.parameters import listed
 
@@ -36,7 +37,7 @@ def folds(splits: Splits, labels: NDArray[np.int64], wish: str | None = None) ->
 
 def seeded(classes: NDArray[Any]) -> list[tuple[set[Any], set[Any]]]:
     """(train, val) classes of three folds; each class is held out in one of them."""
-    order = np.random.default_rng(SEED).permutation(np.sort(classes))
+    order = generator(SEED).permutation(np.sort(classes))
     held = [set(third.tolist()) for third in np.array_split(order, FOLDS)]
     everyone = set(order.tolist())
     return [(everyone - val, val) for val in held if val and len(everyone - val) > 1]

@@ -1,0 +1,126 @@
+"""What the protocols find, as frozen records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from zskl.metrics.seen_unseen import Curve
+
+
+@dataclass(frozen=True)
+class Result:
+    """
+    What a protocol found: accuracies are means over classes, fractions between 0 and 1.
+
+    Parameters
+    ----------
+    protocol : {"zsl", "gzsl"}
+        Which protocol it was. The fields of the other one are None.
+    accuracy : float, default=None
+        Of zsl: accuracy on the unseen classes.
+    unseen, seen : float, default=None
+        Of gzsl: accuracy on rows of unseen and of seen classes, among all classes.
+    harmonic : float, default=None
+        Of gzsl: the harmonic mean H of the two.
+    ausuc : float, default=None
+        Of gzsl: area under the seen–unseen curve.
+    calibration : float, default=None
+        Of gzsl: the constant that was subtracted from the scores of seen classes.
+    per_class : dict, default={}
+        From each class with test rows to its accuracy.
+    left_out : tuple, default=()
+        Candidates without a test row. They can be answered, but have no accuracy and no part in a mean.
+    curve : Curve, default=None
+        Of gzsl: both accuracies under every constant.
+    mistaken : dict, default={}
+        Of zsl: from each class to its most frequent wrong answers and their shares.
+
+    Examples
+    --------
+    >>> from zskl import Result
+    >>> Result("zsl", accuracy=0.5, per_class={"emu": 0.5}).as_dict()
+    {'protocol': 'zsl', 'accuracy': 0.5, 'per_class': {'emu': 0.5}, 'left_out': []}
+    """
+
+    protocol: str
+    accuracy: float | None = None
+    unseen: float | None = None
+    seen: float | None = None
+    harmonic: float | None = None
+    ausuc: float | None = None
+    calibration: float | None = None
+    per_class: dict[Any, float] = field(default_factory=dict)
+    left_out: tuple[Any, ...] = ()
+    curve: Curve | None = field(default=None, repr=False, compare=False)
+    mistaken: dict[Any, tuple[tuple[Any, float], ...]] = field(default_factory=dict, repr=False, compare=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """
+        Give the figures as plain values, ready for JSON.
+
+        Returns
+        -------
+        dict
+            The fields of this protocol without curve and mistakes; classes become strings.
+
+        Examples
+        --------
+        >>> from zskl import Result
+        >>> Result("gzsl", unseen=0.2, seen=0.8, harmonic=0.32).as_dict()["harmonic"]
+        0.32
+        """
+        numbers = ("accuracy", "unseen", "seen", "harmonic", "ausuc", "calibration")
+        found = {name: getattr(self, name) for name in numbers if getattr(self, name) is not None}
+        per_class = {str(label): value for label, value in self.per_class.items()}
+        left_out = [str(label) for label in self.left_out]
+        return {"protocol": self.protocol, **found, "per_class": per_class, "left_out": left_out}
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """
+    How far probabilities can be trusted, over rows.
+
+    Parameters
+    ----------
+    protocol : {"zsl", "gzsl"}
+        Which rows and candidates were scored.
+    ece : float
+        The expected calibration error: the mean distance between probability and accuracy.
+    accuracy : float
+        Share of rows answered right.
+    mean_confidence : float
+        Mean probability of the answers.
+    coverage : tuple of (float, float, float or None)
+        Threshold, share of rows that are answered with at least that probability, and the accuracy of these.
+
+    Examples
+    --------
+    >>> from zskl.protocols import Confidence
+    >>> Confidence("zsl", 0.02, 0.81, 0.8, ((0.0, 1.0, 0.81),)).as_dict()["ece"]
+    0.02
+    """
+
+    protocol: str
+    ece: float
+    accuracy: float
+    mean_confidence: float
+    coverage: tuple[tuple[float, float, float | None], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """
+        Give the figures as plain values, ready for JSON.
+
+        Returns
+        -------
+        dict
+            A value for each field.
+
+        Examples
+        --------
+        >>> from zskl.protocols import Confidence
+        >>> Confidence("zsl", 0.02, 0.81, 0.8, ()).as_dict()["coverage"]
+        []
+        """
+        return {**vars(self), "coverage": [list(point) for point in self.coverage]}

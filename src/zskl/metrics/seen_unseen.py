@@ -1,0 +1,208 @@
+"""Seen against unseen accuracy, as a constant is subtracted from the scores of seen classes.
+
+Every row is reduced to its gap, its best seen score minus its best unseen score. Sorting the gaps gives all that can
+happen, so accuracies are exact for every constant, and so is the best constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Seen against unseen accuracy as a constant is subtracted from the scores of seen classes.
+
+    calibration: (m,) rising constants; seen, unseen: (m,) mean per-class accuracy under each of them.
+    """
+
+    calibration: Floats
+    seen: Floats
+    unseen: Floats
+
+    def __post_init__(self) -> None:
+        for name in ("calibration", "seen", "unseen"):
+            array = np.asarray(getattr(self, name), np.float64).view()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        shapes = [self.calibration.shape, self.seen.shape, self.unseen.shape]
+        if self.calibration.ndim != 1 or not self.calibration.size or len(set(shapes)) > 1:
+            raise ValueError(
+                f"calibration, seen and unseen have shapes {', '.join(map(str, shapes))}; "
+                "expected three vectors of one length, at least 1"
+            )
+        if not np.all(np.diff(self.calibration) >= 0):
+            raise ValueError("the constants of calibration must rise from point to point; sort the points")
+
+    @property
+    def area(self) -> float:
+        """Area under seen accuracy as a function of unseen accuracy, by trapezoids, in [0, 1]."""
+        return float(np.trapezoid(self.seen, self.unseen))
+
+    def best(self) -> tuple[float, float]:
+        """(constant, harmonic mean) where the harmonic mean is highest; of equals, the constant nearest 0."""
+        harmonic = harmonic_means(self.seen, self.unseen)
+        place = highest(self.calibration, harmonic)
+        return (0.0, 0.0) if place is None else (float(self.calibration[place]), float(harmonic[place]))
+
+    def thinned(self, points: int) -> Curve:
+        """At most so many of its points: both ends, the one of the highest harmonic mean, others evenly between."""
+        if len(self.calibration) <= points:
+            return self
+        even = np.linspace(0, len(self.calibration) - 1, points - 1).round().astype(np.intp)
+        kept = np.union1d(even, np.searchsorted(self.calibration, self.best()[0]))
+        return Curve(self.calibration[kept], self.seen[kept], self.unseen[kept])
+
+
+def seen_unseen_curve(scores: ArrayLike, y_true: ArrayLike, candidates: ArrayLike, seen: ArrayLike) -> Curve:
+    """Trace both accuracies over every constant γ subtracted from the seen columns.
+
+    ŷ_i(γ) = argmax_j ( scores[i, j] − γ · seen[j] ),   scores (n, c), candidates (c,) labels, seen (c,) bool
+
+    A point of the curve is one interval between neighbouring gaps of `margins`, see `curves`.
+    """
+    constants, kept, gained = curves([margins(*_checked_scores(scores, y_true, candidates, seen))])
+    return Curve(constants, kept[0], gained[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """Rows reduced to what decides them, so that every constant can be judged exactly.
+
+    gap: (m,) best seen minus best unseen score, rising, of the rows whose best class on their own side is right. Others
+    never change an accuracy. seen, unseen: (m,) what a row adds to either accuracy while it is on that side. rounding:
+    (m,) how far a gap may be off. ends: constants below and above the gaps of all rows.
+    """
+
+    gap: Floats
+    seen: Floats
+    unseen: Floats
+    rounding: Floats
+    ends: tuple[float, float]
+
+    @property
+    def zsl(self) -> float:
+        """Mean per-class accuracy of the unseen rows among the unseen classes alone."""
+        return min(float(self.unseen.sum()), 1.0)
+
+    def at(self, constant: float) -> tuple[float, float]:
+        """(seen, unseen) accuracy with the constant subtracted; a row whose gap equals it is still on the seen side."""
+        gone = int(np.searchsorted(self.gap, constant, side="left"))
+        return min(float(self.seen[gone:].sum()), 1.0), min(float(self.unseen[:gone].sum()), 1.0)
+
+
+def margins(scores: NDArray[Any], own: NDArray[np.intp], is_seen: NDArray[np.bool_]) -> Margins:
+    """Margins from scores (n, c), the column (n,) of each row's class and whether each column (c,) is of a seen class.
+
+    A row leaves the seen classes as soon as the constant γ exceeds its gap. A right row adds
+    1 / (rows of its class · classes of its side) to its mean per-class accuracy.
+    """
+    best_seen, seen_right = _best(scores, np.flatnonzero(is_seen), own)
+    best_unseen, unseen_right = _best(scores, np.flatnonzero(~is_seen), own)
+    gap = best_seen - best_unseen  # (n,)
+    largest = np.maximum(np.abs(best_seen), np.abs(best_unseen))
+    rows_of = np.bincount(own, minlength=len(is_seen))  # (c,)
+    classes = np.where(is_seen, np.sum(is_seen & (rows_of > 0)), np.sum(~is_seen & (rows_of > 0)))
+    share = 1.0 / (rows_of[own] * classes[own])
+    moving = np.flatnonzero(seen_right | unseen_right)
+    moving = moving[np.argsort(gap[moving], kind="stable")]
+    beyond = float(largest.max()) or 1.0
+    return Margins(
+        gap[moving],
+        (share * seen_right)[moving],
+        (share * unseen_right)[moving],
+        4 * np.finfo(np.float64).eps * largest[moving],
+        (float(gap.min()) - beyond, float(gap.max()) + beyond),
+    )
+
+
+def curves(parts: Sequence[Margins]) -> tuple[Floats, Floats, Floats]:
+    """Constants (k,) that rise, and under each of them the seen and the unseen accuracy (F, k) of each of F parts.
+
+    All constants between two neighbouring gaps, of whatever part, give the same answers. Each interval has one point,
+    in its middle; the two at the ends are finite and beyond all gaps. Gaps that differ by no more than the rounding of
+    the scores are one gap, because no constant is safely between them. Costs O(n log n).
+    """
+    gap = np.concatenate([part.gap for part in parts])
+    order = np.argsort(gap, kind="stable")
+    g, rounding = gap[order], np.concatenate([part.rounding for part in parts])[order]
+    inner = np.flatnonzero(np.diff(g) > rounding[1:] + rounding[:-1]) + 1
+    passed = np.concatenate([[0], inner, [len(g)]])  # how many rows each point has behind it
+
+    def behind(shares: Sequence[Floats]) -> Floats:
+        """(F, k) sums of the shares of the rows that have left the seen classes."""
+        part_of = np.repeat(np.arange(len(parts)), [len(share) for share in shares])[order]
+        own = np.where(part_of == np.arange(len(parts))[:, None], np.concatenate(shares)[order], 0.0)  # (F, m)
+        return np.concatenate([np.zeros((len(parts), 1)), np.cumsum(own, axis=1)], axis=1)[:, passed]
+
+    lost, gained = behind([part.seen for part in parts]), behind([part.unseen for part in parts])
+    low, high = min(part.ends[0] for part in parts), max(part.ends[1] for part in parts)
+    constants = np.concatenate([[low], (g[inner - 1] + g[inner]) / 2, [high]])
+    return constants, np.minimum(lost[:, -1:] - lost, 1.0), np.minimum(gained, 1.0)
+
+
+def highest(constants: Floats, figures: Floats) -> int | None:
+    """The place of the highest figure, of equals the one whose constant is nearest 0; None if all figures are 0."""
+    if figures.max() == 0:
+        return None
+    equals = np.flatnonzero(figures == figures.max())
+    return int(equals[np.argmin(np.abs(constants[equals]))])
+
+
+def harmonic_means(seen: Floats, unseen: Floats) -> Floats:
+    """`harmonic_mean` for each pair of entries."""
+    total = seen + unseen
+    return 2 * seen * unseen / np.where(total > 0, total, 1.0)
+
+
+def _checked_scores(
+    scores: ArrayLike, y_true: ArrayLike, candidates: ArrayLike, seen: ArrayLike
+) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.bool_]]:
+    """The scores (n, c), the column (n,) of each row's own class, and which columns (c,) are seen."""
+    S, true, labels, is_seen = (
+        np.asarray(scores),
+        np.asarray(y_true),
+        np.asarray(candidates),
+        np.asarray(seen),
+    )
+    if true.ndim != 1 or labels.ndim != 1 or is_seen.shape != labels.shape or S.shape != (len(true), len(labels)):
+        raise ValueError(
+            f"scores have shape {S.shape} for y_true {true.shape}, candidates {labels.shape} and seen "
+            f"{is_seen.shape}; expected one row per label and one column per candidate"
+        )
+    if is_seen.dtype != np.bool_:
+        raise ValueError(f"seen holds {is_seen.dtype}; expected one boolean per candidate")
+    column = {label: j for j, label in enumerate(labels.tolist())}
+    if len(column) < len(labels):
+        raise ValueError(f"{len(labels)} candidates name {len(column)} classes; expected each class once")
+    strangers = sorted({repr(label) for label in true.tolist() if label not in column})
+    if strangers:
+        raise ValueError(
+            f"y_true names {len(strangers)} classes that are no candidates: {', '.join(strangers[:3])}; "
+            "leave their rows out or add the classes to the candidates"
+        )
+    own = np.array([column[label] for label in true.tolist()], dtype=np.intp)
+    for side, mask in (("seen", is_seen), ("unseen", ~is_seen)):
+        if not mask.any() or not mask[own].any():
+            raise ValueError(
+                f"{np.sum(mask)} candidates and {np.sum(mask[own])} rows are of {side} classes; "
+                "the curve needs at least one of each"
+            )
+    if not np.all(np.isfinite(S)):
+        raise ValueError(f"{np.sum(~np.isfinite(S))} scores are NaN or infinite; expected finite scores")
+    return S, own, is_seen
+
+
+def _best(S: NDArray[Any], columns: NDArray[np.intp], own: NDArray[np.intp]) -> tuple[Floats, NDArray[np.bool_]]:
+    """The best score (n,) of each row among the columns, and whether it is that of the row's own class."""
+    part = S[:, columns]
+    winner = np.argmax(part, axis=1)
+    score = np.take_along_axis(part, winner[:, None], axis=1)[:, 0].astype(np.float64)
+    return score, columns[winner] == own

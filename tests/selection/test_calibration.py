@@ -1,0 +1,96 @@
+"""The calibration constant is the best of all constants, over all folds together."""
+
+import numpy as np
+import pytest
+
+from slow_accuracy import random_scores, slow_accuracies
+from small_search import FOLDS, ROWS_APART, TRAINING, by_hand, estimator
+from zskl import datasets, metrics, protocols, selection
+from zskl.methods import build, load
+from zskl.metrics.seen_unseen import margins
+from zskl.selection.calibration import best_constant
+
+
+def test_calibrating_a_fitted_model_finds_the_constant_of_the_search(found):
+    place = 0
+    model = estimator(**found.settings[place]).fit(*TRAINING)
+    selection.calibrate(model, *TRAINING, FOLDS)
+    hand = [by_hand(found.settings[place], fold)[1:] for fold in FOLDS]
+    reached = np.mean([metrics.harmonic_mean(*slow_accuracies(*one, model.calibration_)) for one in hand])
+    assert reached == pytest.approx(found.gzsl[place].mean(), abs=ROWS_APART)  # equally good, if not the same
+    assert found.raw[place].mean() < found.gzsl[place].mean() - ROWS_APART  # no constant would be noticed
+    assert set(model.temperatures_) == {"seen", "unseen", "mixed"}
+    again = load_after_save(model)
+    assert again.temperatures_ == model.temperatures_
+    assert again.calibration_ == model.calibration_
+
+
+def load_after_save(model):
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder) / "m.zskl")
+        return load(Path(folder) / "m.zskl")
+
+
+def test_calibration_lifts_the_harmonic_mean_on_digits():
+    data = datasets.load("digits")
+    rows = data.parts["trainval"]
+    model = build("gaussian-ort", {"random_state": 0}).fit(data.X[rows], data.y[rows], data.signatures)
+    selection.calibrate(model, data.X[rows], data.y[rows], data.signatures, selection.folds(data))
+    raw, calibrated = protocols.gzsl(model, data), protocols.gzsl(model, data, calibration="model")
+    assert calibrated.harmonic > raw.harmonic + 0.05
+    assert calibrated.calibration == model.calibration_
+
+
+def test_one_row_per_class_cannot_be_calibrated():
+    """No row is left to tell how seen classes do: refused before any training, and the sentence says why."""
+    X, y = np.random.default_rng(0).normal(size=(8, 4)), np.arange(8)
+    model = estimator().fit(X, y, np.eye(8))
+    for call in (
+        lambda: selection.calibrate(model, X, y, np.eye(8)),
+        lambda: selection.tune(estimator(), X, y, np.eye(8), {}, scoring="gzsl", engine=None),
+    ):
+        with pytest.raises(ValueError, match="every class has a single training row"):
+            call()
+    assert selection.tune(estimator(), X, y, np.eye(8), {}, engine=None).model.calibration_ == 0.0
+
+
+def test_where_no_answer_is_right_the_constant_is_zero():
+    scores = np.array([[0.0, 1.0, 0.2, 0.1], [0.3, 0.1, 0.9, 0.2]])
+    constant, harmonic = best_constant([margins(scores, np.array([1, 3]), np.array([True, True, False, False]))])
+    assert (constant, harmonic.tolist()) == (0.0, [0.0])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_constant_is_the_best_of_all_for_all_folds_together(seed):
+    cases = [random_scores(10 * seed + k, n=40) for k in range(3)]
+    constant, harmonic = best_constant([margins(*case) for case in cases])
+    reached = [metrics.harmonic_mean(*slow_accuracies(*case, constant)) for case in cases]
+    np.testing.assert_allclose(harmonic, reached, atol=1e-12)
+    for other in np.arange(-6, 6, 0.05) + 0.013:
+        assert (
+            np.mean(reached)
+            >= np.mean([metrics.harmonic_mean(*slow_accuracies(*case, other)) for case in cases]) - 1e-12
+        )
+
+
+def test_one_fold_agrees_with_the_curve():
+    scores, own, is_seen = random_scores(1)
+    curve = metrics.seen_unseen_curve(scores, own, np.arange(7), is_seen)
+    assert best_constant([margins(scores, own, is_seen)])[1][0] == pytest.approx(curve.best()[1])
+
+
+def test_the_constant_fits_any_scale_of_scores():
+    cases = [random_scores(k) for k in range(3)]
+    constant, harmonic = best_constant([margins(*case) for case in cases])
+    for scale in (1e-6, 1e6):
+        other, same = best_constant([margins(scores * scale, own, seen) for scores, own, seen in cases])
+        assert other == pytest.approx(constant * scale)
+        np.testing.assert_allclose(same, harmonic)
+
+
+def test_no_row_is_ever_right():
+    scores = np.array([[1.0, 0.0, 0.0, 0.0]])
+    assert best_constant([margins(scores, np.array([1]), np.array([True, True, False, False]))])[0] == 0.0
