@@ -45,12 +45,12 @@ def uncalibrated():
 
 def not_explained():
     X, y, table = served.toy()
-    return served.calibrated(BASELINES["conse"].estimator().fit(X, y, table), 0.01), X
+    return served.calibrated(BASELINES["conse"]().fit(X, y, table), 0.01), X
 
 
 def bilinear():
     X, y, table = served.toy()
-    return served.calibrated(BASELINES["eszsl"].estimator().fit(X, y, table), 0.01), X
+    return served.calibrated(BASELINES["eszsl"]().fit(X, y, table), 0.01), X
 
 
 def of_kernel(name, **parameters):

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from zskl.arrays import to_numpy
 from zskl.datasets import Dataset
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.estimators.projected_rows import ProjectedRows
 from zskl.estimators.panel import best_first
+from zskl.estimators.projected_rows import ProjectedRows
 from zskl.parameters import listed
 from zskl.serve.bodies import Features
 from zskl.serve.class_book import Book

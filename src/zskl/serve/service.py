@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
 from pydantic import JsonValue
 
 from zskl.estimators import score_parts
@@ -154,5 +153,6 @@ def _plain(value: object) -> JsonValue:
     """A setting as JSON has it."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    found: JsonValue = value.item() if isinstance(value, np.generic) else str(value)
+    number = getattr(value, "item", None)  # of NumPy and PyTorch numbers
+    found: JsonValue = str(value) if number is None else number()
     return found

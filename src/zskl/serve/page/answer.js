@@ -15,7 +15,7 @@ import {
   share,
   signs,
   whyTable,
-} from "./pieces.js";
+} from "./elements.js";
 
 function topList(top, probabilities) {
   const scores = top.map((one) => one.score);

@@ -1,6 +1,6 @@
 // The attributes: in groups that are drawn when they are opened, or as found by a search.
 import { control, fullName, stateOf } from "./controls.js";
-import { counted, el, field, later } from "./pieces.js";
+import { counted, el, field, later } from "./elements.js";
 
 const FOUND = 60; // shown at most by a search
 export const FEW = 12; // attributes that can all be in sight

@@ -1,5 +1,5 @@
 // The balance of seen and unseen classes: a constant that is subtracted from the scores of seen classes, and what it does.
-import { el, field, number, share, svg } from "./pieces.js";
+import { el, field, number, share, svg } from "./elements.js";
 
 const [WIDE, HIGH, LEFT, RIGHT, TOP, BOTTOM] = [300, 260, 46, 14, 12, 42];
 const x = (seen) => LEFT + seen * (WIDE - LEFT - RIGHT);

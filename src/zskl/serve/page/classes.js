@@ -1,7 +1,7 @@
 // The view Classes: all classes as a table, and one of them in detail.
 import { call, classPath, newest } from "./api.js";
-import { details } from "./details.js";
-import { badge, counted, el, field, later, link, named, natural, share } from "./pieces.js";
+import { details } from "./class_details.js";
+import { badge, counted, el, field, later, link, named, natural, share } from "./elements.js";
 import { empty, failed, filled } from "./states.js";
 
 const PAGE = 50;

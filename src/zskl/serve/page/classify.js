@@ -3,8 +3,8 @@ import { call, newest } from "./api.js";
 import { answerCard } from "./answer.js";
 import { balancePanel } from "./balance.js";
 import { LARGEST } from "./files.js";
-import { picking } from "./picking.js";
-import { badge, counted, el, later, link, named, picture } from "./pieces.js";
+import { rowPicker } from "./row_picker.js";
+import { badge, counted, el, later, link, named, picture } from "./elements.js";
 import { predicted } from "./sources.js";
 import { empty, filled } from "./states.js";
 
@@ -20,7 +20,7 @@ export function classify(section, context) {
   const back = () => items[place]?.button.focus();
   const way = el("button", { type: "button", class: "narrow", onclick: back }, "Back to the rows");
   const told = el("p", { class: "told" });
-  let shown = null; // the rows on show, as `picking` tells them
+  let shown = null; // the rows on show, as `row_picker` tells them
   let [place, against, calibration] = [0, null, null];
   let own = false; // whether the row was chosen by someone
   let [coming, missed] = [false, false]; // whether someone comes for a row; whether the answers could not be had
@@ -146,7 +146,7 @@ export function classify(section, context) {
     shown.grid.replaceChildren(...items.map(({ button }) => el("li", {}, button)));
   };
 
-  const pick = picking(context, (found) => {
+  const pick = rowPicker(context, (found) => {
     shown = found;
     answers = [];
     place = Math.max(0, found?.chosen ?? 0);

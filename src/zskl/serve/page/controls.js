@@ -1,5 +1,5 @@
 // One attribute as a switch, or as a slider with a field for its number.
-import { el, fresh, number } from "./pieces.js";
+import { el, fresh, number } from "./elements.js";
 
 const BEYOND = 10; // a number may be beyond the slider by so many times its range, or its end if that is more
 

@@ -2,10 +2,10 @@
 import { call, classPath, newest } from "./api.js";
 import { FEW, attributeList, changedList } from "./attributes.js";
 import { Description } from "./description.js";
-import { keep } from "./keeping.js";
-import { classOf, classSelect, el, field, named } from "./pieces.js";
-import { ranking } from "./ranking.js";
-import { saving } from "./saving.js";
+import { keep } from "./description_store.js";
+import { classOf, classSelect, el, field, named } from "./elements.js";
+import { bestMatches } from "./best_matches.js";
+import { classForm } from "./class_form.js";
 import { display, isDisplay } from "./segments.js";
 import { failed } from "./states.js";
 
@@ -75,7 +75,7 @@ export function describe(section, context) {
   description.addEventListener("change", sync);
   sync();
 
-  const shown = ranking(description, context, startFrom);
+  const shown = bestMatches(description, context, startFrom);
   const buttons = el("div", { class: "row" }, attributes.every((one) => one.binary) && lower, clear);
   const controls = el(
     "div",
@@ -100,7 +100,7 @@ export function describe(section, context) {
       "div",
       { class: "columns describe" },
       el("div", { class: attributes.length > MANY ? "stays" : null }, controls, shown.strip),
-      el("div", {}, shown.node, saving(description, context)),
+      el("div", {}, shown.node, classForm(description, context)),
     ),
   );
   return (values) => {

@@ -3,7 +3,7 @@ import { call, token } from "./api.js";
 import { classes } from "./classes.js";
 import { classify } from "./classify.js";
 import { describe } from "./describe.js";
-import { counted, el, field, later, natural } from "./pieces.js";
+import { counted, el, field, later, natural } from "./elements.js";
 import { failed } from "./states.js";
 
 const VIEWS = { describe, classify, classes };

@@ -1,6 +1,6 @@
 // The seven-segment display of digits: a picture of the description whose segments can be clicked.
 // The switches beside it are what keyboards and screen readers use; this only mirrors them.
-import { el, svg } from "./pieces.js";
+import { el, svg } from "./elements.js";
 
 const across = (y) => `16,${y} 22,${y - 6} 58,${y - 6} 64,${y} 58,${y + 6} 22,${y + 6}`;
 const down = (x, y) =>

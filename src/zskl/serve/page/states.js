@@ -1,5 +1,5 @@
 // What stands in a place while it is loaded, when that failed, and when there is nothing.
-import { el } from "./pieces.js";
+import { el } from "./elements.js";
 
 export const empty = (title, ...words) => el("div", { class: "empty" }, el("p", { class: "strong" }, title), ...words);
 

@@ -1,14 +1,14 @@
 // Choose rows of the loaded data, or a file; a page of them at a time.
 import { call, newest } from "./api.js";
 import { readFile } from "./files.js";
-import { classOf, classSelect, counted, el, field, fresh, onlyPictures, wordy } from "./pieces.js";
+import { classOf, classSelect, counted, el, field, fresh, onlyPictures, wordy } from "./elements.js";
 import { dataSource } from "./sources.js";
 import { failed, filled } from "./states.js";
 
 export const PAGE = 24;
 
 // `picked` is told { source, start, end, rows, chosen }: rows are null for a file, chosen is −1 unless a row was sought.
-export function picking(context, picked) {
+export function rowPicker(context, picked) {
   const { data, features, feature_names: names } = context.model;
   const place = el("div");
   const grid = el("ul", {

@@ -1,4 +1,4 @@
-// Small pieces of the page. Whatever comes from the service goes in as text nodes and attributes, never as HTML.
+// Elements that the views share. Whatever comes from the service goes in as text nodes and attributes, never as HTML.
 import { fillPicture } from "./api.js";
 
 const SVG = "http://www.w3.org/2000/svg";

@@ -1,10 +1,10 @@
 // The form that saves the description as a class.
 import { call, classPath } from "./api.js";
 import { fullName } from "./controls.js";
-import { counted, el, field, link } from "./pieces.js";
+import { counted, el, field, link } from "./elements.js";
 import { failed } from "./states.js";
 
-export function saving(description, context) {
+export function classForm(description, context) {
   const name = el("input", { required: true, maxlength: context.model.limits?.name_length, autocomplete: "off" });
   const button = el("button", { class: "main" }, "Save");
   const unset = el("p", { class: "quiet" });

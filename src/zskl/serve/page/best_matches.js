@@ -1,6 +1,6 @@
 // The rows of the data that match the description best, as pictures or as cards.
 import { call, newest } from "./api.js";
-import { badge, counted, el, field, later, link, named, onlyPictures, picture, score as written, wordy } from "./pieces.js";
+import { badge, counted, el, field, later, link, named, onlyPictures, picture, score as written, wordy } from "./elements.js";
 import { empty, failed, waiting } from "./states.js";
 
 const STEP = 24;
@@ -35,7 +35,7 @@ function summary(rows) {
   return `Of these ${rows.length}: ${told}${most.length > 4 ? " and others" : ""}.`;
 }
 
-export function ranking(description, context, startFrom) {
+export function bestMatches(description, context, startFrom) {
   const { model, classes } = context;
   const cards = new Map(); // row → card, so that a picture that stays is not loaded again
   const list = el("ol", { class: `grid${model.data?.pictures ? " pictures" : ""}${wordy(classes) ? " wordy" : ""}` });

@@ -1,7 +1,7 @@
 // All about one class: nearest classes, what sets it apart, what its rows are mistaken for.
 import { call, classPath } from "./api.js";
 import { fullName } from "./controls.js";
-import { badge, balanceBar, bar, counted, el, link, named, number, share, signed, whyTable } from "./pieces.js";
+import { badge, balanceBar, bar, counted, el, link, named, number, share, signed, whyTable } from "./elements.js";
 import { failed } from "./states.js";
 
 const SHOWN = 10;
