@@ -1,4 +1,4 @@
-"""`make bench`: one table of ratios, records in benchmarks/results/, figures of growth; the GPU part where CUDA is.
+"""`make bench`: one table of ratios, records in benchmarks/results/; the GPU part where CUDA is.
 
 Run: python benchmarks/bench.py [--part cpu] [--part growth] [--part gpu] [--rounds 15]
 Needs PyTorch (extra `torch`), for the version with automatic differentiation; numba (extra `fast`) for the floor.
@@ -22,7 +22,6 @@ import growth
 import step_cpu
 from machine import RESULTS, keep
 from shapes import BATCH, FEATURES, ROWS, SHAPES, Problem, problem, times
-from zskl.files import write_atomically
 
 STEPS = ROWS // BATCH  # one epoch
 PARTS = ("cpu", "growth", "gpu")
@@ -86,7 +85,6 @@ def growing(console: Console) -> None:
     with threadpool_limits(1):
         curves = {**growth.steps(), "classes": growth.prediction()}
     keep("growth", curves)
-    write_atomically(RESULTS.parents[1] / "docs" / "figures" / "growth.svg", growth.figure(curves).encode())
     columns = "time against", "from", "to", "µs at the ends", "fitted exponent", "of the products"
     table = Table(*columns, title="Growth, one thread")
     for name, curve in curves.items():

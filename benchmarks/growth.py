@@ -13,6 +13,7 @@ import numpy as np
 from shapes import problem, times
 from step_cpu import ours
 from zskl import ZeroShotKernelClassifier
+from zskl.plots import canvas, image
 
 START = {"d": 512, "p": 64, "C": 50, "batch": 10}
 SIZES = {
@@ -29,6 +30,7 @@ EXPECTED = {  # of the products: through Z = W Yᵀ where C ≤ p, else through 
     "classes": "1",
 }
 CLASSES = (10, 30, 100, 300, 1000, 3000, 10000)
+HEIGHT = 240  # of a chart
 
 
 def exponent(sizes: Any, seconds: Any) -> float:
@@ -70,37 +72,18 @@ def prediction(rows: int = 2000, rounds: int = 5) -> dict[str, Any]:
 
 def figure(curves: dict[str, Any]) -> str:
     """Small log–log charts side by side, as SVG."""
-    wide, tall, gap = 190, 150, 58
-    columns = 3
-    rows = -(-len(curves) // columns)
-    parts = []
-    for place, (name, curve) in enumerate(curves.items()):
-        left, top = gap + (place % columns) * (wide + gap), 34 + (place // columns) * (tall + 74)
-        x, y = np.log10(curve["sizes"]), np.log10(np.array(curve["seconds"]) * 1e6)
-        low, high = np.floor(y.min()), max(np.ceil(y.max()), np.floor(y.min()) + 1)
-        across = left + wide * (x - x[0]) / (x[-1] - x[0])
-        up = top + tall * (1 - (y - low) / (high - low))
-        parts.append(f'<rect x="{left}" y="{top}" width="{wide}" height="{tall}" fill="none" stroke="#999"/>')
-        for power in range(int(low), int(high) + 1):
-            height = top + tall * (1 - (power - low) / (high - low))
-            parts.append(f'<path d="M{left} {height:.1f}h{wide}" stroke="#ddd"/>')
-            text = f"{10.0**power:g}" if power < 4 else f"10{''.join('⁰¹²³⁴⁵⁶⁷⁸⁹'[int(c)] for c in str(power))}"
-            parts.append(f'<text x="{left - 6}" y="{height + 4:.1f}" text-anchor="end">{text}</text>')
-        path = "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(across, up, strict=True))
-        parts.append(f'<path d="M{path}" fill="none" stroke="#0072b2" stroke-width="2"/>')
-        shown = range(0, len(x), 2) if len(x) > 5 else range(len(x))
-        for k, (a, b) in enumerate(zip(across, up, strict=True)):
-            parts.append(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3" fill="#0072b2"/>')
-            if k in shown:
-                parts.append(f'<text x="{a:.1f}" y="{top + tall + 16}" text-anchor="middle">{curve["sizes"][k]}</text>')
-        unit = "µs a row" if name == "classes" else "µs a step"
-        title = f"{unit} against {name}: exponent {curve['exponent']:.2f}"
-        parts.append(f'<text x="{left - 40}" y="{top - 12}" font-weight="bold">{title}</text>')
-        parts.append(f'<text x="{left + wide / 2}" y="{top + tall + 34}" text-anchor="middle">{name}</text>')
-    width, height = columns * (wide + gap) + 30, rows * (tall + 74) + 20
-    described = "; ".join(f"{name}: exponent {curve['exponent']:.2f}" for name, curve in curves.items())
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
-        f'font-size="11" role="img" aria-label="Time against size, both on logarithmic axes. {described}">'
-        f'<rect width="{width}" height="{height}" fill="white"/>' + "".join(parts) + "</svg>\n"
-    )
+    with canvas.panels(len(curves), HEIGHT) as axes:
+        for ax, (name, curve) in zip(axes, curves.items(), strict=True):
+            sizes = curve["sizes"]
+            ax.loglog(sizes, 1e6 * np.array(curve["seconds"]), "o-", color=canvas.COLOURS[0], clip_on=False)
+            shown = sizes[::2] if len(sizes) > 5 else sizes
+            canvas.tick_names(ax.xaxis, shown, [f"{size:g}" for size in shown])
+            ax.set_xlim(sizes[0], sizes[-1])
+            ax.yaxis.set_major_formatter("{x:g}")
+            ax.minorticks_off()
+            unit = "µs a row" if name == "classes" else "µs a step"
+            ax.set_title(f"against {name}: exponent {curve['exponent']:.2f}")
+            ax.set_xlabel(name)
+            ax.set_ylabel(unit)
+    said = "; ".join(f"{name}: exponent {curve['exponent']:.2f}" for name, curve in curves.items())
+    return image.svg(axes[0].figure, "Time against size, both on logarithmic axes", said)

@@ -19,11 +19,11 @@ from scipy.stats import pearsonr, spearmanr
 
 from zskl import DivergenceError, datasets, methods, protocols, selection
 from zskl.engines import Engine
+from zskl.plots import ValidationTestDisplay
+from zskl.plots.drawing import panels
 from zskl.selection.grid import group
 
 PANELS = (("zsl", "zero-shot accuracy"), ("gzsl", "calibrated H"))
-COLOURS = ("#0b6e4f", "#c8553d", "#3d5a98", "#8a6d3b")
-SIDE, EDGE = 300, 50
 
 
 def main() -> None:
@@ -84,46 +84,11 @@ def both(data: Any, method: str, device: str | None) -> tuple[selection.Search, 
 
 def figure(points: dict[str, dict[str, list[list[float]]]], title: str) -> str:
     """Two panels of dots, validation across, test upwards, both in per cent."""
-    width, height = 2 * (SIDE + 2 * EDGE), SIDE + 2 * EDGE + 20 * len(points)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
-        f'font-size="12"><rect width="{width}" height="{height}" fill="white"/>'
-        f'<text x="{EDGE}" y="18" font-weight="bold">{title}: every setting of the default grids</text>'
-    ]
-    for panel, (scoring, name) in enumerate(PANELS):
-        left, top = EDGE + panel * (SIDE + 2 * EDGE), EDGE
-        values = [np.array(points[method][scoring]) * 100 for method in points]
-        every = np.concatenate(values, axis=1)
-        low = 5 * np.floor(every.min() / 5)
-        high = 5 * np.ceil(every.max() / 5)
-
-        def at(value: float, low: float = low, high: float = high) -> float:
-            return SIDE * (value - low) / (high - low)
-
-        parts.append(
-            f'<rect x="{left}" y="{top}" width="{SIDE}" height="{SIDE}" fill="none" stroke="#888"/>'
-            f'<line x1="{left}" y1="{top + SIDE}" x2="{left + SIDE}" y2="{top}" stroke="#ccc"/>'
-            f'<text x="{left + SIDE / 2}" y="{top + SIDE + 34}" text-anchor="middle">{name}, validation (%)</text>'
-            f'<text x="{left - 34}" y="{top + SIDE / 2}" text-anchor="middle" '
-            f'transform="rotate(-90 {left - 34} {top + SIDE / 2})">{name}, test (%)</text>'
-        )
-        for tick in np.linspace(low, high, 5):
-            parts.append(
-                f'<text x="{left + at(tick):.0f}" y="{top + SIDE + 16}" text-anchor="middle">{tick:g}</text>'
-                f'<text x="{left - 6}" y="{top + SIDE - at(tick) + 4:.0f}" text-anchor="end">{tick:g}</text>'
-            )
-        for colour, dots in zip(COLOURS, values, strict=False):
-            parts += [
-                f'<circle cx="{left + at(x):.1f}" cy="{top + SIDE - at(y):.1f}" r="2.5" fill="{colour}" '
-                'fill-opacity="0.6"/>'
-                for x, y in dots.T
-            ]
-    for number, (colour, method) in enumerate(zip(COLOURS, points, strict=False)):
-        y = SIDE + 2 * EDGE + 20 * number
-        parts.append(
-            f'<circle cx="{EDGE}" cy="{y}" r="4" fill="{colour}"/><text x="{EDGE + 12}" y="{y + 4}">{method}</text>'
-        )
-    return "".join(parts) + "</svg>\n"
+    parts = []
+    for scoring, name in PANELS:
+        validation, test = ([points[method][scoring][side] for method in points] for side in (0, 1))
+        parts.append((name, ValidationTestDisplay(validation, test, names=list(points), figure=name)))
+    return panels(f"{title}: every setting of the default grids", parts).svg()
 
 
 if __name__ == "__main__":
