@@ -13,9 +13,11 @@ from heavy import HEAVY
 
 SOURCE = Path(zskl.__file__).parent
 PLAN = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text("utf-8")
-ORDER = re.findall(
-    r"^  (\w+)(?:\.py|/) ", PLAN.split("```")[1], re.MULTILINE
-)  # the tree that a reader sees is the rule
+TREE, SOURCES = PLAN.split("```text")[1].split("```")[0], PLAN.split("```text")[2].split("```")[0]
+ORDER = re.findall(r"^  (\w+)(?:\.py|/) ", TREE, re.MULTILINE)  # the tree that a reader sees is the rule
+FOR_ALL = {"version", "arrays", "parameters", "files", "metrics"}
+MAY = {name: set(others.split()) for name, others in re.findall(r"^(\w+):(.*)$", SOURCES, re.MULTILINE)}
+WALKS = PLAN.split("## Three walks")[1].split("## Decisions")[0].split("\n**")[1:]
 NAMELESS = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
 LONGEST = 300
 
@@ -68,6 +70,29 @@ def out_of_order(file, text):
     return found
 
 
+def from_elsewhere(file, text):
+    """What a file imports from packages that its own does not list as its sources."""
+    own = home(file)
+    if own not in MAY:
+        return []
+    found = []
+    for line, name in imports(file, text):
+        steps = name.split(".")
+        if steps[0] == "zskl" and len(steps) > 1 and steps[1] in ORDER and steps[1] not in MAY[own] | FOR_ALL | {own}:
+            found.append(f"{file}:{line} imports {name}: {own} may not")
+    return found
+
+
+def homeless(file, text):
+    """A file whose name is not in its package's part of the tree."""
+    *folders, name = file.removesuffix(".py").split("/")
+    if not folders or name == "__init__":
+        return []
+    part = re.split(r"^  (?=\w)", TREE, flags=re.MULTILINE)
+    mine = next(text for text in part if text.startswith(f"{folders[0]}/"))
+    return [] if re.search(rf"\b{name}\b", mine) else [f"{file}: docs/architecture.md does not place it"]
+
+
 def imported_at_once(text):
     """(line, package) of what is imported by merely importing the file: not in functions, not for types alone."""
     waiting = list(parse(text).body)
@@ -109,7 +134,7 @@ def too_long(file, text):
     return [f"{file} has {lines} lines: more than {LONGEST}, one idea too many"] if lines > LONGEST else []
 
 
-RULES = [out_of_order, heavy, prints, nameless, too_long]
+RULES = [out_of_order, from_elsewhere, homeless, heavy, prints, nameless, too_long]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -131,6 +156,10 @@ def test_the_house_is_in_order(rule):
         (out_of_order, "kernels/__init__.py", "from ..training.objective import Objective"),
         (out_of_order, "datasets/digits.py", "from zskl.protocols import zsl"),
         (out_of_order, "novelty.py", ""),
+        (from_elsewhere, "training/solver.py", "from zskl.signatures.table import read"),
+        (from_elsewhere, "serve/app.py", "from zskl.report import page"),
+        (from_elsewhere, "plots/gram.py", "from zskl import methods"),
+        (homeless, "training/novelty.py", ""),
         (heavy, "solver.py", "import torch"),
         (heavy, "solver.py", "from torch.nn import functional"),
         (heavy, "solver.py", "try:\n    import torch\nexcept ImportError:\n    torch = None"),
@@ -166,6 +195,39 @@ def test_a_planted_fault_is_found(rule, file, text):
 )
 def test_what_is_in_order_passes(rule, file, text):
     assert rule(file, text) == []
+
+
+def test_there_are_few_rooms():
+    inside = [path for path in SOURCE.iterdir() if path.name != "__pycache__"]
+    assert len([path for path in inside if path.suffix == ".py"]) <= 10
+    assert len([path for path in inside if path.is_dir()]) <= 17
+
+
+def test_the_sources_of_packages_are_those_they_use():
+    """A name that nobody needs would be a door left open."""
+    used = {name: set() for name in MAY}
+    for file, text in files().items():
+        if home(file) in MAY:
+            used[home(file)] |= {name.split(".")[1] for _, name in imports(file, text) if name.startswith("zskl.")}
+    assert {name: sorted(MAY[name] - used[name]) for name in MAY if MAY[name] - used[name]} == {}
+    assert set(ORDER) - FOR_ALL - {"cli", "__main__"} == set(MAY)
+
+
+@pytest.mark.parametrize("walk", WALKS, ids=lambda walk: walk.split("`")[1])
+def test_a_walk_passes_every_file_once(walk):
+    passed = re.findall(r"`([\w/]+\.py)`", walk)
+    assert len(passed) > 5
+    assert [file for file in passed if file not in files()] == []
+    assert len(passed) == len(set(passed))
+
+
+def test_tests_lie_where_their_subject_does():
+    tests = Path(__file__).parent
+    for file in tests.rglob("test_*.py"):
+        folder = file.relative_to(tests).parent
+        assert (SOURCE / folder).is_dir(), f"{file}: src/zskl has no folder {folder}"
+        lines = len(file.read_text("utf-8").splitlines())
+        assert lines <= LONGEST, f"{file} has {lines} lines: more than {LONGEST}, split it by subject"
 
 
 def test_the_package_itself_is_names_alone():
