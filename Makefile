@@ -28,6 +28,7 @@ test: lint types unit
 lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tests/support/docstrings.py
 
 types: $(DEV)
 	$(BIN)/mypy
