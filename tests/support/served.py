@@ -94,7 +94,7 @@ def command(*arguments, patient=False):
     """`zskl serve`; a patient one waits for requests under way as long as a test may take."""
     if not patient:
         return [sys.executable, "-m", "zskl", "serve", *map(str, arguments)]
-    heed = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)"  # under nohup it would be ignored from the start
+    heed = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)"  # nohup has it ignored
     start = f"{heed}; from zskl.serve import server; server.WAIT = {LIMIT}; from zskl.cli import main; main()"
     return [sys.executable, "-c", start, "serve", *map(str, arguments)]
 
