@@ -269,16 +269,16 @@ CANDIDATES = {
     "none at all": (lambda m, t: m.predict(t.X, candidates=[]), ["candidates is empty", "at least one"]),
     "2-D": (lambda m, t: m.predict(t.X, candidates=np.array([["cat"]])), ["candidates", "(1, 1)"]),
     "lists": (lambda m, t: m.predict(t.X, candidates=[["cat"], ["dog"]]), ["candidates", "list"]),
-    "one name, not in a list": (lambda m, t: m.predict(t.X, candidates="cat"), ["candidates='cat'", "list"]),
-    "one number, not in a list": (lambda m, t: m.predict(t.X, candidates=3), ["candidates=3", "list"]),
-    "k of zero": (lambda m, t: m.top_k(t.X, 0), ["k=0", "1 to 5"]),
-    "a negative k": (lambda m, t: m.top_k(t.X, -1), ["k=-1", "1 to 5"]),
-    "k beyond the candidates": (lambda m, t: m.top_k(t.X, 6), ["k=6", "1 to 5"]),
-    "k beyond the chosen candidates": (lambda m, t: m.top_k(t.X, 3, candidates=["emu", "bee"]), ["k=3", "1 to 2"]),
-    "k beyond a new table": (lambda m, t: m.top_k(t.X, signatures={"wasp": [1, 2, 3, 4]}), ["k=5", "1 to 1"]),
-    "a fractional k": (lambda m, t: m.top_k(t.X, 2.0), ["k=2.0", "integer"]),
-    "k as text": (lambda m, t: m.top_k(t.X, "2"), ["k='2'", "integer"]),
-    "k as truth": (lambda m, t: m.top_k(t.X, True), ["k=True", "integer"]),
+    "one name, not in a list": (lambda m, t: m.predict(t.X, candidates="cat"), ["candidates is 'cat'", "list"]),
+    "one number, not in a list": (lambda m, t: m.predict(t.X, candidates=3), ["candidates is 3", "list"]),
+    "k of zero": (lambda m, t: m.top_k(t.X, 0), ["k is 0", "1 to 5"]),
+    "a negative k": (lambda m, t: m.top_k(t.X, -1), ["k is -1", "1 to 5"]),
+    "k beyond the candidates": (lambda m, t: m.top_k(t.X, 6), ["k is 6", "1 to 5"]),
+    "k beyond the chosen candidates": (lambda m, t: m.top_k(t.X, 3, candidates=["emu", "bee"]), ["k is 3", "1 to 2"]),
+    "k beyond a new table": (lambda m, t: m.top_k(t.X, signatures={"wasp": [1, 2, 3, 4]}), ["k is 5", "1 to 1"]),
+    "a fractional k": (lambda m, t: m.top_k(t.X, 2.0), ["k is 2.0", "integer"]),
+    "k as text": (lambda m, t: m.top_k(t.X, "2"), ["k is '2'", "integer"]),
+    "k as truth": (lambda m, t: m.top_k(t.X, True), ["k is True", "integer"]),
 }
 
 
@@ -357,7 +357,7 @@ def test_a_number_out_of_range(toy, name, value, expected):
     for kernel in ("gaussian", "polynomial"):
         with pytest.raises(ValueError) as caught:
             toy.fitted(kernel, **{name: value})
-        assert_one_sentence(caught.value, [f"{name}={value!r}: expected", expected])
+        assert_one_sentence(caught.value, [f"{name} is {value!r}: expected", expected])
 
 
 CHOICES = [
@@ -402,7 +402,7 @@ def test_a_choice_that_is_none_of_them(toy, name):
 def test_scalings_that_cannot_be(toy, scaling):
     with pytest.raises(ValueError) as caught:
         toy.fitted(feature_scaling=scaling)
-    assert_one_sentence(caught.value, [f"feature_scaling={scaling!r}", "at most one 'center'"])
+    assert_one_sentence(caught.value, [f"feature_scaling is {scaling!r}", "at most one 'center'"])
 
 
 def test_parameters_are_checked_before_the_data(toy):
