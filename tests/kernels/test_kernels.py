@@ -199,7 +199,7 @@ def test_a_stack_of_kernels_equals_its_members(name):
 
 
 def test_a_stack_shares_what_is_no_number():
-    with pytest.raises(ValueError, match=r"must share degree; found \[2, 4\]"):
+    with pytest.raises(ValueError, match=r"must share degree: found \[2, 4\]"):
         kernels.stack([Polynomial(2), Polynomial(4)], as_column)
 
 

@@ -93,7 +93,7 @@ def test_few_classes_are_held_out_in_different_pairs(n_classes):
     ("folds", "message"),
     [
         ([], "at least one"),
-        (0, "n_folds=0"),
+        (0, "n_folds is 0"),
         ("3", "expected a number, a dataset"),
         ([([0], [1])], "expected a number, a dataset"),
     ],

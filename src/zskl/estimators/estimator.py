@@ -147,7 +147,7 @@ class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y holds only 1 class ({listed(self.classes_)}): training needs rows of at least 2 classes"
+                f"y holds 1 class only ({listed(self.classes_)}): training needs rows of at least 2 classes"
             )
         self._describe(table)
         seen = self.signature_table_.select(self.classes_)
