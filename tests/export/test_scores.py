@@ -14,7 +14,7 @@ from tolerances import FORMULA
 from zskl import ZeroShotKernelClassifier, datasets, export, kernels, methods
 from zskl import scaling as scalings
 from zskl.export.onnx import NEVER
-from zskl.training import objective
+from zskl.kernels import score
 
 SCALINGS = [
     *scalings.SCALINGS,
@@ -111,7 +111,7 @@ def test_a_planted_fault_is_seen(toy, tmp_path, monkeypatch, fault):
         X = (model.signature_table_.matrix @ np.linalg.pinv(model.projection_)) + model.feature_scaling_.mean
         model.kernel_, model.incoherence_ = kernels.Gaussian(1e-4), False
         assert scored(exported(model, tmp_path), X).max() <= 1  # the kernel's largest value
-        monkeypatch.setattr(objective, "squared_distances", lambda a, s, b: a - 2 * s + b)
+        monkeypatch.setattr(score, "squared_distances", lambda a, s, b: a - 2 * s + b)
         assert scored(exported(model, tmp_path), X).max() > 1.5
         return
     expected = model.compatibility(X.astype(np.float32))

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -117,11 +119,9 @@ def describe(model: ZeroShotClassifier, signatures: bool = True) -> dict[str, An
     }
 
 
-def _onnx() -> Any:
+def _onnx() -> ModuleType:
     try:
-        import onnx
-
-        return onnx
+        return import_module("onnx")
     except ImportError as error:
         raise ValueError(
             f"ONNX files need the package {error.name or 'onnx'}, which is not installed: pip install 'zskl[onnx]'"
@@ -158,7 +158,7 @@ def _traced(model: ZeroShotClassifier, tape: Tape, signatures: bool) -> Symbol:
 
 
 def _packed(
-    onnx: Any, model: ZeroShotClassifier, tape: Tape, scores: Symbol, table: np.ndarray[Any, Any] | None
+    onnx: ModuleType, model: ZeroShotClassifier, tape: Tape, scores: Symbol, table: np.ndarray[Any, Any] | None
 ) -> bytes:
     """The file's content, checked; `table` is the default of the input `signatures`, if there is one."""
     arrays = {**tape.constants, **({} if table is None else {"signatures": table})}
@@ -181,7 +181,7 @@ def _packed(
 
 
 def assembled(
-    onnx: Any,
+    onnx: ModuleType,
     tape: Tape,
     arrays: Mapping[str, np.ndarray[Any, Any]],
     inputs: Mapping[str, tuple[int | str, ...]],

@@ -44,7 +44,7 @@ def calibrate(
     folds: Sequence[Fold] | int | None = None,
     engine: Engine | str | None = None,
     constant: float | None = None,
-) -> Any:
+) -> ZeroShotClassifier:
     """Set `calibration_` and `temperatures_` of a fitted model, from clones of it fitted on folds.
 
     Temperatures are fitted to the validation rows of the folds: held-out classes among themselves ("unseen"), trained

@@ -72,7 +72,7 @@ class Examiner:
         self.is_seen = np.isin(classes, material.y[part.train])  # (c,)
         self._asked: tuple[Array, Question] | None = None
 
-    def scores(self, model: Any) -> NDArray[Any]:
+    def scores(self, model: ZeroShotClassifier) -> NDArray[Any]:
         """Scores (n, c) as a NumPy array."""
         if self._asked is None:
             scaled = model._scaled(check_features(model, self.X))

@@ -67,7 +67,7 @@ class Tuned:
     spread: float
     calibration: float
     diverged: Mapping[int, int]
-    model: Any = field(repr=False)
+    model: ZeroShotClassifier = field(repr=False)
     search: Search = field(repr=False)
 
     @property
@@ -163,7 +163,7 @@ def refit(
     signatures: Any,
     callback: Any = None,
     engine: Engine | None = None,
-) -> tuple[Any, Choice]:
+) -> tuple[ZeroShotClassifier, Choice]:
     """Fit the best setting of a search on all training rows, and calibrate it.
 
     If it diverges on all rows together, the next best setting is fitted.
