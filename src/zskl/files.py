@@ -34,7 +34,7 @@ def check_target(path: str | os.PathLike[str], *inputs: str | os.PathLike[str] |
         raise PermissionError(f"cannot write {path}: no permission; choose another path, or change its permissions")
     for given in inputs:
         if given is not None and path.exists() and Path(given).exists() and path.samefile(given):
-            raise ValueError(f"cannot write {path}: it is also an input; name another file, nothing was changed")
+            raise ValueError(f"cannot write {path}: it is also what is read; name another file, nothing was changed")
 
 
 @contextmanager

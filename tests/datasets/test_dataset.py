@@ -29,7 +29,7 @@ def test_an_unknown_part_is_refused_with_the_nearest():
         Dataset(**fields()).samples("test_unsen")
 
 
-def test_unseen_classes_need_no_rows_and_seen_ones_no_test_rows():
+def test_unseen_classes_need_no_rows_and_seen_classes_no_test_rows():
     data = changed(**with_part(test_seen=[], test_unseen=[]))
     assert data.unseen_classes.tolist() == ["cat"]
     assert data.parts["test_seen"].dtype == np.int64
@@ -58,7 +58,7 @@ def test_labels_become_one_kind_of_array(y):
     assert data.fingerprint == changed().fingerprint
 
 
-def test_integer_labels_and_other_numbers_are_taken():
+def test_integer_labels_and_other_numbers_are_accepted():
     frame = fields()["signatures"].astype({"legs": int, "fur": bool}).set_axis([2, 0, 1])
     data = changed(X=fields()["X"].astype(np.float64).tolist(), y=[0, 0, 1, 1, 2, 2, 2], signatures=frame)
     assert data.X.dtype == np.float32
@@ -88,7 +88,7 @@ def test_arrays_are_read_only_and_the_callers_are_not():
     assert data.signatures.iloc[0, 0] == 1
 
 
-def test_a_memmap_stays_one(tmp_path):
+def test_a_memory_map_stays_one(tmp_path):
     X = np.memmap(tmp_path / "X", dtype=np.float32, mode="w+", shape=(7, 2))
     X[:] = fields()["X"]
     data = changed(X=X)
@@ -111,7 +111,7 @@ def test_fingerprint_is_the_same_in_every_process_and_on_every_machine():
     assert changed().fingerprint == "b2d1ab44bbaebcc129a50b8b0b3203d861d299e4e0491e99c168aa73d16d40cf"
 
 
-def test_the_digest_of_features_sees_features_alone():
+def test_the_digest_of_features_depends_only_on_features():
     one = changed()
     X = one.X.copy()
     X[-1, -1] += 1
@@ -120,7 +120,7 @@ def test_the_digest_of_features_sees_features_alone():
     assert changed(X=one.X.astype(np.float64)).features_digest == one.features_digest
 
 
-def test_fingerprint_ignores_features_and_incidentals():
+def test_the_fingerprint_ignores_features_and_names():
     parts = dict(reversed(fields()["parts"].items()))
     same = changed(X=np.ones((7, 2)), name="other", source="elsewhere", parts=parts)
     assert same.fingerprint == changed().fingerprint
@@ -140,5 +140,5 @@ def test_fingerprint_ignores_features_and_incidentals():
     ],
     ids=["label", "row", "order", "part", "value", "attribute", "class"],
 )
-def test_fingerprint_sees(change):
+def test_the_fingerprint_depends_on(change):
     assert changed(**change).fingerprint != changed().fingerprint

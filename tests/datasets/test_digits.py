@@ -44,7 +44,7 @@ def test_segments_draw_the_digits():
 
 @settings(max_examples=5)
 @given(st.sets(st.integers(0, 9), min_size=1, max_size=8))
-def test_a_digit_is_divided_alike_whatever_is_unseen(unseen):
+def test_a_digit_is_divided_in_the_same_way_for_any_unseen_digits(unseen):
     data, usual = digits.load(unseen), digits.load([0]) if 0 not in unseen else digits.load()
     both = np.intersect1d(data.seen_classes, usual.seen_classes)
     for part in ("trainval", "test_seen"):
@@ -57,7 +57,7 @@ def test_digits_seed():
 
 
 @pytest.mark.parametrize("unseen", [(), (3, 3), (10,), (-1,), range(9), ("3",), (2.5,)])
-def test_digits_refuses(unseen):
+def test_digits_refuses_wrong_arguments(unseen):
     with pytest.raises(ValueError, match="expected 1 to 8 different digits"):
         digits.load(unseen)
     with pytest.raises(ValueError, match="seed is -1"):

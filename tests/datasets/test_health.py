@@ -83,7 +83,7 @@ def test_faults(case):
     assert not found.healthy
 
 
-def test_an_unseen_class_with_nothing_in_common():
+def test_an_unseen_class_without_attributes_of_seen_classes_is_a_fault():
     table = TABLE.assign(gills=[0, 0, 0, 0, 0, 0, 0, 3.0], horns=[0, 0, 0, 0, 0, 0, 1.0, 5.0])
     shared = datasets.check(dataset(table))
     assert shared.healthy  # z also has fur, fins and size
@@ -94,7 +94,7 @@ def test_an_unseen_class_with_nothing_in_common():
     assert found.faults[0].startswith("unseen class 'z' is described only by attributes that no seen class has")
 
 
-def test_one_of_several_descriptions_is_enough_to_share():
+def test_one_description_with_a_shared_attribute_is_enough():
     table = TABLE.assign(gills=0.0)
     table.loc["z"] = [0, 0, 0, 0, 2.0]
     assert not datasets.check(dataset(table)).healthy

@@ -27,7 +27,7 @@ def file(request, tmp_path):
     return path
 
 
-def test_both_kinds_are_read_alike(file):
+def test_both_kinds_of_files_give_the_same_values(file):
     found = matfile.read(file, VARIABLES)
     assert list(found) == list(VARIABLES)
     for name in ("matrix", "column", "row", "nothing"):
@@ -40,12 +40,12 @@ def test_both_kinds_are_read_alike(file):
     assert all(type(text) is str for text in found["words"] + found["lines"])
 
 
-def test_only_the_wanted_are_returned(file):
+def test_only_the_wanted_variables_are_returned(file):
     assert set(matfile.read(file, ["row"], optional=["words", "absent"])) == {"row", "words"}
     assert sorted(matfile.variables(file)) == sorted(VARIABLES)
 
 
-def test_a_missing_variable_is_named_with_those_there(file):
+def test_a_missing_variable_is_named_with_the_existing_ones(file):
     with pytest.raises(ValueError, match=rf"{file.name} has no variable 'features': it has .*'matrix'"):
         matfile.read(file, ["features", "row"])
 
@@ -56,7 +56,7 @@ def test_no_file(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["v5", "v5 uncompressed", "v7.3"])
-def test_truncated_anywhere(kind, tmp_path):
+def test_a_file_truncated_anywhere_is_refused(kind, tmp_path):
     path = tmp_path / "cut.mat"
     write_v73(path, VARIABLES) if kind == "v7.3" else write_v5(path, VARIABLES, compress=kind == "v5")
     whole = path.read_bytes()
@@ -69,14 +69,14 @@ def test_truncated_anywhere(kind, tmp_path):
 @pytest.mark.parametrize(
     "content", [b"", b"class,legs\nant,6\n" * 50, b"\x89PNG\r\n" + bytes(600), bytes(range(256)) * 9]
 )
-def test_foreign_files(content, tmp_path):
+def test_files_of_other_kinds_are_refused(content, tmp_path):
     path = tmp_path / "foreign.mat"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"foreign\.mat (is not a readable MATLAB file|has no variable)"):
         matfile.read(path, ["x"])
 
 
-def test_damaged_bytes_inside(tmp_path):
+def test_damaged_bytes_are_refused(tmp_path):
     path = tmp_path / "damaged.mat"
     write_v5(path, {"x": np.random.default_rng(0).random((40, 40))})
     content = bytearray(path.read_bytes())

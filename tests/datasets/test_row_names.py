@@ -28,5 +28,5 @@ def test_image_files_of_a_benchmark(tmp_path):
     assert datasets.row_names("SUN", tmp_path) is None
 
 
-def test_none_of_digits():
+def test_the_rows_of_digits_have_no_names():
     assert datasets.row_names("digits") is None

@@ -120,7 +120,7 @@ def test_splits_of_every_class(here):
     assert sorted(held_out) == sorted(seen)  # each class once
 
 
-def test_the_seed_decides_and_one_draw_does_not_move_another(here):
+def test_the_seed_decides_and_one_draw_does_not_change_another(here):
     first, again, other = make("a"), make("b"), make("c", seed=1)
     assert first.fingerprint == again.fingerprint != other.fingerprint
     fewer, more = make("d", unseen=["ant"]), make("e", unseen=["ant", "bee"])

@@ -67,6 +67,6 @@ def test_synthetic_smallest_and_seeded():
         ("shift", float("inf")),
     ],
 )
-def test_synthetic_refuses(argument, value):
+def test_synthetic_refuses_wrong_arguments(argument, value):
     with pytest.raises(ValueError, match=f"{argument} (is )?{value}.*expected"):
         make_synthetic(**{argument: value})

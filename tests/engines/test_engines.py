@@ -1,4 +1,4 @@
-"""Engines: every task exactly once, whatever dies; the same answers as in this process."""
+"""Engines: every task is done exactly once, even if a worker dies, with the same answers as in this process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOKY = Engine(workers=2)
 
 @pytest.fixture(autouse=True)
 def bounded():
-    """No test here waits for ever, whatever an engine does."""
+    """No test here waits for ever, even if an engine hangs."""
     if not hasattr(signal, "SIGALRM"):
         yield
         return
@@ -64,26 +64,26 @@ def test_in_this_process_in_order_without_an_engine(tmp_path):
     (tmp_path / "go").touch()
     told = []
     found = list(each(held.work, range(5), material(tmp_path), None, told.append))
-    assert [place for place, _ in found] == told == [0, 1, 2, 3, 4]
+    assert [position for position, _ in found] == told == [0, 1, 2, 3, 4]
     assert held.pids(tmp_path) == [os.getpid()]
     assert list(each(held.work, [], material(tmp_path))) == []
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills a process")
-def test_a_killed_worker_costs_no_task_and_doubles_none(engine, tmp_path):
+def test_after_a_killed_worker_every_task_is_done_exactly_once(engine, tmp_path):
     assert engines.slots(engine) == 2
     told, found = [], []
-    for place, value in each(held.work, range(6), material(tmp_path), engine, told.append):
+    for position, value in each(held.work, range(6), material(tmp_path), engine, told.append):
         if not found:  # the first task waits
             held.wait_until(lambda: held.pids(tmp_path), "a worker has the first task")
             (worker,) = held.pids(tmp_path)
             assert worker != os.getpid()
             os.kill(worker, signal.SIGKILL)
             (tmp_path / "go").touch()
-        found.append((place, value))
-    assert len(held.pids(tmp_path)) > 1  # it was given to another
+        found.append((position, value))
+    assert len(held.pids(tmp_path)) > 1  # another worker got it
     here = dict(each(held.work, range(6), material(tmp_path)))
-    assert sorted(place for place, _ in found) == list(here)
+    assert sorted(position for position, _ in found) == list(here)
     assert dict(found) == here
     assert set(told) == set(here)
 
@@ -107,7 +107,7 @@ def test_an_exception_keeps_its_type_and_message(engine):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills a process")
-def test_a_task_that_kills_every_worker_ends_in_a_sentence(monkeypatch):
+def test_a_task_that_kills_every_worker_ends_with_a_clear_error(monkeypatch):
     monkeypatch.setattr(engines.engine, "DEATHS", 0)
     with pytest.raises(RuntimeError, match=r"died in a row without finishing a task.*more memory"):
         list(each(held.dies, range(3), None, LOKY))
@@ -123,7 +123,7 @@ def test_a_task_that_kills_every_worker_ends_in_a_sentence(monkeypatch):
         ({"name": "dask", "address": "tcp://127.0.0.1:1", "workers": 2}, "leave one of the two out"),
     ],
 )
-def test_a_mistaken_engine_is_refused(arguments, words):
+def test_a_wrong_engine_is_refused(arguments, words):
     with pytest.raises(ValueError, match=words):
         Engine(**arguments)
 
@@ -153,7 +153,7 @@ def test_records_are_equal_on_every_engine(engine, tmp_path):
     )
 
 
-def test_shards_are_predicted_alike_on_every_engine(engine, tmp_path):
+def test_shards_get_the_same_predictions_on_every_engine(engine, tmp_path):
     digits = datasets.load("digits")
     model = ZeroShotKernelClassifier(epochs=1, random_state=0).fit(digits.X, digits.y, digits.signatures)
     model.save(tmp_path / "model.zskl")
@@ -178,7 +178,7 @@ def test_shards_are_predicted_alike_on_every_engine(engine, tmp_path):
 # Addresses of Dask ---------------------------------------------------------------------------------------------------
 
 
-def test_where_nobody_listens_the_answer_comes_at_once(monkeypatch):
+def test_an_address_where_nobody_listens_is_refused_at_once(monkeypatch):
     distributed = pytest.importorskip("distributed", reason="Dask is not installed")
     monkeypatch.setattr(distributed, "Client", lambda *_, **__: pytest.fail("Dask was asked, and would go on trying"))
     with socket.socket() as silent:  # bound, but nobody listens
@@ -188,7 +188,7 @@ def test_where_nobody_listens_the_answer_comes_at_once(monkeypatch):
                 list(each(held.fails, range(2), None, Engine("dask", address)))
 
 
-def test_a_dask_scheduler_without_workers_is_told(monkeypatch):
+def test_a_dask_scheduler_without_workers_is_reported(monkeypatch):
     distributed = pytest.importorskip("distributed", reason="Dask is not installed")
     monkeypatch.setattr(engines.engine, "FIRST_WORKER", 0.1)  # none ever comes
     with distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster:
@@ -198,7 +198,7 @@ def test_a_dask_scheduler_without_workers_is_told(monkeypatch):
 
 
 @pytest.mark.xdist_group("dask")
-def test_data_that_a_dying_worker_was_to_get_are_sent_again(dask, monkeypatch):
+def test_data_are_sent_again_if_a_worker_dies_before_it_gets_them(dask, monkeypatch):
     distributed = pytest.importorskip("distributed", reason="Dask is not installed")
     usual, asked = distributed.Client.scatter, []
 

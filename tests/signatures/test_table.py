@@ -64,7 +64,7 @@ def test_nameless_forms_are_one_table(toy, form):
 
 
 @pytest.mark.parametrize("form", [*NAMED, *NAMELESS])
-def test_every_form_trains_and_predicts_alike(toy, form):
+def test_every_form_gives_the_same_predictions(toy, form):
     expected = toy.fitted()
     given = {**NAMED, **NAMELESS}[form](toy.table)
     model = toy.model().fit(toy.X, toy.y, given)
@@ -188,7 +188,7 @@ def test_one_hot_is_the_default(toy):
     np.testing.assert_array_equal(model.projection_, toy.model().fit(toy.X, toy.y, np.eye(3)).projection_)
 
 
-def test_a_checked_table_is_taken_as_it_is(toy):
+def test_a_checked_table_is_used_as_it_is(toy):
     table = read(toy.table)
     assert read(table) is table
 

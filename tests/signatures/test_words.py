@@ -63,7 +63,7 @@ def test_a_name_is_the_mean_of_its_words(glove):
         ("747 bear", (3.5, 3, 4.5)),  # and one that is not a numbering, too
     ],
 )
-def test_how_a_name_falls_into_words(glove, name, expected):
+def test_how_a_name_is_split_into_words(glove, name, expected):
     np.testing.assert_allclose(word_vectors([name], glove).to_numpy()[0], expected, rtol=1e-12)
 
 
@@ -83,7 +83,7 @@ def test_every_layout_of_the_file_gives_the_same(tmp_path, glove, layout):
     pd.testing.assert_frame_equal(word_vectors(names, path), word_vectors(names, glove))
 
 
-def test_words_with_spaces_in_them_do_not_disturb(tmp_path):
+def test_words_with_spaces_are_read(tmp_path):
     path = written(tmp_path, f"{GLOVE}. . . 1 2 3\nat name@domain.com 1 2 3\nlast 5 5 5\n")
     assert word_vectors(["last"], path).loc["last"].tolist() == [5, 5, 5]
 
@@ -92,7 +92,7 @@ def test_the_first_line_of_a_word_counts(tmp_path):
     assert word_vectors(["a"], written(tmp_path, "a 1 2\na 3 4\n")).loc["a"].tolist() == [1, 2]
 
 
-def test_bytes_that_are_no_utf8_matter_only_in_wanted_words(tmp_path):
+def test_bytes_that_are_not_utf8_matter_only_in_wanted_words(tmp_path):
     path = written(tmp_path, b"\xff\xfe 1 2\ncaf\xc3\xa9 3 4\n")
     assert word_vectors(["Cafe\u0301"], path).iloc[0].tolist() == [3, 4]  # the name in decomposed Unicode
 
@@ -192,7 +192,7 @@ def test_sentences_through_a_callable():
     np.testing.assert_array_equal(table.to_numpy(), letters(heard))
 
 
-def test_descriptions_are_taken_as_they_stand_and_may_repeat_a_class():
+def test_descriptions_are_used_as_they_are_and_may_repeat_a_class():
     described = pd.Series(["it_is white", "on the ice", "brown"], index=["polar", "polar", "grizzly"])
     table = sentence_vectors(described, letters)
     np.testing.assert_array_equal(table.to_numpy(), letters(described.tolist()))
@@ -200,7 +200,7 @@ def test_descriptions_are_taken_as_they_stand_and_may_repeat_a_class():
     pd.testing.assert_frame_equal(sentence_vectors({"grizzly": "brown"}, letters), table.loc[["grizzly"]])
 
 
-def test_a_torch_tensor_is_welcome():
+def test_an_encoder_may_return_a_torch_tensor():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     assert sentence_vectors(["a"], lambda texts: torch.ones(1, 2, requires_grad=True)).iloc[0].tolist() == [1, 1]
 
@@ -220,7 +220,7 @@ def test_what_an_encoder_returns_is_checked(result, sentence):
 
 
 @pytest.mark.parametrize("template", ["a photo", "{} and {}"])
-def test_a_template_has_one_place(template):
+def test_a_template_has_exactly_one_gap(template):
     with pytest.raises(ValueError, match=r"expected a text with one \{\}"):
         sentence_vectors(["a"], letters, template=template)
 
@@ -276,7 +276,7 @@ def test_command_line_from_word_vectors(tmp_path, glove):
 
 
 @pytest.mark.parametrize("wrong", [[], ["--vectors", "a", "--encoder", "b"], ["--vectors", "a", "--template", "{}"]])
-def test_command_line_wants_one_source(tmp_path, wrong):
+def test_the_command_line_needs_exactly_one_source(tmp_path, wrong):
     names = written(tmp_path, "bear\n", "n.txt")
     result = CliRunner().invoke(app, ["data", "words", str(names), "-o", str(tmp_path / "s.csv"), *wrong])
     assert "give either --vectors FILE or --encoder NAME" in str(result.exception)

@@ -113,7 +113,7 @@ def test_efficientnet_lite_is_deterministic_and_draws_no_random_numbers(one_thre
 
 
 @needs_lite
-def test_weights_that_hold_code_are_refused(monkeypatch, tmp_path):
+def test_weights_that_contain_code_are_refused(monkeypatch, tmp_path):
     import pickle
 
     class Evil:

@@ -89,7 +89,7 @@ def test_floating_point_pixels_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_orientation_is_honoured(tmp_path, orientation):
+def test_the_orientation_of_the_camera_is_respected(tmp_path, orientation):
     """A picture whose top left quarter is red is stored turned by each of the eight; it must be read upright."""
     upright = np.zeros((16, 32, 3), np.uint8)
     upright[:8, :16] = (255, 0, 0)

@@ -1,4 +1,4 @@
-"""Which pictures are embedded, and going on after an interruption."""
+"""Which pictures are embedded, and how an interrupted run continues."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_linked_folders_are_followed_and_circles_end(birds):
         (lambda birds: birds / "empty", "no pictures in .*empty: expected files that end in .avif"),
     ],
 )
-def test_sources_that_make_no_sense(birds, make, sentence):
+def test_wrong_sources_are_refused(birds, make, sentence):
     (birds / "empty").mkdir()
     source = make(birds)
     if isinstance(source, list) and source:
@@ -96,7 +96,7 @@ def interrupted_after(pictures):
     return progress
 
 
-def test_an_interrupted_run_goes_on_with_the_rest(birds, tmp_path):
+def test_an_interrupted_run_continues(birds, tmp_path):
     (birds / "owl" / "9-broken.png").write_bytes(b"x")
     out = tmp_path / "f.npz"
     with pytest.raises(KeyboardInterrupt):
@@ -115,7 +115,7 @@ def test_an_interrupted_run_goes_on_with_the_rest(birds, tmp_path):
 
 
 @pytest.mark.parametrize("change", ["touched", "other backbone", "shard damaged", "shard of another kind", "removed"])
-def test_only_what_still_holds_is_taken_over(birds, tmp_path, change):
+def test_only_features_of_unchanged_files_and_the_same_backbone_are_reused(birds, tmp_path, change):
     out = tmp_path / "f.npz"
     with pytest.raises(KeyboardInterrupt):
         embed(birds, out, colours()[0], batch_size=2, progress=interrupted_after(4))
@@ -138,7 +138,7 @@ def test_only_what_still_holds_is_taken_over(birds, tmp_path, change):
         np.testing.assert_allclose(saved["features"][:, 0], expected, rtol=1e-6)
 
 
-def test_a_folder_that_is_not_ours_is_left_alone(birds, tmp_path):
+def test_a_folder_of_the_user_is_not_touched(birds, tmp_path):
     (tmp_path / "f.npz.partial").mkdir()
     (tmp_path / "f.npz.partial" / "thesis.txt").write_text("years of work")
     with pytest.raises(ValueError, match="something else than unfinished features"):
@@ -146,7 +146,7 @@ def test_a_folder_that_is_not_ours_is_left_alone(birds, tmp_path):
     assert (tmp_path / "f.npz.partial" / "thesis.txt").exists()
 
 
-def test_a_network_that_returns_nonsense(birds, tmp_path):
+def test_wrong_output_of_a_network_is_refused(birds, tmp_path):
     network, _ = colours()
     flat = Backbone("flat", "flat", network.prepare, lambda batch: batch.mean(axis=(1, 2, 3)))
     with pytest.raises(ValueError, match=r"'flat' returned an array of shape \(6,\) for 6 pictures: expected \(6, d\)"):

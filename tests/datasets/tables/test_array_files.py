@@ -28,7 +28,7 @@ def test_arrays(put):
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_matlab_files_of_both_kinds_lie_either_way(put, turned):
+def test_matlab_files_of_both_kinds_may_be_transposed(put, turned):
     matrix = MATRIX.T if turned else MATRIX
     scipy.io.savemat("x.mat", {"features": matrix, "labels": np.array([[3.0], [1.0], [3.0]])})
     with h5py.File("y.mat", "w") as file:  # HDF5 holds the transpose
@@ -51,7 +51,7 @@ BAD_ARRAYS = {
 
 
 @pytest.mark.parametrize("name", BAD_ARRAYS)
-def test_bad_arrays(put, name):
+def test_bad_arrays_are_refused(put, name):
     array, parts = BAD_ARRAYS[name]
     np.save(name, array)
     with pytest.raises(ValueError) as refused:
@@ -59,7 +59,7 @@ def test_bad_arrays(put, name):
     assert all(part in str(refused.value) for part in parts), str(refused.value)
 
 
-def test_bad_archives_and_parquet(put):
+def test_bad_archives_and_parquet_files_are_refused(put):
     np.savez("two.npz", a=np.ones((2, 2)), b=np.ones((2, 2)))
     np.savez("short.npz", features=np.ones((3, 2)), labels=np.array(["a", "b"]))
     np.savez("objects.npz", features=np.ones((3, 2)), labels=np.array(["a", 1, 2], dtype=object))

@@ -8,21 +8,21 @@ from zskl.datasets import tables
 from zskl.datasets.tables import feature_file
 
 
-def test_all_at_once(put, monkeypatch):
+def test_all_rows_can_be_read_at_once(put, monkeypatch):
     monkeypatch.setattr(feature_file, "BLOCK_VALUES", 4)  # a block per row of four columns
     X, names, ids = tables.read_features(put("x.csv", FEATURES), labels="label")
     np.testing.assert_array_equal(X, MATRIX)
     assert (names, ids) == (("length", "mass"), ["r1", "r2", "r3"])
 
 
-def test_columns_are_taken_by_name(put):
+def test_columns_are_chosen_by_name(put):
     X, names, _, labels = all_rows(put("x.csv", FEATURES), columns=["mass", "length"])
     np.testing.assert_array_equal(X, MATRIX[:, ::-1])
     assert (names, labels) == (("mass", "length"), [])
 
 
 @pytest.mark.parametrize("read", [tables.open_features, tables.read_labels, tables.read_signatures, tables.look])
-def test_missing_files_and_folders(tmp_path, read):
+def test_missing_files_and_folders_are_refused(tmp_path, read):
     with pytest.raises(ValueError, match=r"no .* file at .*nowhere.csv"):
         read(tmp_path / "nowhere.csv")
     with pytest.raises(ValueError, match="is a folder"):
@@ -38,7 +38,7 @@ def test_unknown_columns_are_named(put):
 
 
 @pytest.mark.parametrize("read", [lambda path: all_rows(path), tables.read_signatures])
-def test_empty_names_and_decimal_commas(put, read):
+def test_empty_column_names_and_decimal_commas_are_refused(put, read):
     with pytest.raises(ValueError, match=r"x.csv has no name for column 3 of 4: expected a name .*; name or drop it"):
         read(put("x.csv", "class,a,,b\n1,2,3,4\n"))
     with pytest.raises(ValueError, match=r"found '1,0363', expected a finite number \(numbers need a decimal point"):

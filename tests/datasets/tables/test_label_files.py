@@ -41,7 +41,7 @@ def test_labels_from_arrays(put):
     assert found["y.parquet"][1] == ["r1", "r2"]
 
 
-def test_the_type_of_labels_is_decided_over_all():
+def test_labels_are_integers_only_if_all_are_whole_numbers():
     assert typed(["3", "-10", "0"]).tolist() == [3, -10, 0]
     assert typed(["007", "8"]).tolist() == ["007", "8"]
     assert typed(["7", "8"], ["9", "nine"]).tolist() == ["7", "8"]
@@ -64,13 +64,13 @@ BAD_LABELS = {
 
 
 @pytest.mark.parametrize("case", BAD_LABELS)
-def test_bad_labels(put, case):
+def test_bad_labels_are_refused_by_line(put, case):
     name, content, sentence = BAD_LABELS[case]
     with pytest.raises(ValueError, match=sentence):
         tables.read_labels(put(name, content))
 
 
-def test_bad_label_arrays(put):
+def test_bad_label_arrays_are_refused(put):
     np.save("half.npy", np.array([1.0, 1.5]))
     np.savez("odd.npz", backbone="net", whatever=np.ones((2, 2)))
     np.save("matrix.npy", np.ones((2, 2)))

@@ -22,7 +22,7 @@ def test_parquet(put, tmp_path):
     assert all_rows("y.parquet", labels="label")[1:3] == (("length",), ["r1", "r2", "r3"])
 
 
-def test_parquet_without_pyarrow_is_a_sentence(put, monkeypatch):
+def test_parquet_without_pyarrow_says_what_to_install(put, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ValueError, match=r"zskl\[parquet\]"):
         tables.open_features(put("x.parquet", "any"))

@@ -74,13 +74,13 @@ BAD_SIGNATURES = {
 
 
 @pytest.mark.parametrize("case", BAD_SIGNATURES)
-def test_bad_signatures(put, case):
+def test_bad_signatures_are_refused_by_line_and_column(put, case):
     name, content, sentence = BAD_SIGNATURES[case]
     with pytest.raises(ValueError, match=sentence):
         tables.read_signatures(put(name, content))
 
 
-def test_bad_signature_arrays(put):
+def test_bad_signature_arrays_are_refused(put):
     np.save("s.npy", np.ones((2, 2)))
     np.savez("nameless.npz", signatures=np.ones((2, 2)))
     np.savez("short.npz", signatures=np.ones((2, 2)), classes=np.array(["a", "b", "c"]))

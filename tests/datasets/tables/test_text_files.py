@@ -61,7 +61,7 @@ def test_csv(put, name, content):
     assert set(tables.look(name).fields) > {"length", "label", "mass"}
 
 
-def test_a_first_line_of_numbers_is_data_unless_it_counts(put):
+def test_a_first_line_of_numbers_is_data_unless_it_counts_the_columns(put):
     for name, lines, expected in (
         ("savetxt.csv", "1.5,2\n3,4\n", ([[1.5, 2], [3, 4]], None)),
         ("pixels.csv", "7,7\n3,4\n", ([[7, 7], [3, 4]], None)),
@@ -83,7 +83,7 @@ def test_numbers_as_people_write_them(put):
 @given(
     st.lists(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=3, max_size=3), min_size=1)
 )
-def test_float32_comes_back_from_csv_exactly(tmp_path_factory, rows):
+def test_float32_numbers_survive_csv_exactly(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("exact") / "x.csv"
     path.write_text("a,b,c\n" + "".join(",".join(map(repr, row)) + "\n" for row in rows))
     np.testing.assert_array_equal(all_rows(path)[0], np.array(rows, dtype=np.float32))
@@ -123,7 +123,7 @@ BAD_FEATURES = {
 
 
 @pytest.mark.parametrize("case", BAD_FEATURES)
-def test_bad_features(put, case):
+def test_bad_features_are_refused_by_line_and_column(put, case):
     name, content, parts = BAD_FEATURES[case]
     with pytest.raises(ValueError) as refused:
         all_rows(put(name, content), columns=["a"] if "unused end" in case else None)
@@ -131,7 +131,7 @@ def test_bad_features(put, case):
         assert part in str(refused.value), str(refused.value)
 
 
-def test_an_empty_last_cell_that_nobody_reads_is_no_fault(put):
+def test_an_empty_last_cell_that_is_not_read_is_not_a_fault(put):
     X, _, _, _ = all_rows(put("x.csv", "a,comment\n1,\n2,fine\n"), columns=["a"])
     assert X.tolist() == [[1], [2]]
 

@@ -182,7 +182,7 @@ def test_the_lists_of_seen_and_unseen_classes(package):
         xlsa17.load("CUB", package)
 
 
-def test_folders_that_are_no_classes_say_nothing(tmp_path):
+def test_folders_that_are_not_classes_tell_nothing(tmp_path):
     splits, features = tiny()
     features["image_files"] = [f"images\\cat\\{k}.jpg" for k in range(n)]  # one folder that happens to be called so
     assert xlsa17.load("CUB", write_package(tmp_path / "a" / "CUB", splits, features).parent)
@@ -206,7 +206,7 @@ def test_folders_in_folders(tmp_path):
         xlsa17.load("CUB", tmp_path)
 
 
-def test_rows_in_no_part_are_reported(tmp_path):
+def test_rows_outside_all_parts_are_reported(tmp_path):
     splits, features = tiny()
     splits["trainval_loc"] = splits["trainval_loc"][:-2]
     write_package(tmp_path / "CUB", splits, features)

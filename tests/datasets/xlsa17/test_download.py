@@ -40,7 +40,7 @@ def test_a_server_that_ignores_range(server, root):
     assert names(root) == DONE
 
 
-def test_a_file_that_changed_meanwhile_is_not_patched_together(server, root, monkeypatch):
+def test_parts_of_two_versions_of_a_file_are_never_joined(server, root, monkeypatch):
     server.drops, old = 1, server.content
     new = b"n" * (len(old) - len(zipped({"CUB/att_splits.mat": b""})))  # a zip file of the same length
 
@@ -54,7 +54,7 @@ def test_a_file_that_changed_meanwhile_is_not_patched_together(server, root, mon
     assert (folder / "CUB" / "att_splits.mat").read_bytes() == new
 
 
-def test_another_length_without_a_mark_starts_anew(server, root, monkeypatch):
+def test_a_file_of_another_length_without_an_etag_is_downloaded_again(server, root, monkeypatch):
     server.drops, server.etag = 1, None
 
     def change(seconds):
@@ -66,7 +66,7 @@ def test_another_length_without_a_mark_starts_anew(server, root, monkeypatch):
     assert server.asked[2] is None
 
 
-def test_a_download_that_was_complete_is_taken(server, root, monkeypatch):
+def test_a_complete_download_is_not_repeated(server, root, monkeypatch):
     with monkeypatch.context() as full:
         full.setattr(unpack.shutil, "disk_usage", lambda path: SimpleNamespace(free=10))
         with pytest.raises(OSError, match=r"the zip file unpacks to 0\.0 GB, and \S* has 0\.0 GB left; make room"):
@@ -90,7 +90,7 @@ def test_a_length_too_short(server, root):
 
 
 @pytest.mark.parametrize("status", [403, 404, 410])
-def test_not_there(server, root, status):
+def test_a_missing_file_is_not_asked_for_twice(server, root, status):
     server.status = status
     sentence = refused(server, root, ConnectionError)
     assert f"could not fetch xlsa17: {server.url}: the server answered {status}" in sentence
@@ -105,14 +105,14 @@ def test_a_server_in_trouble_is_asked_again(server, root):
     assert len(server.asked) == 5
 
 
-def test_nobody_there(root):
+def test_an_address_where_nobody_listens(root):
     with socket.socket() as taken:  # and not listened to, so that nobody else can answer there
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/xlsa17.zip"
         assert "the connection failed" in refused(None, root, ConnectionError, [url])
 
 
-def test_a_server_that_falls_silent(server, root, monkeypatch):
+def test_a_server_that_stops_answering(server, root, monkeypatch):
     monkeypatch.setattr(download, "SILENCE", 0.05)
     server.silent = threading.Event()
     try:

@@ -226,7 +226,7 @@ def test_a_damaged_cache_is_made_again(damage, source, read, tmp_path):
     assert read.calls == 2
 
 
-def test_temporary_files_of_the_dead_are_removed(source, read, tmp_path):
+def test_temporary_files_of_killed_processes_are_removed(source, read, tmp_path):
     feature_cache.load(source, read)
     old, new = entry(tmp_path) / ".x.npy.1.part", entry(tmp_path) / ".y.npy.2.part"
     old.write_text("")

@@ -48,7 +48,7 @@ def test_the_second_time_checks_and_does_not_download(server, root):
     assert fetch(urls=[server.url], root=root) == folder
 
 
-def test_remains_of_a_killed_process_are_removed(server, root):
+def test_leftovers_of_a_killed_process_are_removed(server, root):
     (root / ".xlsa17.dead.part" / "CUB").mkdir(parents=True)
     fetch(urls=[server.url], root=root)
     assert names(root) == DONE

@@ -61,7 +61,7 @@ def test_class_lists_with_other_names(package):
         assert xlsa17.load("CUB", package).fingerprint == plain
 
 
-def test_half_a_fold(package):
+def test_a_fold_with_one_of_its_two_lists_is_refused(package):
     lists(package / "CUB", 1, ["ant"], ["bee"])
     (package / "CUB" / "valclasses1.txt").unlink()
     with pytest.raises(ValueError, match=r"trainclasses1\.txt has no valclasses1\.txt beside it"):
@@ -90,7 +90,7 @@ def test_planted_test_rows_are_dropped_and_reported(tmp_path):
     xlsa17.load("CUB", tmp_path)  # not asked for, not a word
 
 
-def test_a_fold_whose_classes_are_not_apart(tmp_path):
+def test_a_fold_that_shares_classes_is_reported(tmp_path):
     splits, features = tiny()
     rows = splits["trainval_loc"].ravel()
     write_package(tmp_path / "CUB", splits | {"train_loc": rows[::2], "val_loc": rows[1::2]}, features)

@@ -66,7 +66,7 @@ def test_either_orientation(tmp_path):
     assert one.fingerprint == other.fingerprint
 
 
-def test_a_square_matrix_is_taken_as_the_package_has_it(tmp_path):
+def test_a_square_matrix_is_read_in_the_layout_of_the_package(tmp_path):
     splits, features = tiny()
     n, c = len(CLASSES) * EACH, len(CLASSES)
     square, att = np.random.default_rng(0).random((n, n)), np.random.default_rng(0).random((c, c))
@@ -91,12 +91,12 @@ def test_a_large_file_is_mapped_and_checked_once(package, monkeypatch):
         xlsa17.load("CUB", package)
 
 
-# where it lies
+# where it is
 
 
 @pytest.mark.parametrize("inside", ["", "data", "xlsa17", "xlsa17/data"])
 @pytest.mark.parametrize("folder", ["CUB", "cub"])
-def test_roots(inside, folder, tmp_path, monkeypatch):
+def test_a_root_may_be_the_package_its_data_or_its_parent(inside, folder, tmp_path, monkeypatch):
     write_package(tmp_path / inside / folder, *tiny())
     assert datasets.load("CUB", root=tmp_path).name == "CUB"
     assert datasets.load("cub", root=str(tmp_path)).name == "CUB"
@@ -119,10 +119,10 @@ def test_the_order_of_roots(tmp_path, monkeypatch):
     with pytest.raises(
         FileNotFoundError, match=r"no CUB/att_splits\.mat found. Looked in \S+missing \(no such folder\)"
     ):
-        datasets.load("CUB", root=tmp_path / "missing")  # a root that was asked for is not passed over
+        datasets.load("CUB", root=tmp_path / "missing")  # a given root is the only one
 
 
-def test_nowhere(tmp_path, monkeypatch):
+def test_a_missing_benchmark_says_where_it_was_looked_for(tmp_path, monkeypatch):
     monkeypatch.setenv("ZSKL_DATA", str(tmp_path))
     with pytest.raises(FileNotFoundError) as caught:
         datasets.load("aPY")

@@ -64,7 +64,7 @@ def test_the_same_file_twice(server, root):
     assert "without a name or twice" in refused(server, root, ValueError)
 
 
-def test_another_zip(server, root):
+def test_a_zip_of_something_else_is_refused(server, root):
     server.content = zipped({"birds.csv": b"1"})
     assert "the zip file contains no att_splits.mat, so it is not this package" in refused(server, root, ValueError)
     assert names(root) == CLEAN
