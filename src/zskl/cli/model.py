@@ -48,6 +48,7 @@ def fit(
     from zskl.cli.bars import progress_display, reporter
     from zskl.engines import Engine
     from zskl.parameters import one_of
+    from zskl.selection.grid_search import SCORINGS
 
     startup.over()
     if scoring is not None and not tune:
@@ -55,7 +56,7 @@ def fit(
             f"--scoring {scoring} was given without --tune: it says what --tune chooses by; add --tune or leave it out"
         )
     scoring = scoring or "zsl"
-    one_of("scoring", scoring, selection.SCORINGS)
+    one_of("scoring", scoring, SCORINGS)
     arrays.check_device(device)
     settings = dict(setting(text) for text in set_ or [])
     model = methods.build(method, {**settings, "random_state": seed, "device": device})
