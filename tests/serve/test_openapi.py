@@ -1,6 +1,7 @@
 """The OpenAPI description: it lists everything, and answers are as it says."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -18,15 +19,17 @@ from good_bodies import NPY, npy_bytes
 from zskl.serve import app, openapi
 from zskl.serve.guard import Guard
 
+OPERATIONS = {
+    ("get", "/health"), ("get", "/model"), ("get", "/classes"), ("post", "/classes"), ("get", "/classes/{name}"),
+    ("put", "/classes/{name}"), ("delete", "/classes/{name}"), ("post", "/predict"), ("post", "/rank"),
+    ("get", "/rows"), ("get", "/rows/{row}/picture"), ("get", "/balance"), ("get", "/confusion"),
+}  # fmt: skip
+
 
 def test_the_description_lists_everything(plain):
     found = plain[2].get("/openapi.json").json()
     operations = {(method, path) for path, one in found["paths"].items() for method in one}
-    assert operations == {
-        ("get", "/health"), ("get", "/model"), ("get", "/classes"), ("post", "/classes"), ("get", "/classes/{name}"),
-        ("put", "/classes/{name}"), ("delete", "/classes/{name}"), ("post", "/predict"), ("post", "/rank"),
-        ("get", "/rows"), ("get", "/rows/{row}/picture"), ("get", "/balance"), ("get", "/confusion"),
-    }  # fmt: skip
+    assert operations == OPERATIONS
     predict = found["paths"]["/predict"]["post"]
     assert set(predict["requestBody"]["content"]) == {"application/json", NPY, "application/octet-stream"}
     assert {"top", "candidates", "calibrated", "calibration", "explain", "against", "attributes"} == {
@@ -52,9 +55,23 @@ def description():
     return schemathesis.openapi.from_asgi("/openapi.json", guarded)
 
 
-@description().parametrize()
-@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
-def test_answers_are_as_described(case):
-    """All checks but one: that a request of the described form is accepted. Which attributes, rows and classes there
-    are depends on the model, and no description says it."""
-    case.call_and_validate(excluded_checks=[positive_data_acceptance])
+SCHEMA = description()
+
+
+def answers_are_as_described(method, path):
+    """A test of one operation with all checks but one: that a request of the described form is accepted. Which
+    attributes, rows and classes there are depends on the model, and no description says it."""
+
+    @SCHEMA.include(method=method, path=path).parametrize()
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+    def test(case):
+        case.call_and_validate(excluded_checks=[positive_data_acceptance])
+
+    return test
+
+
+# A test function for each operation: the parametrised cases of one function would all have the same name, and
+# pytest-xdist would run only one of them.
+for _method, _path in sorted(OPERATIONS):
+    _name = re.sub(r"\W+", "_", f"{_method}{_path}").strip("_")
+    globals()[f"test_answers_are_as_described_to_{_name}"] = answers_are_as_described(_method.upper(), _path)
