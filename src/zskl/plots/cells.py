@@ -49,7 +49,8 @@ def draw(
     for (i, j), value in np.ndenumerate(values):
         colour = QUIET if np.isnan(value) else PAPER if depth[i, j] > DEEP else INK
         text = _text(value, digits, wide < NARROW)
-        ax.text(j + 0.5, i + 0.5, text, ha="center", va="center", color=colour, size=10)
+        number = ax.text(j + 0.5, i + 0.5, text, ha="center", va="center", color=colour, size=10)
+        number.set_in_layout(False)  # it stays in its cell, so that nobody has to measure it
     if chosen is not None:
         place = (chosen[1] + 0.04, chosen[0] + 0.04)
         ax.add_patch(Rectangle(place, 0.92, 0.92, fill=False, edgecolor=COLOURS[1], linewidth=3))

@@ -29,11 +29,15 @@ def svg(figure: Figure, title: str, description: str, inline: bool = False) -> s
     styles, so that a page's policy can forbid styles and its style sheet can change colours. Ids depend on the title.
     """
     import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     file = io.StringIO()
     with _ready(figure):
         matplotlib.rcParams["svg.hashsalt"] = title
-        figure.savefig(file, format="svg", metadata={"Date": None}, facecolor="none" if inline else PAPER)
+        ground = figure.get_facecolor()
+        figure.set_facecolor("none" if inline else PAPER)
+        FigureCanvasSVG(figure).print_svg(file, metadata={"Date": None})  # `savefig` draws everything twice
+        figure.set_facecolor(ground)
     drawn = ElementTree.fromstring(file.getvalue())
     used = {value for one in drawn.iter() for value in _references(one)}
     _clean(drawn, used)
