@@ -97,7 +97,7 @@ def test_bad_input_is_refused_with_a_sentence_and_leaves_the_model_as_it_was(nam
     with pytest.raises(ValueError, match=r"1 class only"):
         model.fit(X[:, :5], [table.index[0]] * len(y), table)
     for setting in set(BASELINES[name].GRID) & set(model.get_params()):
-        with pytest.raises(ValueError, match=rf"{setting}='nonsense': expected"):
+        with pytest.raises(ValueError, match=rf"{setting} is 'nonsense': expected"):
             clone(model).set_params(**{setting: "nonsense"}).fit(X, y, table)
     with pytest.raises(ValueError, match="it must have the 10 attribute columns of fit"):
         model.predict(X, table.iloc[:, :3])

@@ -192,7 +192,7 @@ def test_a_divergence_keeps_what_was_finished_before():
         (LatEm(prune_every=0), "prune_every is 0: expected an integer"),
         (CMT(hidden=0), "hidden is 0: expected an integer"),
         (CMT(learning_rate=float("nan")), "learning_rate is nan: expected a finite number"),
-        (CMTStar(C=0), "C=0: expected a finite number > 0"),
+        (CMTStar(C=0), "C is 0: expected a finite number > 0"),
     ],
 )
 def test_bad_settings(model, sentence):

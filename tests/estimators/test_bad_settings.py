@@ -32,7 +32,7 @@ def test_a_number_out_of_range(toy, name, value, expected):
     for kernel in ("gaussian", "polynomial"):
         with pytest.raises(ValueError) as caught:
             toy.fitted(kernel, **{name: value})
-        assert_one_sentence(caught.value, [f"{name}={value!r}: expected", expected])
+        assert_one_sentence(caught.value, [f"{name} is {value!r}: expected", expected])
 
 
 CHOICES = [
@@ -77,7 +77,7 @@ def test_a_choice_that_is_none_of_them(toy, name):
 def test_scalings_that_cannot_be(toy, scaling):
     with pytest.raises(ValueError) as caught:
         toy.fitted(feature_scaling=scaling)
-    assert_one_sentence(caught.value, [f"feature_scaling={scaling!r}", "at most one 'center'"])
+    assert_one_sentence(caught.value, [f"feature_scaling is {scaling!r}", "at most one 'center'"])
 
 
 def test_parameters_are_checked_before_the_data(toy):

@@ -20,7 +20,19 @@ Floats = NDArray[np.float64]
 class Curve:
     """Seen against unseen accuracy as a constant is subtracted from the scores of seen classes.
 
-    calibration: (m,) rising constants; seen, unseen: (m,) mean per-class accuracy under each of them.
+    Parameters
+    ----------
+    calibration : array of shape (m,)
+        The constants, rising.
+    seen, unseen : array of shape (m,)
+        Mean per-class accuracy of seen and of unseen classes at each constant.
+
+    Examples
+    --------
+    >>> from zskl import metrics
+    >>> curve = metrics.Curve([-1.0, 0.0, 1.0], seen=[0.8, 0.6, 0.0], unseen=[0.0, 0.6, 0.8])
+    >>> curve.best()
+    (0.0, 0.6)
     """
 
     calibration: Floats
@@ -47,13 +59,31 @@ class Curve:
         return float(np.trapezoid(self.seen, self.unseen))
 
     def best(self) -> tuple[float, float]:
-        """(constant, harmonic mean) where the harmonic mean is highest; of equals, the constant nearest 0."""
+        """Find the constant at which the harmonic mean is highest.
+
+        Returns
+        -------
+        tuple of float
+            The constant and the harmonic mean there; of equals, the constant nearest 0. (0, 0) if no constant gets
+            both sides right.
+        """
         harmonic = harmonic_means(self.seen, self.unseen)
         place = highest(self.calibration, harmonic)
         return (0.0, 0.0) if place is None else (float(self.calibration[place]), float(harmonic[place]))
 
     def thinned(self, points: int) -> Curve:
-        """At most so many of its points: both ends, the one of the highest harmonic mean, others evenly between."""
+        """Keep some points: both ends, the one of the highest harmonic mean, and others evenly between.
+
+        Parameters
+        ----------
+        points : int
+            How many points to keep at most.
+
+        Returns
+        -------
+        Curve
+            The curve of these points.
+        """
         if len(self.calibration) <= points:
             return self
         even = np.linspace(0, len(self.calibration) - 1, points - 1).round().astype(np.intp)
@@ -67,6 +97,30 @@ def seen_unseen_curve(scores: ArrayLike, y_true: ArrayLike, candidates: ArrayLik
     ŷ_i(γ) = argmax_j ( scores[i, j] − γ · seen[j] ),   scores (n, c), candidates (c,) labels, seen (c,) bool
 
     A point of the curve is one interval between neighbouring gaps of `margins`, see `curves`.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n, c)
+        Raw scores of rows for the candidate classes.
+    y_true : array-like of shape (n,)
+        The class of each row.
+    candidates : array-like of shape (c,)
+        The class of each column.
+    seen : array-like of bool of shape (c,)
+        Whether each candidate is a seen class.
+
+    Returns
+    -------
+    Curve
+        Both accuracies at every constant that changes an answer.
+
+    Examples
+    --------
+    >>> from zskl import metrics
+    >>> scores = [[0.9, 0.1], [0.6, 0.4]]  # of a seen and of an unseen class
+    >>> curve = metrics.seen_unseen_curve(scores, ["cat", "emu"], ["cat", "emu"], [True, False])
+    >>> curve.area
+    1.0
     """
     constants, kept, gained = curves([margins(*_checked_scores(scores, y_true, candidates, seen))])
     return Curve(constants, kept[0], gained[0])

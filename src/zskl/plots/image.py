@@ -36,7 +36,8 @@ def svg(figure: Figure, title: str, description: str, inline: bool = False) -> s
         matplotlib.rcParams["svg.hashsalt"] = title
         ground = figure.get_facecolor()
         figure.set_facecolor("none" if inline else PAPER)
-        FigureCanvasSVG(figure).print_svg(file, metadata={"Date": None})  # `savefig` draws everything twice
+        canvas: Any = FigureCanvasSVG(figure)  # matplotlib gives its method no types
+        canvas.print_svg(file, metadata={"Date": None})  # `savefig` draws everything twice
         figure.set_facecolor(ground)
     drawn = ElementTree.fromstring(file.getvalue())
     used = {value for one in drawn.iter() for value in _references(one)}
