@@ -64,7 +64,7 @@ def modules_with_names(module: Any = zskl) -> Iterator[str]:
 
 
 def methods(owner: type) -> Iterator[str]:
-    """Public methods and properties that the class has from this library; names in capitals are for those who extend it."""
+    """Public methods and properties of the class, from this library; names in capitals are for those who extend it."""
     for name in dir(owner):
         home = next((one for one in owner.__mro__ if name in vars(one)), None)
         if name.startswith("_") or name.isupper() or home is None or not home.__module__.startswith("zskl"):

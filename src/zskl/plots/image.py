@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from zskl.plots.canvas import PAPER, look, readable
@@ -36,8 +36,8 @@ def svg(figure: Figure, title: str, description: str, inline: bool = False) -> s
         matplotlib.rcParams["svg.hashsalt"] = title
         ground = figure.get_facecolor()
         figure.set_facecolor("none" if inline else PAPER)
-        canvas: Any = FigureCanvasSVG(figure)  # matplotlib gives its method no types
-        canvas.print_svg(file, metadata={"Date": None})  # `savefig` draws everything twice
+        drawer: Any = FigureCanvasSVG(figure)  # matplotlib gives its `print_svg` no types
+        drawer.print_svg(file, metadata={"Date": None})  # `savefig` would draw everything twice
         figure.set_facecolor(ground)
     drawn = ElementTree.fromstring(file.getvalue())
     used = {value for one in drawn.iter() for value in _references(one)}
