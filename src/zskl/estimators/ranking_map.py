@@ -132,9 +132,11 @@ class FeatureMap(Map):
     def _kernel(self, U: Array, products: Array, norms: Array) -> Array:
         """K (n, L) between points and landmarks, given their products and squared norms in feature space."""
         u, kernel = like(self.u, U), self.model.kernel_
-        in_signatures = Pairs(_norms(U), U @ u.mT, _norms(u).mT)
+        products_of_u = U @ u.mT
+        in_signatures = Pairs(_norms(U), products_of_u, _norms(u).mT) if kernel.radial else None
         both = kernel.radial and self.model.incoherence_
-        return kernel_score(kernel, in_signatures, Pairs(norms, products, _norms(like(self.v, U)).mT) if both else None)
+        in_features = Pairs(norms, products, _norms(like(self.v, U)).mT) if both else None
+        return kernel_score(kernel, products_of_u, in_signatures, in_features)
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,8 +71,9 @@ class ScoreParts:
         S = P @ Y.T
         if self.kernel is None:
             return S
-        in_signatures = Pairs(lengths, S, namespace(Y).sum(Y * Y, axis=1))
-        return kernel_score(self.kernel, in_signatures, None if image_norms is None else Pairs(norms, S, image_norms))
+        in_signatures = Pairs(lengths, S, namespace(Y).sum(Y * Y, axis=1)) if self.radial else None
+        in_features = None if image_norms is None else Pairs(norms, S, image_norms)
+        return kernel_score(self.kernel, S, in_signatures, in_features)
 
     def pair_scores(self, P: NumPyArray, norms: NumPyArray, Y: NumPyArray, images: NumPyArray | None) -> NumPyArray:
         """(n,) of rows and signatures one by one: P, Y and WᵀWy are (n, p)."""

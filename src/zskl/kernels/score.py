@@ -19,12 +19,15 @@ class Pairs(NamedTuple):
     column_norms: Array
 
 
-def kernel_score(kernel: Kernel, in_signatures: Pairs, in_features: Pairs | None = None) -> Array:
+def kernel_score(
+    kernel: Kernel, products: Array, in_signatures: Pairs | None, in_features: Pairs | None = None
+) -> Array:
     """(..., n, C): k(s) of the products, or for a radial kernel k(D1), plus k(D2) with points in feature space.
 
-    D1 = ‖Wᵀx − y‖² compares a sample with a class in the space of signatures, D2 = ‖x − Wy‖² in that of features.
+    D1 = ‖Wᵀx − y‖² compares a sample with a class in the space of signatures, D2 = ‖x − Wy‖² in that of features. A
+    kernel that is not radial needs no lengths, so its callers compute none: `in_signatures` is None.
     """
-    if not kernel.radial:
-        return kernel.value(in_signatures.products)
+    if in_signatures is None:
+        return kernel.value(products)
     score = kernel.value(squared_distances(*in_signatures))
     return score if in_features is None else score + kernel.value(squared_distances(*in_features))

@@ -53,7 +53,8 @@ class Objective:
             P = X @ W
             S = P @ Y.mT
             in_features = None if norms is None else Pairs(_row_norms(X), S, norms)
-            return kernel_score(self.kernel, _signature_pairs(P, S, Y), in_features)
+            in_signatures = _signature_pairs(P, S, Y) if self.kernel.radial else None
+            return kernel_score(self.kernel, S, in_signatures, in_features)
 
         return scores
 
