@@ -7,23 +7,52 @@ from zskl.version import __version__
 
 TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all this
 if TYPE_CHECKING:
-    from zskl import baselines, datasets, export, kernels, methods, metrics, protocols, report, selection
+    from zskl import (
+        baselines,
+        datasets,
+        engines,
+        export,
+        kernels,
+        methods,
+        metrics,
+        plots,
+        protocols,
+        report,
+        selection,
+        signatures,
+    )
     from zskl.datasets import Dataset
     from zskl.estimators.estimator import UncalibratedWarning, ZeroShotClassifier
     from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
-    from zskl.experiments.compare import compare
+    from zskl.experiments.compare import collect, compare
+    from zskl.experiments.record import Record
     from zskl.methods import load
     from zskl.protocols import Result
     from zskl.training.solver import DivergenceError
 else:
-    _MODULES = {"baselines", "datasets", "export", "kernels", "methods", "metrics", "protocols", "report", "selection"}
+    _MODULES = {
+        "baselines",
+        "datasets",
+        "engines",
+        "export",
+        "kernels",
+        "methods",
+        "metrics",
+        "plots",
+        "protocols",
+        "report",
+        "selection",
+        "signatures",
+    }
     _HOMES = {
         "Dataset": "datasets",
         "DivergenceError": "training.solver",
+        "Record": "experiments.record",
         "Result": "protocols",
         "UncalibratedWarning": "estimators.estimator",
         "ZeroShotClassifier": "estimators.estimator",
         "ZeroShotKernelClassifier": "estimators.kernel_classifier",
+        "collect": "experiments.compare",
         "compare": "experiments.compare",
         "load": "methods",
     }
@@ -46,20 +75,25 @@ else:
 __all__ = [
     "Dataset",
     "DivergenceError",
+    "Record",
     "Result",
     "UncalibratedWarning",
     "ZeroShotClassifier",
     "ZeroShotKernelClassifier",
     "__version__",
     "baselines",
+    "collect",
     "compare",
     "datasets",
+    "engines",
     "export",
     "kernels",
     "load",
     "methods",
     "metrics",
+    "plots",
     "protocols",
     "report",
     "selection",
+    "signatures",
 ]

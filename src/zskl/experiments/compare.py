@@ -82,7 +82,30 @@ class Comparison:
 
 
 def collect(runs: Runs) -> list[Record]:
-    """The records of run folders and .jsonl files, and records as they are. Where keys repeat, the last counts."""
+    """Read the records of run folders and files.
+
+    Parameters
+    ----------
+    runs : path, Record, or sequence of these
+        Run folders that `zskl run --out` wrote, .jsonl files, or records, which stay as they are.
+
+    Returns
+    -------
+    list of Record
+        One for each finished run. Where the same run was recorded more than once, the last record counts.
+
+    Raises
+    ------
+    ValueError
+        If a line is not a record.
+
+    Examples
+    --------
+    >>> import zskl
+    >>> line = {"dataset": "digits", "method": "eszsl", "seed": 0, "zsl": {"accuracy": 0.5}, "gzsl": {}}
+    >>> [record.method for record in zskl.collect(zskl.Record.from_json(line))]
+    ['eszsl']
+    """
     found: dict[object, Record] = {}
     given = [runs] if isinstance(runs, str | os.PathLike | Record) else list(runs)
     for place, run in enumerate(given):

@@ -167,7 +167,7 @@ class SeenUnseenCurveDisplay(Display):
         Parameters
         ----------
         records : list of record
-            Records of `zskl run`, see `zskl.compare.collect`.
+            Records of `zskl run`, see `zskl.collect`.
         names : list of str, default=None
             A name for each curve. By default the method, with the seed where a method has several.
         ranks : list of int, default=None

@@ -29,7 +29,7 @@ def page(found: Sequence[Record], title: str = "Zero-shot report", runs: Sequenc
     Parameters
     ----------
     found : list of record
-        What `zskl.compare.collect` read.
+        What `zskl.collect` read.
     title : str, default="Zero-shot report"
         The title of the page.
     runs : list of str, default=()
