@@ -16,7 +16,6 @@ from executed import ROOT, execute
 from tolerances import FORMULA, SUMS
 from zskl import ZeroShotKernelClassifier, datasets, export, files, kernels, methods
 from zskl import scaling as scalings
-from zskl.training import objective
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed: exported models")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: exported models")
@@ -159,7 +158,7 @@ def test_a_planted_fault_is_seen(toy, tmp_path, monkeypatch, fault):
         X = (model.signature_table_.matrix @ np.linalg.pinv(model.projection_)) + model.feature_scaling_.mean
         model.kernel_, model.incoherence_ = kernels.Gaussian(1e-4), False
         assert scored(exported(model, tmp_path), X).max() <= 1  # the kernel's largest value
-        monkeypatch.setattr(objective, "squared_distances", lambda a, s, b: a - 2 * s + b)
+        monkeypatch.setattr("zskl.kernels.score.squared_distances", lambda a, s, b: a - 2 * s + b)
         assert scored(exported(model, tmp_path), X).max() > 1.5
         return
     expected = model.compatibility(X.astype(np.float32))
