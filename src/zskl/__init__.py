@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from zskl.datasets import Dataset
     from zskl.estimators.estimator import UncalibratedWarning, ZeroShotClassifier
     from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
-    from zskl.experiments.compare import collect, compare
+    from zskl.experiments.collect import collect
+    from zskl.experiments.compare import compare
     from zskl.experiments.record import Record
     from zskl.methods import load
     from zskl.protocols import Result
@@ -52,7 +53,7 @@ else:
         "UncalibratedWarning": "estimators.estimator",
         "ZeroShotClassifier": "estimators.estimator",
         "ZeroShotKernelClassifier": "estimators.kernel_classifier",
-        "collect": "experiments.compare",
+        "collect": "experiments.collect",
         "compare": "experiments.compare",
         "load": "methods",
     }

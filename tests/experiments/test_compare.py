@@ -11,6 +11,7 @@ import pytest
 from command import zskl
 from zskl.cli.terminal import console
 from zskl.experiments import compare, jsonl_log, table_formats
+from zskl.experiments.collect import collect
 from zskl.experiments.record import Record
 
 
@@ -131,7 +132,7 @@ def test_sorting(column, first):
 
 def test_of_a_doubled_key_the_last_counts(tmp_path, runs):
     jsonl_log.write(tmp_path / "later.jsonl", [line("gaussian", 0, 0.9)])
-    found = compare.collect([runs, tmp_path / "later.jsonl"])
+    found = collect([runs, tmp_path / "later.jsonl"])
     assert len(found) == 6
     assert [one.zsl.accuracy for one in found if one.method == "gaussian"] == [0.52, 0.57, 0.9]
 

@@ -10,6 +10,7 @@ import pytest
 
 from command import zskl
 from zskl.experiments import compare, jsonl_log, run_folder
+from zskl.experiments.collect import collect
 from zskl.experiments.record import Record
 
 OLD = Path(__file__).parent / "records_of_0_1.jsonl"
@@ -24,7 +25,7 @@ def old(tmp_path):
 
 
 def test_records_of_0_1_are_compared(old):
-    table = compare.compare(compare.collect([old]))
+    table = compare.compare(collect([old]))
     assert [row.labels["method"] for row in table.rows] == ["gaussian-ort", "eszsl"]
     assert [row.labels["chosen by"] for row in table.rows] == ["defaults", "folds, zsl and gzsl"]
     first, second = jsonl_log.read(OLD)

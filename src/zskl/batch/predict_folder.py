@@ -21,6 +21,7 @@ from zskl.batch import predict_file
 from zskl.batch.predict_file import Predictor
 from zskl.datasets.tables import parquet_files
 from zskl.engines import Engine
+from zskl.engines.engine import can_be_mended
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.experiments import jsonl_log, typed_json
 from zskl.files import leftovers
@@ -251,7 +252,7 @@ def _predict(job: Job, shard: Shard, told: Callable[[str], object] | None = None
             raise ValueError("the file changed while it was read: run again when it is complete")
         return rows
     except Exception as error:  # whatever is wrong with one shard, others go on; a mistake of ours ends the run
-        if not engines.can_be_mended(error):
+        if not can_be_mended(error):
             raise
         return Failure(f"{shard.name}: {error or type(error).__name__}")
 

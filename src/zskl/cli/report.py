@@ -24,10 +24,10 @@ def report(
     """
     from zskl import files
     from zskl import report as source
-    from zskl.experiments import compare
+    from zskl.experiments.collect import collect
 
     startup.over()
     files.check_target(out, *(file for path in runs for file in (path, *path.glob("*.jsonl"))))
-    found = compare.collect(runs)
+    found = collect(runs)
     files.write_atomically(out, source.page(found, title, [str(path) for path in runs]).encode())
     say(f"wrote {out}: {len(found)} record(s)")

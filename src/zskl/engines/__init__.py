@@ -13,9 +13,9 @@ from typing import Any
 
 from zskl.engines import dask_cluster, processes
 from zskl.engines import engine as kinds
-from zskl.engines.engine import Engine, EngineError, LostError, Results, Started, Task, can_be_mended, tell
+from zskl.engines.engine import Engine, EngineError, LostError, Results, Started, Task, tell
 
-__all__ = ["Engine", "can_be_mended", "each", "opened", "slots"]
+__all__ = ["Engine", "each", "opened", "slots"]
 
 
 def slots(engine: Engine) -> int:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TypeAlias
 
-from zskl.experiments import run_folder
+from zskl.experiments.collect import Runs, collect
 from zskl.experiments.record import Record
 from zskl.parameters import did_you_mean, one_of
 
@@ -34,8 +31,6 @@ LABELS: Mapping[str, Callable[[Record], str]] = {  # what tells rows apart; all 
     "settings": lambda record: ", ".join(f"{name}={value}" for name, value in record.settings.items()),
 }
 ALWAYS = ("dataset", "method")
-Place: TypeAlias = str | os.PathLike[str]
-Runs: TypeAlias = Place | Record | Iterable[Place | Record]
 
 
 @dataclass(frozen=True)
@@ -79,54 +74,6 @@ class Comparison:
 
         one_of("format", format, tuple(FORMATS))
         return FORMATS[format](self)
-
-
-def collect(runs: Runs) -> list[Record]:
-    """Read the records of run folders and files.
-
-    Parameters
-    ----------
-    runs : path, Record, or sequence of these
-        Run folders that `zskl run --out` wrote, .jsonl files, or records, which stay as they are.
-
-    Returns
-    -------
-    list of Record
-        One for each finished run. Where the same run was recorded more than once, the last record counts.
-
-    Raises
-    ------
-    ValueError
-        If a line is not a record.
-
-    Examples
-    --------
-    >>> import zskl
-    >>> line = {"dataset": "digits", "method": "eszsl", "seed": 0, "zsl": {"accuracy": 0.5}, "gzsl": {}}
-    >>> [record.method for record in zskl.collect(zskl.Record.from_json(line))]
-    ['eszsl']
-    """
-    found: dict[object, Record] = {}
-    given = [runs] if isinstance(runs, str | os.PathLike | Record) else list(runs)
-    for place, run in enumerate(given):
-        for key, record in [(place, run)] if isinstance(run, Record) else _read(Path(run)):
-            found.pop(key, None)
-            found[key] = record
-    if not found:
-        where = f" in {', '.join(map(str, given))}" if given else ""
-        raise ValueError(f"no record{where}: no unit has finished yet; run zskl run first")
-    return list(found.values())
-
-
-def _read(path: Path) -> Iterator[tuple[object, Record]]:
-    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-    if not files or not all(file.is_file() for file in files):
-        raise FileNotFoundError(
-            f"no records at {path}: expected a folder that zskl run --out wrote, or a .jsonl file; check the path"
-        )
-    for file in files:
-        for number, record in enumerate(run_folder.read(file, Record.from_json), start=1):
-            yield record.key or (file, number), record
 
 
 def compare(runs: Runs, sort: str | None = None) -> Comparison:

@@ -66,7 +66,7 @@ def notes(results: Results) -> list[str]:
         found.append(f"Ours on {', '.join(strange)} have other features: they are not comparable with published ones.")
     missing = [problem.dataset for problem in results.problems if problem.missing]
     if missing:
-        found.append(f"Not measured, because there is no data or there are no features: {', '.join(missing)}.")
+        found.append(f"Not measured, because data or features are missing: {', '.join(missing)}.")
     counts: dict[str, set[int]] = {}
     for (problem, method), mine in results.runs.items():
         if problem in results.problems:

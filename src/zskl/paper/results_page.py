@@ -60,7 +60,7 @@ def _measured(results: Results) -> list[str]:
         found.append(f"- {problem.dataset}: {features}; {count}; data {problem.fingerprint[:12]}")
     missing = [problem.dataset for problem in results.problems if problem.missing]
     if missing:
-        found.append(f"- {', '.join(missing)}: not measured, because there is no data or there are no features; columns say so")
+        found.append(f"- {', '.join(missing)}: not measured, because data or features are missing; columns say so")
     return [*found, ""]
 
 

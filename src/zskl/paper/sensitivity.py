@@ -61,7 +61,7 @@ def outputs(results: Results) -> list[Output]:
                 figures = {name: figure for name, figure in pairs.items() if figure is not None}
                 rows.append(Row({"setting": setting, "value": f"{point.value:g}"}, len(found), figures))
             heading = f"{method}: {plot.LETTERS[setting]} varied"
-            drawn.append((heading, plot.SensitivityDisplay.of(plot.read(found, setting), setting)))
+            drawn.append((heading, plot.display_of(found, setting)))
         title = f"Sensitivity of {method} on {problem.name}"
         notes = [
             f"{len(found)} seed(s). {NOTE}",

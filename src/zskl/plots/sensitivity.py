@@ -150,10 +150,10 @@ class SensitivityDisplay(Display):
         SensitivityDisplay
             The display, drawn.
         """
-        return cls.of(read(records, setting), setting).plot(ax)
+        return cls._of(read(records, setting), setting).plot(ax)
 
     @classmethod
-    def of(cls, found: Reading, setting: str) -> Self:
+    def _of(cls, found: Reading, setting: str) -> Self:
         """The display of what was read, not drawn yet."""
         return cls(
             found.values,
@@ -209,3 +209,8 @@ class SensitivityDisplay(Display):
         shown = [value for value in values if low * 0.999 <= value <= high * 1.001]
         zero = [math.log10(low) - 0.5] if self.values[0] == 0 else []
         return [*zero, *map(math.log10, shown)], [*("0" for _ in zero), *(f"{value:g}" for value in shown)]
+
+
+def display_of(records: Sequence[Varying], setting: str) -> SensitivityDisplay:
+    """The display of these records, not drawn yet."""
+    return SensitivityDisplay._of(read(records, setting), setting)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from zskl import files
-from zskl.experiments.compare import Runs, collect
+from zskl.experiments.collect import Runs, collect
 from zskl.experiments.record import Record
 from zskl.report.page import page
 
