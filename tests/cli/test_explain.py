@@ -97,7 +97,10 @@ def test_lines_of_json(files, tmp_path):
         (["digits.zskl", "rows.npy", "--candidates", "3"], "the only candidate is 3"),
         (["digits.zskl", "rows.npy", "--rows", "3-x"], "rows '3-x': expected the number of a row"),
         (["digits.zskl", "rows.npy", "--rows", "9-3"], "rows '9-3': expected the number of a row"),
-        (["digits.zskl", "rows.npy", "--rows", "30"], "row 30 was asked for, but rows.npy has 30 rows"),
+        (
+            ["digits.zskl", "rows.npy", "--rows", "30"],
+            "row 30 was asked for: expected a number below 30, since rows.npy has 30 rows",
+        ),
         (["digits.zskl", "rows.npy", "--with-known"], "--with-known was given without --signatures"),
         (["digits.zskl", "rows.npy", "-o", "rows.npy"], "rows.npy"),
     ],

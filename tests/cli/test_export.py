@@ -28,7 +28,7 @@ def test_what_the_command_refuses(toy, tmp_path):
         tmp_path / "star.zskl"
     )
     for source, target, sentence in [
-        (saved, saved, "it is also an input"),
+        (saved, saved, "it is also what is read"),
         (tmp_path / "text.txt", file, "is not a readable zskl model file"),
         (tmp_path / "none.zskl", file, "no model file at"),
         (saved, tmp_path / "nowhere" / "toy.onnx", "does not exist; create it first"),

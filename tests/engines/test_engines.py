@@ -118,7 +118,7 @@ def test_a_task_that_kills_every_worker_ends_with_a_clear_error(monkeypatch):
     [
         ({"name": "lokky"}, "did you mean 'loky'"),
         ({"name": "ray"}, "engine is 'ray': expected one of loky, dask"),
-        ({"workers": 0}, "workers=0"),
+        ({"workers": 0}, "workers is 0"),
         ({"address": "tcp://127.0.0.1:1"}, "expected engine 'dask'"),
         ({"name": "dask", "address": "tcp://127.0.0.1:1", "workers": 2}, "leave one of the two out"),
     ],

@@ -93,7 +93,7 @@ def folds(
     """
     count("n_folds", n_folds)
     if not 0 <= seen_share < 1:
-        raise ValueError(f"seen_share={seen_share!r}: expected a number in [0, 1)")
+        raise ValueError(f"seen_share is {seen_share!r}: expected a number from 0 to below 1")
     if isinstance(source, Dataset):
         trainval = source.parts["trainval"]
         y = source.y[trainval]
