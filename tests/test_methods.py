@@ -99,5 +99,5 @@ def test_every_estimator_of_a_method_can_be_loaded():
 
 def test_a_model_is_not_loaded_for_a_device_that_is_not_there(toy, tmp_path):
     toy.fitted().save(tmp_path / "model.zskl")
-    with pytest.raises(ValueError, match="device='cuda:99'"):
+    with pytest.raises(ValueError, match="device is 'cuda:99'"):
         zskl.load(tmp_path / "model.zskl", device="cuda:99")

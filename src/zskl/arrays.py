@@ -230,7 +230,8 @@ def _torch_with(device: str) -> Any:
         import torch
     except ImportError as error:
         raise ValueError(
-            f"device={device!r} needs PyTorch, which is not installed: pip install 'zskl[torch]', or use device='cpu'"
+            f"device is {device!r}, which needs PyTorch, and that is not installed: pip install 'zskl[torch]', or use "
+            "device='cpu'"
         ) from error
     try:
         torch.zeros(1, device=device).cpu()
@@ -238,8 +239,8 @@ def _torch_with(device: str) -> Any:
         gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
         reason = str(error).partition("\n")[0].rstrip(".")[:120]
         raise ValueError(
-            f"device={device!r} cannot be used: PyTorch {torch.__version__} sees {gpus} CUDA GPU(s) here and says "
-            f"'{reason}'; use device='cpu', or a machine and a build of PyTorch that have it"
+            f"device is {device!r}, which cannot be used: PyTorch {torch.__version__} sees {gpus} CUDA GPU(s) here and "
+            f"says '{reason}'; use device='cpu', or a machine and a build of PyTorch that have it"
         ) from None
     return torch
 

@@ -25,7 +25,7 @@ def test_derived_values():
 
 
 def test_an_unknown_part_is_refused_with_the_nearest():
-    with pytest.raises(ValueError, match=r"no part 'test_unsen' \(did you mean 'test_unseen'\?\); .*'trainval'"):
+    with pytest.raises(ValueError, match=r"no part 'test_unsen' \(did you mean 'test_unseen'\?\): .*'trainval'"):
         Dataset(**fields()).samples("test_unsen")
 
 

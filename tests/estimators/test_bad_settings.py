@@ -114,27 +114,27 @@ def test_cuda_without_a_gpu(toy, device):
     ):
         with pytest.raises(ValueError) as caught:
             call()
-        assert_one_sentence(caught.value, [f"device={device!r}", "device='cpu'"])
+        assert_one_sentence(caught.value, [f"device is {device!r}", "device='cpu'"])
 
 
 @pytest.mark.parametrize("device", ["gpu", "nonsense", "cuda:x", "", 5])
 def test_a_device_that_is_none(toy, device):
     with pytest.raises(ValueError) as caught:
         toy.fitted(device=device)
-    assert_one_sentence(caught.value, [f"device={str(device)!r}", "'cpu'"])
+    assert_one_sentence(caught.value, [f"device is {str(device)!r}", "'cpu'"])
 
 
 @pytest.mark.parametrize("device", ["xpu" if sys.platform == "darwin" else "mps", "meta"])
 def test_a_device_of_another_kind(toy, device):
     with pytest.raises(ValueError) as caught:
         toy.fitted(device=device)
-    assert_one_sentence(caught.value, [f"device={device!r}", "'cpu'"])
+    assert_one_sentence(caught.value, [f"device is {device!r}", "'cpu'"])
 
 
 def test_a_device_without_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)  # what an import that fails leaves behind
     with pytest.raises(ValueError) as caught:
         arrays.check_device("cuda")
-    assert_one_sentence(caught.value, ["device='cuda'", "PyTorch", "zskl[torch]", "device='cpu'"])
+    assert_one_sentence(caught.value, ["device is 'cuda'", "PyTorch", "zskl[torch]", "device='cpu'"])
     arrays.check_device("cpu")
     arrays.check_device(None)

@@ -131,7 +131,7 @@ def test_load_sets_the_device(toy, tmp_path):
     on_cpu = zskl.load(tmp_path / "a.zskl", device="cpu")
     assert on_cpu.device == "cpu"
     np.testing.assert_array_equal(on_cpu.compatibility(toy.X), toy.fitted().compatibility(toy.X))
-    with pytest.raises(ValueError, match="device='nonsense'"):
+    with pytest.raises(ValueError, match="device is 'nonsense'"):
         zskl.load(tmp_path / "a.zskl", device="nonsense").predict(toy.X)
 
 

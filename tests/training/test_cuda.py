@@ -178,5 +178,5 @@ def test_a_warm_start_goes_on_on_the_device():
 
 
 def test_a_device_that_is_not_here_is_refused():
-    with pytest.raises(ValueError, match=r"device='cuda:99'.*CUDA GPU"):
+    with pytest.raises(ValueError, match=r"device is 'cuda:99'.*CUDA GPU"):
         estimator(device="cuda:99").fit(X, y, TABLE)

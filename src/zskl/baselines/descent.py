@@ -103,7 +103,7 @@ class DescentClassifier(ZeroShotClassifier):
         count("batch_size", self.batch_size)
         positive("learning_rate", self.learning_rate)
         if positive("momentum", self.momentum, zero_allowed=True) >= 1:
-            raise ValueError(f"momentum={self.momentum!r}: expected a number in [0, 1)")
+            raise ValueError(f"momentum is {self.momentum!r}: expected a number from 0 to below 1")
 
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Callback | None = None) -> Self:
         """Learn from training rows, their classes and the signatures of the classes.

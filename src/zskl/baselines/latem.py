@@ -174,7 +174,7 @@ class LatEm(DescentClassifier):
         count("prune_every", self.prune_every)
         positive("margin", self.margin)
         if positive("prune_below", self.prune_below, zero_allowed=True) > 1:
-            raise ValueError(f"prune_below={self.prune_below!r}: expected a share between 0 and 1")
+            raise ValueError(f"prune_below is {self.prune_below!r}: expected a share between 0 and 1")
 
     def _problem(self, training: Training, seed: int) -> LatentProblem:
         return LatentProblem(training, seed, self)

@@ -133,7 +133,7 @@ class Dataset:
         ((1002, 64), (1002,))
         """
         if part not in self.parts:
-            raise self._error(f"no part {part!r}{did_you_mean(part, self.parts)}; expected one of {listed(self.parts)}")
+            raise self._error(f"no part {part!r}{did_you_mean(part, self.parts)}: expected one of {listed(self.parts)}")
         rows = self.parts[part]
         X, y = self.X[rows], self.y[rows]
         return (X, y) if self.feature_names is None else (pd.DataFrame(X, columns=self.feature_names, copy=False), y)

@@ -229,13 +229,13 @@ def _checked_scores(
     if true.ndim != 1 or labels.ndim != 1 or is_seen.shape != labels.shape or S.shape != (len(true), len(labels)):
         raise ValueError(
             f"scores have shape {S.shape} for y_true {true.shape}, candidates {labels.shape} and seen "
-            f"{is_seen.shape}; expected one row per label and one column per candidate"
+            f"{is_seen.shape}: expected one row per label and one column per candidate"
         )
     if is_seen.dtype != np.bool_:
-        raise ValueError(f"seen holds {is_seen.dtype}; expected one boolean per candidate")
+        raise ValueError(f"seen holds {is_seen.dtype}: expected one boolean per candidate")
     column = {label: j for j, label in enumerate(labels.tolist())}
     if len(column) < len(labels):
-        raise ValueError(f"{len(labels)} candidates name {len(column)} classes; expected each class once")
+        raise ValueError(f"{len(labels)} candidates name {len(column)} classes: expected each class once")
     strangers = sorted({repr(label) for label in true.tolist() if label not in column})
     if strangers:
         raise ValueError(
@@ -250,7 +250,7 @@ def _checked_scores(
                 "the curve needs at least one of each"
             )
     if not np.all(np.isfinite(S)):
-        raise ValueError(f"{np.sum(~np.isfinite(S))} scores are NaN or infinite; expected finite scores")
+        raise ValueError(f"{np.sum(~np.isfinite(S))} scores are NaN or infinite: expected finite scores")
     return S, own, is_seen
 
 

@@ -109,7 +109,7 @@ def _listed(place: Path, rows: int) -> dict[int, Path]:
         name, row = line.get("file") or "", line.get("row") or ""
         if not name or not row.isdecimal() or len(row) > 15 or int(row) >= rows:
             raise ValueError(
-                f"{place / ROWS}, line {number}: file is {name!r} and row {row!r}; expected a picture and the "
+                f"{place / ROWS}, line {number}: file is {name!r} and row {row!r}: expected a picture and the "
                 f"number of a row, counted from 0, below {rows}"
             )
         path = place / name

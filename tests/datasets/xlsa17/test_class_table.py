@@ -59,7 +59,7 @@ def test_signatures_of_another_mat_with_its_own_order(package):
     with pytest.raises(ValueError, match=r"s\.mat: allclasses_names lacks 'ant'"):
         xlsa17.load("CUB", package, signatures=package / "s.mat")
     write_v5(package / "s.mat", {"att": embeddings})
-    with pytest.raises(ValueError, match=r"s\.mat: att is float64 of shape \(11, 9\); .* each of the 8 classes"):
+    with pytest.raises(ValueError, match=r"s\.mat: att is float64 of shape \(11, 9\): .* each of the 8 classes"):
         xlsa17.load("CUB", package, signatures=package / "s.mat")
 
 

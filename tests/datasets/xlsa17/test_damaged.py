@@ -75,7 +75,7 @@ DAMAGES = {
         "labels and .* contradict each other: classes",
     ),
     "missing class": (without_files(missing_class), RES101 + "labels has no row of classes 'eel'"),
-    "missing name": (fewer_names, SPLITS + r"att is float64 of shape \(3, 8\); .*each of the 7 classes"),
+    "missing name": (fewer_names, SPLITS + r"att is float64 of shape \(3, 8\): .*each of the 7 classes"),
     "fraction of a label": (changed("labels", at(5, 1.5)), RES101 + r"labels holds 1\.5 at rows 5 "),
     "NaN label": (changed("labels", at(5, np.nan)), RES101 + "labels holds nan at rows 5 "),
     "fewer labels": (

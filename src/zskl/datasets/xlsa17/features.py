@@ -82,7 +82,7 @@ def _by_row(matrix: Any, n: int, path: Path) -> NDArray[np.generic]:
     array = np.asarray(matrix)
     if array.dtype.kind not in "iufb" or array.ndim != 2 or n not in array.shape or not array.size:
         raise ValueError(
-            f"{path}: features is {array.dtype} of shape {array.shape} and labels has {n} values; expected numbers, "
+            f"{path}: features is {array.dtype} of shape {array.shape} and labels has {n} values: expected numbers, "
             "one column for each label"
         )
     return array.T if array.shape[1] == n else array

@@ -118,7 +118,7 @@ def read_splits(path: str | os.PathLike[str]) -> Splits:
     found = matfile.read(path, wanted, optional=("original_att", "train_loc", "val_loc"))
     names = found["allclasses_names"]
     if not isinstance(names, list) or not names or not all(names):
-        raise ValueError(f"{path}: allclasses_names is not a list of class names; expected a cell array of strings")
+        raise ValueError(f"{path}: allclasses_names is not a list of class names: expected a cell array of strings")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"{path}: allclasses_names repeats {listed(twice)}; give each class one name of its own")
@@ -143,12 +143,12 @@ def from_one(values: Any, path: Path, field: str) -> NDArray[np.int64]:
     """A vector of numbers counted from 1, as MATLAB does, as integers counted from 0."""
     array = np.asarray(values)
     if array.dtype.kind not in "iufb" or (array.size and array.size != max(array.shape)):
-        raise ValueError(f"{path}: {field} is {array.dtype} of shape {array.shape}; expected a vector of numbers")
+        raise ValueError(f"{path}: {field} is {array.dtype} of shape {array.shape}: expected a vector of numbers")
     array = array.ravel()
     if array.dtype.kind == "f" and (array != np.floor(array)).any():  # NaN too
         where = np.flatnonzero(array != np.floor(array))
         raise ValueError(
-            f"{path}: {field} holds {listed(array[where])} at rows {listed(where)} (counted from 0); expected "
+            f"{path}: {field} holds {listed(array[where])} at rows {listed(where)} (counted from 0): expected "
             "whole numbers"
         )
     below = np.flatnonzero(array < 1)
@@ -166,7 +166,7 @@ def by_class(matrix: Any, classes: int, path: Path, field: str) -> NDArray[np.fl
     array = np.asarray(matrix)
     if array.dtype.kind not in "iufb" or array.ndim != 2 or classes not in array.shape:
         raise ValueError(
-            f"{path}: {field} is {array.dtype} of shape {array.shape}; expected numbers, one column for each of the "
+            f"{path}: {field} is {array.dtype} of shape {array.shape}: expected numbers, one column for each of the "
             f"{classes} classes"
         )
     array = array.T if array.shape[1] == classes else array
@@ -182,7 +182,7 @@ def _rows(values: Any, path: Path, field: str) -> NDArray[np.int64]:
     rows = from_one(values, path, field)
     unique, times = np.unique(rows, return_counts=True)
     if not rows.size:
-        raise ValueError(f"{path}: {field} is empty; expected row numbers")
+        raise ValueError(f"{path}: {field} is empty: expected row numbers")
     if len(unique) < len(rows):
         raise ValueError(f"{path}: {field} repeats rows {listed(unique[times > 1])} (counted from 0); name each once")
     return rows
