@@ -5,6 +5,7 @@ import pytest
 
 from small_search import DATA, FOLDS, GRID, ROWS, TRAINING, estimator
 from zskl import DivergenceError, ZeroShotKernelClassifier, datasets, selection
+from zskl.selection import material
 
 
 def test_the_next_best_setting_is_fitted_if_the_best_diverges_on_all_rows(found, monkeypatch):
@@ -83,3 +84,13 @@ def test_bad_arguments_of_tune_are_refused():
         selection.tune(estimator(), *TRAINING[:2], DATA.signatures.iloc[3:], GRID, FOLDS)
     with pytest.raises(ValueError, match="no val_seen rows"):
         selection.tune(*(estimator(), *TRAINING, {}, selection.folds(DATA, seen_share=0)), scoring="gzsl", engine=None)
+
+
+@pytest.mark.parametrize("scoring", ["zsl", "gzsl"])
+def test_rows_and_folds_are_checked_once_for_the_search(scoring, monkeypatch):
+    checked = []
+    checks = material.material
+    for module in ("grid_search", "tuned_model"):
+        monkeypatch.setattr(f"zskl.selection.{module}.material", lambda *given: checked.append(1) or checks(*given))
+    selection.tune(estimator(), *TRAINING, {"sigma": [1.0]}, FOLDS, scoring=scoring, engine=None)
+    assert checked == [1]

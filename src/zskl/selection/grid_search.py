@@ -21,7 +21,7 @@ from zskl.selection.calibration import best_constant
 from zskl.selection.class_folds import Fold
 from zskl.selection.fold_worker import Task, examine
 from zskl.selection.grid import Grid, expand, group
-from zskl.selection.material import check_seen, material
+from zskl.selection.material import Material, check_seen, material
 
 SCORINGS = ("zsl", "gzsl")
 Report = Callable[[int, int], object]  # runs done, runs in all
@@ -222,7 +222,12 @@ def search(
     >>> search.zsl.shape  # settings by folds
     (3, 3)
     """
-    shared = material(estimator, X, y, signatures, folds)
+    return search_checked(material(estimator, X, y, signatures, folds), grid, engine, report)
+
+
+def search_checked(shared: Material, grid: Grid, engine: Engine | None = None, report: Report | None = None) -> Search:
+    """`search` on rows, signatures and folds that are checked already."""
+    estimator, X = shared.estimator, shared.X
     settings = expand(grid, estimator)
     groups = group(settings, estimator._free(X))
     tasks = [

@@ -16,7 +16,7 @@ from zskl.parameters import one_of
 from zskl.selection.calibration import calibrate, engine_for
 from zskl.selection.class_folds import Fold
 from zskl.selection.grid import Grid
-from zskl.selection.grid_search import SCORINGS, Choice, Report, Search, search
+from zskl.selection.grid_search import SCORINGS, Choice, Report, Search, search_checked
 from zskl.selection.material import check_seen, material
 from zskl.training.solver import DivergenceError
 
@@ -136,9 +136,10 @@ def tune(
     """
     one_of("scoring", scoring, SCORINGS)
     runner = engine_for(engine, estimator, X)
+    shared = material(estimator, X, y, signatures, folds)
     if scoring == "gzsl":
-        check_seen(material(estimator, X, y, signatures, folds).folds)
-    found = search(estimator, X, y, signatures, grid, folds, runner, report)
+        check_seen(shared.folds)
+    found = search_checked(shared, grid, runner, report)
     model, choice = refit(estimator, found, scoring, X, y, signatures, engine=runner)
     return Tuned(
         scoring,
