@@ -56,10 +56,28 @@ def test_a_file_that_cannot_be_read_is_refused_with_a_reason(demo, visit):
 def answered(page, name, text):
     """The answers for the rows of a file."""
     file = {"name": name, "mimeType": "", "buffer": text.encode()}
-    with page.expect_response("**/predict"):
-        page.get_by_label("A file of samples").set_input_files(file)
+    page.evaluate("document.querySelectorAll('.pick .card').forEach((one) => one.setAttribute('data-old', ''))")
+    page.get_by_label("A file of samples").set_input_files(file)
+    page.locator(".pick .card:not([data-old])").first.wait_for()
     until(page, "[...document.querySelectorAll('.pick .words')].every((one) => one.textContent !== '…')")
     return page.locator(".pick .words b").all_inner_texts()
+
+
+def test_rows_of_the_data_that_come_late_do_not_stand_for_a_file(machines, visit):
+    address, rows = machines
+    page = visit(address)
+    held = []
+    page.route("**/rows?*", lambda one: held.append(one))  # never answered
+    page.goto(f"{address}/#classify")
+    until(page, "document.querySelector('.pick [aria-busy=true]') !== null")
+    assert held
+    with page.expect_event("requestfailed", lambda request: "/rows?" in request.url):  # the page gives it up
+        page.get_by_label("A file", exact=True).check()
+    page.unroute("**/rows?*")
+    right = answered(page, "a.csv", pd.read_csv(rows)[::6][FEATURES].to_csv(index=False))
+    assert len(set(right)) > 2
+    page.get_by_label("Loaded data").check()
+    expect(page.locator(".pick .card")).to_have_count(24)
 
 
 def test_columns_of_a_csv_file_are_found_by_their_names(machines, visit):

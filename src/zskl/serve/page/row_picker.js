@@ -70,6 +70,8 @@ export function rowPicker(context, picked) {
   const message = el("div", { "aria-live": "polite" });
   const read = newest((_, chosen) => readFile(chosen, context.model));
   const nothing = () => {
+    rows.stop(); // rows of the data that come now would stand where a file is expected
+    place.setAttribute("aria-busy", "false");
     file = null;
     pager.hidden = true;
     place.replaceChildren();
