@@ -31,7 +31,7 @@ lint: $(DEV)
 	$(BIN)/python tests/support/docstrings.py
 
 types: $(DEV)
-	$(BIN)/mypy
+	$(BIN)/mypy -n auto
 
 unit: $(DEV)
 	$(PYTEST)
