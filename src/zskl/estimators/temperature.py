@@ -1,4 +1,4 @@
-"""The temperature that turns scores into probabilities, and the warning if nobody has fitted it."""
+"""The temperature that turns scores into probabilities, and the warning if it was not fitted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers as JSON: of requests that succeed, and of those that fail in whatever way."""
+"""Answers as JSON, for requests that succeed and for those that fail."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ export const number = (value) => {
   return text.replace("-", "−");
 };
 export const signed = (value) => {
-  const text = number(Math.abs(value) < 1e-9 ? 0 : value); // what is left over of a difference is none
+  const text = number(Math.abs(value) < 1e-9 ? 0 : value); // a difference that is only rounding is 0
   return value > 0 && text !== "0" ? `+${text}` : text;
 };
 export const score = (value) => {
