@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         signatures,
     )
     from zskl.datasets import Dataset
+    from zskl.estimators.class_means.classifier import ClassMeansClassifier
     from zskl.estimators.estimator import UncalibratedWarning, ZeroShotClassifier
     from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
     from zskl.experiments.collect import collect
@@ -46,6 +47,7 @@ else:
         "signatures",
     }
     _HOMES = {
+        "ClassMeansClassifier": "estimators.class_means.classifier",
         "Dataset": "datasets",
         "DivergenceError": "training.solver",
         "Record": "experiments.record",
@@ -74,6 +76,7 @@ else:
 
 
 __all__ = [
+    "ClassMeansClassifier",
     "Dataset",
     "DivergenceError",
     "Record",

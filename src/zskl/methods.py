@@ -10,6 +10,7 @@ from typing import Any
 from zskl.arrays import check_device
 from zskl.baselines import BASELINES
 from zskl.estimators import model_file
+from zskl.estimators.class_means.classifier import ClassMeansClassifier
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 from zskl.kernels import UnknownKernelError
@@ -63,6 +64,16 @@ CAUCHY = {"sigma": (0.3, 0.7, 1.5), **SQUARED}
 POLYNOMIAL = {"bias": (0.5, 1.0, 2.0), **SQUARED}
 GAUSSIAN_SOFTMAX = {"sigma": (0.7, 1.0, 1.4), **SOFTMAX}
 CAUCHY_SOFTMAX = {"sigma": (0.3, 0.7, 1.5), **SOFTMAX}
+CLASS_MEANS = {
+    "kernel": ("gaussian", "linear"),
+    "bandwidth": (1.0, 2.0),
+    "noise": (0.03, 0.1, 0.3),
+    "shrinkage": (0.1, 0.3, 0.6, 0.9),
+    "crowding": (0.0, 0.15, 0.3),
+    "description_weight": (2.0, 10.0),
+    "prior": ("zero", "identity", "cosine"),
+    "feature_scaling": ("sqrt-l2", "l2"),
+}
 
 
 def _kernel(description: str, grid: Mapping[str, Sequence[Any]], **overrides: Any) -> Method:
@@ -87,6 +98,9 @@ METHODS: Mapping[str, Method] = {
     ),
     "cauchy-softmax": _kernel(
         "Cauchy kernel, incoherence, softmax loss (ours)", CAUCHY_SOFTMAX, kernel="cauchy", loss="softmax"
+    ),
+    "class-means": Method(
+        ClassMeansClassifier, "Class means predicted from descriptions, in closed form (ours)", {}, CLASS_MEANS
     ),
     **{name: Method(baseline, baseline.SUMMARY, {}, baseline.GRID) for name, baseline in BASELINES.items()},
 }

@@ -102,6 +102,14 @@ class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  
         """Names of the settings in which those of one `_fit_together` on training rows X may differ."""
         return self.FREE
 
+    def _applies(self, d: int, p: int) -> bool:
+        """Whether these settings make sense for d features and p attributes; a search leaves others out."""
+        return True
+
+    def _effective(self) -> dict[str, Any]:
+        """The settings that count: of several that differ in others alone, a search tries the first."""
+        return dict(self.get_params(deep=False))
+
     def _fit_together(
         self,
         settings: Sequence[Mapping[str, Any]],
@@ -134,27 +142,22 @@ class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  
             self.__dict__.update(before)
             raise
 
-    def _prepare(self, X: Array, y: Any, table: Any, streamed: bool = False) -> Training:
+    def _prepare(self, X: Array, y: Any, table: Any, streamed: bool = False, values: bool = True) -> Training:
         """Check the input, set what every fitted estimator has, and return the scaled training set.
 
-        Its X is a `StreamedRows` if `streamed`.
+        Its X is a `StreamedRows` if `streamed`. Without `values` the numbers in X are left to whoever reads them.
         """
         one_of("signature_mean", self.signature_mean, SIGNATURE_MEANS)
         check_device(self.device)
         for name in ("feature_scaling", "signature_scaling"):
             scaling.parse(getattr(self, name), name)
-        X, y = inputs.check_training(self, X, y, whole=not streamed)
+        X, y = inputs.check_training(self, X, y, whole=not streamed, values=values)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"y holds 1 class only ({listed(self.classes_)}): training needs rows of at least 2 classes"
             )
-        self._describe(table)
-        seen = self.signature_table_.select(self.classes_)
-        mean_over = seen.matrix if self.signature_mean == "seen" else self.signature_table_.matrix
-        self.signature_scaling_ = scaling.fit(self.signature_scaling, mean_over, "signature_scaling")
-        self.calibration_ = 0.0
-        self.temperatures_: dict[str, float] | None = None
+        seen = self._describe(table)
         rows: Array | StreamedRows
         if streamed:
             rows = StreamedRows(X, self.device)
@@ -174,8 +177,8 @@ class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  
             sizes=np.bincount(codes, minlength=len(self.classes_)),
         )
 
-    def _describe(self, given: Any) -> None:
-        """Set `signature_table_`, `candidates_` and `attribute_names_` from what `fit` was handed."""
+    def _describe(self, given: Any) -> SignatureTable:
+        """Set all that `fit` learns from signatures and from the seen classes alone; the table of these."""
         table = tables.one_hot(self.classes_) if given is None else tables.read(given, self.classes_)
         known = set(table.labels.tolist())
         missing = [label for label in self.classes_.tolist() if label not in known]
@@ -196,6 +199,12 @@ class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  
         self.candidates_ = np.concatenate([self.classes_, more])
         self.signature_table_ = table.select(self.candidates_)
         self.attribute_names_ = table.names
+        described = self.signature_table_.select(self.classes_)
+        mean_over = described.matrix if self.signature_mean == "seen" else self.signature_table_.matrix
+        self.signature_scaling_ = scaling.fit(self.signature_scaling, mean_over, "signature_scaling")
+        self.calibration_ = 0.0
+        self.temperatures_: dict[str, float] | None = None
+        return described
 
     # Prediction: the methods of `Ranking` call these ------------------------------------------------------------------
 

@@ -22,16 +22,19 @@ Rows: TypeAlias = "Array | pd.DataFrame"  # features as callers hand them in
 LOOKED_AT = 1 << 21  # values checked together
 
 
-def check_training(estimator: ZeroShotClassifier, X: Array, y: Any, whole: bool = True) -> tuple[Array, NumPyArray]:
+def check_training(
+    estimator: ZeroShotClassifier, X: Array, y: Any, whole: bool = True, values: bool = True, reset: bool = True
+) -> tuple[Array, NumPyArray]:
     """X (n, d) float32 or float64 and labels y (n,); sets `n_features_in_` and, where known, `feature_names_in_`.
 
-    If X is not needed `whole`, an array of another number type is left as it is.
+    If X is not needed `whole`, an array of another number type is left as it is. Without `values` nobody looks at the
+    numbers yet; `taken` will. Without `reset` X must have the columns of rows before it.
     """
     if y is None and is_torch(X):
         raise ValueError("fit requires y to be passed, but the target y is None: a class label for each row of X")
     y = _labels(y)
     if is_torch(X):
-        X = _check_tensor(estimator, X, reset=True)
+        X = _check_tensor(estimator, X, reset=reset)
         y = column_or_1d(y, warn=True)
         if len(y) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} labels: expected one label for each row")
@@ -39,11 +42,12 @@ def check_training(estimator: ZeroShotClassifier, X: Array, y: Any, whole: bool 
         _check_dimensions(X)
         as_it_is = X if not whole and _is_plain(X) and X.dtype != float_type(X) else None
         X = X if as_it_is is None else np.broadcast_to(np.float32(0), X.shape)  # of that shape, and no size
-        X, y = validate_data(estimator, X, y, dtype=[np.float64, np.float32], ensure_all_finite=False)
+        X, y = validate_data(estimator, X, y, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
         X = X if as_it_is is None else np.asarray(as_it_is)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity: every row needs a class label")
-    check_finite(estimator, X)
+    if values:
+        check_finite(estimator, X)
     label_kind(y, "y")
     check_classification_targets(y)
     return X, y

@@ -1,7 +1,8 @@
 """Model files: a fitted estimator ↔ one safetensors file with a JSON header and named arrays. Never pickle.
 
 An estimator lists in `LEARNED` what its method scores with. An array has its shape, in the letters d (features), p
-(attributes), C (seen classes) and "*" (anything). None stands for what its `_stored` turns into JSON.
+(attributes), C (seen classes), "*" (anything) and "?" (anything, or nothing). None stands for what its `_stored` turns
+into JSON.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 Estimator = TypeVar("Estimator")
 FORMAT = "zskl-model"
-VERSION = 1
+VERSION = 2  # 1 knows no class means and no committee
 _KEY = "zskl"
 SCALED = {"feature_scaling": "d", "signature_scaling": "p"}
 
@@ -119,7 +120,7 @@ def _array(arrays: dict[str, NumPyArray], name: str, shape: tuple[str, ...], siz
     array = arrays[name]
     expected = tuple(sizes.get(letter, -1) for letter in shape)
     fits = len(array.shape) == len(shape) and all(e in (-1, n) for e, n in zip(expected, array.shape, strict=True))
-    if not fits or array.size == 0:
+    if not fits or (array.size == 0 and "?" not in shape):
         raise ValueError(f"the array {name} has shape {array.shape}, expected ({', '.join(shape)}) = {expected}")
     if array.dtype.kind != "f" or not np.isfinite(array).all():
         raise ValueError(f"the array {name} of type {array.dtype} is not made of finite floating-point numbers")

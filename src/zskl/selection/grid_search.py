@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from zskl import engines
 from zskl.arrays import on_gpu
@@ -228,7 +229,7 @@ def search(
 def search_checked(shared: Material, grid: Grid, engine: Engine | None = None, report: Report | None = None) -> Search:
     """`search` on rows, signatures and folds that are checked already."""
     estimator, X = shared.estimator, shared.X
-    settings = expand(grid, estimator)
+    settings = applicable(expand(grid, estimator), estimator, shared)
     groups = group(settings, estimator._free(X))
     tasks = [
         Task(fold, tuple(places), tuple(settings[place] for place in places))
@@ -244,6 +245,22 @@ def search_checked(shared: Material, grid: Grid, engine: Engine | None = None, r
             if report is not None:
                 report(done, len(tasks))
     return judge(settings, shared.folds, found)
+
+
+def applicable(settings: list[dict[str, Any]], estimator: ZeroShotClassifier, shared: Material) -> list[dict[str, Any]]:
+    """The settings that make sense for these features and signatures, each once."""
+    d, p = np.shape(shared.X)[1], shared.table.matrix.shape[1]
+    left: dict[str, dict[str, Any]] = {}
+    for setting in settings:
+        model = clone(estimator).set_params(**setting)
+        if model._applies(d, p):
+            left.setdefault(repr(model._effective()), setting)
+    if not left:
+        raise ValueError(
+            f"no setting of the grid applies to {d} features and {p} attributes: another prior than 'zero' needs "
+            "features and signatures with the same columns; add one with prior='zero'"
+        )
+    return list(left.values())
 
 
 def judge(

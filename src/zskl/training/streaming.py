@@ -50,7 +50,7 @@ class StreamedRows:
     """
 
     def __init__(self, X: Array, device: str | None) -> None:
-        self._X, self._device = X, device
+        self.source, self._device = X, device
         self._scaling: scalings.Scaling | None = None
         self.shape = (int(X.shape[0]), int(X.shape[1]))
         self._chunk = max(1, CHUNK_BYTES // (4 * self.shape[1]))  # rows
@@ -73,7 +73,7 @@ class StreamedRows:
         return (slice(first, min(first + self._block, n)) for first in range(0, n, self._block))
 
     def _raw(self, rows: Any) -> Array:
-        block = self._X[rows]
+        block = self.source[rows]
         if isinstance(block, np.ndarray):
             block = np.asarray(block, dtype=float_type(block))
         return on_device(block, self._device)

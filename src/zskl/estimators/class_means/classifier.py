@@ -1,0 +1,281 @@
+"""The estimator: `fit` in one go or in pieces, and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from zskl.arrays import Array, on_device, to_numpy
+from zskl.estimators.class_means.descriptions import KERNELS, PRIORS, SignatureKernel
+from zskl.estimators.class_means.foundation import Foundation
+from zskl.estimators.class_means.pieces import Pieces
+from zskl.estimators.class_means.quick_scores import QuickScores
+from zskl.estimators.class_means.sums import Floats, Sums
+from zskl.parameters import one_of, positive
+from zskl.training.solver import DivergenceError
+from zskl.training.streaming import StreamedRows
+
+
+class ClassMeansClassifier(Pieces):
+    """
+    Class means: a class is a direction in feature space; its description and its rows are evidence about it.
+
+    Features are whitened by the scatter within classes. A Gaussian process predicts the direction of a class from its
+    signature. Training rows, examples (`add_examples`) and unlabelled rows (`adapt`) move it. Everything is in closed
+    form. The score is::
+
+        score(x, c) = x̂·u_c − a·r_c,   u_c = unit(n₀ m̂(y_c) + Σ x̂ of the rows of c),   m(y) = k(y, Y)(K + νI)⁻¹ M̃
+
+    x̂ is a whitened row of unit length, M̃ holds the whitened means of the training classes, and r_c says how crowded
+    the place of class c is: the mean of the largest products x̂·u_c over some training rows that the model keeps.
+
+    Parameters
+    ----------
+    kernel : {"gaussian", "linear"}, default="gaussian"
+        Kernel k between signatures.
+    bandwidth : float, default=1.0
+        Width of the Gaussian kernel, in units of the median squared distance between training classes.
+    noise : float, default=0.1
+        ν > 0: how far a class may lie from what its description says.
+    shrinkage : float, default=0.5
+        ρ in (0, 1]: how far the scatter is drawn towards a multiple of the identity before it whitens.
+    prior : {"zero", "identity", "cosine"}, default="zero"
+        What is expected of a class before training. "identity" is for a shared space, where one encoder made features
+        and signatures: the signature itself. "cosine" trains nothing there: it compares rows and signatures as they
+        are.
+    description_weight : float, default=2.0
+        n₀: how many training rows the description of a seen class is worth.
+    crowding : float, default=0.25
+        a ≥ 0: how much of r_c is subtracted. With 0 the model keeps no training rows.
+    crowding_share : float, default=0.01
+        The share of the kept rows whose mean is r_c.
+    feature_scaling : str, default="sqrt-l2"
+        Scaling of the features, see `zskl.scaling`.
+    signature_scaling : str, default="center-l2"
+        Scaling of the signatures, see `zskl.scaling`.
+    signature_mean : {"seen", "all"}, default="seen"
+        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
+    device : str or None, default=None
+        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
+    random_state : int, RandomState or None, default=None
+        Not used, because this method draws nothing. It is here so that all methods take the same settings.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+        The seen classes, sorted.
+    candidates_ : ndarray
+        The seen classes, then the further classes of the table, then classes that only have examples.
+    center_ : ndarray of shape (d,)
+        g, the mean of the class means.
+    whitening_ : ndarray of shape (d, d)
+        What makes a centred row x̃, in float32.
+    regression_ : ndarray of shape (n_signatures, d)
+        (K + νI)⁻¹ M̃, in float32.
+    class_sums_ : ndarray of shape (C, d)
+        What the training rows of each class say about its direction.
+    kept_rows_ : ndarray of shape (n_kept, d)
+        Some whitened training rows of unit length, in half precision.
+    width_ : float
+        What the Gaussian kernel divides squared distances by.
+    slope_ : float
+        How much of a signature is its class's direction, with another prior than "zero".
+    practice_ : dict or None
+        What validation classes say about examples and unlabelled rows; `zskl.selection` fills it in.
+
+    See Also
+    --------
+    Committee : Class means together with a trained kernel.
+
+    Notes
+    -----
+    The kept rows are training rows in another form. If these are private, set `crowding=0`.
+
+    Examples
+    --------
+    >>> from zskl import ClassMeansClassifier, datasets, protocols
+    >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
+    >>> X, y = data.samples("trainval")
+    >>> model = ClassMeansClassifier().fit(X, y, data.signatures)
+    >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
+    True
+    """
+
+    kind: ClassVar[str] = "class-means"
+    LEARNED: ClassVar = {
+        "center_": ("d",),
+        "whitening_": ("d", "d"),
+        "regression_": ("*", "d"),
+        "class_sums_": ("C", "d"),
+        "kept_rows_": ("?", "d"),
+        "signature_center_": ("?",),
+        "width_": None,
+        "slope_": None,
+        **Pieces.LEARNED,
+    }
+    FREE: ClassVar = (
+        "kernel",
+        "bandwidth",
+        "noise",
+        "shrinkage",
+        "prior",
+        "description_weight",
+        "crowding",
+        "crowding_share",
+    )
+
+    def __init__(
+        self,
+        kernel: str = "gaussian",
+        bandwidth: float = 1.0,
+        noise: float = 0.1,
+        shrinkage: float = 0.5,
+        prior: str = "zero",
+        description_weight: float = 2.0,
+        crowding: float = 0.25,
+        crowding_share: float = 0.01,
+        feature_scaling: str = "sqrt-l2",
+        *,
+        signature_scaling: str = "center-l2",
+        signature_mean: str = "seen",
+        device: str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.noise = noise
+        self.shrinkage = shrinkage
+        self.prior = prior
+        self.description_weight = description_weight
+        self.crowding = crowding
+        self.crowding_share = crowding_share
+        self.feature_scaling = feature_scaling
+        self.signature_scaling = signature_scaling
+        self.signature_mean = signature_mean
+        self.device = device
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        one_of("kernel", self.kernel, KERNELS)
+        one_of("prior", self.prior, PRIORS)
+        for name in ("bandwidth", "noise"):
+            positive(name, getattr(self, name))
+        for name in ("shrinkage", "crowding_share"):
+            if positive(name, getattr(self, name)) > 1:
+                raise ValueError(f"{name} is {getattr(self, name)!r}: expected a number above 0, at most 1")
+        for name in ("description_weight", "crowding"):
+            positive(name, getattr(self, name), zero_allowed=True)
+
+    def _applies(self, d: int, p: int) -> bool:
+        return self.prior == "zero" or p == d
+
+    def _effective(self) -> dict[str, Any]:
+        settings = dict(self.get_params(deep=False))
+        if self.prior == "cosine":
+            settings |= {"kernel": None, "noise": None, "shrinkage": None}
+        if self.kernel != "gaussian" or self.prior == "cosine":
+            settings["bandwidth"] = None
+        return settings
+
+    # Fitting ---------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
+        """
+        Learn from training rows, their classes and the signatures of the classes. Reads X once, block by block.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Training rows.
+        y : array-like of shape (n,)
+            Their classes.
+        signatures : DataFrame, mapping or array-like, default=None
+            The description of each class: a data frame with a row per class, a mapping from class to vector, or an
+            array with a row per class of sorted(set(y)). None stands for one-hot rows. Classes that are not in y become
+            further candidates.
+        callback : callable, default=None
+            Never called, because the method has no steps.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Examples
+        --------
+        >>> from zskl import ClassMeansClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> ClassMeansClassifier().fit([[0, 1], [1, 1]], ["ant", "bee"], table).candidates_.tolist()
+        ['ant', 'bee', 'emu']
+        """
+        with self._all_or_nothing():
+            self._check_parameters()
+            self._forget()
+            self._sums, self._given = self._summed(X, y, signatures, keep=self.crowding > 0), signatures
+            self._finish()
+        return self
+
+    def _summed(self, X: Array, y: Any, table: Any, keep: bool) -> Sums:
+        """Check the input, set what every fitted estimator has, and add the rows up."""
+        training = self._prepare(X, y, table, streamed=True, values=False)
+        rows: StreamedRows = training.X
+        return self._added_up(rows.source, to_numpy(training.codes), self.classes_, keep)
+
+    def _built(self) -> Foundation:
+        seen = self.signature_table_.select(self.classes_)
+        d, p = self.n_features_in_, seen.matrix.shape[1]
+        if not self._applies(d, p):
+            raise ValueError(
+                f"prior is {self.prior!r}, signatures have {p} columns and features {d}: expected as many, from one "
+                "encoder; use prior='zero'"
+            )
+        owners = np.searchsorted(self.classes_, seen.labels)
+        scaled: Floats = self.signature_scaling_.apply(seen.matrix).astype(np.float64)
+        shared = self.feature_scaling_.apply(seen.matrix) if p == d else None
+        return Foundation(self._sums, scaled, owners, shared, on_device(np.empty(0), self.device))
+
+    def _finish(self, foundation: Foundation | None = None) -> None:
+        """Set what is learned, from the sums."""
+        foundation = foundation or vars(self).get("_foundation") or self._built()
+        at = self._whitened(foundation)
+        kernel = SignatureKernel(self.kernel, foundation.width(self.kernel, float(self.bandwidth)))
+        self.center_ = at.space.center
+        self.whitening_ = at.matrix
+        self.width_ = kernel.width
+        self.slope_ = at.slope if self.prior == "identity" else float(self.prior == "cosine")
+        targets = at.targets if self.prior == "zero" else at.targets - self.slope_ * at.own_signatures
+        weights = 0.0 * targets if self.prior == "cosine" else foundation.inverse(kernel, float(self.noise)) @ targets
+        self.regression_ = weights.astype(np.float32)
+        self.class_sums_ = at.sums.astype(np.float32)
+        self.kept_rows_ = at.kept if self.crowding else at.kept[:0]
+        self.signature_center_ = np.empty(0) if self.prior == "zero" else at.signature_center
+        if "practice_" not in vars(self):
+            self._start_teaching()
+
+    def _fit_together(
+        self,
+        settings: Sequence[Mapping[str, Any]],
+        X: Array,
+        y: Any,
+        signatures: Any,
+        visit: Callable[[int, Self | DivergenceError], object],
+    ) -> None:
+        models = [clone(self).set_params(**setting) for setting in settings]
+        for model in models:
+            model._check_parameters()
+        first = models[0]
+        first._sums = first._summed(X, y, signatures, keep=any(model.crowding > 0 for model in models))
+        first._start_teaching()
+        first._foundation, first._quick = first._built(), QuickScores()
+        shared = {name: value for name, value in vars(first).items() if name not in first.get_params(deep=False)}
+        for place in sorted(range(len(models)), key=lambda k: models[k]._order()):
+            vars(models[place]).update(shared)
+            visit(place, models[place])
+
+    def _order(self) -> tuple[Any, ...]:
+        """Settings that share the most work come after each other."""
+        dear = self.prior, float(self.shrinkage), self.kernel, float(self.bandwidth), float(self.noise)
+        return *dear, float(self.description_weight), float(self.crowding_share), float(self.crowding)

@@ -1,0 +1,112 @@
+"""What all settings of a search share on one set of training rows: one decomposition serves them all.
+
+A direction is a combination of a few vectors: the whitened class means M̃ and, in a shared space, whitened signatures.
+So the scores of rows x̂ follow from their products with these, which a shrinkage decides. All else costs products of the
+size of the classes.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zskl.arrays import Array, like, to_numpy
+from zskl.estimators.class_means.descriptions import SignatureKernel, inverse, median_distance, slope
+from zskl.estimators.class_means.space import Space, unit
+from zskl.estimators.class_means.sums import Floats, Sums
+
+
+class Whitened:
+    """Everything that the space and the shrinkage decide."""
+
+    def __init__(self, foundation: Foundation, space: Space, shrinkage: float) -> None:
+        self.foundation, self.space = foundation, space
+        self.weights = space.weights(shrinkage)
+        self.matrix = (space.basis * self.weights).astype(np.float32)  # (d, d): x̃ = (x − g) · matrix
+        self.means = space.means * self.weights  # (C, d) M̃
+        self.sums = space.class_sums(self.weights)  # (C, d)
+
+    def directions(self, rows: Array) -> Array:
+        """x̂ of scaled rows (n, d)."""
+        return unit((rows - like(self.space.center, rows)) @ like(self.matrix, rows))
+
+    @cached_property
+    def kept(self) -> NDArray[np.float16]:
+        """(m, d) x̂ of the kept rows, in half precision."""
+        return to_numpy(self.directions(self.foundation.sums.kept.rows)).astype(np.float16)
+
+    @cached_property
+    def signature_center(self) -> Floats:
+        """(d,) ȳ, the mean over training classes of their signatures as rows of the shared space."""
+        return np.zeros_like(self.space.center) if self.plain else self.foundation.signature_center
+
+    @property
+    def plain(self) -> bool:
+        return not self.space.center.any()
+
+    def in_space(self, rows: Floats) -> Floats:
+        """y° (rows, d) of signatures that lie in the shared space."""
+        return ((rows - self.signature_center) @ self.space.basis) * self.weights
+
+    @cached_property
+    def own_signatures(self) -> Floats:
+        """Y° (R, d) of the training classes."""
+        return self.in_space(self.foundation.shared_signatures())
+
+    @cached_property
+    def targets(self) -> Floats:
+        """(R, d) the class mean of each signature's class."""
+        return self.means[self.foundation.owners]
+
+    @cached_property
+    def slope(self) -> float:
+        return slope(self.targets, self.own_signatures)
+
+
+class Foundation:
+    """Everything that is learned from training rows and signatures before a setting is known.
+
+    `Y` (R, p) are the scaled signatures of the training classes and `owners` (R,) their classes; `shared` the same
+    signatures scaled as features, where both have the same columns.
+    """
+
+    def __init__(self, sums: Sums, Y: Floats, owners: NDArray[np.int64], shared: Floats | None, place: Array) -> None:
+        self.sums, self.Y, self.owners, self._shared, self._place = sums, Y, owners, shared, place
+        self.median = median_distance(Y, owners)
+        self._whitened: dict[tuple[bool, float], Whitened] = {}
+        self._inverses: dict[tuple[str, float, float], Floats] = {}
+
+    @cached_property
+    def space(self) -> Space:
+        return Space.of(self.sums, self._place)
+
+    def shared_signatures(self) -> Floats:
+        assert self._shared is not None  # the classifier has checked it
+        return self._shared
+
+    @cached_property
+    def signature_center(self) -> Floats:
+        shared = self.shared_signatures()
+        classes = [shared[self.owners == code].mean(axis=0) for code in range(len(self.sums.rows))]
+        found: Floats = np.mean(classes, axis=0)
+        return found
+
+    def whitened(self, shrinkage: float, plain: bool = False) -> Whitened:
+        """For one shrinkage; the one before is forgotten. `plain` is without centring and whitening."""
+        key = plain, shrinkage
+        if key not in self._whitened:
+            space = Space.plain(self.sums) if plain else self.space
+            self._whitened = {key: Whitened(self, space, shrinkage)}
+        return self._whitened[key]
+
+    def width(self, kernel: str, bandwidth: float) -> float:
+        return bandwidth * self.median if kernel == "gaussian" else 1.0
+
+    def inverse(self, kernel: SignatureKernel, noise: float) -> Floats:
+        """(K + νI)⁻¹ (R, R)."""
+        key = kernel.name, kernel.width, noise
+        if key not in self._inverses:
+            self._inverses[key] = inverse(to_numpy(kernel(self.Y, self.Y)), noise)
+        return self._inverses[key]

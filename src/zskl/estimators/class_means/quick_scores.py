@@ -1,0 +1,72 @@
+"""Scores of a search's many settings without going back to features: exact, by products of the size of the classes.
+
+Twin of `ClassMeansClassifier._answerer` for models that share a `Foundation`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from zskl.arrays import Array, NumPyArray, like
+from zskl.estimators.class_means.crowding import largest_mean
+from zskl.estimators.class_means.foundation import Whitened
+from zskl.estimators.class_means.sums import Floats
+
+
+class Products:
+    """Rows x̂ and kept rows times a basis (B, d) of directions, and the products of the basis with itself."""
+
+    def __init__(self, whitened: Whitened, X: Array, basis: Floats) -> None:
+        self.X, self.basis = X, basis
+        self.gram = basis @ basis.T
+        hat = whitened.directions(X)
+        self.rows = hat @ like(basis, hat).T  # (n, B)
+        kept = like(whitened.kept, hat)
+        self.kept = kept @ like(basis, hat).T  # (m, B)
+
+    def unit(self, coefficients: Floats) -> Floats:
+        """(c, B) → (c, B): combinations of unit length; those of no length stay."""
+        squares = ((coefficients @ self.gram) * coefficients).sum(axis=1, keepdims=True)
+        length = np.sqrt(np.maximum(squares, 0.0))
+        found: Floats = coefficients / np.where(length > 0, length, 1.0)
+        return found
+
+
+@dataclass(eq=False)
+class QuickScores:
+    """What the models of one search keep from each other's scores: the last products, directions and crowding."""
+
+    _products: tuple[object, Products] | None = None
+    _scored: dict[object, tuple[Array, dict[float, Array]]] = field(default_factory=dict)
+
+    def products(self, whitened: Whitened, X: Array, signatures: NumPyArray | None) -> Products:
+        """For rows X; `signatures` (rows, d) are those of the candidates in the shared space."""
+        key = whitened, signatures is None
+        if self._products is None or self._products[0] != key or self._products[1].X is not X:
+            parts = [whitened.means]
+            if signatures is not None:
+                parts += [whitened.own_signatures, whitened.in_space(signatures)]
+            self._products = key, Products(whitened, X, np.concatenate(parts))
+            self._scored = {}
+        return self._products[1]
+
+    def knows(self, key: object) -> bool:
+        return key in self._scored
+
+    def scores(
+        self, key: object, products: Products, coefficients: Floats | None, crowding: float, share: float
+    ) -> Array:
+        """(n, rows) of directions given by their coefficients (rows, B), which `key` names; None: those of before."""
+        if key not in self._scored:
+            assert coefficients is not None
+            u = like(coefficients.T, products.rows)
+            self._scored = {key: (products.rows @ u, {})}
+            self._u = u
+        plain, crowded = self._scored[key]
+        if not crowding:
+            return plain
+        if share not in crowded:
+            crowded[share] = largest_mean(products.kept @ self._u, share)
+        return plain - crowding * crowded[share]

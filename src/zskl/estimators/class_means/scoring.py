@@ -1,0 +1,138 @@
+"""How class means score: directions of candidate classes from descriptions and rows, and cosines with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zskl.arrays import Array, like, to_numpy
+from zskl.estimators.candidates import Question, best_of_rows
+from zskl.estimators.class_means.crowding import largest_mean
+from zskl.estimators.class_means.descriptions import SignatureKernel
+from zskl.estimators.class_means.evidence import Evidence
+from zskl.estimators.class_means.foundation import Foundation, Whitened
+from zskl.estimators.class_means.quick_scores import Products, QuickScores
+from zskl.estimators.class_means.space import unit
+from zskl.estimators.class_means.sums import Floats
+from zskl.estimators.class_means.taught import Taught
+from zskl.signatures.table import SignatureTable
+
+
+@dataclass(frozen=True)
+class SharedQuestion(Question):
+    """Candidates, with their signatures scaled as features where both have the same columns."""
+
+    shared: Array | None = None  # (rows, d)
+    lacking: frozenset[Any] = frozenset()  # classes without a description
+
+
+class Scoring(Taught):
+    """The formulas of `ClassMeansClassifier`, on scaled arrays."""
+
+    kernel: str
+    bandwidth: float
+    noise: float
+    shrinkage: float
+    prior: str
+    crowding_share: float
+    center_: Floats
+    whitening_: NDArray[np.float32]
+    regression_: NDArray[np.float32]
+    kept_rows_: NDArray[np.float16]
+    signature_center_: Floats
+    width_: float
+    slope_: float
+    _foundation: Foundation  # what the models of one search share
+    _quick: QuickScores
+
+    def _question(self, scaled: Array, table: SignatureTable) -> Question:
+        asked = super()._question(scaled, table)
+        shared = None
+        if self.prior != "zero":
+            shared = like(self.feature_scaling_.apply(table.matrix), scaled)
+        return SharedQuestion(asked.Y, asked.rows, asked.labels, shared, frozenset(self._lacking(table)))
+
+    def _hat(self, X: Array) -> Array:
+        """x̂ (n, d) of scaled rows."""
+        return unit((X - like(self.center_, X)) @ like(self.whitening_, X))
+
+    def _described(self, question: Question) -> Array:
+        """m̂ (rows, d) of the candidates' signatures."""
+        return unit(self._means_of(question))
+
+    def _means_of(self, question: Question) -> Array:
+        """m(y) (rows, d)."""
+        Y = question.Y
+        seen = like(self.signature_scaling_.apply(self.signature_table_.select(self.classes_).matrix), Y)
+        means = SignatureKernel(self.kernel, self.width_)(Y, seen) @ like(self.regression_, Y)
+        if self.prior == "zero":
+            return means
+        assert isinstance(question, SharedQuestion)
+        assert question.shared is not None  # with another prior than zero there is one
+        own = (question.shared - like(self.signature_center_, Y)) @ like(self.whitening_, Y)
+        return means + self.slope_ * own
+
+    def _directions(self, question: Question) -> Array:
+        """u (rows, d) of every signature row of the candidates."""
+        evidence = self._evidence(question)
+        described = self._described(question)
+        return unit(like(evidence.weights[:, None], described) * described + like(evidence.sums, described))
+
+    def _crowded(self, U: Array) -> Array | None:
+        """a·r (rows,) of directions."""
+        if not self.crowding_ or not len(self.kept_rows_):
+            return None
+        return self.crowding_ * largest_mean(like(self.kept_rows_, U) @ U.T, float(self.crowding_share))
+
+    def _whitened(self, foundation: Foundation) -> Whitened:
+        return foundation.whitened(float(self.shrinkage), plain=self.prior == "cosine")
+
+    def _answerer(self, question: Question) -> Callable[[Array], Array]:
+        if "_quick" in vars(self):
+            return lambda X: best_of_rows(self._quickly(X, question), question.rows)
+        U = self._directions(question)
+        crowded = self._crowded(U)
+
+        def answer(X: Array) -> Array:
+            scores = self._hat(X) @ U.T
+            return best_of_rows(scores if crowded is None else scores - crowded, question.rows)
+
+        return answer
+
+    def _quickly(self, X: Array, question: Question) -> Array:
+        """Scores (n, rows) through what the models of one search share."""
+        foundation: Foundation = self._foundation
+        at = self._whitened(foundation)
+        shared = question.shared if isinstance(question, SharedQuestion) else None
+        products = self._quick.products(at, X, None if shared is None else to_numpy(shared))
+        width = foundation.width(self.kernel, float(self.bandwidth))
+        key = self.kernel, width, float(self.noise), float(self.description_weight)
+        coefficients = None
+        if not self._quick.knows(key):
+            coefficients = self._coefficients(question, at, SignatureKernel(self.kernel, width), products)
+        return self._quick.scores(key, products, coefficients, float(self.crowding), float(self.crowding_share))
+
+    def _coefficients(self, question: Question, at: Whitened, kernel: SignatureKernel, products: Products) -> Floats:
+        """(rows, B) the candidates' directions as combinations of M̃, Y° and y°."""
+        owners, C = at.foundation.owners, len(at.means)
+        found = np.zeros((question.Y.shape[0], len(products.basis)))
+        if self.prior != "cosine":
+            k = to_numpy(kernel(like(question.Y, np.empty(0)), at.foundation.Y))
+            weights = k @ at.foundation.inverse(kernel, float(self.noise))  # (rows, R)
+            np.add.at(found.T, owners, weights.T)
+        if self.prior != "zero":
+            s = at.slope if self.prior == "identity" else 1.0
+            if self.prior == "identity":
+                found[:, C : C + len(owners)] -= s * weights
+            found[np.arange(len(found)), C + len(owners) + np.arange(len(found))] += s
+        found = self.description_weight * products.unit(found)
+        places = Evidence.places(self.classes_, question)
+        seen = np.flatnonzero(places >= 0)
+        squares = (at.means * at.means).sum(axis=1)
+        scale = np.sqrt((at.sums * at.sums).sum(axis=1) / np.where(squares > 0, squares, 1.0))
+        found[seen, places[seen]] += scale[places[seen]]
+        return products.unit(found)

@@ -1,0 +1,64 @@
+"""The space in which a class is a direction: features whitened by the within-class scatter.
+
+    S_ρ = (1 − ρ) S + ρ tr(S)/d · I,   x̃ = S_ρ^(−1/2) (x − g),   x̂ = x̃ / ‖x̃‖
+
+g is the mean of the class means. One eigendecomposition S = Q diag(λ) Qᵀ serves every shrinkage ρ. Coordinates are
+those in the basis Q, which changes no inner product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from zskl.arrays import Array, like, namespace, to_numpy
+from zskl.estimators.class_means.sums import Floats, Sums
+from zskl.scaling import Scaling
+
+unit = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """`basis` Q (d, d), `eigenvalues` λ (d,) ≥ 0, the `center` g (d,), and class means (C, d) in the basis, centred."""
+
+    basis: Floats
+    eigenvalues: Floats
+    center: Floats
+    means: Floats
+    rows: Floats  # (C,)
+
+    @classmethod
+    def of(cls, sums: Sums, place: Array) -> Space:
+        """Decomposed where `place` lies: on its device."""
+        scatter = like(sums.scatter, place, "float64")
+        eigenvalues, basis = (to_numpy(part) for part in namespace(scatter).linalg.eigh(scatter))
+        center = sums.means.mean(axis=0)
+        return cls(basis, np.maximum(eigenvalues, 0.0), center, (sums.means - center) @ basis, sums.rows)
+
+    @classmethod
+    def plain(cls, sums: Sums) -> Space:
+        """Without centring and whitening: what plain cosine compares in."""
+        d = len(sums.products)
+        within = np.full(d, max(np.trace(sums.scatter) / d, 0.0))
+        return cls(np.eye(d), within, np.zeros(d), sums.means, sums.rows)
+
+    def weights(self, shrinkage: float) -> Floats:
+        """(d,) 1/√((1 − ρ) λ + ρ mean(λ)); all 1 if all rows of each class are equal."""
+        level = float(self.eigenvalues.mean())
+        if level == 0.0:
+            return np.ones_like(self.eigenvalues)
+        found: Floats = 1 / np.sqrt((1 - shrinkage) * self.eigenvalues + shrinkage * level)
+        return found
+
+    def class_sums(self, weights: Floats) -> Floats:
+        """(C, d): what the unit vectors x̂ of the training rows of each class add up to, from the sums alone.
+
+        A row has x̂ = x̃/‖x̃‖, and the mean of ‖x̃‖² over a class is ‖M̃_c‖² + tr(S_ρ⁻¹ S). So the sum is near to
+        N_c M̃_c over the root of that, and no second pass over the rows is needed.
+        """
+        means = self.means * weights
+        squares = (means * means).sum(axis=1) + float((self.eigenvalues * weights**2).sum())
+        found: Floats = means * (self.rows / np.sqrt(np.where(squares > 0, squares, 1.0)))[:, None]
+        return found

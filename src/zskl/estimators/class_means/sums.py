@@ -1,0 +1,92 @@
+"""Sums over training rows: all that class means are learned from. In float64, read once, and exact in pieces.
+
+N_c rows of class c, Σx of them, and one pooled Σxxᵀ
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zskl.arrays import Array, NumPyArray, like, to_numpy
+from zskl.estimators.class_means.kept_rows import KeptRows, hashes
+
+Floats = NDArray[np.float64]
+BLOCK_VALUES = 1 << 21  # read together: 16 MB in float64
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums over rows of C classes in d features. Add two of them: the result is that of all rows together.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (C,)
+        The classes, sorted.
+    rows : ndarray of shape (C,)
+        How many rows each has.
+    totals : ndarray of shape (C, d)
+        The sum of its scaled rows.
+    products : ndarray of shape (d, d)
+        The sum of xxᵀ over all scaled rows.
+    kept : KeptRows
+        Some of the rows.
+    """
+
+    classes: NumPyArray
+    rows: Floats
+    totals: Floats
+    products: Floats
+    kept: KeptRows
+
+    def __add__(self, other: Sums) -> Sums:
+        classes = np.unique(np.concatenate([self.classes, other.classes]))
+        mine, theirs = (np.searchsorted(classes, one.classes) for one in (self, other))
+        rows, totals = np.zeros(len(classes)), np.zeros((len(classes), self.totals.shape[1]))
+        for places, one in ((mine, self), (theirs, other)):
+            rows[places] += one.rows
+            totals[places] += one.totals
+        kept = KeptRows(self.kept.rows, self.kept.hashes, mine[self.kept.codes]).with_rows(
+            other.kept.rows, other.kept.hashes, theirs[other.kept.codes], len(classes)
+        )
+        return Sums(classes, rows, totals, self.products + other.products, kept)
+
+    @property
+    def means(self) -> Floats:
+        """(C, d) class means μ_c."""
+        return self.totals / self.rows[:, None]
+
+    @property
+    def scatter(self) -> Floats:
+        """(d, d) within-class scatter S = (Σxxᵀ − Σ_c N_c μ_c μ_cᵀ) / N."""
+        within = self.products - self.totals.T @ self.means
+        found: Floats = (within + within.T) / (2 * self.rows.sum())
+        return found
+
+
+def add_up(
+    X: Array, codes: NDArray[np.int64], classes: NumPyArray, scaled: Callable[[slice], tuple[Array, Array]], keep: bool
+) -> Sums:
+    """Of all rows of X (n, d) with class indices `codes` (n,). `scaled` gives raw and scaled rows of a slice."""
+    n, d = X.shape
+    rows, totals, kept = np.zeros(len(classes)), np.zeros((len(classes), d)), KeptRows.none(d)
+    products: Array | None = None
+    height = max(1, BLOCK_VALUES // d)
+    for start in range(0, n, height):
+        raw, block = scaled(slice(start, min(start + height, n)))
+        part = codes[start : start + height]
+        exact = like(block, block, "float64")
+        square = exact.T @ exact
+        products = square if products is None else products + square
+        present, places = np.unique(part, return_inverse=True)
+        member = np.zeros((len(present), len(part)))
+        member[places, np.arange(len(part))] = 1.0
+        totals[present] += to_numpy(like(member, exact) @ exact)
+        rows += np.bincount(part, minlength=len(classes))
+        if keep:
+            kept = kept.with_rows(to_numpy(block).astype(np.float32), hashes(to_numpy(raw)), part, len(classes))
+    assert products is not None  # there is at least one row
+    return Sums(classes, rows, totals, to_numpy(products), kept)

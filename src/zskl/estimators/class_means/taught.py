@@ -1,0 +1,202 @@
+"""What a model was taught after `fit`, how it is stored, and what it adds up to for candidate classes."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections import Counter
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zskl.arrays import NumPyArray
+from zskl.estimators.candidates import Question, as_in, choose
+from zskl.estimators.class_means.evidence import Evidence
+from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.parameters import listed
+from zskl.signatures import table as tables
+from zskl.signatures.table import SignatureTable
+
+log = logging.getLogger(__name__)
+WEIGHT = 2.0  # n₀ of a class with examples, until validation classes say better
+WRONG = 0.5  # what a row counts against a class for which it is marked as wrong, until validation classes say better
+EMPTY = np.empty(0, dtype=np.float64)
+
+
+class Taught(ZeroShotClassifier):
+    """Examples, what unlabelled rows added, and what validation classes said about both."""
+
+    LEARNED: ClassVar = {
+        "examples_": ("?", "d"),
+        "example_weights_": ("?",),
+        "example_classes_": None,
+        "undescribed_": None,
+        "adapted_sums_": ("?", "d"),
+        "adapted_classes_": None,
+        "adaptation_": None,
+        "crowding_": None,
+        "practice_": None,
+        "untaught_": None,
+    }
+
+    description_weight: float
+    crowding: float
+    class_sums_: NDArray[np.float32]
+    examples_: NDArray[np.float32]
+    example_weights_: NDArray[np.float64]
+    example_classes_: list[Any]
+    undescribed_: list[Any]
+    adapted_sums_: NDArray[np.float32]
+    adapted_classes_: list[Any]
+    adaptation_: dict[str, Any] | None
+    crowding_: float
+    practice_: dict[str, Any] | None
+    untaught_: dict[str, Any] | None
+
+    def _forget(self) -> None:
+        for name in Taught.LEARNED:
+            self.__dict__.pop(name, None)
+
+    def _start_teaching(self) -> None:
+        """Set what a freshly fitted model has: no examples, nothing adapted."""
+        d = int(self.n_features_in_)
+        self.examples_, self.example_weights_ = np.empty((0, d), np.float32), EMPTY
+        self.example_classes_, self.undescribed_, self.adapted_classes_ = [], [], []
+        self.adapted_sums_ = np.empty((0, d), np.float32)
+        self.adaptation_ = self.practice_ = self.untaught_ = None
+        self.crowding_ = float(self.crowding)
+
+    def _copy(self) -> Self:
+        new = copy.copy(self)
+        if self.untaught_ is None:
+            new.untaught_ = {
+                "calibration": float(self.calibration_),
+                "temperatures": self.temperatures_,
+                "crowding": self.crowding_,
+            }
+        return new
+
+    def _describe_more(self, given: Any, labels: NumPyArray, marked: NDArray[np.bool_]) -> None:
+        """Take up new classes: those that `given` describes, and those of examples without a description."""
+        table = self.signature_table_
+        known = set(table.classes.tolist()) - set(self.undescribed_)
+        if given is not None:
+            more = choose(self, given, None)
+            again = [label for label in more.classes.tolist() if label in known]
+            if again:
+                raise ValueError(
+                    f"signatures describes {listed(again)}, which the model knows already: describe only new classes"
+                )
+            kept = [label for label in table.classes.tolist() if label not in set(more.classes.tolist())]
+            table = _joined(table.select(kept), more)
+            self.undescribed_ = [label for label in self.undescribed_ if label not in set(more.classes.tolist())]
+        have = set(table.classes.tolist())
+        fresh = [label for label in dict.fromkeys(labels.tolist()) if label not in have]
+        only_wrong = [label for label in fresh if marked[[one == label for one in labels.tolist()]].all()]
+        if only_wrong:
+            raise ValueError(
+                f"class {listed(only_wrong)} has no description, no training rows and only examples marked as wrong: "
+                "give it a description or a right example"
+            )
+        if fresh:
+            log.info("no description of %s: known by examples alone", listed(fresh))
+            rows = np.repeat(self._placeholder()[None], len(fresh), axis=0)
+            named = as_in(self.classes_, tables.as_labels(fresh, "y"))
+            table = _joined(table, SignatureTable(named, rows, table.names))
+            self.undescribed_ = [*self.undescribed_, *fresh]
+        self.signature_table_, self.candidates_ = table, as_in(self.classes_, table.classes)
+
+    def _drop_undescribed(self) -> None:
+        gone = [label for label in self.undescribed_ if label not in set(self.example_classes_)]
+        if gone:
+            kept = [label for label in self.candidates_.tolist() if label not in set(gone)]
+            self.signature_table_ = self.signature_table_.select(kept)
+            self.candidates_ = as_in(self.classes_, self.signature_table_.classes)
+            self.undescribed_ = [label for label in self.undescribed_ if label not in set(gone)]
+
+    def _placeholder(self) -> NDArray[np.float64]:
+        """(p,) what stands for the signature of a class that has none: the mean of the seen classes."""
+        found: NDArray[np.float64] = self.signature_table_.select(self.classes_).matrix.mean(axis=0)
+        return found
+
+    def _lacking(self, table: SignatureTable) -> set[Any]:
+        """Candidates of a table that are known by their examples alone."""
+        if not self.undescribed_:
+            return set()
+        placeholder, unknown = self._placeholder(), set(self.undescribed_)
+        pairs = zip(table.labels.tolist(), table.matrix, strict=True)
+        return {label for label, row in pairs if label in unknown and np.array_equal(row, placeholder)}
+
+    # What it adds up to ----------------------------------------------------------------------------------------------
+
+    def _evidence(self, question: Question, unlabelled: bool = True) -> Evidence:
+        """What rows say about the candidates; without `unlabelled` ones if you say so."""
+        places = Evidence.places(self.classes_, question)
+        seen = places >= 0
+        sums = np.where(seen[:, None], self.class_sums_[places], np.float32(0))
+        weights = np.where(seen, float(self.description_weight), WEIGHT)
+        columns = dict(zip(question.labels.tolist(), question.rows, strict=True))
+        counts: Counter[Any] = Counter()
+        for row, weight, label in zip(self.examples_, self.example_weights_, self.example_classes_, strict=True):
+            counts[label] += weight > 0
+            if label in columns:
+                sums[np.unique(columns[label])] += np.float32(weight) * row
+        for label, count in counts.items():
+            if label in columns and not seen[columns[label][0]]:
+                weights[columns[label]] = self._worth(count)
+        if unlabelled:
+            for row, label in zip(self.adapted_sums_, self.adapted_classes_, strict=True):
+                if label in columns:
+                    sums[np.unique(columns[label])] += row
+                    weights[columns[label]] = float((self.adaptation_ or {})["weight"])
+        for label in getattr(question, "lacking", ()):
+            if label in columns:
+                weights[columns[label]] = 0.0
+        return Evidence(sums, weights, seen)
+
+    def _worth(self, count: int) -> float:
+        """n₀ of an unseen class with so many examples."""
+        entry = self._practised(count)
+        return WEIGHT if entry is None else float(entry["weight"])
+
+    def _practised(self, count: float) -> dict[str, Any] | None:
+        """What validation classes say about that many examples of a class: about the nearest number that was tried."""
+        tried = (self.practice_ or {}).get("examples") or {}
+        if not tried:
+            return None
+        nearest = min(tried, key=lambda k: abs(np.log(float(k)) - np.log(max(count, 1.0))))
+        entry: dict[str, Any] = tried[nearest]
+        return entry
+
+    def _settle(self) -> None:
+        """Set calibration, temperatures and crowding for what the model knows now."""
+        before = self.untaught_
+        assert before is not None  # `_copy` has set it
+        entry, share = None, 1.0
+        if self.adaptation_ is not None:
+            entry = ((self.practice_ or {}).get("unlabelled") or {}).get(self.adaptation_["candidates"])
+            crowding = 0.0 if entry is None else float(entry["crowding"])
+        else:
+            seen = set(self.classes_.tolist())
+            counts = Counter(label for label in self.example_classes_ if label not in seen)
+            unseen = [label for label in self.candidates_.tolist() if label not in seen]
+            if counts:
+                entry, share = self._practised(float(np.median(list(counts.values())))), len(counts) / len(unseen)
+            crowding = before["crowding"] if entry is None else entry["crowding"]
+        self.crowding_ = (1 - share) * float(before["crowding"]) + share * float(crowding)
+        self.calibration_, self.temperatures_ = float(before["calibration"]), before["temperatures"]
+        if entry is not None:
+            self.calibration_ = (1 - share) * self.calibration_ + share * float(entry["calibration"])
+            if self.temperatures_ is not None:
+                self.temperatures_ = {
+                    name: float(value ** (1 - share) * entry["temperatures"].get(name, value) ** share)
+                    for name, value in self.temperatures_.items()
+                }
+
+
+def _joined(first: SignatureTable, second: SignatureTable) -> SignatureTable:
+    labels = np.array([*first.labels.tolist(), *second.labels.tolist()], dtype=object)
+    if first.labels.dtype.kind != "O":
+        labels = tables.as_labels(labels.tolist(), "signatures")
+    return SignatureTable(labels, np.concatenate([first.matrix, second.matrix]), first.names)
