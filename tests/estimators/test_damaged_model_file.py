@@ -117,7 +117,7 @@ def test_a_safetensors_file_with_other_metadata(tmp_path, metadata):
 
 def test_a_newer_format_and_an_unknown_estimator(saved, content):
     rewrite(saved, lambda header: header.update(version=model_file.VERSION + 1))
-    assert re.search(r"format version 2, this zskl reads up to 1: upgrade zskl", refusal(saved))
+    assert re.search(r"format version 3, this zskl reads up to 2: upgrade zskl", refusal(saved))
     for version in (None, "1", 1.5):
         saved.write_bytes(content)
         rewrite(saved, lambda header, version=version: header.update(version=version))

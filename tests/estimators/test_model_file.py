@@ -160,7 +160,7 @@ def test_the_file_is_readable_by_safetensors_alone(toy, tmp_path):
     model.save(tmp_path / "a.zskl")
     header, arrays = parts(tmp_path / "a.zskl")
     assert header["format"] == "zskl-model"
-    assert header["version"] == 1
+    assert header["version"] == 2
     assert header["estimator"] == "kernel"
     assert header["classes"]["values"] == ["ant", "cat", "dog"]
     assert header["attribute_names"] == ["size", "legs", "wings", "fur"]

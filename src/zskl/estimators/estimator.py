@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,6 +23,7 @@ from zskl.estimators.candidates import Question, as_in, best_of_rows
 from zskl.estimators.inspection import Inspection
 from zskl.estimators.ranking import UNKNOWN, Labels, Ranking
 from zskl.estimators.temperature import UncalibratedWarning
+from zskl.estimators.training_set import Training
 from zskl.parameters import listed, one_of
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
@@ -33,18 +33,6 @@ from zskl.training.streaming import StreamedRows
 __all__ = ["SIGNATURE_MEANS", "UNKNOWN", "Labels", "Training", "UncalibratedWarning", "ZeroShotClassifier"]
 
 SIGNATURE_MEANS = ("seen", "all")
-
-
-@dataclass(frozen=True)
-class Training:
-    """What a method trains on: scaled, float32, on the device that computes."""
-
-    X: Any  # (n, d) an array, or `StreamedRows`
-    codes: Array  # (n,) index of each row's class in `classes_`
-    Y: Array  # (rows, p) signatures of the seen classes, class by class
-    rows: NumPyArray  # (C, m) rows of Y for each class, padded with its first
-    counts: NumPyArray  # (C,) how many of them are its own
-    sizes: NumPyArray  # (C,) training rows of each class
 
 
 class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
