@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from published_methods import TRAINED
 from tolerances import FORMULA, SUMS, assert_close
 from zskl import ZeroShotKernelClassifier, baselines
 from zskl.estimators import panel
@@ -20,7 +21,7 @@ CALLS = {
     "scores of top_k": lambda model, X: model.top_k(X, 3, return_scores=True)[1],
     "decision_function": lambda model, X: model.decision_function(X),
 }
-METHODS = ["kernel", *baselines.BASELINES]
+METHODS = ["kernel", *TRAINED]
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ def test_every_kernel_under_every_scaling(toy, tmp_path, kernel, scaling):
     assert both_precisions(model, one, X) < TOLERANCE
 
 
-@pytest.mark.parametrize("name", methods.METHODS)
+@pytest.mark.parametrize("name", [name for name in methods.METHODS if name != "cosine"])  # which needs one space
 def test_every_method_on_digits(name, tmp_path):
     data = datasets.load("digits")
     rows = data.parts["trainval"]

@@ -14,3 +14,5 @@ def test_groups_name_methods():
     assert paper_methods.chosen(None) == paper_methods.ALL
     with pytest.raises(ValueError, match="unknown method 'gausian'"):
         paper_methods.chosen(["gausian"])
+    with pytest.raises(ValueError, match=r"'cosine' is not part of the paper's evaluation: expected .*; zskl"):
+        paper_methods.chosen(["cosine"])

@@ -1,4 +1,4 @@
-"""Published methods to compare with, one per file; `BASELINES` has them by their names on the command line."""
+"""Methods to compare with, one per file; `BASELINES` has them by their names on the command line."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from zskl.baselines.ale import ALE
 from zskl.baselines.cmt import CMT
 from zskl.baselines.cmt_star import CMTStar
 from zskl.baselines.conse import ConSE
+from zskl.baselines.cosine import Cosine
 from zskl.baselines.dap import DAP
 from zskl.baselines.devise import DeViSE
 from zskl.baselines.eszsl import ESZSL
@@ -31,6 +32,7 @@ __all__ = [
     "SSE",
     "CMTStar",
     "ConSE",
+    "Cosine",
     "DeViSE",
     "LatEm",
     "SynC",
@@ -38,5 +40,5 @@ __all__ = [
 
 BASELINES: Mapping[str, type[ZeroShotClassifier]] = {
     baseline.kind: baseline
-    for baseline in (DAP, IAP, ConSE, CMT, CMTStar, SSE, LatEm, ALE, DeViSE, SJE, ESZSL, SynC, SAE)
+    for baseline in (DAP, IAP, ConSE, CMT, CMTStar, SSE, LatEm, ALE, DeViSE, SJE, ESZSL, SynC, SAE, Cosine)
 }

@@ -69,6 +69,7 @@ class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  
     kind: ClassVar[str]  # what a model file calls this estimator
     LEARNED: ClassVar[Mapping[str, tuple[str, ...] | None]]  # what it scores with: see `model_file`
     FREE: ClassVar[tuple[str, ...]] = ()  # settings whose values one fit serves all, such as the number of epochs
+    SHARED_SPACE: ClassVar[bool] = False  # whether features and signatures must have the same columns
     feature_scaling: str
     signature_scaling: str
     signature_mean: str

@@ -30,6 +30,10 @@ def chosen(names: Iterable[str] | None) -> tuple[str, ...]:
     for name in wanted:
         if name not in ALL:
             methods.find(name)  # says what there is
+            raise ValueError(
+                f"method {name!r} is not part of the paper's evaluation: expected one of {', '.join(ALL)}; zskl run "
+                f"takes every method"
+            )
     return tuple(name for name in ALL if name in wanted)
 
 

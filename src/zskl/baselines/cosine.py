@@ -1,0 +1,125 @@
+"""Cosine: no training, for features and signatures that one encoder put into the same space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from zskl.arrays import Array, to_numpy
+from zskl.baselines.shared_fit import class_sums, unit
+from zskl.estimators.estimator import Training, ZeroShotClassifier
+from zskl.estimators.score_parts import ScoreParts
+from zskl.scaling import Scaling
+
+
+class Cosine(ZeroShotClassifier):
+    """Plain cosine between a row and the signature of a class. Nothing is trained.
+
+    For features and signatures with the same columns, from one encoder: CLIP images and captions, or sentence vectors
+    on both sides::
+
+        score = xᵀy / (‖x‖ ‖y‖)
+
+    `fit` learns only which classes are seen, and the means of those scalings that centre. Without signatures a class
+    is described by the mean of its training rows.
+
+    Parameters
+    ----------
+    feature_scaling : str, default="none"
+        Scaling of the features, see `zskl.scaling`. The cosine divides by the lengths in any case.
+    signature_scaling : str, default="none"
+        Scaling of the signatures, see `zskl.scaling`. Without signatures it is not used, because class means are means
+        of rows that are already scaled.
+    signature_mean : {"seen", "all"}, default="seen"
+        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
+    device : str or None, default=None
+        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
+    random_state : int, RandomState or None, default=None
+        Not used, because this method draws nothing. It is here so that all methods take the same settings.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+        The seen classes, sorted.
+    candidates_ : ndarray
+        The seen classes, then the further classes of the table: the default candidates of `predict`.
+
+    Examples
+    --------
+    >>> from zskl import baselines
+    >>> table = {"cat": [1.0, 0.0, 0.2], "dog": [0.8, 0.6, 0.0], "emu": [0.0, 0.1, 1.0]}
+    >>> model = baselines.Cosine().fit([[2.0, 0.1, 0.3], [0.9, 0.7, 0.1]], ["cat", "dog"], table)
+    >>> model.predict([[0.1, 0.0, 3.0]]).tolist()
+    ['emu']
+    """
+
+    kind: ClassVar[str] = "cosine"
+    SUMMARY: ClassVar[str] = "Plain cosine, no training; features and signatures from one encoder"
+    GRID: ClassVar = {
+        "feature_scaling": ("none", "center-l2", "l2-center-l2", "standardize-l2"),
+        "signature_scaling": ("none", "center-l2", "l2-center-l2", "standardize-l2"),
+    }
+    LEARNED: ClassVar = {}
+    SHARED_SPACE: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        feature_scaling: str = "none",
+        signature_scaling: str = "none",
+        signature_mean: str = "seen",
+        device: str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.feature_scaling = feature_scaling
+        self.signature_scaling = signature_scaling
+        self.signature_mean = signature_mean
+        self.device = device
+        self.random_state = random_state
+
+    def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Callable[[Any], object] | None = None) -> Self:
+        """Note the seen classes and the means of the scalings.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Training rows.
+        y : array-like of shape (n,)
+            Their classes.
+        signatures : DataFrame, mapping or array-like, default=None
+            Description of each class, with the same d columns as X. None describes each class by the mean of its rows.
+        callback : callable, default=None
+            Never called, because the method has no steps.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        with self._all_or_nothing():
+            training = self._prepare(X, y, signatures)
+            if signatures is None:
+                self._describe_by_means(training)
+            p, d = self.signature_table_.matrix.shape[1], self.n_features_in_
+            if p != d:
+                raise ValueError(
+                    f"X has {d} columns and signatures have {p}: expected the same number, since a cosine compares "
+                    "features and signatures from one encoder; use a method that learns a map between them, such as "
+                    "eszsl or gaussian-ort"
+                )
+        return self
+
+    def _describe_by_means(self, training: Training) -> None:
+        """Each seen class by the mean of its scaled rows, which no scaling changes again."""
+        means = to_numpy(class_sums(training)).astype(np.float64) / training.sizes[:, None]
+        self._describe(means)
+        self.signature_scaling_ = Scaling(())
+
+    def _scores(self, X: Array, Y: Array) -> Array:
+        return unit(X) @ unit(Y).T
+
+    def _score_parts(self) -> ScoreParts:
+        """Column by column: unit(x) meets unit(y), without a map in between."""
+        return ScoreParts(np.eye(self.n_features_in_, dtype=np.float32), samples=unit, classes=unit)
