@@ -8,7 +8,7 @@ from small_search import FOLDS, ROWS_APART, TRAINING, by_hand, estimator
 from zskl import datasets, metrics, protocols, selection
 from zskl.methods import build, load
 from zskl.metrics.seen_unseen import margins
-from zskl.selection.calibration import best_constant
+from zskl.selection.constant import best_constant
 
 
 def test_calibrating_a_fitted_model_finds_the_constant_of_the_search(found):

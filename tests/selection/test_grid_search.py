@@ -18,7 +18,7 @@ from zskl.engines import Engine
 from zskl.estimators.stack import STACKABLE
 from zskl.metrics.seen_unseen import margins
 from zskl.selection import fold_worker
-from zskl.selection.calibration import best_constant
+from zskl.selection.constant import best_constant
 from zskl.selection.fold_worker import Task, examine
 from zskl.selection.grid import group
 from zskl.selection.grid_search import judge

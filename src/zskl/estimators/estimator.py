@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,12 +22,12 @@ from zskl.estimators import inputs, model_file
 from zskl.estimators.candidates import Question, as_in, best_of_rows
 from zskl.estimators.inspection import Inspection
 from zskl.estimators.ranking import UNKNOWN, Labels, Ranking
+from zskl.estimators.selectable import Selectable
 from zskl.estimators.temperature import UncalibratedWarning
 from zskl.estimators.training_set import Training
 from zskl.parameters import listed, one_of
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
-from zskl.training.solver import DivergenceError
 from zskl.training.streaming import StreamedRows
 
 __all__ = ["SIGNATURE_MEANS", "UNKNOWN", "Labels", "Training", "UncalibratedWarning", "ZeroShotClassifier"]
@@ -35,7 +35,7 @@ __all__ = ["SIGNATURE_MEANS", "UNKNOWN", "Labels", "Training", "UncalibratedWarn
 SIGNATURE_MEANS = ("seen", "all")
 
 
-class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
     The contract of every zero-shot classifier of this library; subclass it to add a method.
 
@@ -68,7 +68,6 @@ class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  
 
     kind: ClassVar[str]  # what a model file calls this estimator
     LEARNED: ClassVar[Mapping[str, tuple[str, ...] | None]]  # what it scores with: see `model_file`
-    FREE: ClassVar[tuple[str, ...]] = ()  # settings whose values one fit serves all, such as the number of epochs
     SHARED_SPACE: ClassVar[bool] = False  # whether features and signatures must have the same columns
     feature_scaling: str
     signature_scaling: str
@@ -86,37 +85,6 @@ class ZeroShotClassifier(Ranking, Inspection, ClassifierMixin, BaseEstimator):  
     def _scorer(self, Y: Array) -> Callable[[Array], Array]:
         """`_scores` for these signatures and any X. Methods with much work for Y alone override this instead."""
         return lambda X: self._scores(X, Y)
-
-    def _free(self, X: Array) -> tuple[str, ...]:
-        """Names of the settings in which those of one `_fit_together` on training rows X may differ."""
-        return self.FREE
-
-    def _applies(self, d: int, p: int) -> bool:
-        """Whether these settings make sense for d features and p attributes; a search leaves others out."""
-        return True
-
-    def _effective(self) -> dict[str, Any]:
-        """The settings that count: of several that differ in others alone, a search tries the first."""
-        return dict(self.get_params(deep=False))
-
-    def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
-    ) -> None:
-        """Fit a clone for each setting, in any order, and hand it to `visit` with the setting's place.
-
-        The settings differ in `_free(X)` alone. A model may change after the visit. If a place is visited again with
-        a `DivergenceError`, forget what was seen there. Methods that can share work override this.
-        """
-        for place, setting in enumerate(settings):
-            try:
-                visit(place, clone(self).set_params(**setting).fit(X, y, signatures))
-            except DivergenceError as error:
-                visit(place, error)
 
     # Fitting ---------------------------------------------------------------------------------------------------------
 

@@ -1,39 +1,24 @@
-"""The calibration constant that is best over all folds, and the constant and temperatures of a fitted model."""
+"""The constant and the temperatures of a fitted model, and what it learns from examples and unlabelled rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from zskl import engines
 from zskl.arrays import on_gpu
 from zskl.engines import Engine
-from zskl.estimators.candidates import calibrated
+from zskl.estimators.class_means.bench import Bench
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.metrics.seen_unseen import Margins, curves, harmonic_means, highest, margins
-from zskl.selection import temperatures
 from zskl.selection.class_folds import Fold
+from zskl.selection.constant import Scored, fitted
 from zskl.selection.fold_worker import Examiner, take
 from zskl.selection.material import Material, check_seen, material
-
-Scores = tuple[NDArray[Any], NDArray[np.int64], NDArray[np.bool_]]
-
-
-def best_constant(folds: Sequence[Margins]) -> tuple[float, NDArray[np.float64]]:
-    """The constant γ with the highest mean over folds of the harmonic mean, and the harmonic mean (F,) of each there.
-
-    All constants between two neighbouring gaps are equal. We choose the middle of the best interval; of several equal
-    ones, the one nearest 0. If no constant gets both sides right, γ is 0.
-    """
-    constants, seen, unseen = curves(folds)
-    harmonic = harmonic_means(seen, unseen)  # (F, k)
-    place = highest(constants, harmonic.mean(axis=0))
-    return (0.0, np.zeros(len(folds))) if place is None else (float(constants[place]), harmonic[:, place])
+from zskl.selection.practice import practise
 
 
 def calibrate(
@@ -46,6 +31,8 @@ def calibrate(
     constant: float | None = None,
 ) -> ZeroShotClassifier:
     """Set `calibration_` and `temperatures_` of a fitted model, from clones of it fitted on folds.
+
+    A model that learns from examples and unlabelled rows also gets its `practice_`: what the folds say about both.
 
     Temperatures are fitted to the validation rows of the folds: held-out classes among themselves ("unseen"), trained
     classes among themselves ("seen"), and all classes, with the constant subtracted ("mixed").
@@ -87,32 +74,30 @@ def calibrate(
         check_seen(shared.folds)
     runner = engine_for(engine, model, X)
     tasks = range(len(shared.folds))
-    scored = [scores for _, scores in sorted(engines.each(_score, tasks, shared, runner), key=lambda one: one[0])]
-    if constant is None:
-        constant = best_constant([margins(scores, own, seen) for scores, own, seen in scored])[0]
-    model.calibration_ = float(constant)
-    mixed = [(calibrated(scores.astype(np.float64), seen, constant), own) for scores, own, seen in scored]
-    model.temperatures_ = {
-        "seen": temperatures.fit([_side(*one, wanted=True) for one in scored], "seen"),
-        "unseen": temperatures.fit([_side(*one, wanted=False) for one in scored], "unseen"),
-        "mixed": temperatures.fit(mixed, "mixed"),
-    }
+    parts = [part for _, part in sorted(engines.each(_judge, tasks, shared, runner), key=lambda one: one[0])]
+    found = fitted([part.scored for part in parts], constant)
+    model.calibration_, model.temperatures_ = found["calibration"], found["temperatures"]
+    benches = [part.bench for part in parts if part.bench is not None]
+    if benches:
+        model._take_practice(practise(benches))
     return model
 
 
-def _score(shared: Material, fold: int) -> Scores:
+@dataclass(frozen=True)
+class Judged:
+    """What the clone that was fitted on a fold says about its validation rows."""
+
+    scored: Scored
+    bench: Bench | None  # where the method learns from examples and unlabelled rows too
+
+
+def _judge(shared: Material, fold: int) -> Judged:
     """Scores (n, c) of a fold's validation rows by the estimator fitted on its training rows."""
     rows = shared.folds[fold].train
     model = clone(shared.estimator).fit(take(shared.X, rows), shared.y[rows], shared.table)
     examiner = Examiner(shared, fold)
-    return examiner.scores(model), examiner.own, examiner.is_seen
-
-
-def _side(scores: NDArray[Any], own: NDArray[np.int64], seen: NDArray[np.bool_], *, wanted: bool) -> tuple[Any, Any]:
-    """Rows and columns of the seen classes alone, or of the others."""
-    columns = np.flatnonzero(seen == wanted)
-    rows = np.flatnonzero(seen[own] == wanted)
-    return scores[np.ix_(rows, columns)], np.searchsorted(columns, own[rows])
+    scores = examiner.scores(model)
+    return Judged((scores, examiner.own, examiner.is_seen), examiner.bench(model))
 
 
 def engine_for(engine: Engine | str | None, estimator: ZeroShotClassifier, X: Any) -> Engine | None:

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from zskl.arrays import Array, is_torch, to_numpy
 from zskl.estimators.candidates import Question, choose
+from zskl.estimators.class_means.bench import Bench
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.inputs import check_features
 from zskl.metrics.seen_unseen import Margins, margins
@@ -79,3 +80,9 @@ class Examiner:
             self._asked = scaled, model._question(scaled, choose(model, self.table, None))
         scaled, question = self._asked
         return to_numpy(model._answerer(question)(scaled))
+
+    def bench(self, model: ZeroShotClassifier) -> Bench | None:
+        """These rows, to try examples and unlabelled rows on; None for a method that does not learn from them."""
+        assert self._asked is not None  # scores were asked for first
+        found: Bench | None = model._bench(*self._asked, self.own, self.is_seen)
+        return found

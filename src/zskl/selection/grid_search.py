@@ -18,8 +18,8 @@ from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.metrics import harmonic_mean
 from zskl.metrics.seen_unseen import Margins
 from zskl.parameters import one_of
-from zskl.selection.calibration import best_constant
 from zskl.selection.class_folds import Fold
+from zskl.selection.constant import best_constant
 from zskl.selection.fold_worker import Task, examine
 from zskl.selection.grid import Grid, expand, group
 from zskl.selection.material import Material, check_seen, material

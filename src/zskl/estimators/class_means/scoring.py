@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl.arrays import Array, like, to_numpy
+from zskl.arrays import Array, NumPyArray, like, to_numpy
 from zskl.estimators.candidates import Question, best_of_rows
+from zskl.estimators.class_means.bench import Bench
 from zskl.estimators.class_means.crowding import largest_mean
 from zskl.estimators.class_means.descriptions import SignatureKernel
 from zskl.estimators.class_means.evidence import Evidence
@@ -87,6 +88,21 @@ class Scoring(Taught):
         if not self.crowding_ or not len(self.kept_rows_):
             return None
         return self.crowding_ * largest_mean(like(self.kept_rows_, U) @ U.T, float(self.crowding_share))
+
+    def _bench(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> Bench:
+        evidence = self._evidence(question)
+        return Bench(
+            to_numpy(self._hat(scaled)).astype(np.float32),
+            own,
+            seen,
+            to_numpy(self._described(question)).astype(np.float32),
+            evidence.sums,
+            evidence.weights,
+            question.rows,
+            self.kept_rows_.astype(np.float32),
+            float(self.crowding),
+            float(self.crowding_share),
+        )
 
     def _whitened(self, foundation: Foundation) -> Whitened:
         return foundation.whitened(float(self.shrinkage), plain=self.prior == "cosine")

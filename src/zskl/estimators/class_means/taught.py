@@ -67,6 +67,9 @@ class Taught(ZeroShotClassifier):
         self.adaptation_ = self.practice_ = self.untaught_ = None
         self.crowding_ = float(self.crowding)
 
+    def _take_practice(self, found: dict[str, Any]) -> None:
+        self.practice_ = found
+
     def _copy(self) -> Self:
         new = copy.copy(self)
         if self.untaught_ is None:
