@@ -13,48 +13,57 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl.arrays import generator
-from zskl.estimators.class_means.bench import Bench, Rows
+from zskl.estimators.class_means.bench import Bench, Rows, Trial
 from zskl.selection.constant import fitted
-from zskl.selection.unlabelled import of_all, of_unseen
+from zskl.selection.unlabelled import of_all, of_unseen, shrinkages, thinned
 
 SHOTS = (1, 2, 5, 10)
 DRAWS = 3
-WEIGHTS = (0.5, 1.0, 2.0, 4.0, 8.0)  # n₀
-WRONG = (0.0, 0.1, 0.25, 0.5, 1.0)  # what a row counts against a class for which it is marked as wrong
+ENOUGH = 60  # rows of a class to judge examples by
+WEIGHTS = (1.0, 2.0, 4.0, 8.0)  # n₀
+WRONG = (0.0, 0.2, 0.35, 0.5)  # what the mean of rows marked as wrong counts against a class
 SHOWN = 2  # rows of other classes that are marked as wrong for each class
 _EXAMPLES = 7  # stream of the seed
 
 
 def practise(benches: Sequence[Bench]) -> dict[str, Any]:
     """Everything that a model stores as `practice_`, from the validation rows of each fold."""
-    examples = {str(k): found for k in SHOTS if (found := _with_examples(benches, k)) is not None}
+    some = [thinned(bench, ENOUGH) for bench in benches]
+    examples = {str(k): found for k in SHOTS if (found := _with_examples(some, k)) is not None}
     return {
         "examples": examples,
-        "wrong_weight": _wrong_weight(benches, examples),
+        "wrong_weight": _wrong_weight(some, examples),
         "unlabelled": {"unseen": of_unseen(benches), "all": of_all(benches)},
     }
 
 
 def _with_examples(benches: Sequence[Bench], k: int) -> dict[str, Any] | None:
-    """n₀ and crowding for k examples of each held-out class, with the constant and temperatures that go with them."""
-    drawn = [(bench, draw_examples(bench, k, draw)) for bench in benches for draw in range(DRAWS)]
-    tried = [
-        (bench, added_up(bench, rows), np.setdiff1d(bench.new_rows, rows)) for bench, rows in drawn if rows is not None
-    ]
-    if not tried:
+    """n₀, shrinkage and crowding for k examples of each held-out class, with the constant and temperatures for them."""
+    parts = [bench.held_out() for bench in benches]
+    drawn = [[draw_examples(bench, k, draw) for draw in range(DRAWS)] for bench in parts]
+    if any(rows is None for fold in drawn for rows in fold):
         return None
-
-    def accuracy(weight: float, crowding: float) -> NDArray[np.float64]:
-        return np.array([b.accuracy(b.scores(weight, crowding, added, left), left) for b, added, left in tried])
-
-    options = {option: accuracy(*option) for option in product(WEIGHTS, _crowdings(benches))}
-    weight, crowding = max(options, key=lambda option: options[option].mean())
-    found = options[weight, crowding]
+    options: dict[tuple[float, float, float], list[float]] = {}
+    for shrinkage in shrinkages(benches):
+        for bench, fold in zip(parts, drawn, strict=True):
+            turned = bench.at(shrinkage)
+            for rows in fold:
+                assert rows is not None
+                added, left = added_up(turned, rows), np.setdiff1d(np.arange(len(bench.own)), rows)
+                trial = Trial(turned, added, left)
+                for weight, crowding in product(WEIGHTS, _crowdings(bench)):
+                    scores = trial.scores(weight, crowding, firm=True)
+                    options.setdefault((shrinkage, weight, crowding), []).append(turned.accuracy(scores, left))
+    best = max(options, key=lambda option: float(np.mean(options[option])))
+    shrinkage, weight, crowding = best
     scored = []
-    for bench, added, left in tried[::DRAWS]:
-        rows = np.union1d(np.flatnonzero(bench.seen[bench.own]), left)
-        scored.append((bench.scores(weight, crowding, added, rows), bench.own[rows], bench.seen))
-    return {"weight": weight, "crowding": crowding, "zsl": float(found.mean()), **fitted(scored)}
+    for bench, fold in zip(benches, drawn, strict=True):
+        turned, given = bench.at(shrinkage), bench.new_rows[fold[0]]
+        rows = np.setdiff1d(np.arange(len(bench.own)), given)
+        scores = Trial(turned, added_up(turned, given), rows).scores(weight, crowding, firm=True)
+        scored.append((scores, bench.own[rows], bench.seen))
+    found = float(np.mean(options[best]))
+    return {"weight": weight, "shrinkage": shrinkage, "crowding": crowding, "zsl": found, **fitted(scored)}
 
 
 def draw_examples(bench: Bench, k: int, draw: int) -> NDArray[np.int64] | None:
@@ -74,17 +83,17 @@ def added_up(bench: Bench, rows: NDArray[np.int64]) -> Rows:
     return member @ bench.x[rows]
 
 
-def _crowdings(benches: Sequence[Bench]) -> tuple[float, ...]:
-    own = benches[0].crowding
-    return (own, 0.0) if own else (0.0,)
+def _crowdings(bench: Bench) -> tuple[float, ...]:
+    """The model's own, and less: rows make up for a crowded place."""
+    return (bench.crowding, 0.5 * bench.crowding, 0.0) if bench.crowding else (0.0,)
 
 
 def _wrong_weight(benches: Sequence[Bench], examples: dict[str, Any]) -> float:
-    """What a row counts against a class: tried on the rows of other classes that score highest for each class."""
+    """What wrong rows count against a class: tried on the rows of other classes that score highest for each class."""
     weight = examples["1"]["weight"] if "1" in examples else 2.0
     accuracies: dict[float, list[float]] = {against: [] for against in WRONG}
     for bench in benches:
-        scores = bench.scores(weight, bench.crowding, rows=bench.new_rows)
+        scores = Trial(bench, None, bench.new_rows).scores(weight, bench.crowding)
         shown, columns = [], []
         for column in bench.new:
             others = np.flatnonzero(bench.own[bench.new_rows] != column)
@@ -97,9 +106,10 @@ def _wrong_weight(benches: Sequence[Bench], examples: dict[str, Any]) -> float:
             continue
         member = np.zeros((len(bench.seen), len(rows)), np.float32)
         member[marked, np.arange(len(rows))] = 1
-        sums = member @ bench.x[rows]
+        sums = (member @ bench.x[rows]) / np.maximum(member.sum(axis=1, keepdims=True), 1)
         for against, found in accuracies.items():
-            found.append(bench.accuracy(bench.scores(weight, bench.crowding, -np.float32(against) * sums, left), left))
+            scores = Trial(bench, -np.float32(against) * sums, left).scores(weight, bench.crowding)
+            found.append(bench.accuracy(scores, left))
     if not accuracies[0.0]:
         return 0.0
     return float(max(WRONG, key=lambda against: float(np.mean(accuracies[against]))))

@@ -1,8 +1,8 @@
 """Unlabelled rows as evidence: each row counts for a class as far as the model believes that it is of that class.
 
-    q = softmax over the candidates of κ·score,   u_c = unit(base_c + Σᵢ q_ic x̂ᵢ),   and again
+    q = softmax over the candidates of κ·score,   u_c = unit(base_c + Σᵢ q_ic x̂ᵢ),   and again, a few times
 
-Optionally q is balanced, so that every class gets the same mass.
+Only classes without training rows move. Optionally q is balanced: classes with much mass give some of it away.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from zskl.arrays import Array, NumPyArray, like, namespace, to_numpy
 from zskl.estimators.candidates import best_of_rows, softmax
 from zskl.estimators.class_means.space import unit
 
-SINKHORN = 10  # rounds that balance rows and classes
+EVEN, PARTLY = 10, 3  # rounds that balance rows and classes: fully, and by a part
 SETTLED = 1e-3  # a round that turns no direction by more (1 − cosine) is the last
 TINY = 1e-30
 
@@ -32,10 +32,11 @@ class AdaptationSettings:
 
     weight: float = 5.0  # n₀, what a description is worth in rows
     kappa: float = 40.0
-    balance: bool = False
-    rounds: int = 15
+    balance: float = 0.0  # 0 leaves the masses of classes as they come, 1 makes them equal
+    rounds: int = 5
     shift: float = 0.0  # subtracted from the scores of seen classes
-    crowding: float = 0.0
+    crowding: float = 0.0  # what the adapted model subtracts; while it adapts, nothing
+    shrinkage: float | None = None  # None: that of the model
 
     @classmethod
     def of(cls, stored: dict[str, Any]) -> AdaptationSettings:
@@ -50,16 +51,16 @@ class Adapted:
     masses: NDArray[np.float64]
     rounds: int
     turned: float  # 1 − cosine of the direction that the last round turned most
-    sure: float  # mean over rows of the largest q
 
 
-def balanced(logits: Array, rounds: int = SINKHORN) -> Array:
-    """q (n, c): rows sum to 1, classes towards equal mass (Sinkhorn)."""
-    xp = namespace(logits)
-    q = xp.exp(logits - xp.max(logits, axis=1, keepdims=True)) + TINY
-    for _ in range(rounds):
-        q = q / xp.sum(q, axis=0, keepdims=True)
-        q = q / xp.sum(q, axis=1, keepdims=True)
+def balanced(q: Array, part: float) -> Array:
+    """q (n, c) with column masses drawn together: by a `part` of 1 to equal masses. Each row keeps its own mass."""
+    xp = namespace(q)
+    share = xp.sum(q, axis=1, keepdims=True)
+    q = q + TINY
+    for _ in range(EVEN if part == 1 else PARTLY):
+        q = q / xp.sum(q, axis=0, keepdims=True) ** part
+        q = q * (share / xp.sum(q, axis=1, keepdims=True))
     return q
 
 
@@ -79,26 +80,34 @@ def adapted(
     seen ones, are subtracted `shift` from. `other` (n, c) are logits of other models, which are added.
     """
     xp = namespace(x)
+    free, still = np.flatnonzero(moving), np.flatnonzero(~moving)
+    mine = np.unique(rows[free])  # signature rows that move
     owner = np.zeros(described.shape[0], dtype=np.int64)
-    owner[rows.ravel()] = np.repeat(np.arange(len(rows)), rows.shape[1])
-    places = like(owner, x, "int64")
-    still, free = like((~moving).astype(float), x), like(moving.astype(float), x)
-    base = described + known
-    u, found, turned = unit(base), None, 1.0
-    q = x[:, :0]
-    done = 0
-    while done < how.rounds:
+    owner[rows[free].ravel()] = np.repeat(np.arange(len(free)), rows.shape[1])
+    places, columns = like(owner[mine], x, "int64"), np.searchsorted(mine, rows[free])
+    base = (described + known)[like(mine, x, "int64")]
+    fixed = _logits(x, unit(described + known), rows[still], how.kappa, how.shift) if len(still) else x[:, :0]
+    extra = None if other is None else (other[:, like(free, x, "int64")], other[:, like(still, x, "int64")])
+    fixed = fixed if extra is None else fixed + extra[1]
+    u, turned, done = unit(base), 1.0, 0
+    q = found = x[:, :0]
+    while done < how.rounds and turned >= SETTLED:
         done += 1
-        logits = how.kappa * (best_of_rows(x @ u.T, rows) - how.shift * still)
-        logits = logits if other is None else logits + other
-        q = balanced(logits) if how.balance else softmax(logits)
-        found = (q * free).T @ x
+        logits = how.kappa * best_of_rows(x @ u.T, columns)
+        logits = logits if extra is None else logits + extra[0]
+        q = softmax(xp.concat([logits, fixed], axis=1) if len(still) else logits)[:, : len(free)]
+        q = balanced(q, how.balance) if how.balance else q
+        found = q.T @ x
         new = unit(base + found[places])
         turned = float(xp.max(1 - xp.sum(new * u, axis=1)))
         u = new
-        if turned < SETTLED:
-            break
-    assert found is not None  # there is at least one round
-    masses = to_numpy(xp.sum(q, axis=0)).astype(np.float64)
-    sure = float(xp.mean(xp.max(q, axis=1)))
-    return Adapted(to_numpy(found).astype(np.float32), masses, done, turned, sure)
+    sums, masses = np.zeros((len(rows), x.shape[1]), np.float32), np.zeros(len(rows))
+    sums[free], masses[free] = to_numpy(found), to_numpy(xp.sum(q, axis=0))
+    return Adapted(sums, masses, done, turned)
+
+
+def _logits(x: Array, u: Array, rows: NumPyArray, kappa: float, shift: float) -> Array:
+    """κ·(score − shift) (n, c) of classes whose directions stay."""
+    mine = np.unique(rows)
+    scores = best_of_rows(x @ u[like(mine, x, "int64")].T, np.searchsorted(mine, rows))
+    return kappa * (scores - shift)

@@ -75,8 +75,14 @@ class ClassMeansClassifier(Pieces):
         What makes a centred row x̃, in float32.
     regression_ : ndarray of shape (n_signatures, d)
         (K + νI)⁻¹ M̃, in float32.
-    class_sums_ : ndarray of shape (C, d)
-        What the training rows of each class say about its direction.
+    class_means_ : ndarray of shape (C, d)
+        M̃, the whitened means of the seen classes, in float32.
+    class_rows_ : ndarray of shape (C,)
+        How many training rows each has.
+    eigenvalues_ : ndarray of shape (d,)
+        Those of the scatter within classes.
+    shrinkage_ : float
+        ρ as it is in use: `shrinkage`, or what validation classes chose for a model with examples or unlabelled rows.
     kept_rows_ : ndarray of shape (n_kept, d)
         Some whitened training rows of unit length, in half precision.
     width_ : float
@@ -109,11 +115,14 @@ class ClassMeansClassifier(Pieces):
         "center_": ("d",),
         "whitening_": ("d", "d"),
         "regression_": ("*", "d"),
-        "class_sums_": ("C", "d"),
+        "class_means_": ("C", "d"),
+        "class_rows_": ("C",),
+        "eigenvalues_": ("d",),
         "kept_rows_": ("?", "d"),
         "signature_center_": ("?",),
         "width_": None,
         "slope_": None,
+        "shrinkage_": None,
         **Pieces.LEARNED,
     }
     FREE: ClassVar = (
@@ -249,7 +258,9 @@ class ClassMeansClassifier(Pieces):
         targets = at.targets if self.prior == "zero" else at.targets - self.slope_ * at.own_signatures
         weights = 0.0 * targets if self.prior == "cosine" else foundation.inverse(kernel, float(self.noise)) @ targets
         self.regression_ = weights.astype(np.float32)
-        self.class_sums_ = at.sums.astype(np.float32)
+        self.class_means_ = at.means.astype(np.float32)
+        self.class_rows_, self.eigenvalues_ = at.space.rows, at.space.eigenvalues
+        self.shrinkage_ = float(self.shrinkage)
         self.kept_rows_ = at.kept if self.crowding else at.kept[:0]
         self.signature_center_ = np.empty(0) if self.prior == "zero" else at.signature_center
         if "practice_" not in vars(self):

@@ -20,6 +20,7 @@ from zskl.kernels import squared_distances
 
 KERNELS = ("gaussian", "linear")
 PRIORS = ("zero", "identity", "cosine")
+TINY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,11 @@ class SignatureKernel:
         if self.name == "linear":
             return A @ B.T
         return namespace(A).exp(distances(A, B) / -self.width)
+
+    def own(self, A: Array) -> Array:
+        """k(a, a) (a,)."""
+        xp = namespace(A)
+        return xp.sum(A * A, axis=1) if self.name == "linear" else xp.ones_like(A[:, 0])
 
 
 def distances(A: Array, B: Array) -> Array:
@@ -59,3 +65,14 @@ def slope(targets: Floats, prior: Floats) -> float:
     """s ≥ 0 with the least ‖targets − s·prior‖²."""
     length = float((prior * prior).sum())
     return max(float((targets * prior).sum()) / length, 0.0) if length > 0 else 0.0
+
+
+def typical_variance(inverted: Floats, noise: float) -> float:
+    """Median over training signatures of the variance that the process had there without that signature."""
+    return float(np.median(np.maximum(1 / np.diag(inverted) - noise, TINY)))
+
+
+def variance(own: Floats, k: Floats, inverted: Floats) -> Floats:
+    """(rows,) k(y, y) − k(y, Y)(K + νI)⁻¹k(Y, y): how unsure a description leaves the direction of its class."""
+    found: Floats = np.maximum(own - ((k @ inverted) * k).sum(axis=1), TINY)
+    return found

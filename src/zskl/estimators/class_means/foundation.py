@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from zskl.arrays import Array, like, to_numpy
 from zskl.estimators.class_means.descriptions import SignatureKernel, inverse, median_distance, slope
-from zskl.estimators.class_means.space import Space, unit
+from zskl.estimators.class_means.space import Space, class_sums, unit, whitening_weights
 from zskl.estimators.class_means.sums import Floats, Sums
 
 
@@ -23,10 +23,10 @@ class Whitened:
 
     def __init__(self, foundation: Foundation, space: Space, shrinkage: float) -> None:
         self.foundation, self.space = foundation, space
-        self.weights = space.weights(shrinkage)
+        self.weights = whitening_weights(space.eigenvalues, shrinkage)
         self.matrix = (space.basis * self.weights).astype(np.float32)  # (d, d): x̃ = (x − g) · matrix
         self.means = space.means * self.weights  # (C, d) M̃
-        self.sums = space.class_sums(self.weights)  # (C, d)
+        self.sums = class_sums(self.means, space.rows, space.eigenvalues, shrinkage)  # (C, d)
 
     def directions(self, rows: Array) -> Array:
         """x̂ of scaled rows (n, d)."""

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zskl.arrays import Array, NumPyArray, like, to_numpy
 from zskl.estimators.candidates import Question, best_of_rows
 from zskl.estimators.class_means.bench import Bench
 from zskl.estimators.class_means.crowding import largest_mean
-from zskl.estimators.class_means.descriptions import SignatureKernel
+from zskl.estimators.class_means.descriptions import SignatureKernel, inverse, typical_variance, variance
 from zskl.estimators.class_means.evidence import Evidence
 from zskl.estimators.class_means.foundation import Foundation, Whitened
 from zskl.estimators.class_means.quick_scores import Products, QuickScores
@@ -21,6 +20,9 @@ from zskl.estimators.class_means.space import unit
 from zskl.estimators.class_means.sums import Floats
 from zskl.estimators.class_means.taught import Taught
 from zskl.signatures.table import SignatureTable
+
+ENOUGH = 1024  # kept rows, to try things on a fold
+FIRM = 5.0  # one description counts at most so many times as much as a usual one, or as little
 
 
 @dataclass(frozen=True)
@@ -37,18 +39,15 @@ class Scoring(Taught):
     kernel: str
     bandwidth: float
     noise: float
-    shrinkage: float
     prior: str
     crowding_share: float
     center_: Floats
-    whitening_: NDArray[np.float32]
-    regression_: NDArray[np.float32]
-    kept_rows_: NDArray[np.float16]
     signature_center_: Floats
     width_: float
     slope_: float
     _foundation: Foundation  # what the models of one search share
     _quick: QuickScores
+    _inverse: Floats  # (K + νI)⁻¹, worked out when it is first needed
 
     def _question(self, scaled: Array, table: SignatureTable) -> Question:
         asked = super()._question(scaled, table)
@@ -77,6 +76,18 @@ class Scoring(Taught):
         own = (question.shared - like(self.signature_center_, Y)) @ like(self.whitening_, Y)
         return means + self.slope_ * own
 
+    def _firmness(self, question: Question) -> Floats:
+        """(rows,) how much surer than usual the process is of each signature's direction: a factor of n₀."""
+        if self.prior == "cosine":
+            return np.ones(question.Y.shape[0])
+        kernel = SignatureKernel(self.kernel, self.width_)
+        seen = self.signature_scaling_.apply(self.signature_table_.select(self.classes_).matrix)
+        if "_inverse" not in vars(self):
+            self._inverse = inverse(to_numpy(kernel(seen, seen)), float(self.noise))
+        Y = to_numpy(question.Y).astype(np.float64)
+        found = variance(to_numpy(kernel.own(Y)), to_numpy(kernel(Y, seen)), self._inverse)
+        return (typical_variance(self._inverse, float(self.noise)) / found).clip(1 / FIRM, FIRM)
+
     def _directions(self, question: Question) -> Array:
         """u (rows, d) of every signature row of the candidates."""
         evidence = self._evidence(question)
@@ -90,18 +101,23 @@ class Scoring(Taught):
         return self.crowding_ * largest_mean(like(self.kept_rows_, U) @ U.T, float(self.crowding_share))
 
     def _bench(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> Bench:
-        evidence = self._evidence(question)
+        places = Evidence.places(self.classes_, question)
+        trained = places >= 0
         return Bench(
-            to_numpy(self._hat(scaled)).astype(np.float32),
-            own,
-            seen,
-            to_numpy(self._described(question)).astype(np.float32),
-            evidence.sums,
-            evidence.weights,
-            question.rows,
-            self.kept_rows_.astype(np.float32),
-            float(self.crowding),
-            float(self.crowding_share),
+            x=to_numpy(self._hat(scaled)).astype(np.float32),
+            own=own,
+            seen=seen,
+            described=to_numpy(self._described(question)).astype(np.float32),
+            firmness=self._firmness(question),
+            means=np.where(trained[:, None], self.class_means_[places], np.float32(0)),
+            counts=np.where(trained, self.class_rows_[places], 0.0),
+            weight=float(self.description_weight),
+            rows=question.rows,
+            kept=self.kept_rows_[:: max(1, len(self.kept_rows_) // ENOUGH)].astype(np.float32),
+            eigenvalues=self.eigenvalues_,
+            shrinkage=self.shrinkage_,
+            crowding=float(self.crowding),
+            share=float(self.crowding_share),
         )
 
     def _whitened(self, foundation: Foundation) -> Whitened:

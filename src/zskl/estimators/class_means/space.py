@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.estimators.class_means.sums import Floats, Sums
@@ -44,21 +45,23 @@ class Space:
         within = np.full(d, max(np.trace(sums.scatter) / d, 0.0))
         return cls(np.eye(d), within, np.zeros(d), sums.means, sums.rows)
 
-    def weights(self, shrinkage: float) -> Floats:
-        """(d,) 1/√((1 − ρ) λ + ρ mean(λ)); all 1 if all rows of each class are equal."""
-        level = float(self.eigenvalues.mean())
-        if level == 0.0:
-            return np.ones_like(self.eigenvalues)
-        found: Floats = 1 / np.sqrt((1 - shrinkage) * self.eigenvalues + shrinkage * level)
-        return found
 
-    def class_sums(self, weights: Floats) -> Floats:
-        """(C, d): what the unit vectors x̂ of the training rows of each class add up to, from the sums alone.
+def whitening_weights(eigenvalues: Floats, shrinkage: float) -> Floats:
+    """(d,) 1/√((1 − ρ) λ + ρ mean(λ)); all 1 if all rows of each class are equal."""
+    level = float(eigenvalues.mean())
+    if level == 0.0:
+        return np.ones_like(eigenvalues)
+    found: Floats = 1 / np.sqrt((1 - shrinkage) * eigenvalues + shrinkage * level)
+    return found
 
-        A row has x̂ = x̃/‖x̃‖, and the mean of ‖x̃‖² over a class is ‖M̃_c‖² + tr(S_ρ⁻¹ S). So the sum is near to
-        N_c M̃_c over the root of that, and no second pass over the rows is needed.
-        """
-        means = self.means * weights
-        squares = (means * means).sum(axis=1) + float((self.eigenvalues * weights**2).sum())
-        found: Floats = means * (self.rows / np.sqrt(np.where(squares > 0, squares, 1.0)))[:, None]
-        return found
+
+def class_sums(means: NDArray[np.floating], rows: Floats, eigenvalues: Floats, shrinkage: float) -> Floats:
+    """(C, d): what the unit vectors x̂ of the training rows of each class add up to, without a second pass over them.
+
+    A row has x̂ = x̃/‖x̃‖, and the mean of ‖x̃‖² over a class is ‖M̃_c‖² + tr(S_ρ⁻¹ S). So the sum is near to N_c M̃_c over
+    the root of that. `means` are M̃ (C, d), `rows` N (C,).
+    """
+    within = float((eigenvalues * whitening_weights(eigenvalues, shrinkage) ** 2).sum())
+    squares = (means * means).sum(axis=1) + within
+    found: Floats = means * (rows / np.sqrt(np.where(squares > 0, squares, 1.0)))[:, None]
+    return found

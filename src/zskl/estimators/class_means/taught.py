@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from zskl.arrays import NumPyArray
 from zskl.estimators.candidates import Question, as_in, choose
 from zskl.estimators.class_means.evidence import Evidence
+from zskl.estimators.class_means.space import class_sums, unit, whitening_weights
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.parameters import listed
 from zskl.signatures import table as tables
@@ -20,7 +21,7 @@ from zskl.signatures.table import SignatureTable
 
 log = logging.getLogger(__name__)
 WEIGHT = 2.0  # n₀ of a class with examples, until validation classes say better
-WRONG = 0.5  # what a row counts against a class for which it is marked as wrong, until validation classes say better
+WRONG = 0.35  # what rows marked as wrong for a class count against it together, until validation classes say better
 EMPTY = np.empty(0, dtype=np.float64)
 
 
@@ -42,7 +43,14 @@ class Taught(ZeroShotClassifier):
 
     description_weight: float
     crowding: float
-    class_sums_: NDArray[np.float32]
+    shrinkage: float
+    whitening_: NDArray[np.float32]
+    regression_: NDArray[np.float32]
+    class_means_: NDArray[np.float32]
+    class_rows_: NDArray[np.float64]
+    eigenvalues_: NDArray[np.float64]
+    kept_rows_: NDArray[np.float16]
+    shrinkage_: float
     examples_: NDArray[np.float32]
     example_weights_: NDArray[np.float64]
     example_classes_: list[Any]
@@ -77,6 +85,7 @@ class Taught(ZeroShotClassifier):
                 "calibration": float(self.calibration_),
                 "temperatures": self.temperatures_,
                 "crowding": self.crowding_,
+                "shrinkage": self.shrinkage_,
             }
         return new
 
@@ -131,6 +140,23 @@ class Taught(ZeroShotClassifier):
         pairs = zip(table.labels.tolist(), table.matrix, strict=True)
         return {label for label, row in pairs if label in unknown and np.array_equal(row, placeholder)}
 
+    @property
+    def class_sums_(self) -> NDArray[np.float32]:
+        """What the training rows of each seen class say about its direction (C, d)."""
+        return class_sums(self.class_means_, self.class_rows_, self.eigenvalues_, self.shrinkage_).astype(np.float32)
+
+    def _turn_to(self, shrinkage: float) -> None:
+        """Use another shrinkage: in the basis of the scatter it only weighs coordinates."""
+        if shrinkage == self.shrinkage_:
+            return
+        before, after = (whitening_weights(self.eigenvalues_, one) for one in (self.shrinkage_, shrinkage))
+        ratio = (after / before).astype(np.float32)
+        self.whitening_, self.regression_ = self.whitening_ * ratio, self.regression_ * ratio
+        self.class_means_ = self.class_means_ * ratio
+        self.kept_rows_ = unit(self.kept_rows_.astype(np.float32) * ratio).astype(np.float16)
+        self.examples_ = unit(self.examples_ * ratio)
+        self.shrinkage_ = shrinkage
+
     # What it adds up to ----------------------------------------------------------------------------------------------
 
     def _evidence(self, question: Question, unlabelled: bool = True) -> Evidence:
@@ -140,14 +166,14 @@ class Taught(ZeroShotClassifier):
         sums = np.where(seen[:, None], self.class_sums_[places], np.float32(0))
         weights = np.where(seen, float(self.description_weight), WEIGHT)
         columns = dict(zip(question.labels.tolist(), question.rows, strict=True))
-        counts: Counter[Any] = Counter()
-        for row, weight, label in zip(self.examples_, self.example_weights_, self.example_classes_, strict=True):
-            counts[label] += weight > 0
+        against = np.float32((self.practice_ or {}).get("wrong_weight", WRONG))
+        counts = Counter(zip(self.example_classes_, (self.example_weights_ < 0).tolist(), strict=True))
+        for row, wrong, label in zip(self.examples_, self.example_weights_ < 0, self.example_classes_, strict=True):
             if label in columns:
-                sums[np.unique(columns[label])] += np.float32(weight) * row
-        for label, count in counts.items():
-            if label in columns and not seen[columns[label][0]]:
-                weights[columns[label]] = self._worth(count)
+                sums[np.unique(columns[label])] += -against / counts[label, True] * row if wrong else row
+        for (label, wrong), count in counts.items():
+            if label in columns and not wrong and not seen[columns[label][0]]:
+                weights[columns[label]] = self._worth(count) * self._firmness(question)[columns[label]]
         if unlabelled:
             for row, label in zip(self.adapted_sums_, self.adapted_classes_, strict=True):
                 if label in columns:
@@ -157,6 +183,9 @@ class Taught(ZeroShotClassifier):
             if label in columns:
                 weights[columns[label]] = 0.0
         return Evidence(sums, weights, seen)
+
+    def _firmness(self, question: Question) -> NDArray[np.float64]:
+        raise NotImplementedError
 
     def _worth(self, count: int) -> float:
         """n₀ of an unseen class with so many examples."""
@@ -173,29 +202,30 @@ class Taught(ZeroShotClassifier):
         return entry
 
     def _settle(self) -> None:
-        """Set calibration, temperatures and crowding for what the model knows now."""
+        """Set shrinkage, calibration, temperatures and crowding for what the model knows now."""
         before = self.untaught_
         assert before is not None  # `_copy` has set it
-        entry, share = None, 1.0
-        if self.adaptation_ is not None:
-            entry = ((self.practice_ or {}).get("unlabelled") or {}).get(self.adaptation_["candidates"])
-            crowding = 0.0 if entry is None else float(entry["crowding"])
-        else:
+        entry, share = self.adaptation_, 1.0
+        if entry is None:
             seen = set(self.classes_.tolist())
             counts = Counter(label for label in self.example_classes_ if label not in seen)
             unseen = [label for label in self.candidates_.tolist() if label not in seen]
             if counts:
                 entry, share = self._practised(float(np.median(list(counts.values())))), len(counts) / len(unseen)
-            crowding = before["crowding"] if entry is None else entry["crowding"]
-        self.crowding_ = (1 - share) * float(before["crowding"]) + share * float(crowding)
-        self.calibration_, self.temperatures_ = float(before["calibration"]), before["temperatures"]
-        if entry is not None:
-            self.calibration_ = (1 - share) * self.calibration_ + share * float(entry["calibration"])
-            if self.temperatures_ is not None:
-                self.temperatures_ = {
-                    name: float(value ** (1 - share) * entry["temperatures"].get(name, value) ** share)
-                    for name, value in self.temperatures_.items()
-                }
+        if entry is None:
+            entry = before
+
+        def between(name: str) -> float:
+            return (1 - share) * float(before[name]) + share * float(entry[name])
+
+        self._turn_to(between("shrinkage"))
+        self.crowding_, self.calibration_ = between("crowding"), between("calibration")
+        self.temperatures_ = before["temperatures"]
+        if self.temperatures_ is not None and entry["temperatures"] is not None:
+            self.temperatures_ = {
+                name: float(value ** (1 - share) * entry["temperatures"][name] ** share)
+                for name, value in self.temperatures_.items()
+            }
 
 
 def _joined(first: SignatureTable, second: SignatureTable) -> SignatureTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,6 @@ from zskl.estimators import inputs
 from zskl.estimators.candidates import Question, choose
 from zskl.estimators.class_means.adaptation import AdaptationSettings, Adapted, NoClearGain, adapted
 from zskl.estimators.class_means.scoring import Scoring
-from zskl.estimators.class_means.taught import WRONG
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.ranking import Labels
 from zskl.parameters import listed
@@ -22,6 +22,9 @@ from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
 
 log = logging.getLogger(__name__)
+LEAST_GAIN = 0.02  # that validation classes must promise
+FEWER = 1.5  # what was tried with at most so many times as many rows per class still counts
+AT_REST = 0.01  # 1 − cosine that no direction turned by in the last round
 
 
 class Teaching(Scoring):
@@ -42,7 +45,7 @@ class Teaching(Scoring):
         signatures : DataFrame, mapping or array-like, default=None
             Descriptions of new classes, as for `fit`. A new class without one is known by its examples alone.
         wrong : bool or array-like of shape (n,), default=False
-            True for rows that are marked as not of their class in y: they count against it.
+            True for rows that are marked as not of their class in y: their mean counts against it.
 
         Returns
         -------
@@ -65,9 +68,8 @@ class Teaching(Scoring):
         new = self._copy()
         new._describe_more(signatures, labels, marked)
         hat = to_numpy(self._hat(self._scaled(X))).astype(np.float32)
-        against = float((self.practice_ or {}).get("wrong_weight", WRONG))
         new.examples_ = np.concatenate([self.examples_, hat])
-        new.example_weights_ = np.concatenate([self.example_weights_, np.where(marked, -against, 1.0)])
+        new.example_weights_ = np.concatenate([self.example_weights_, np.where(marked, -1.0, 1.0)])
         new.example_classes_ = [*self.example_classes_, *labels.tolist()]
         new._settle()
         return new
@@ -129,7 +131,14 @@ class Teaching(Scoring):
         new._settle()
         return new
 
-    def adapt(self, X: Array, candidates: Labels | str | None = None, *, force: bool = False) -> Self:
+    def adapt(
+        self,
+        X: Array,
+        candidates: Labels | str | None = None,
+        *,
+        force: bool = False,
+        balance: float | None = None,
+    ) -> Self:
         """
         Give a new model that has also learned from unlabelled rows. This one stays as it is.
 
@@ -145,6 +154,9 @@ class Teaching(Scoring):
             "all" for all candidates. Only classes without training rows take rows up.
         force : bool, default=False
             Whether to adapt even if nothing says that it helps.
+        balance : float between 0 and 1, default=None
+            How far to draw the masses of the classes together. Use 1 if you know that each candidate has about as many
+            of the rows: this helps then, and harms otherwise. None leaves it to what validation classes said.
 
         Returns
         -------
@@ -167,45 +179,50 @@ class Teaching(Scoring):
         """
         check_is_fitted(self)
         X = inputs.check_features(self, X)
+        if balance is not None and not 0 <= balance <= 1:
+            raise ValueError(f"balance is {balance!r}: expected a number from 0 to 1, or None")
         table, mode = self._adaptation_table(candidates)
         if X.shape[0] < len(table.classes):
             raise ValueError(
                 f"X has {X.shape[0]} row(s) for {len(table.classes)} candidate classes: expected at least as many "
                 "unlabelled rows as classes; collect more rows, or name fewer candidates"
             )
-        entry = ((self.practice_ or {}).get("unlabelled") or {}).get(mode)
-        if entry is None and not force:
-            raise NoClearGain(
-                "nothing says that unlabelled rows would help this model: it has not tried them on validation classes; "
-                "fit it by selection.tune, call selection.calibrate on it, or use force=True"
-            )
+        entry = self._promised(mode, X.shape[0] / len(table.classes))
+        if not force:
+            _check_gain(entry, X.shape[0] / len(table.classes))
         how = AdaptationSettings() if entry is None else AdaptationSettings.of(entry)
-        scaled = self._scaled(X)
-        found, moving, labels = self._adapted(self._hat(scaled), self._question(scaled, table), how)
-        if not force and entry is not None:
-            _check_gain(entry, found)
+        how = how if balance is None else replace(how, balance=float(balance))
         new = self._copy()
+        new._turn_to(self.shrinkage_ if how.shrinkage is None else how.shrinkage)
+        scaled = new._scaled(X)
+        found, moving, labels = new._adapted(new._hat(scaled), new._question(scaled, table), how)
         new.adapted_classes_ = [label for label, moves in zip(labels, moving, strict=True) if moves]
         new.adapted_sums_ = found.sums[moving]
+        assert new.untaught_ is not None
+        calibrated = new.untaught_ if entry is None else entry
         new.adaptation_ = {
             "candidates": mode,
             "rows": int(X.shape[0]),
             "weight": how.weight,
+            "shrinkage": new.shrinkage_,
+            "crowding": how.crowding,
+            "calibration": calibrated["calibration"],
+            "temperatures": calibrated["temperatures"],
+            "expected_gain": None if entry is None else entry["gain"],
             "rounds": found.rounds,
             "turned": found.turned,
-            "converged": found.rounds < how.rounds or found.turned < 1e-2,
-            "sure": found.sure,
-            "masses": {str(label): float(mass) for label, mass in zip(labels, found.masses, strict=True)},
+            "converged": found.turned < AT_REST,
+            "masses": {str(label): float(found.masses[k]) for k, label in enumerate(labels) if moving[k]},
         }
         new._settle()
-        log.info(
-            "adapted %d classes to %d rows in %d rounds (last turn %.2g)",
-            int(moving.sum()),
-            X.shape[0],
-            found.rounds,
-            found.turned,
-        )
+        log.info("adapted %d classes to %d rows in %d rounds", int(moving.sum()), X.shape[0], found.rounds)
         return new
+
+    def _promised(self, mode: str, per_class: float) -> dict[str, Any] | None:
+        """What validation classes say about so many unlabelled rows for each candidate; None where nobody has tried."""
+        tried = ((self.practice_ or {}).get("unlabelled") or {}).get(mode) or []
+        enough = [entry for entry in tried if entry["per_class"] <= FEWER * per_class]
+        return max(enough, key=lambda entry: float(entry["per_class"]), default=None)
 
     def _adapted(
         self, hat: Array, question: Question, how: AdaptationSettings, other: Array | None = None
@@ -236,12 +253,19 @@ class Teaching(Scoring):
         return table, "all" if seen & set(table.labels.tolist()) else "unseen"
 
 
-def _check_gain(entry: dict[str, Any], found: Adapted) -> None:
-    """Refuse to adapt where validation classes promise no clear gain."""
-    if entry["gain"] <= entry["spread"]:
+def _check_gain(entry: dict[str, Any] | None, per_class: float) -> None:
+    """Refuse to adapt where validation classes promise no clear gain: 2 points, and a gain on every fold."""
+    if entry is None:
+        raise NoClearGain(
+            f"nothing says that {per_class:.3g} unlabelled rows for each candidate would help this model: nobody has "
+            "tried as few on validation classes; fit it by selection.tune, call selection.calibrate on it, collect "
+            "more rows, or use force=True"
+        )
+    if entry["gain"] < LEAST_GAIN or entry["least"] <= 0:
         raise NoClearGain(
             f"validation classes promise {100 * entry['gain']:+.1f} points ± {100 * entry['spread']:.1f} from "
-            "unlabelled rows: no clear gain, so the model stays as it is; use force=True to adapt all the same"
+            f"unlabelled rows, {100 * entry['least']:+.1f} in the worst fold: expected {100 * LEAST_GAIN:.0f} points "
+            "and a gain in each fold, so the model stays as it is; use force=True to adapt all the same"
         )
 
 
