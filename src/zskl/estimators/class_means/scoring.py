@@ -15,6 +15,7 @@ from zskl.estimators.class_means.bench import Bench
 from zskl.estimators.class_means.crowding import largest_mean
 from zskl.estimators.class_means.descriptions import SignatureKernel
 from zskl.estimators.class_means.evidence import Evidence
+from zskl.estimators.class_means.explained_scores import ExplainedScores
 from zskl.estimators.class_means.foundation import Foundation, Whitened
 from zskl.estimators.class_means.quick_scores import Products, QuickScores
 from zskl.estimators.class_means.space import unit
@@ -96,7 +97,7 @@ class Scoring(Taught):
             own,
             seen,
             to_numpy(self._described(question)).astype(np.float32),
-            evidence.sums,
+            evidence.sums.astype(np.float32),
             evidence.weights,
             question.rows,
             self.kept_rows_.astype(np.float32),
@@ -110,14 +111,28 @@ class Scoring(Taught):
     def _answerer(self, question: Question) -> Callable[[Array], Array]:
         if "_quick" in vars(self):
             return lambda X: best_of_rows(self._quickly(X, question), question.rows)
+        answer = self._gallery_answerer(question)
+        return lambda X: answer(self._hat(X))
+
+    def _gallery_rows(self, X: Array) -> Array:
+        return self._hat(X)
+
+    def _gallery_answerer(self, question: Question) -> Callable[[Array], Array]:
+        """x̂ (n, d) → scores (n, c)."""
         U = self._directions(question)
         crowded = self._crowded(U)
 
-        def answer(X: Array) -> Array:
-            scores = self._hat(X) @ U.T
+        def answer(hat: Array) -> Array:
+            scores = hat @ U.T
             return best_of_rows(scores if crowded is None else scores - crowded, question.rows)
 
         return answer
+
+    def _check_explainable(self) -> None:
+        """Class means always are."""
+
+    def _explainer(self, table: SignatureTable) -> ExplainedScores:
+        return ExplainedScores(self, table)
 
     def _quickly(self, X: Array, question: Question) -> Array:
         """Scores (n, rows) through what the models of one search share."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from zskl.arrays import NumPyArray
 from zskl.estimators.candidates import Question, as_in, choose
 from zskl.estimators.class_means.evidence import Evidence
+from zskl.estimators.class_means.sums import Floats
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.parameters import listed
 from zskl.signatures import table as tables
@@ -22,6 +23,7 @@ log = logging.getLogger(__name__)
 WEIGHT = 2.0  # n₀ of a class with examples, until validation classes say better
 WRONG = 0.5  # what a row counts against a class for which it is marked as wrong, until validation classes say better
 EMPTY = np.empty(0, dtype=np.float64)
+TRAINING, EXAMPLES, UNLABELLED = "training rows", "examples", "unlabelled rows"  # what rows a direction is made of
 
 
 class Taught(ZeroShotClassifier):
@@ -39,6 +41,7 @@ class Taught(ZeroShotClassifier):
         "practice_": None,
         "untaught_": None,
     }
+    LABELLED: ClassVar = ("example_classes_", "undescribed_", "adapted_classes_")
 
     description_weight: float
     crowding: float
@@ -135,28 +138,45 @@ class Taught(ZeroShotClassifier):
 
     def _evidence(self, question: Question, unlabelled: bool = True) -> Evidence:
         """What rows say about the candidates; without `unlabelled` ones if you say so."""
-        places = Evidence.places(self.classes_, question)
-        seen = places >= 0
-        sums = np.where(seen[:, None], self.class_sums_[places], np.float32(0))
+        seen = Evidence.places(self.classes_, question) >= 0
         weights = np.where(seen, float(self.description_weight), WEIGHT)
         columns = dict(zip(question.labels.tolist(), question.rows, strict=True))
         counts: Counter[Any] = Counter()
-        for row, weight, label in zip(self.examples_, self.example_weights_, self.example_classes_, strict=True):
+        for weight, label in zip(self.example_weights_, self.example_classes_, strict=True):
             counts[label] += weight > 0
-            if label in columns:
-                sums[np.unique(columns[label])] += np.float32(weight) * row
         for label, count in counts.items():
             if label in columns and not seen[columns[label][0]]:
                 weights[columns[label]] = self._worth(count)
         if unlabelled:
-            for row, label in zip(self.adapted_sums_, self.adapted_classes_, strict=True):
+            for label in self.adapted_classes_:
                 if label in columns:
-                    sums[np.unique(columns[label])] += row
                     weights[columns[label]] = float((self.adaptation_ or {})["weight"])
         for label in getattr(question, "lacking", ()):
             if label in columns:
                 weights[columns[label]] = 0.0
-        return Evidence(sums, weights, seen)
+        parts = self._sums_by_source(question)
+        if not unlabelled:
+            parts.pop(UNLABELLED, None)
+        none = np.zeros((question.Y.shape[0], self.class_sums_.shape[1]))
+        return Evidence(sum(parts.values(), start=none), weights, seen)
+
+    def _sums_by_source(self, question: Question) -> dict[str, Floats]:
+        """Of each signature row the sum (rows, d) of x̂ over training rows, examples and unlabelled rows, by name.
+
+        Only sources that say something of one of the candidates are there.
+        """
+        places = Evidence.places(self.classes_, question)
+        columns = {label: np.unique(rows) for label, rows in zip(question.labels.tolist(), question.rows, strict=True)}
+        found: dict[str, Floats] = {}
+        if (places >= 0).any():
+            found[TRAINING] = np.where((places >= 0)[:, None], self.class_sums_[places], 0.0).astype(np.float64)
+        examples = zip(self.examples_, self.example_weights_, self.example_classes_, strict=True)
+        unlabelled = zip(self.adapted_sums_, np.ones(len(self.adapted_sums_)), self.adapted_classes_, strict=True)
+        for name, rows in ((EXAMPLES, examples), (UNLABELLED, unlabelled)):
+            for row, weight, label in rows:
+                if label in columns:
+                    found.setdefault(name, np.zeros((len(places), len(row))))[columns[label]] += weight * row
+        return found
 
     def _worth(self, count: int) -> float:
         """n₀ of an unseen class with so many examples."""
