@@ -87,6 +87,10 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
         """`_scores` for these signatures and any X. Methods with much work for Y alone override this instead."""
         return lambda X: self._scores(X, Y)
 
+    def _nameless_scorer(self, Y: Array) -> Callable[[Array], Array]:
+        """The same for raw signatures Y (rows, p) of classes without names. Methods that need names override this."""
+        return self._scorer(self.signature_scaling_.apply(Y))
+
     # Fitting ---------------------------------------------------------------------------------------------------------
 
     @contextmanager

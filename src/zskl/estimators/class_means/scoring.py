@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from zskl.arrays import Array, NumPyArray, like, to_numpy
 from zskl.estimators.candidates import Question, best_of_rows
+from zskl.estimators.class_means import nameless_classes
 from zskl.estimators.class_means.bench import Bench
 from zskl.estimators.class_means.crowding import largest_mean
 from zskl.estimators.class_means.descriptions import SignatureKernel
@@ -53,10 +54,13 @@ class Scoring(Taught):
 
     def _question(self, scaled: Array, table: SignatureTable) -> Question:
         asked = super()._question(scaled, table)
-        shared = None
-        if self.prior != "zero":
-            shared = like(self.feature_scaling_.apply(table.matrix), scaled)
+        shared = self._shared(table.matrix)
+        shared = None if shared is None else like(shared, scaled)
         return SharedQuestion(asked.Y, asked.rows, asked.labels, shared, frozenset(self._lacking(table)))
+
+    def _shared(self, signatures: Array) -> Array | None:
+        """Signatures (rows, d) as rows of the shared space, where the prior needs them."""
+        return None if self.prior == "zero" else self.feature_scaling_.apply(signatures)
 
     def _hat(self, X: Array) -> Array:
         """x̂ (n, d) of scaled rows."""
@@ -67,15 +71,17 @@ class Scoring(Taught):
         return unit(self._means_of(question))
 
     def _means_of(self, question: Question) -> Array:
-        """m(y) (rows, d)."""
-        Y = question.Y
+        """m(y) (rows, d) of the candidates."""
+        return self._means(question.Y, question.shared if isinstance(question, SharedQuestion) else None)
+
+    def _means(self, Y: Array, shared: Array | None) -> Array:
+        """m(y) (rows, d) of scaled signatures (rows, p), which may lie in the shared space too."""
         seen = like(self.signature_scaling_.apply(self.signature_table_.select(self.classes_).matrix), Y)
         means = SignatureKernel(self.kernel, self.width_)(Y, seen) @ like(self.regression_, Y)
         if self.prior == "zero":
             return means
-        assert isinstance(question, SharedQuestion)
-        assert question.shared is not None  # with another prior than zero there is one
-        own = (question.shared - like(self.signature_center_, Y)) @ like(self.whitening_, Y)
+        assert shared is not None  # with another prior than zero there is one
+        own = (shared - like(self.signature_center_, Y)) @ like(self.whitening_, Y)
         return means + self.slope_ * own
 
     def _directions(self, question: Question) -> Array:
@@ -127,6 +133,9 @@ class Scoring(Taught):
             return best_of_rows(scores if crowded is None else scores - crowded, question.rows)
 
         return answer
+
+    def _nameless_scorer(self, Y: Array) -> Callable[[Array], Array]:
+        return nameless_classes.scorer(self, Y)
 
     def _check_explainable(self) -> None:
         """Class means always are."""
