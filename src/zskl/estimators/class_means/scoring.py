@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from zskl.arrays import Array, NumPyArray, like, to_numpy
 from zskl.estimators.candidates import Question, best_of_rows
@@ -15,6 +17,7 @@ from zskl.estimators.class_means import nameless_classes
 from zskl.estimators.class_means.bench import Bench
 from zskl.estimators.class_means.crowding import largest_mean
 from zskl.estimators.class_means.descriptions import SignatureKernel
+from zskl.estimators.class_means.direction_map import DirectionMap
 from zskl.estimators.class_means.evidence import Evidence
 from zskl.estimators.class_means.explained_scores import ExplainedScores
 from zskl.estimators.class_means.foundation import Foundation, Whitened
@@ -136,6 +139,29 @@ class Scoring(Taught):
 
     def _nameless_scorer(self, Y: Array) -> Callable[[Array], Array]:
         return nameless_classes.scorer(self, Y)
+
+    def ranking_map(self) -> DirectionMap:
+        """
+        Map samples and classes so that inner products are scores: any dot-product index can search them.
+
+        Returns
+        -------
+        DirectionMap
+            Maps into as many dimensions as there are features, plus one. Its `samples` are rows x̂ and a 1, its
+            `classes` directions and what crowding adds.
+
+        Examples
+        --------
+        >>> from zskl import ClassMeansClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ClassMeansClassifier().fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> maps = model.ranking_map()
+        >>> scores = maps.samples([[1, 0]]) @ maps.classes().T
+        >>> bool(abs(scores - model.compatibility([[1, 0]])).max() < 1e-6)
+        True
+        """
+        check_is_fitted(self)
+        return DirectionMap(copy.copy(self))
 
     def _check_explainable(self) -> None:
         """Class means always are."""
