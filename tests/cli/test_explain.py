@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from explained import fit_digits
 from tolerances import SUMS, assert_close
-from zskl import datasets
+from zskl import datasets, load
 from zskl.cli import app, main
 
 
@@ -26,6 +26,7 @@ def files(digits, tmp_path_factory):
     model = fit_digits(digits, "gaussian-ort")
     model.save(folder / "digits.zskl")
     fit_digits(digits, "dap").save(folder / "dap.zskl")
+    fit_digits(digits, "class-means").save(folder / "means.zskl")
     X = digits.X[digits.parts["test_unseen"]][:30]
     np.save(folder / "rows.npy", X)
     pd.DataFrame(X, index=[f"n{k}" for k in range(30)]).to_csv(folder / "named.csv", index_label="id")
@@ -83,6 +84,26 @@ def test_lines_of_json(files, tmp_path):
         assert_close([told, record["difference"]], [one.difference] * 2, 64 * SUMS.double)  # a sum of larger parts
     assert invoke(*command, "--candidates", "3", "--top", "3", "-o", tmp_path / "out.jsonl")[0] == 0
     assert (tmp_path / "out.jsonl").read_text("utf-8") == out
+
+
+def test_class_means_name_seen_classes_and_terms(files, tmp_path):
+    folder, _, X = files
+    command = [folder / "means.zskl", folder / "rows.npy", "--label", "3", "--against", "8", "--top", "2"]
+    found = load(folder / "means.zskl").explain(X, 2, label=3, against=8)
+    assert invoke(*command, "--rows", "4")[1] == f"row 4: {found[4]}\n"
+    records = [json.loads(line) for line in invoke(*command, "--json")[1].splitlines()]
+    for record, one in zip(records, found, strict=True):
+        assert (record["by"], record["terms"]) == ("classes", dict(one.terms))
+        assert [part["like"] for part in record["attributes"]] == [bool(one.likeness[m] > 0) for m in one.order]
+        told = sum(part["contribution"] for part in record["attributes"]) + record["rest"]
+        assert told + sum(record["terms"].values()) == pytest.approx(record["difference"], abs=1e-9)
+    assert invoke(*command, "-o", tmp_path / "out.csv")[0] == 0
+    with open(tmp_path / "out.csv", encoding="utf-8") as file:
+        lines = [line for line in csv.DictReader(file) if line["row"] == "4"]
+    word = "like" if found[4].likeness[found[4].order[0]] > 0 else "unlike"
+    assert [line["rank"] for line in lines] == ["1", "2", "", ""]
+    assert lines[0]["attribute"] == f"{word} {found[4].top[0][0]}"
+    assert [line["attribute"] for line in lines[2:]] == ["training rows", "crowding"]
 
 
 @pytest.mark.parametrize(

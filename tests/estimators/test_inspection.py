@@ -6,6 +6,7 @@ import pytest
 
 import naive
 from explained import ALL, fitted
+from means_models import SORTS
 from tolerances import SUMS, assert_close
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.score_parts import ScoreParts
@@ -83,3 +84,18 @@ def test_nearest_classes(toy, monkeypatch, small):
         model.nearest_classes(candidates=["cat"])
     with pytest.raises(ValueError, match="top is 0: expected an integer"):
         model.nearest_classes(0)
+
+
+@pytest.mark.parametrize("sort", ["gaussian", "linear, several signatures", "gaussian identity", "gaussian, taught"])
+def test_a_gallery_of_class_means_keeps_directions(toy, sort):
+    model = SORTS[sort](toy)
+    for X in (toy.X, toy.X.astype(np.float32)):
+        gallery = model.gallery(X)
+        assert (len(gallery), gallery._X.shape[0]) == (len(X), 1)  # the rows themselves are not kept
+        expected = model.compatibility(X)
+        assert_close(gallery.scores(), expected, SUMS.of(X.dtype))
+        assert gallery.scores().dtype == expected.dtype
+        new = model.signature_table_.matrix[:2] + 0.3
+        assert_close(gallery.scores(new, ["cow", "ant"]), model.compatibility(X, new, ["cow", "ant"]), SUMS.of(X.dtype))
+    with pytest.raises(ValueError, match=r"^ClassMeansClassifier has no attribute space: "):
+        model.attribute_space(toy.X)

@@ -52,6 +52,7 @@ FORMULAS = {
     "roots": lambda x: xp(x).log(xp(x).sqrt(xp(x).abs(x)) + 1),
     "extremes": lambda x: xp(x).maximum(x, ROW) - xp(x).minimum(ROW, 0 * x) + xp(x).clip(x, -1, 0.5) + x.clip(min=0),
     "sums": lambda x: xp(x).sum(x * x, axis=-1, keepdims=True) + xp(x).max(x, axis=1, keepdims=True),
+    "means": lambda x: xp(x).mean(x, axis=1, keepdims=True) * xp(x).mean(x * x, axis=-1)[:, None],
     "sum of an axis": lambda x: xp(x).sum(x, axis=1) * xp(x).min(x, axis=-1),
     "new axes": lambda x: xp(x).sum(x, axis=1)[:, None] + xp(x).sum(x, axis=1)[..., None] * x[..., :],
     "columns": lambda x: x[..., COLUMNS] + xp(x).take(x, COLUMNS, axis=1) + x[:, COLUMNS],

@@ -4,7 +4,7 @@ import pytest
 
 CASES = [
     "integers", "strings", "several_signatures", "unnamed_attributes", "named_columns", "uncalibrated",
-    "not_explained", "bilinear", "cauchy", "polynomial",
+    "not_explained", "bilinear", "class_means", "cauchy", "polynomial",
 ]  # of served_models  # fmt: skip
 
 

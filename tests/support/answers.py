@@ -49,12 +49,19 @@ def explained(answer, expected, top, rows=None):
         assert len(row["top"]) == top
         mine = row["explanation"]
         assert (mine["class"], mine["against"]) == (str(one.label), str(one.against))
-        size = np.abs(one.contributions).max()  # a difference carries the rounding of what it is a sum of
+        size = np.abs(
+            [*one.contributions, *one.terms.values()]
+        ).max()  # a difference carries the rounding of what it is a sum of
         assert abs(mine["difference"] - one.difference) <= SUMS.single * size
         assert mine["calibration"] == pytest.approx(one.calibration, rel=FORMULA.single)
         assert [part["attribute"] for part in mine["attributes"]] == [name for name, _ in one.top]
         for part, m in zip(mine["attributes"], one.order, strict=True):
             assert abs(part["contribution"] - one.contributions[m]) <= SUMS.single * size
             assert (part["value"], part["value_against"]) == (one.values[m], one.values_against[m])
-        total = sum(part["contribution"] for part in mine["attributes"]) + mine["rest"]
+            assert part["like"] == (None if one.likeness is None else bool(one.likeness[m] > 0))
+        assert mine["by"] == ("attributes" if one.likeness is None else "classes")
+        assert (list(mine["terms"]), mine["others"]) == (list(one.terms), len(one.contributions) - len(one.top))
+        for name, value in one.terms.items():
+            assert abs(mine["terms"][name] - value) <= SUMS.single * size
+        total = sum(part["contribution"] for part in mine["attributes"]) + mine["rest"] + sum(mine["terms"].values())
         assert abs(total - mine["difference"]) <= FORMULA.single * size

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 import served
+from zskl import ClassMeansClassifier
 from zskl.baselines import BASELINES
 
 
@@ -53,6 +54,15 @@ def bilinear():
     return served.calibrated(BASELINES["eszsl"]().fit(X, y, table), 0.01), X
 
 
+def class_means():
+    """Integers as names, and a class that is known by its examples alone."""
+    _, data = served.digits()
+    model = ClassMeansClassifier().fit(*data.samples("trainval"), data.signatures)
+    sixes = data.X[data.y == 6][:3]
+    taught = model.add_examples(sixes, [6, 6, 6]).add_examples(sixes[:, ::-1], [66, 66, 66])
+    return served.calibrated(taught, 0.02), np.asarray(data.X[::150], np.float32)
+
+
 def of_kernel(name, **parameters):
     def built():
         X, y, table = served.toy()
@@ -64,6 +74,7 @@ def of_kernel(name, **parameters):
 
 CASES = [
     integers, strings, several_signatures, unnamed_attributes, named_columns, uncalibrated, not_explained, bilinear,
+    class_means,
     of_kernel("cauchy"), of_kernel("polynomial", degree=3),
 ]  # fmt: skip
 

@@ -27,34 +27,18 @@ class Explained:
     explanation: Explanation
 
     def lines(self) -> Iterator[list[object]]:
-        """A line of a table for each attribute that is shown."""
+        """A line of a table for each attribute that is shown, and for each term, which has neither rank nor values."""
         one = self.explanation
-        for rank, (m, (attribute, contribution)) in enumerate(zip(one.order, one.top, strict=True), start=1):
-            whole = [_figure(value) for value in (one.difference, one.calibration, one.rest)]
+        head = [self.row, one.label, one.against, *map(_figure, (one.difference, one.calibration, one.rest))]
+        for rank, (m, (_, contribution)) in enumerate(zip(one.order, one.top, strict=True), start=1):
             values = [_figure(value) for value in (contribution, one.values[m], one.values_against[m])]
-            yield [self.row, one.label, one.against, *whole, rank, attribute, *values]
+            yield [*head, rank, one.told(m), *values]
+        for name, value in one.terms.items():
+            yield [*head, "", name, _figure(value), "", ""]
 
     def record(self) -> dict[str, object]:
-        """The same for JSON, with what calibration and the other attributes add."""
-        one = self.explanation
-        shown = [
-            {
-                "attribute": attribute,
-                "contribution": contribution,
-                "value": float(one.values[m]),
-                "value_against": float(one.values_against[m]),
-            }
-            for m, (attribute, contribution) in zip(one.order, one.top, strict=True)
-        ]
-        return {
-            self.named_by: self.row,
-            "class": one.label,
-            "against": one.against,
-            "difference": one.difference,
-            "calibration": one.calibration,
-            "attributes": shown,
-            "rest": one.rest,
-        }
+        """The same for JSON."""
+        return {self.named_by: self.row, **self.explanation.record()}
 
 
 def explain_file(

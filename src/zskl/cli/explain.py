@@ -17,7 +17,7 @@ FIRST = 5  # rows that the terminal shows unless others are asked for
 
 
 def explain(
-    model: Annotated[Path, typer.Argument(help="A model file of a kernel method or a bilinear one.")],
+    model: Annotated[Path, typer.Argument(help="A model file of class means, a kernel method or a bilinear one.")],
     features: Annotated[Path, typer.Argument(help="A row per sample: .csv .tsv .parquet .npy .npz .mat.")],
     signatures: options.ClassTable = None,
     with_known: options.WithKnown = False,
@@ -43,6 +43,8 @@ def explain(
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
 ) -> None:
     """Show which attributes support the class of each row against the runner-up; they add up to the difference.
+
+    Class means with a Gaussian kernel name seen classes that the row is like or unlike, and what else adds to it.
 
     Example: [b]zskl explain birds.zskl new.csv --signatures new_classes.csv --rows 0-9 --top 3[/b]
     """

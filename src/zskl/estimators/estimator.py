@@ -68,6 +68,7 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
 
     kind: ClassVar[str]  # what a model file calls this estimator
     LEARNED: ClassVar[Mapping[str, tuple[str, ...] | None]]  # what it scores with: see `model_file`
+    LABELLED: ClassVar[tuple[str, ...]] = ()  # lists of class names among what it learns
     SHARED_SPACE: ClassVar[bool] = False  # whether features and signatures must have the same columns
     feature_scaling: str
     signature_scaling: str
@@ -85,6 +86,10 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
     def _scorer(self, Y: Array) -> Callable[[Array], Array]:
         """`_scores` for these signatures and any X. Methods with much work for Y alone override this instead."""
         return lambda X: self._scores(X, Y)
+
+    def _nameless_scorer(self, Y: Array) -> Callable[[Array], Array]:
+        """The same for raw signatures Y (rows, p) of classes without names. Methods that need names override this."""
+        return self._scorer(self.signature_scaling_.apply(Y))
 
     # Fitting ---------------------------------------------------------------------------------------------------------
 

@@ -1,14 +1,16 @@
-"""Which attributes speak for a sample's class and against another. Their parts add up to the difference of scores."""
+"""What speaks for a sample's class and against another. The parts add up to the difference of scores."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from zskl.arrays import NumPyArray, to_numpy
-from zskl.estimators import inputs, score_parts
+from zskl.estimators import inputs
 from zskl.estimators.panel import Panel, best_first
 from zskl.parameters import count, did_you_mean, listed
 
@@ -20,9 +22,15 @@ if TYPE_CHECKING:
 class Explanation:
     """Why one sample scores `label` higher than `against`, or lower.
 
-    `difference` is score(label) − score(against), raw, and the sum of `contributions` (p,), one for each of
-    `attributes`; `calibration` is what `calibration_` adds to it. `values` and `values_against` (p,) are the two
-    signatures before scaling; of a class with several, the one that scores best.
+    `difference` is score(label) − score(against), raw: the sum of `contributions` (p,) and of the `offset`.
+    `calibration` is what `calibration_` adds to it. There is a contribution for each of `attributes`. `values` and
+    `values_against` (p,) are the two signatures before scaling; of a class with several, the one that scores best.
+
+    Class means with a Gaussian kernel have a contribution for each seen class instead. `attributes` are then names of
+    seen classes, and values say how similar to each of them the two classes are described. `likeness` (p,) says how
+    much the sample is like each of them; below 0, it is unlike it. Else `likeness` is None.
+
+    `terms` are parts of the difference that no contribution carries, by name, such as what examples add.
     """
 
     label: Any
@@ -34,6 +42,13 @@ class Explanation:
     values: NumPyArray
     values_against: NumPyArray
     shown: int = 5
+    terms: Mapping[str, float] = field(default_factory=dict)
+    likeness: NumPyArray | None = None
+
+    @property
+    def offset(self) -> float:
+        """What the terms add together."""
+        return float(sum(self.terms.values()))
 
     @property
     def order(self) -> list[int]:
@@ -50,16 +65,54 @@ class Explanation:
         """What all others add together."""
         return float(np.delete(self.contributions, self.order).sum())
 
+    @property
+    def others(self) -> int:
+        """How many others there are."""
+        return len(self.contributions) - len(self.order)
+
+    def like(self, m: int) -> bool | None:
+        """Whether the sample is like the seen class m; None where contributions are of attributes."""
+        return None if self.likeness is None else bool(self.likeness[m] > 0)
+
+    def told(self, m: int) -> str:
+        """The name of an attribute, or "like" or "unlike" a seen class."""
+        return {None: "", True: "like ", False: "unlike "}[self.like(m)] + self.attributes[m]
+
+    def record(self) -> dict[str, Any]:
+        """The same for JSON. `by` says whether `attributes` are such, or seen classes that the sample is `like`."""
+        return {
+            "class": self.label,
+            "against": self.against,
+            "difference": self.difference,
+            "calibration": self.calibration,
+            "by": "attributes" if self.likeness is None else "classes",
+            "attributes": [
+                {
+                    "attribute": self.attributes[m],
+                    "contribution": float(self.contributions[m]),
+                    "value": float(self.values[m]),
+                    "value_against": float(self.values_against[m]),
+                    "like": self.like(m),
+                }
+                for m in self.order
+            ],
+            "rest": self.rest,
+            "others": self.others,
+            "terms": dict(self.terms),
+        }
+
     def __str__(self) -> str:
         calibration = f", calibration {self.calibration:+.4g}" if self.calibration else ""
         lines = [f"{self.label} against {self.against}: {self.difference:+.4g}{calibration}"]
-        width = max(map(len, (name for name, _ in self.top)))
-        for m, (name, contribution) in zip(self.order, self.top, strict=True):
+        width = max(map(len, [*map(self.told, self.order), *self.terms]))
+        for m, (_, contribution) in zip(self.order, self.top, strict=True):
             mine, theirs = f"{self.values[m]:.4g}", f"{self.values_against[m]:.4g}"
             values = f"{mine} in both" if mine == theirs else f"{mine} against {theirs}"
-            lines.append(f"  {name:<{width}}  {contribution:+.4g}  ({values})")
-        others = len(self.contributions) - len(self.order)
-        return "\n".join([*lines, f"  {others} more: {self.rest:+.4g}"] if others else lines)
+            lines.append(f"  {self.told(m):<{width}}  {contribution:+.4g}  ({values})")
+        if self.others:
+            lines.append(f"  {self.others} more: {self.rest:+.4g}")
+        lines += [f"  {name:<{width}}  {value:+.4g}" for name, value in self.terms.items()]
+        return "\n".join(lines)
 
 
 def explain(
@@ -73,7 +126,9 @@ def explain(
     calibrated: bool = True,
 ) -> list[Explanation]:
     """One for each row of X; see `Inspection.explain`."""
-    body, top = score_parts.of(model), count("top", top)
+    check_is_fitted(model)
+    model._check_explainable()
+    top = count("top", top)
     X = inputs.sliceable(model, X)
     panel = Panel(model, signatures, candidates, calibrated)
     if len(panel.labels) < 2:
@@ -83,57 +138,30 @@ def explain(
     mine, theirs = _place(panel, "label", label), _place(panel, "against", against)
     if mine is not None and mine == theirs:
         raise ValueError(f"label and against are both {listed([label])}: name two different classes")
-    names, labels = attribute_names(model), panel.labels.tolist()
-    matrix = panel.table.matrix.view()
-    matrix.setflags(write=False)  # rows of it are handed out
-    described = _CandidateSignatures(body, model.signature_scaling_.apply(matrix), panel.table.padded_rows())
+    explainer, labels = model._explainer(panel.table), panel.labels.tolist()
+    constant = panel.constant * panel.seen
     found: list[Explanation] = []
     for rows, scores in panel.blocks(X):
         scaled = to_numpy(model._scaled(inputs.taken(model, X, rows))).astype(np.float64)
-        P, norms = to_numpy(body.projected(scaled)), (scaled * scaled).sum(axis=1, keepdims=True)
         first, second = _pairs(to_numpy(scores), mine, theirs)
-        (a, score_a), (b, score_b) = described.best(P, norms, first), described.best(P, norms, second)
-        parts = body.contributions(P, norms, described.taken(a), described.taken(b))
-        constant = panel.constant * panel.seen
+        split = explainer.split(scaled, first, second)
         found += [
             Explanation(
                 labels[first[i]],
                 labels[second[i]],
-                float(score_a[i] - score_b[i]),
+                float(split.difference[i]),
                 float(constant[second[i]] - constant[first[i]]),
-                parts[i],
-                names,
-                matrix[a[i]],
-                matrix[b[i]],
+                split.contributions[i],
+                explainer.names,
+                explainer.values[split.first[i]],
+                explainer.values[split.second[i]],
                 top,
+                {name: float(values[i]) for name, values in split.terms.items() if values[i]},
+                None if split.likeness is None else split.likeness[i],
             )
             for i in range(len(first))
         ]
     return found
-
-
-class _CandidateSignatures:
-    """Signatures Y (rows, p), their WᵀWy where the score needs it, and the rows (c, m) of each class among them."""
-
-    def __init__(self, body: score_parts.ScoreParts, scaled: NumPyArray, rows: NumPyArray) -> None:
-        self.body, self.rows, self.Y = body, rows, to_numpy(body.described(scaled))
-        self.images = body.images(self.Y) if body.both else None
-
-    def taken(self, rows: NumPyArray) -> tuple[NumPyArray, NumPyArray | None]:
-        return self.Y[rows], None if self.images is None else self.images[rows]
-
-    def best(self, P: NumPyArray, norms: NumPyArray, classes: NumPyArray) -> tuple[NumPyArray, NumPyArray]:
-        """(n,) the signature of each sample's class that scores best, and its score."""
-        rows = self.rows[classes]  # (n, m)
-        scores = np.stack([self.body.pair_scores(P, norms, *self.taken(one)) for one in rows.T], axis=1)
-        place = np.arange(len(rows)), scores.argmax(axis=1)
-        return rows[place], scores[place]
-
-
-def attribute_names(model: ZeroShotClassifier) -> tuple[str, ...]:
-    """Those of fit, or "attribute 0" and so on."""
-    p = model.signature_table_.matrix.shape[1]
-    return tuple(model.attribute_names_ or (f"attribute {m}" for m in range(p)))
 
 
 def _place(panel: Panel, parameter: str, name: Any) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -10,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from zskl.arrays import Array, NumPyArray, like
 from zskl.estimators import inputs, score_parts
-from zskl.estimators.candidates import as_in, choose
+from zskl.estimators.candidates import Question, as_in, choose
+from zskl.estimators.explainer import ByAttributes, Explainer
 from zskl.estimators.explanation import Explanation, explain
 from zskl.estimators.nearest_classes import nearest_classes
 from zskl.estimators.projected_rows import ProjectedRows, projected
@@ -18,6 +20,7 @@ from zskl.estimators.ranking import Labels
 from zskl.estimators.score_parts import ScoreParts
 from zskl.parameters import count, listed
 from zskl.scaling import Scaling
+from zskl.signatures.table import SignatureTable
 
 if TYPE_CHECKING:
     from zskl.estimators.estimator import ZeroShotClassifier
@@ -36,6 +39,22 @@ class Inspection:
         """How the score is made of a projection and attributes; None where it is not."""
         return None
 
+    def _check_explainable(self) -> None:
+        """Refuse a method that cannot be explained."""
+        score_parts.of(self._model())
+
+    def _explainer(self, table: SignatureTable) -> Explainer:
+        """What splits differences of scores between the classes of a table."""
+        return ByAttributes(self._model(), table)
+
+    def _gallery_rows(self, X: Array) -> Array | None:
+        """What a gallery keeps of scaled rows (n, d), for methods without a projection; None: the rows themselves."""
+        return None
+
+    def _gallery_answerer(self, question: Question) -> Callable[[Array], Array]:
+        """What it keeps → scores (n, c)."""
+        raise NotImplementedError
+
     def explain(
         self,
         X: inputs.Rows,
@@ -50,8 +69,9 @@ class Inspection:
         """
         Say which attributes speak for the class of each row and against another class, and how much.
 
-        The contributions of all attributes add up to the difference of the two raw scores. Methods without a
-        projection into attributes raise a ValueError.
+        The contributions of all attributes add up to the difference of the two raw scores. Class means with a Gaussian
+        kernel have contributions of seen classes instead, and name what training rows, examples, unlabelled rows and
+        crowding add (`terms`). Methods whose scores do not split raise a ValueError.
 
         Parameters
         ----------

@@ -26,10 +26,23 @@ def projected(model: ZeroShotClassifier, score: ScoreParts, X: Array) -> tuple[A
     return xp.concat([P for P, _ in blocks], axis=0), xp.concat([norms for _, norms in blocks], axis=0)
 
 
+def _embedded(model: ZeroShotClassifier, X: Array) -> Array | None:
+    """What the model keeps of rows from `inputs.sliceable` in place of them, block by block; None: nothing."""
+    height = max(1, BLOCK_BYTES[0] // (2 * X.shape[1] * float_type(X).itemsize))
+    blocks = []
+    for start in range(0, X.shape[0], height):
+        rows = inputs.taken(model, X, slice(start, min(start + height, X.shape[0])))
+        found = model._gallery_rows(model._scaled(rows))
+        if found is None:
+            return None
+        blocks.append(found)
+    return namespace(blocks[0]).concat(blocks, axis=0)
+
+
 class ProjectedRows:
     """Rows X (n, d) and a fitted model as it is now. XW and ‖x‖² are kept, so scores of c descriptions cost n·p·c.
 
-    Methods without such a projection keep and score the rows themselves.
+    Class means keep x̂ (n, d) instead. Other methods without such a projection keep and score the rows themselves.
     """
 
     def __init__(self, model: ZeroShotClassifier, X: Array) -> None:
@@ -37,13 +50,16 @@ class ProjectedRows:
         self._model = copy.copy(model)  # `fit` replaces what it learns, so the copy keeps it
         self._score_parts: ScoreParts | None = self._model._score_parts()
         self._X = X[:1]  # for its library, device and precision
-        if self._score_parts is None:
-            self._X = X
-        else:
+        self._hat: Array | None = None
+        if self._score_parts is not None:
             self._P, self._norms = projected(self._model, self._score_parts, X)
             self._lengths = namespace(self._P).sum(self._P * self._P, axis=1, keepdims=True)
             W = like(self._score_parts.W, self._P)
             self._gram = W.T @ W if self._score_parts.both else None
+        else:
+            self._hat = _embedded(self._model, X)
+            if self._hat is None:
+                self._X = X
         self._rows = int(X.shape[0])
 
     def __len__(self) -> int:
@@ -51,6 +67,10 @@ class ProjectedRows:
 
     def scores(self, signatures: Any = None, candidates: Any = None) -> Array:
         """What `compatibility` says of these rows: (n, c), in the library and precision of X."""
+        of_type = inputs.taken(self._model, self._X, slice(0, 1))
+        if self._hat is not None:
+            asked = self._model._question(self._hat, choose(self._model, signatures, candidates))
+            return like(self._model._gallery_answerer(asked)(self._hat), of_type)
         if self._score_parts is None:
             raw: Array = self._model.compatibility(self._X, signatures, candidates)
             return raw
@@ -58,5 +78,4 @@ class ProjectedRows:
         Y = self._score_parts.described(question.Y)
         image_norms = None if self._gram is None else namespace(Y).sum((Y @ self._gram) * Y, axis=1)[None, :]
         scores = self._score_parts.scores(self._P, self._lengths, self._norms, Y, image_norms)
-        of_type = inputs.taken(self._model, self._X, slice(0, 1))
         return like(best_of_rows(scores, question.rows), of_type)

@@ -27,6 +27,7 @@ from zskl.kernels.score import Pairs, kernel_score
 from zskl.parameters import count
 
 if TYPE_CHECKING:
+    from zskl.estimators.estimator import ZeroShotClassifier
     from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 
 BLOCK_VALUES = 1 << 22  # kernel values held at once: 32 MB
@@ -44,7 +45,7 @@ class Quality(NamedTuple):
 class Map(ABC):
     """Two maps into one space. Computed in float64; `model` is the fitted model as it was when the map was made."""
 
-    model: ZeroShotKernelClassifier
+    model: ZeroShotClassifier
 
     @property
     @abstractmethod
@@ -111,6 +112,7 @@ class Map(ABC):
 class FeatureMap(Map):
     """Inner products approximate the scores. `root` (L, m) is U Λ^(−1/2) of the kernel matrix of the landmarks."""
 
+    model: ZeroShotKernelClassifier
     u: NumPyArray  # (L, p) landmarks in signature space
     v: NumPyArray  # (L, d) in feature space
     root: NumPyArray
@@ -146,6 +148,8 @@ class RankingMap(Map):
     [Wᵀx, 1] · [y, −b]. For one radial term, which decreases in D1, b = ‖y‖²/2 is exact; for two, whose sum is to first
     order a function of D1 + D2, b = (‖y‖² + ‖Wy‖²)/4; for a polynomial, b = 0 is exact where s + c ≥ 0 or r is odd.
     """
+
+    model: ZeroShotKernelClassifier
 
     @property
     def n_components(self) -> int:

@@ -131,7 +131,8 @@ def _onnx() -> ModuleType:
 def _traced(model: ZeroShotClassifier, tape: Tape, signatures: bool) -> Symbol:
     """Scores, as operators on the tape."""
     p = model.signature_table_.matrix.shape[1]
-    if signatures and type(model)._answerer is not ZeroShotClassifier._answerer:
+    by_name = type(model)._answerer is not ZeroShotClassifier._answerer
+    if signatures and by_name and type(model)._nameless_scorer is ZeroShotClassifier._nameless_scorer:
         raise ValueError(
             f"a model of the method {model.kind!r} cannot be exported with signatures as an input, because it tells "
             "seen classes by their names: fix the classes, by signatures=False or --fixed"
@@ -141,7 +142,7 @@ def _traced(model: ZeroShotClassifier, tape: Tape, signatures: bool) -> Symbol:
         scaled = model.feature_scaling_.apply(X)
         if signatures:
             Y: Any = Symbol(tape, "signatures", np.float32, (Dimension("signatures"), p))
-            answer = model._scorer(model.signature_scaling_.apply(Y))
+            answer = model._nameless_scorer(Y)
         else:
             answer = model._answerer(model._question(scaled, model.signature_table_))
         scores: Any = answer(scaled)

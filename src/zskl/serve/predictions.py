@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
+from typing import cast
 
 import numpy as np
 
 from zskl.arrays import to_numpy
 from zskl.estimators.candidates import calibrated, softmax
-from zskl.estimators.explanation import Explanation
 from zskl.estimators.panel import best_first
 from zskl.serve.bodies import Features
 from zskl.serve.class_book import Book
@@ -83,23 +83,4 @@ def _explain(book: Book, X: Features, found: list[Prediction], options: Predicti
     except (TypeError, ValueError) as error:
         raise Refusal(422, str(error)) from None
     for answer, one in zip(found, explained, strict=True):
-        answer["explanation"] = _explanation(one)
-
-
-def _explanation(one: Explanation) -> ExplanationAnswer:
-    return {
-        "class": one.label,
-        "against": one.against,
-        "difference": one.difference,
-        "calibration": one.calibration,
-        "attributes": [
-            {
-                "attribute": one.attributes[m],
-                "contribution": float(one.contributions[m]),
-                "value": float(one.values[m]),
-                "value_against": float(one.values_against[m]),
-            }
-            for m in one.order
-        ],
-        "rest": one.rest,
-    }
+        answer["explanation"] = cast(ExplanationAnswer, one.record())

@@ -17,6 +17,8 @@ def by_text(model: ZeroShotClassifier) -> ZeroShotClassifier:
     named = copy.copy(model)
     table = model.signature_table_
     named.classes_, named.candidates_ = _texts(model.classes_), _texts(model.candidates_)
+    for name in model.LABELLED:
+        setattr(named, name, [str(label) for label in getattr(model, name)])
     named.signature_table_ = SignatureTable(_texts(table.labels), table.matrix, table.names)
     return named
 

@@ -6,7 +6,6 @@ import time
 
 from pydantic import JsonValue
 
-from zskl.estimators import score_parts
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.serve.class_book import Book, Classes
 from zskl.serve.class_file import ClassFile
@@ -143,7 +142,7 @@ def _limits(limits: Limits) -> RequestLimits:
 
 def _explains(model: ZeroShotClassifier) -> bool:
     try:
-        score_parts.of(model)
+        model._check_explainable()
     except ValueError:
         return False
     return True

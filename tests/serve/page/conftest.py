@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from browsing import DESKTOP, FEATURES, browser, new_page
-from zskl import ZeroShotKernelClassifier, datasets
+from zskl import ClassMeansClassifier, ZeroShotKernelClassifier, datasets
 from zskl.serve import row_pictures
 
 
@@ -27,6 +27,17 @@ def chromium():
 @pytest.fixture(scope="session")
 def demo():
     with in_thread(demo=True) as (address, _):
+        yield address
+
+
+@pytest.fixture(scope="session")
+def means(tmp_path_factory):
+    """A service of class means with the digits; it was taught what a three looks like."""
+    data = datasets.load("digits")
+    model = ClassMeansClassifier().fit(*data.samples("trainval"), data.signatures)
+    file = tmp_path_factory.mktemp("means") / "means.zskl"
+    model.add_examples(data.X[data.y == 3][:3], [3, 3, 3]).save(file)
+    with in_thread(file, data="digits") as (address, _):
         yield address
 
 

@@ -39,6 +39,21 @@ def test_a_row_is_classified_and_explained(demo, visit):
     expect(page.locator(".pick .empty")).to_contain_text("No row of the data is of this class and part.")
 
 
+def test_class_means_are_explained_by_seen_classes(means, visit):
+    page = visit(f"{means}/#classify?row=3")
+    asked(page, lambda: page.get_by_label("Compare with").select_option("=5"), "/predict")
+    names = page.locator(".why tbody th").all_inner_texts()
+    assert any(re.match(r"like \d\s+[\d.]+ (against|in both)", name) for name in names)
+    assert any(name.startswith("unlike ") for name in names)
+    assert {"training rows", "examples", "crowding"} <= {name.split("\n")[0] for name in names}
+    told = numbers(page.locator(".sum").inner_text())
+    assert sum(told[:-1]) == pytest.approx(told[-1], abs=0.02)
+    expect(page.locator(".sum")).to_contain_text("These seen classes add")
+    page = visit(means)  # the view that ranks rows by a description
+    asked(page, lambda: page.get_by_label("Start from").select_option(label="3"))
+    assert len(ranked(page)) > 5
+
+
 def test_the_answer_is_in_sight_wherever_its_row_is(demo, visit):
     inside = "(() => { const { top } = document.querySelector('.reply h3').getBoundingClientRect();"
     inside += " return top >= 0 && top < innerHeight / 2 })()"

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from zskl.arrays import Array, NumPyArray, like, to_numpy
 from zskl.estimators.candidates import Question, best_of_rows
+from zskl.estimators.class_means import nameless_classes
 from zskl.estimators.class_means.bench import Bench
 from zskl.estimators.class_means.crowding import largest_mean
 from zskl.estimators.class_means.descriptions import SignatureKernel, inverse, typical_variance, variance
+from zskl.estimators.class_means.direction_map import DirectionMap
 from zskl.estimators.class_means.evidence import Evidence
+from zskl.estimators.class_means.explained_scores import ExplainedScores
 from zskl.estimators.class_means.foundation import Foundation, Whitened
 from zskl.estimators.class_means.quick_scores import Products, QuickScores
 from zskl.estimators.class_means.space import unit
@@ -51,10 +56,13 @@ class Scoring(Taught):
 
     def _question(self, scaled: Array, table: SignatureTable) -> Question:
         asked = super()._question(scaled, table)
-        shared = None
-        if self.prior != "zero":
-            shared = like(self.feature_scaling_.apply(table.matrix), scaled)
+        shared = self._shared(table.matrix)
+        shared = None if shared is None else like(shared, scaled)
         return SharedQuestion(asked.Y, asked.rows, asked.labels, shared, frozenset(self._lacking(table)))
+
+    def _shared(self, signatures: Array) -> Array | None:
+        """Signatures (rows, d) as rows of the shared space, where the prior needs them."""
+        return None if self.prior == "zero" else self.feature_scaling_.apply(signatures)
 
     def _hat(self, X: Array) -> Array:
         """x̂ (n, d) of scaled rows."""
@@ -65,15 +73,17 @@ class Scoring(Taught):
         return unit(self._means_of(question))
 
     def _means_of(self, question: Question) -> Array:
-        """m(y) (rows, d)."""
-        Y = question.Y
+        """m(y) (rows, d) of the candidates."""
+        return self._means(question.Y, question.shared if isinstance(question, SharedQuestion) else None)
+
+    def _means(self, Y: Array, shared: Array | None) -> Array:
+        """m(y) (rows, d) of scaled signatures (rows, p), which may lie in the shared space too."""
         seen = like(self.signature_scaling_.apply(self.signature_table_.select(self.classes_).matrix), Y)
         means = SignatureKernel(self.kernel, self.width_)(Y, seen) @ like(self.regression_, Y)
         if self.prior == "zero":
             return means
-        assert isinstance(question, SharedQuestion)
-        assert question.shared is not None  # with another prior than zero there is one
-        own = (question.shared - like(self.signature_center_, Y)) @ like(self.whitening_, Y)
+        assert shared is not None  # with another prior than zero there is one
+        own = (shared - like(self.signature_center_, Y)) @ like(self.whitening_, Y)
         return means + self.slope_ * own
 
     def _firmness(self, question: Question) -> Floats:
@@ -126,14 +136,54 @@ class Scoring(Taught):
     def _answerer(self, question: Question) -> Callable[[Array], Array]:
         if "_quick" in vars(self):
             return lambda X: best_of_rows(self._quickly(X, question), question.rows)
+        answer = self._gallery_answerer(question)
+        return lambda X: answer(self._hat(X))
+
+    def _gallery_rows(self, X: Array) -> Array:
+        return self._hat(X)
+
+    def _gallery_answerer(self, question: Question) -> Callable[[Array], Array]:
+        """x̂ (n, d) → scores (n, c)."""
         U = self._directions(question)
         crowded = self._crowded(U)
 
-        def answer(X: Array) -> Array:
-            scores = self._hat(X) @ U.T
+        def answer(hat: Array) -> Array:
+            scores = hat @ U.T
             return best_of_rows(scores if crowded is None else scores - crowded, question.rows)
 
         return answer
+
+    def _nameless_scorer(self, Y: Array) -> Callable[[Array], Array]:
+        return nameless_classes.scorer(self, Y)
+
+    def ranking_map(self) -> DirectionMap:
+        """
+        Map samples and classes so that inner products are scores: any dot-product index can search them.
+
+        Returns
+        -------
+        DirectionMap
+            Maps into as many dimensions as there are features, plus one. Its `samples` are rows x̂ and a 1, its
+            `classes` directions and what crowding adds.
+
+        Examples
+        --------
+        >>> from zskl import ClassMeansClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ClassMeansClassifier().fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> maps = model.ranking_map()
+        >>> scores = maps.samples([[1, 0]]) @ maps.classes().T
+        >>> bool(abs(scores - model.compatibility([[1, 0]])).max() < 1e-6)
+        True
+        """
+        check_is_fitted(self)
+        return DirectionMap(copy.copy(self))
+
+    def _check_explainable(self) -> None:
+        """Class means always are."""
+
+    def _explainer(self, table: SignatureTable) -> ExplainedScores:
+        return ExplainedScores(self, table)
 
     def _quickly(self, X: Array, question: Question) -> Array:
         """Scores (n, rows) through what the models of one search share."""

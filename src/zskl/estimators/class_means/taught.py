@@ -14,6 +14,7 @@ from zskl.arrays import NumPyArray
 from zskl.estimators.candidates import Question, as_in, choose
 from zskl.estimators.class_means.evidence import Evidence
 from zskl.estimators.class_means.space import class_sums, unit, whitening_weights
+from zskl.estimators.class_means.sums import Floats
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.parameters import listed
 from zskl.signatures import table as tables
@@ -23,6 +24,7 @@ log = logging.getLogger(__name__)
 WEIGHT = 2.0  # n₀ of a class with examples, until validation classes say better
 WRONG = 0.35  # what rows marked as wrong for a class count against it together, until validation classes say better
 EMPTY = np.empty(0, dtype=np.float64)
+TRAINING, EXAMPLES, UNLABELLED = "training rows", "examples", "unlabelled rows"  # what rows a direction is made of
 
 
 class Taught(ZeroShotClassifier):
@@ -40,6 +42,7 @@ class Taught(ZeroShotClassifier):
         "practice_": None,
         "untaught_": None,
     }
+    LABELLED: ClassVar = ("example_classes_", "undescribed_", "adapted_classes_")
 
     description_weight: float
     crowding: float
@@ -161,28 +164,51 @@ class Taught(ZeroShotClassifier):
 
     def _evidence(self, question: Question, unlabelled: bool = True) -> Evidence:
         """What rows say about the candidates; without `unlabelled` ones if you say so."""
-        places = Evidence.places(self.classes_, question)
-        seen = places >= 0
-        sums = np.where(seen[:, None], self.class_sums_[places], np.float32(0))
+        seen = Evidence.places(self.classes_, question) >= 0
         weights = np.where(seen, float(self.description_weight), WEIGHT)
         columns = dict(zip(question.labels.tolist(), question.rows, strict=True))
-        against = np.float32((self.practice_ or {}).get("wrong_weight", WRONG))
-        counts = Counter(zip(self.example_classes_, (self.example_weights_ < 0).tolist(), strict=True))
-        for row, wrong, label in zip(self.examples_, self.example_weights_ < 0, self.example_classes_, strict=True):
-            if label in columns:
-                sums[np.unique(columns[label])] += -against / counts[label, True] * row if wrong else row
-        for (label, wrong), count in counts.items():
-            if label in columns and not wrong and not seen[columns[label][0]]:
+        counts = Counter(np.array(self.example_classes_, dtype=object)[self.example_weights_ > 0].tolist())
+        for label, count in counts.items():
+            if label in columns and not seen[columns[label][0]]:
                 weights[columns[label]] = self._worth(count) * self._firmness(question)[columns[label]]
         if unlabelled:
-            for row, label in zip(self.adapted_sums_, self.adapted_classes_, strict=True):
+            for label in self.adapted_classes_:
                 if label in columns:
-                    sums[np.unique(columns[label])] += row
                     weights[columns[label]] = float((self.adaptation_ or {})["weight"])
         for label in getattr(question, "lacking", ()):
             if label in columns:
                 weights[columns[label]] = 0.0
-        return Evidence(sums, weights, seen)
+        parts = self._sums_by_source(question)
+        if not unlabelled:
+            parts.pop(UNLABELLED, None)
+        none = np.zeros((question.Y.shape[0], self.class_sums_.shape[1]))
+        return Evidence(sum(parts.values(), start=none), weights, seen)
+
+    def _sums_by_source(self, question: Question) -> dict[str, Floats]:
+        """Of each signature row the sum (rows, d) of x̂ over training rows, examples and unlabelled rows, by name.
+
+        Only sources that say something of one of the candidates are there.
+        """
+        places = Evidence.places(self.classes_, question)
+        columns = {label: np.unique(rows) for label, rows in zip(question.labels.tolist(), question.rows, strict=True)}
+        found: dict[str, Floats] = {}
+        if (places >= 0).any():
+            found[TRAINING] = np.where((places >= 0)[:, None], self.class_sums_[places], 0.0).astype(np.float64)
+        examples = zip(self.examples_, self._counted(), self.example_classes_, strict=True)
+        unlabelled = zip(self.adapted_sums_, np.ones(len(self.adapted_sums_)), self.adapted_classes_, strict=True)
+        for name, rows in ((EXAMPLES, examples), (UNLABELLED, unlabelled)):
+            for row, weight, label in rows:
+                if label in columns:
+                    found.setdefault(name, np.zeros((len(places), len(row))))[columns[label]] += weight * row
+        return found
+
+    def _counted(self) -> list[float]:
+        """What each example adds: 1; those marked as wrong for a class share a weight against it."""
+        against = float((self.practice_ or {}).get("wrong_weight", WRONG))
+        wrong = (self.example_weights_ < 0).tolist()
+        marked = Counter(label for label, is_wrong in zip(self.example_classes_, wrong, strict=True) if is_wrong)
+        pairs = zip(self.example_classes_, wrong, strict=True)
+        return [-against / marked[label] if is_wrong else 1.0 for label, is_wrong in pairs]
 
     def _firmness(self, question: Question) -> NDArray[np.float64]:
         raise NotImplementedError

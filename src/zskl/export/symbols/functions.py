@@ -16,7 +16,7 @@ ELEMENTWISE = {
     **{"abs": "Abs", "cos": "Cos", "exp": "Exp", "log": "Log", "sign": "Sign", "sin": "Sin", "sqrt": "Sqrt"},
     **{"tanh": "Tanh", "maximum": "Max", "minimum": "Min", "pow": "Pow", "matmul": "MatMul"},
 }
-REDUCTIONS = {"sum": "ReduceSum", "max": "ReduceMax", "min": "ReduceMin"}
+REDUCTIONS = {"sum": "ReduceSum", "max": "ReduceMax", "mean": "ReduceMean", "min": "ReduceMin"}
 
 
 def _log1p(x: Symbol) -> Symbol:

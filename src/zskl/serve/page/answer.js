@@ -1,4 +1,4 @@
-// The answer for one row: its best classes, and which attributes decided between two of them.
+// The answer for one row: its best classes, and what decided between two of them.
 import { fullName } from "./controls.js";
 import {
   badge,
@@ -50,7 +50,22 @@ const value = (attribute, number_) =>
       : number(number_);
 
 const BALANCE = "balance of seen and unseen";
-const numbers = (found) => [...found.attributes.map((one) => one.contribution), found.rest, found.calibration];
+// What no attribute carries, and the line below its name.
+const TERMS = {
+  "training rows": "what the rows say that the model was trained on",
+  examples: "what the rows say that it was taught later",
+  "unlabelled rows": "what rows without a class say",
+  crowding: "how many training rows are close to each of the two",
+  "the description itself": "as a row among the others",
+};
+const byClass = (found) => found.by === "classes";
+const terms = (found) => Object.entries(found.terms);
+const numbers = (found) => [
+  ...found.attributes.map((one) => one.contribution),
+  ...Object.values(found.terms),
+  found.rest,
+  found.calibration,
+];
 const written = (found) => signs([...numbers(found), found.difference]);
 const same = (one) =>
   Math.abs(one.value - one.value_against) <= 1e-6 * Math.max(Math.abs(one.value), Math.abs(one.value_against));
@@ -67,26 +82,31 @@ function bars(found, byName) {
       el("td", { class: "number" }, signed(adds)),
     );
   const rows = found.attributes.map((one) => {
-    const attribute = byName.get(one.attribute);
+    const attribute = byClass(found) ? undefined : byName.get(one.attribute);
     const [own, other] = [value(attribute, one.value), value(attribute, one.value_against)];
     const values = same(one) ? `${own} in both` : `${own} against ${other}`;
-    return line(attribute ? fullName(attribute) : one.attribute, values, one.contribution);
+    const name = byClass(found) ? named(`${one.like ? "like" : "unlike"} ${one.attribute}`) : one.attribute;
+    return line(attribute ? fullName(attribute) : name, values, one.contribution);
   });
-  const others = found.attributes.length < byName.size && line("all others", null, found.rest, "rest");
+  const others = found.others > 0 && line("all others", null, found.rest, "rest");
+  const further = terms(found).map(([name, adds]) => line(name, TERMS[name], adds, "term"));
   const seen = found.calibration < 0 ? found.class : found.against;
   const balance =
     found.calibration !== 0 && line(BALANCE, `subtracted from ${seen}, a seen class`, found.calibration, "balance");
-  const caption =
-    `How much each attribute adds to the score of ${found.class} over that of ${found.against}. ` +
-    "Below its name: its value for each of the two classes";
-  return whyTable(caption, ["Attribute", "◂ against", "for ▸", "adds"], el("tbody", {}, rows, others, balance));
+  const [each, below] = byClass(found)
+    ? ["being like a seen class or not", "how similar to it each of the two classes is described"]
+    : ["each attribute", "its value for each of the two classes"];
+  const caption = `How much ${each} adds to the score of ${found.class} over that of ${found.against}. Below its name: ${below}`;
+  const heads = [byClass(found) ? "This row is" : "Attribute", "◂ against", "for ▸", "adds"];
+  return whyTable(caption, heads, el("tbody", {}, rows, others, further, balance));
 }
 
-function sum(found, all) {
+function sum(found) {
   const signed = written(found);
   const shown = found.attributes.reduce((total, one) => total + one.contribution, 0);
-  const parts = [`These attributes add ${signed(shown)}`];
-  if (found.attributes.length < all) parts.push(`all others ${signed(found.rest)}`);
+  const parts = [`These ${byClass(found) ? "seen classes" : "attributes"} add ${signed(shown)}`];
+  if (found.others > 0) parts.push(`all others ${signed(found.rest)}`);
+  parts.push(...terms(found).map(([name, adds]) => `${name} ${signed(adds)}`));
   if (found.calibration) parts.push(`the ${BALANCE} ${signed(found.calibration)}`);
   const whole = signed(found.difference + found.calibration);
   return el("p", { class: "sum" }, `${parts.join(", ")}: ${whole} for ${found.class} over ${found.against}.`);
@@ -94,6 +114,7 @@ function sum(found, all) {
 
 // Why an attribute counts that is the same for both classes, if there is one on show.
 const scaled = (found, model) =>
+  !byClass(found) &&
   found.attributes.some(same) &&
   String(model.parameters?.signature_scaling).includes("l2") &&
   el(
@@ -146,7 +167,7 @@ export function answerCard({ row, label }, prediction, against, context, chosen)
           comparing(prediction, against, row, classes, chosen),
         ),
         bars(found, byName),
-        sum(found, byName.size),
+        sum(found),
         scaled(found, model),
       ]
     : [

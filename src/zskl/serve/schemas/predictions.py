@@ -3,7 +3,7 @@ field of the JSON body."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
@@ -56,10 +56,13 @@ RankedClass = TypedDict("RankedClass", {"class": str, "kind": Kind, "score": flo
 
 
 class ExplainedAttribute(TypedDict):
+    """An attribute, or a seen class, which the row is `like` or unlike."""
+
     attribute: str
     contribution: float
     value: float
     value_against: float
+    like: bool | None
 
 
 ExplanationAnswer = TypedDict(
@@ -69,8 +72,11 @@ ExplanationAnswer = TypedDict(
         "against": str,
         "difference": float,
         "calibration": float,
+        "by": Literal["attributes", "classes"],
         "attributes": list[ExplainedAttribute],
         "rest": float,
+        "others": int,
+        "terms": dict[str, float],
     },
 )
 
