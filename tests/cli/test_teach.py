@@ -1,5 +1,7 @@
 """`zskl teach` and `zskl adapt`: a new model file from examples or unlabelled rows; the old one stays as it is."""
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,12 +16,23 @@ PRACTICE = {"gain": 0.05, "spread": 0.01, "weight": 5.0, "kappa": 20.0, "balance
 NEW = "class,t0,t1,t2,t3,t4\nyak,1,0,-1,0.5,0.2\n"
 
 
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A folder with birds.zskl: class means of eight animals that know fox and gnu by their descriptions."""
+    folder = tmp_path_factory.mktemp("taught")
+    own_files.write(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr("zskl.engines.Engine", lambda *names: None)  # no processes for so little
+        invoke(*MAKE, "--unseen", "fox", "--unseen", "gnu")
+        invoke("fit", "birds", "-o", "birds.zskl", "--no-tune", "--calibrate")
+    return folder
+
+
 @pytest.fixture
-def birds(here):
-    """birds.zskl, class means of eight animals that know fox and gnu by their descriptions; and its rows."""
-    own_files.write(here)
-    invoke(*MAKE, "--unseen", "fox", "--unseen", "gnu")
-    invoke("fit", "birds", "-o", "birds.zskl", "--no-tune", "--calibrate")
+def birds(here, fitted):
+    """The rows of that folder, in a copy of it."""
+    shutil.copytree(fitted, here, dirs_exist_ok=True)
     return pd.read_csv("features.csv", index_col="id")
 
 
