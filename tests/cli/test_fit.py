@@ -28,6 +28,8 @@ def test_the_default_is_class_means_tuned_and_calibrated(tmp_path):
     assert "chosen of 4 settings by gzsl on validation classes" in out
     assert "calibrated: " in out
     assert "class-means fitted on" in out
+    assert "(zskl teach): " in out
+    assert "points in H from rows of all classes" in out
     data = datasets.load("digits")
     X, y = data.samples("trainval")
     twin = selection.tune(

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from zskl.cli import options, startup
 from zskl.cli.settings import setting
 from zskl.cli.terminal import note, say
+
+if TYPE_CHECKING:
+    from zskl.estimators.estimator import ZeroShotClassifier
 
 DEFAULT = "class-means"  # a search of its settings takes seconds, so `zskl fit` tunes it unless told otherwise
 
@@ -105,7 +109,24 @@ def fit(
         written = ", ".join(f"{value:.3g} among {name}" for name, value in model.temperatures_.items())
         constant = f"{model.calibration_:.4g} is subtracted from the scores of seen classes"
         say(f"calibrated: {constant}; temperatures {written} candidates")
+    for sentence in _practised(model):
+        say(sentence)
     say(f"wrote {out}: {method} fitted on {len(y)} rows of {len(model.classes_)} classes of {loaded.name}")
+
+
+def _practised(model: ZeroShotClassifier) -> Iterator[str]:
+    """What validation classes promise of rows that the model may learn from later."""
+    found = getattr(model, "practice_", None) or {}
+    examples = [f"{100 * one['zsl']:.1f} with {k}" for k, one in (found.get("examples") or {}).items()]
+    if examples:
+        yield f"zero-shot accuracy there with examples of each class (zskl teach): {', '.join(examples)}"
+    gains = [
+        f"{100 * one['gain']:+.1f} ± {100 * one['spread']:.1f} points in {figure} from rows of {name} classes"
+        for name, figure in (("unseen", "zero-shot accuracy"), ("all", "H"))
+        if (one := (found.get("unlabelled") or {}).get(name)) is not None
+    ]
+    if gains:
+        yield f"gain there from unlabelled rows (zskl adapt): {'; '.join(gains)}"
 
 
 def predict(
