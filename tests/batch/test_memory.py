@@ -166,7 +166,10 @@ def make(size):
 
 
 def train(size):
-    return command("fit", f"{size}-data", "-o", f"{size}.zskl", "--set", "batch_size=100", "--set", "epochs=1")
+    return command(
+        *("fit", f"{size}-data", "-o", f"{size}.zskl", "--method", "gaussian-ort"),
+        *("--set", "batch_size=100", "--set", "epochs=1"),
+    )
 
 
 def predict(size):

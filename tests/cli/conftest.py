@@ -24,7 +24,7 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         invoke(*MAKE, "--unseen", "fox", "--unseen", "gnu")
-        invoke("fit", "birds", "-o", "birds.zskl", "--set", "epochs=3")
+        invoke("fit", "birds", "-o", "birds.zskl", "--method", "gaussian-ort", "--set", "epochs=3")
     return folder
 
 

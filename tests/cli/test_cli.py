@@ -262,7 +262,7 @@ def test_python_dash_m():
 
 def test_an_output_that_is_also_an_input_is_refused_and_nothing_is_lost(tmp_path):
     model, rows, words = tmp_path / "m.zskl", tmp_path / "rows.csv", tmp_path / "words.txt"
-    assert zskl("fit", "digits", "-o", str(model), "--set", "epochs=1").returncode == 0
+    assert zskl("fit", "digits", "-o", str(model), "--no-tune").returncode == 0
     rows.write_text(",".join(f"p{k}" for k in range(64)) + "\n" + ",".join("1" for _ in range(64)) + "\n")
     words.write_text("bear 0.1 0.2\n")
     before = {file: file.read_bytes() for file in (model, rows, words)}

@@ -40,7 +40,7 @@ def test_from_files_to_predictions_of_classes_never_trained_on(here):
 def test_whole_numbers_as_classes(here):
     own_files.write(here, [str(k) for k in range(8)], ids=False)
     invoke(*MAKE, "--unseen", "3")
-    invoke("fit", "birds", "-o", "m.zskl")
+    invoke("fit", "birds", "-o", "m.zskl", "--no-tune")
     assert zskl.load("m.zskl").classes_.tolist() == [0, 1, 2, 4, 5, 6, 7]
     code, out = invoke("predict", "m.zskl", "features.csv", "--candidates", "3", "--candidates", "4", "--top", "1")
     assert code == 0

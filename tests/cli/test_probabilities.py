@@ -59,18 +59,20 @@ def test_probabilities_of_zero_keep_the_order_of_scores(tmp_path, monkeypatch):
 
 def test_scoring_is_for_tuning():
     with pytest.raises(ValueError, match="without --tune"):
-        invoke("fit", "digits", "-o", "x.zskl", "--scoring", "gzsl")
+        invoke("fit", "digits", "-o", "x.zskl", "--method", "gaussian", "--scoring", "gzsl")
+    with pytest.raises(ValueError, match="without --tune"):
+        invoke("fit", "digits", "-o", "x.zskl", "--no-tune", "--scoring", "gzsl")
 
 
 def test_probabilities_need_a_calibrated_model(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("zskl.engines.Engine", lambda *names: None)  # no processes for so little
     np.save("rows.npy", datasets.load("digits").X[:5])
-    invoke("fit", "digits", "-o", "plain.zskl", "--set", "epochs=1")
+    invoke("fit", "digits", "-o", "plain.zskl", "--no-tune")
     for option in (("--probabilities",), ("--reject", "0.5")):
         with pytest.raises(ValueError, match="zskl fit --calibrate"):
             invoke("predict", "plain.zskl", "rows.npy", *option)
-    invoke("fit", "digits", "-o", "calibrated.zskl", "--set", "epochs=1", "--calibrate")
+    invoke("fit", "digits", "-o", "calibrated.zskl", "--no-tune", "--calibrate")
     assert zskl.load("calibrated.zskl").temperatures_ is not None
     with pytest.raises(ValueError, match="expected a probability between 0 and 1"):
         invoke("predict", "calibrated.zskl", "rows.npy", "--reject", 1.5)

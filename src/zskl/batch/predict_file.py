@@ -105,10 +105,16 @@ def write(path: PathLike, lines: Iterator[list[object]]) -> int:
     return count
 
 
-def opened(model: ZeroShotClassifier, path: PathLike) -> tables.FeatureFile:
-    """A features file; columns are matched by name where model and file have names, else by their number."""
+def opened(
+    model: ZeroShotClassifier, path: PathLike, labels: str | None = None, rows: int | None = None
+) -> tables.FeatureFile:
+    """A features file; columns are matched by name where model and file have names, else by their number.
+
+    `labels` is its column of labels, if you want them, and `rows` the number of rows, if you know it.
+    """
     names = getattr(model, "feature_names_in_", None)
-    source = tables.open_features(path, columns=None if names is None else list(names), width=int(model.n_features_in_))
+    columns = None if names is None else list(names)
+    source = tables.open_features(path, labels, columns, rows, int(model.n_features_in_))
     if source.width != model.n_features_in_:
         raise ValueError(
             f"{path} has {source.width} feature columns, and the model does not know their names: expected just the "

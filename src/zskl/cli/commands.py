@@ -17,6 +17,7 @@ from zskl.cli import (
     catalogue,
     compare,
     embed,
+    expect,
     explain,
     export,
     fetch,
@@ -27,14 +28,15 @@ from zskl.cli import (
     run,
     serve,
     signals,
+    teach,
     words,
 )
 from zskl.cli.terminal import fail, say
 from zskl.version import __version__
 
 COMMANDS: tuple[Callable[..., None], ...] = (
-    *(run.run, compare.compare, report.report, model.fit, model.predict, explain.explain, export.export),
-    *(serve.serve, paper.paper, catalogue.methods, catalogue.datasets),
+    *(run.run, compare.compare, report.report, expect.expect, model.fit, model.predict, teach.teach, teach.adapt),
+    *(explain.explain, export.export, serve.serve, paper.paper, catalogue.methods, catalogue.datasets),
 )
 DATA_COMMANDS: tuple[Callable[..., None], ...] = (fetch.fetch, embed.embed, words.words, own.make, own.check)
 

@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from zskl.cli import options, startup
 from zskl.cli.settings import setting
-from zskl.cli.terminal import say
+from zskl.cli.terminal import note, say
+
+if TYPE_CHECKING:
+    from zskl.estimators.estimator import ZeroShotClassifier
+
+DEFAULT = "class-means"  # a search of its settings takes seconds, so `zskl fit` tunes it unless told otherwise
 
 
 def fit(
     data: Annotated[str, typer.Argument(help="A dataset folder, or the name of a dataset.")],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The model file to write.")],
-    method: Annotated[str, typer.Option(help="A method; see [b]zskl methods[/b].")] = "gaussian-ort",
+    method: Annotated[str, typer.Option(help="A method; see [b]zskl methods[/b].")] = DEFAULT,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method, repeatable.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the training.")] = 0,
     tune: Annotated[
-        bool, typer.Option("--tune", help="Choose settings on validation classes, from the method's default grid.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--tune/--no-tune",
+            help="Choose settings on validation classes, from the method's default grid. "
+            f"Default: only for {DEFAULT}, where it takes seconds.",
+        ),
+    ] = None,
     scoring: Annotated[
         str | None,
         typer.Option(
-            help="What --tune chooses by: zsl (default), unseen classes alone; or gzsl, seen and unseen together."
+            help="What --tune chooses by: zsl, unseen classes alone; or gzsl, seen and unseen together. "
+            f"Default: gzsl for {DEFAULT}, zsl for others."
         ),
     ] = None,
     calibrate: Annotated[
@@ -41,6 +53,8 @@ def fit(
 ) -> None:
     """Train a method on the trainval rows of a dataset and write the model to a file.
 
+    Example: [b]zskl fit birds -o birds.zskl[/b]
+
     Example: [b]zskl fit birds -o birds.zskl --method gaussian-ort --tune[/b]
     """
     from zskl import arrays, files, methods, selection
@@ -48,14 +62,17 @@ def fit(
     from zskl.cli.bars import progress_display, reporter
     from zskl.engines import Engine
     from zskl.parameters import one_of
+    from zskl.selection.class_folds import TooFewRows
     from zskl.selection.grid_search import SCORINGS
 
     startup.over()
+    quick = method.lower() == DEFAULT
+    asked, tune = tune, quick if tune is None else tune
     if scoring is not None and not tune:
         raise ValueError(
             f"--scoring {scoring} was given without --tune: it says what --tune chooses by; add --tune or leave it out"
         )
-    scoring = scoring or "zsl"
+    scoring = scoring or ("gzsl" if quick else "zsl")
     one_of("scoring", scoring, SCORINGS)
     arrays.check_device(device)
     settings = dict(setting(text) for text in set_ or [])
@@ -63,22 +80,28 @@ def fit(
     files.check_target(out)
     loaded = named.load_dataset(data, root, features, signatures)
     X, y = loaded.samples("trainval")
+    found: selection.Tuned | None = None
     with progress_display() as progress:
         task = progress.add_task(f"{loaded.name} {method}", total=None)
         if tune:
             grid = {name: values for name, values in methods.find(method).grid.items() if name not in settings}
-            folds = selection.folds(loaded)
-            found = selection.tune(
-                *(model, X, y, loaded.signatures, grid, folds, scoring),
-                report=lambda done, total: progress.update(task, completed=done, total=total),
-            )
+            try:
+                found = selection.tune(
+                    *(model, X, y, loaded.signatures, grid, selection.folds(loaded), scoring),
+                    report=lambda done, total: progress.update(task, completed=done, total=total),
+                )
+            except TooFewRows as error:
+                if asked or calibrate:
+                    raise
+                note(f"fitted with the default settings, neither tuned nor calibrated: {error}")
+        if found is not None:
             model = found.model
         else:
             model.fit(X, y, loaded.signatures, callback=reporter(progress, task))
             if calibrate:
                 selection.calibrate(model, X, y, loaded.signatures, selection.folds(loaded), Engine())
     model.save(out)
-    if tune:
+    if found is not None:
         chosen = ", ".join(f"{name}={value}" for name, value in found.best.items())
         say(f"chosen of {len(found.settings)} settings by {scoring} on validation classes: {chosen}")
         say(f"its score there: {100 * found.score:.1f} per cent, ± {100 * found.spread:.1f} over folds")
@@ -86,7 +109,24 @@ def fit(
         written = ", ".join(f"{value:.3g} among {name}" for name, value in model.temperatures_.items())
         constant = f"{model.calibration_:.4g} is subtracted from the scores of seen classes"
         say(f"calibrated: {constant}; temperatures {written} candidates")
+    for sentence in _practised(model):
+        say(sentence)
     say(f"wrote {out}: {method} fitted on {len(y)} rows of {len(model.classes_)} classes of {loaded.name}")
+
+
+def _practised(model: ZeroShotClassifier) -> Iterator[str]:
+    """What validation classes promise of rows that the model may learn from later."""
+    found = getattr(model, "practice_", None) or {}
+    examples = [f"{100 * one['zsl']:.1f} with {k}" for k, one in (found.get("examples") or {}).items()]
+    if examples:
+        yield f"zero-shot accuracy there with examples of each class (zskl teach): {', '.join(examples)}"
+    gains = [
+        f"{100 * one['gain']:+.1f} ± {100 * one['spread']:.1f} points in {figure} from rows of {name} classes"
+        for name, figure in (("unseen", "zero-shot accuracy"), ("all", "H"))
+        if (one := (found.get("unlabelled") or {}).get(name)) is not None
+    ]
+    if gains:
+        yield f"gain there from unlabelled rows (zskl adapt): {'; '.join(gains)}"
 
 
 def predict(

@@ -20,6 +20,10 @@ SEEN_SHARE = 0.2  # of the rows of each other class, for validation of seen clas
 _CLASSES, _ROWS = range(2)  # streams of the seed
 
 
+class TooFewRows(ValueError):
+    """Raised where training rows are of too few classes, or are too few per class, to hold some of them out."""
+
+
 @dataclass(frozen=True)
 class Fold:
     """One split of the training rows into rows to train on and rows to validate on.
@@ -117,7 +121,7 @@ def _of_dataset(data: Dataset, trainval: NDArray[np.int64]) -> list[tuple[NDArra
 
 def _held_out(classes: int, n_folds: int, seed: int) -> list[NDArray[np.int64]]:
     if classes < 2 * LEAST_HELD:
-        raise ValueError(
+        raise TooFewRows(
             f"the training rows are of {classes} class(es): validation holds out {LEAST_HELD} of them and trains on "
             f"{LEAST_HELD} others, so at least {2 * LEAST_HELD} are needed; set parameters by hand instead"
         )

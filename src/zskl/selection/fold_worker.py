@@ -16,6 +16,7 @@ from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.inputs import check_features
 from zskl.metrics.seen_unseen import Margins, margins
 from zskl.selection.material import Material
+from zskl.signatures.table import SignatureTable
 from zskl.training.solver import DivergenceError
 
 
@@ -73,12 +74,14 @@ class Examiner:
         self.is_seen = np.isin(classes, material.y[part.train])  # (c,)
         self._asked: tuple[Array, Question] | None = None
 
-    def scores(self, model: ZeroShotClassifier) -> NDArray[Any]:
-        """Scores (n, c) as a NumPy array."""
+    def scores(self, model: ZeroShotClassifier, table: SignatureTable | None = None) -> NDArray[Any]:
+        """Scores (n, c) as a NumPy array; with a `table`, of classes as it describes them."""
         if self._asked is None:
             scaled = model._scaled(check_features(model, self.X))
             self._asked = scaled, model._question(scaled, choose(model, self.table, None))
         scaled, question = self._asked
+        if table is not None:
+            question = model._question(scaled, choose(model, table.select(self.table.classes), None))
         return to_numpy(model._answerer(question)(scaled))
 
     def bench(self, model: ZeroShotClassifier) -> Bench | None:

@@ -228,6 +228,14 @@ def search(
 
 def search_checked(shared: Material, grid: Grid, engine: Engine | None = None, report: Report | None = None) -> Search:
     """`search` on rows, signatures and folds that are checked already."""
+    settings, found = examined(shared, grid, engine, report)
+    return judge(settings, shared.folds, found)
+
+
+def examined(
+    shared: Material, grid: Grid, engine: Engine | None = None, report: Report | None = None
+) -> tuple[list[dict[str, Any]], dict[tuple[int, int], Margins | int]]:
+    """The settings of a grid, and what came of each place on each fold: its margins, or the step of divergence."""
     estimator, X = shared.estimator, shared.X
     settings = applicable(expand(grid, estimator), estimator, shared)
     groups = group(settings, estimator._free(X))
@@ -244,7 +252,7 @@ def search_checked(shared: Material, grid: Grid, engine: Engine | None = None, r
             found.update({(place, tasks[number].fold): answer for place, answer in answers})
             if report is not None:
                 report(done, len(tasks))
-    return judge(settings, shared.folds, found)
+    return settings, found
 
 
 def applicable(settings: list[dict[str, Any]], estimator: ZeroShotClassifier, shared: Material) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from zskl.datasets.dataset import Dataset
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.inputs import check_training
 from zskl.parameters import listed
-from zskl.selection.class_folds import Fold
+from zskl.selection.class_folds import Fold, TooFewRows
 from zskl.selection.class_folds import folds as make_folds
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable
@@ -60,7 +60,7 @@ def material(
 def check_seen(folds: Sequence[Fold]) -> None:
     """Refuse folds that cannot compare seen with unseen classes."""
     if not all(len(fold.val_seen) for fold in folds):
-        raise ValueError(
+        raise TooFewRows(
             "a fold has no val_seen rows, so it cannot compare seen with unseen classes: every class has a single "
             "training row, or the folds were made with seen_share=0; choose by scoring='zsl' and without calibration"
         )

@@ -89,7 +89,7 @@ def make(
         if out.resolve() in Path(given).resolve().parents:
             raise ValueError(f"{given} is inside {out}, the folder to write: choose another folder")
     head = tables.look(features)
-    column = _label_column(head, features, labels)
+    column = tables.label_column(head, features, labels)
     table = tables.read_signatures(signatures, column)
     with new_folder(out, force) as temporary:
         file, found, ids = _store(temporary / folder.FEATURES, head, labels, column)
@@ -126,18 +126,6 @@ def make(
     return folder.load(out)
 
 
-def _label_column(head: Head, features: PathLike, labels: PathLike) -> str | None:
-    """The column, or array, of the features file that `labels` names; None if it names a file."""
-    if str(labels) in head.fields:
-        return str(labels)
-    if not Path(labels).exists():
-        raise ValueError(
-            f"labels is {str(labels)!r}, which is neither a file nor a column of {features}"
-            f"{did_you_mean(labels, head.fields)}: its columns are {listed(head.fields) or 'without names'}"
-        )
-    return None
-
-
 def _store(
     target: Path, head: Head, labels: PathLike, column: str | None
 ) -> tuple[FeatureFile, Labels, list[str] | None]:
@@ -162,13 +150,7 @@ def _store(
             f"{features.path}: {features.named_by!r}, which names the rows, repeats {listed(twice)}: expected each "
             "name once; number the rows, or leave it out"
         )
-    if ids and label_ids is not None:
-        found = tables.aligned(found, label_ids, ids, Path(labels), features.path)
-    if len(found) != rows:
-        raise ValueError(
-            f"{features.path} has {rows} rows and {labels} {len(found)} labels: expected one label per row (a CSV file "
-            "starts with a line of column names, a .txt file does not)"
-        )
+    found = tables.matched(found, label_ids, Path(labels), features.path, rows, ids)
     return features, found, ids or None
 
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from zskl.datasets.tables import array_files, label_files, parquet_files, signature_files, text_files
 from zskl.datasets.tables.feature_file import Block, FeatureFile, Head, Wanted
-from zskl.datasets.tables.label_files import Labels, aligned, is_whole, plain, repeated, typed
+from zskl.datasets.tables.label_files import Labels, is_whole, matched, plain, repeated, typed
+from zskl.parameters import did_you_mean, listed
 
 __all__ = [
     "Block",
@@ -25,9 +26,10 @@ __all__ = [
     "Head",
     "Labels",
     "Wanted",
-    "aligned",
     "is_whole",
+    "label_column",
     "look",
+    "matched",
     "open_features",
     "plain",
     "read_features",
@@ -47,6 +49,18 @@ def look(path: str | os.PathLike[str]) -> Head:
     if suffix in text_files.SUFFIXES:
         return text_files.look(file)
     return parquet_files.look(file) if suffix in parquet_files.SUFFIXES else array_files.look(file)
+
+
+def label_column(head: Head, features: str | os.PathLike[str], labels: str | os.PathLike[str]) -> str | None:
+    """The column, or array, of the features file that `labels` names; None if it names a file."""
+    if str(labels) in head.fields:
+        return str(labels)
+    if not Path(labels).exists():
+        raise ValueError(
+            f"labels is {str(labels)!r}, which is neither a file nor a column of {features}"
+            f"{did_you_mean(labels, head.fields)}: its columns are {listed(head.fields) or 'without names'}"
+        )
+    return None
 
 
 def open_features(

@@ -84,6 +84,19 @@ def read(path: Path) -> tuple[Labels, list[str] | None]:
     return Labels(texts), ids
 
 
+def matched(
+    labels: Labels, label_ids: list[str] | None, path: Path, features: Path, rows: int, ids: list[str]
+) -> Labels:
+    """The labels of the rows of the features, one for each; by the names of the rows if both files have them."""
+    found = aligned(labels, label_ids, ids, path, features) if ids and label_ids is not None else labels
+    if len(found) != rows:
+        raise ValueError(
+            f"{features} has {rows} rows and {path} {len(found)} labels: expected one label per row (a CSV file starts "
+            "with a line of column names, a .txt file does not)"
+        )
+    return found
+
+
 def aligned(labels: Labels, label_ids: list[str], ids: list[str], path: Path, features: Path) -> Labels:
     """The labels in the order of the rows of the features, if both files name their rows."""
     at = {name: row for row, name in enumerate(label_ids)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -285,6 +286,14 @@ class ClassMeansClassifier(Pieces):
         for place in sorted(range(len(models)), key=lambda k: models[k]._order()):
             vars(models[place]).update(shared)
             visit(place, models[place])
+
+    def _redescribed(self, table: Any) -> Self:
+        """This model of a search with other signatures. Sums and decomposition stay; only the kernel changes."""
+        new = copy.copy(self)
+        new._describe(table)
+        new._foundation = new._built().sharing(self._foundation)
+        new._quick = self._quick.redescribed()
+        return new
 
     def _order(self) -> tuple[Any, ...]:
         """Settings that share the most work come after each other."""

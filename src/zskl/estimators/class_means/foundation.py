@@ -7,7 +7,9 @@ size of the classes.
 
 from __future__ import annotations
 
+import copy
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,14 @@ class Whitened:
         self.matrix = (space.basis * self.weights).astype(np.float32)  # (d, d): x̃ = (x − g) · matrix
         self.means = space.means * self.weights  # (C, d) M̃
         self.sums = class_sums(self.means, space.rows, space.eigenvalues, shrinkage)  # (C, d)
+
+    def described_by(self, foundation: Foundation) -> Self:
+        """The same for other signatures of the same classes."""
+        new = copy.copy(self)
+        new.foundation = foundation
+        for name in ("signature_center", "own_signatures", "slope"):
+            vars(new).pop(name, None)
+        return new
 
     def directions(self, rows: Array) -> Array:
         """x̂ of scaled rows (n, d)."""
@@ -77,6 +87,12 @@ class Foundation:
         self.median = median_distance(Y, owners)
         self._whitened: dict[tuple[bool, float], Whitened] = {}
         self._inverses: dict[tuple[str, float, float], Floats] = {}
+
+    def sharing(self, other: Foundation) -> Self:
+        """This one, with the decomposition of another that has the same sums and other signatures."""
+        self.space = other.space
+        self._whitened = {key: at.described_by(self) for key, at in other._whitened.items()}
+        return self
 
     @cached_property
     def space(self) -> Space:

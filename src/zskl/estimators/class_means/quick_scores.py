@@ -41,10 +41,14 @@ class QuickScores:
     _products: tuple[object, Products] | None = None
     _scored: dict[object, tuple[Array, dict[float, Array]]] = field(default_factory=dict)
 
+    def redescribed(self) -> QuickScores:
+        """For other signatures of the training classes: what does not depend on them is kept."""
+        return QuickScores(self._products)
+
     def products(self, whitened: Whitened, X: Array, signatures: NumPyArray | None) -> Products:
         """For rows X; `signatures` (rows, d) are those of the candidates in the shared space."""
-        key = whitened, signatures is None
-        if self._products is None or self._products[0] != key or self._products[1].X is not X:
+        key: object = whitened.matrix if signatures is None else whitened
+        if self._products is None or self._products[0] is not key or self._products[1].X is not X:
             parts = [whitened.means]
             if signatures is not None:
                 parts += [whitened.own_signatures, whitened.in_space(signatures)]

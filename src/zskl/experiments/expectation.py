@@ -1,0 +1,194 @@
+"""What accuracy to expect on new classes, and which attributes carry it: from validation classes alone.
+
+Every fold holds classes out. Settings and the calibration constant for it are chosen on the other folds, so a fold
+judges a choice that it had no part in. Then groups of attributes are left out, one after the other. One decomposition
+per fold serves all groups, because sums and directions of training rows do not depend on signatures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from zskl import engines, methods
+from zskl.datasets.dataset import Dataset
+from zskl.engines import Engine
+from zskl.estimators.class_means.classifier import ClassMeansClassifier
+from zskl.metrics import harmonic_mean
+from zskl.metrics.seen_unseen import Margins, margins
+from zskl.selection.calibration import engine_for
+from zskl.selection.class_folds import folds as make_folds
+from zskl.selection.fold_worker import Examiner, take
+from zskl.selection.grid import Grid
+from zskl.selection.grid_search import Choice, Report, examined, judge
+from zskl.selection.material import Material, material
+from zskl.signatures.groups import attribute_groups
+from zskl.signatures.table import SignatureTable
+
+METHOD = "class-means"
+Groups = Mapping[str, tuple[int, ...]]  # from a name to columns of the signatures
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of each fold, with mean and spread: the standard deviation over folds, 0 of a single one."""
+
+    folds: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.folds))
+
+    @property
+    def spread(self) -> float:
+        return float(np.std(self.folds, ddof=1)) if len(self.folds) > 1 else 0.0
+
+    def __sub__(self, other: Figure) -> Figure:
+        return Figure(tuple(a - b for a, b in zip(self.folds, other.folds, strict=True)))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Attributes that were left out together: the zero-shot accuracy without them, and what that costs."""
+
+    name: str
+    attributes: int
+    without: Figure
+    loss: Figure
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What to expect on new classes; `harmonic` is None where no rows of trained classes could be held out."""
+
+    zero_shot: Figure
+    harmonic: Figure | None
+    held_out: tuple[int, ...]  # classes, of each fold
+    settings: tuple[Mapping[str, Any], ...]  # of each fold, chosen on the others by zero-shot accuracy
+    groups: tuple[Group, ...]  # the largest loss first
+
+    @property
+    def chance(self) -> float:
+        """Of guessing among the held-out classes, the mean over folds."""
+        return float(np.mean([1 / classes for classes in self.held_out]))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain numbers, for JSON."""
+        groups = [
+            {"group": one.name, "attributes": one.attributes, "without": _plain(one.without), "loss": _plain(one.loss)}
+            for one in self.groups
+        ]
+        return {
+            "zero_shot": _plain(self.zero_shot),
+            "harmonic": None if self.harmonic is None else _plain(self.harmonic),
+            "chance": self.chance,
+            "held_out": list(self.held_out),
+            "settings": [dict(one) for one in self.settings],
+            "groups": groups,
+        }
+
+
+def expect(
+    data: Dataset,
+    grid: Grid | None = None,
+    engine: Engine | str | None = "auto",
+    report: Report | None = None,
+    device: str | None = None,
+) -> Expectation:
+    """What class means would reach on new classes of a dataset. Reads its training rows alone.
+
+    `grid` holds the settings to choose from, by default those of the method; `report` is called with runs done and runs
+    in all.
+    """
+    estimator = ClassMeansClassifier(device=device)
+    X, y = data.samples("trainval")
+    shared = material(estimator, X, y, data.signatures, make_folds(data))
+    runner = engine_for(engine, estimator, X)
+    settings, found = examined(shared, methods.find(METHOD).grid if grid is None else grid, runner, report)
+    zsl = [_chosen(shared, settings, found, fold, "zsl") for fold in range(len(shared.folds))]
+    own = [_margins(found, choice, fold) for fold, choice in enumerate(zsl)]
+    groups = attribute_groups(_names(shared.table))
+    losses = _without_groups(shared, [choice.setting for choice in zsl], groups, runner)
+    whole = Figure(tuple(one.zsl for one in own))
+    ranked = [Group(name, len(groups[name]), figure, whole - figure) for name, figure in losses.items()]
+    return Expectation(
+        whole,
+        _harmonic(shared, settings, found),
+        tuple(len(np.unique(shared.y[fold.val_unseen])) for fold in shared.folds),
+        tuple(choice.setting for choice in zsl),
+        tuple(sorted(ranked, key=lambda one: (-one.loss.mean, one.name))),
+    )
+
+
+def _chosen(shared: Material, settings: Sequence[Mapping[str, Any]], found: Any, fold: int, scoring: str) -> Choice:
+    """The best setting on the other folds; a single fold chooses for itself."""
+    others = [k for k in range(len(shared.folds)) if k != fold] or [fold]
+    part = {(place, new): found[place, old] for place in range(len(settings)) for new, old in enumerate(others)}
+    return judge(settings, [shared.folds[k] for k in others], part).pick(scoring)
+
+
+def _margins(found: Mapping[tuple[int, int], Margins | int], choice: Choice, fold: int) -> Margins:
+    answer = found[choice.place, fold]
+    assert isinstance(answer, Margins)  # this method does not diverge
+    return answer
+
+
+def _harmonic(shared: Material, settings: Sequence[Mapping[str, Any]], found: Any) -> Figure | None:
+    """H of each fold, with the setting and the constant that the other folds chose."""
+    if not all(len(fold.val_seen) for fold in shared.folds):
+        return None
+    figures = []
+    for fold in range(len(shared.folds)):
+        choice = _chosen(shared, settings, found, fold, "gzsl")
+        figures.append(harmonic_mean(*_margins(found, choice, fold).at(choice.calibration)))
+    return Figure(tuple(figures))
+
+
+def _names(table: SignatureTable) -> list[str]:
+    p = table.matrix.shape[1]
+    return [f"attribute {k}" for k in range(p)] if table.names is None else [str(name) for name in table.names]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One fold: its setting, and the groups of attributes to leave out."""
+
+    fold: int
+    setting: Mapping[str, Any]
+    groups: Groups
+
+
+def _without_groups(
+    shared: Material, settings: Sequence[Mapping[str, Any]], groups: Groups, engine: Engine | None
+) -> dict[str, Figure]:
+    """Zero-shot accuracies without each group, fold by fold."""
+    tasks = [_Task(fold, setting, groups) for fold, setting in enumerate(settings)]
+    parts = dict(engines.each(_leave_out, tasks, shared, engine))
+    return {name: Figure(tuple(parts[fold][name] for fold in range(len(tasks)))) for name in groups}
+
+
+def _leave_out(shared: Material, task: _Task) -> dict[str, float]:
+    """Fit once; then score the fold's held-out classes without each group of attributes."""
+    examiner, found = Examiner(shared, task.fold), {}
+
+    def visit(place: int, model: Any) -> None:
+        examiner.scores(model)  # what all groups share is worked out here
+        for name, columns in task.groups.items():
+            matrix = shared.table.matrix.copy()
+            matrix[:, columns] = 0.0
+            table = SignatureTable(shared.table.labels, matrix, shared.table.names)
+            scores = examiner.scores(model._redescribed(table), table)
+            found[name] = margins(scores, examiner.own, examiner.is_seen).zsl
+
+    rows = shared.folds[task.fold].train
+    estimator = clone(shared.estimator)
+    estimator._fit_together([task.setting], take(shared.X, rows), shared.y[rows], shared.table, visit)
+    return found
+
+
+def _plain(figure: Figure) -> dict[str, Any]:
+    return {"mean": figure.mean, "spread": figure.spread, "folds": list(figure.folds)}

@@ -1,0 +1,170 @@
+"""`zskl teach` and `zskl adapt`: a new model file from examples or unlabelled rows; the old one stays as it is."""
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import command
+import own_files
+import zskl
+from command import invoke
+from own_files import MAKE
+
+PRACTICE = {"gain": 0.05, "spread": 0.01, "weight": 5.0, "kappa": 20.0, "balance": True, "rounds": 9, "shift": 0.1}
+NEW = "class,t0,t1,t2,t3,t4\nyak,1,0,-1,0.5,0.2\n"
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A folder with birds.zskl: class means of eight animals that know fox and gnu by their descriptions."""
+    folder = tmp_path_factory.mktemp("taught")
+    own_files.write(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr("zskl.engines.Engine", lambda *names: None)  # no processes for so little
+        invoke(*MAKE, "--unseen", "fox", "--unseen", "gnu")
+        invoke("fit", "birds", "-o", "birds.zskl", "--no-tune", "--calibrate")
+    return folder
+
+
+@pytest.fixture
+def birds(here, fitted):
+    """The rows of that folder, in a copy of it."""
+    shutil.copytree(fitted, here, dirs_exist_ok=True)
+    return pd.read_csv("features.csv", index_col="id")
+
+
+def features(rows):
+    return rows.drop(columns="label").astype(np.float32)
+
+
+def scores(name, rows):
+    return zskl.load(name).compatibility(features(rows))
+
+
+def test_examples_from_a_csv_file(birds, here):
+    before = (here / "birds.zskl").read_bytes()
+    given = birds[birds.label.isin(["fox", "ant"])].iloc[::4].replace({"label": {"ant": "emu"}})
+    given.sample(frac=1, axis=1, random_state=0).to_csv("given.csv")  # columns in any order
+    code, out = invoke("teach", "birds.zskl", "--features", "given.csv", "--labels", "label", "-o", "new.zskl")
+    assert code == 0
+    assert "taught 6 row(s) of 2 class(es): 3 of emu (new), 3 of fox (unseen)" in out
+    assert "new to the model: 'emu'" in out
+    assert "without a description, known by examples alone: 'emu'" in out
+    assert "is subtracted from the scores of seen classes" in out
+    twin = zskl.load("birds.zskl").add_examples(features(given), given.label)
+    np.testing.assert_array_equal(scores("new.zskl", birds), twin.compatibility(features(birds)))
+    assert (here / "birds.zskl").read_bytes() == before
+
+
+def test_descriptions_wrong_rows_and_removal(birds, here):
+    (here / "yak.csv").write_text(NEW)
+    given = birds[birds.label == "fox"].iloc[:4]
+    np.save("given.npy", features(given).to_numpy())
+    (here / "given.txt").write_text("yak\nfox\nyak\nfox\n")
+    same = ("--features", "given.npy", "--labels", "given.txt")
+    _, out = invoke("teach", "birds.zskl", *same, "--signatures", "yak.csv", "--wrong", "-o", "new.zskl")
+    assert "marked as wrong 4 row(s) of 2 class(es): 2 of yak (new), 2 of fox (unseen)" in out
+    assert "without a description" not in out
+    y = ["yak", "fox", "yak", "fox"]
+    table = pd.read_csv("yak.csv", index_col="class")
+    twin = zskl.load("birds.zskl").add_examples(features(given), y, table, wrong=True)
+    np.testing.assert_array_equal(scores("new.zskl", birds), twin.compatibility(features(birds)))
+    _, out = invoke("teach", "new.zskl", *same, "--remove", "-o", "old.zskl")
+    assert "removed 4 row(s)" in out
+    names = zskl.load("birds.zskl").candidates_.tolist()
+    np.testing.assert_array_equal(
+        *(zskl.load(f"{name}.zskl").compatibility(features(birds), candidates=names) for name in ("birds", "old"))
+    )
+
+
+def test_all_examples_of_a_class_can_be_removed(birds, here):
+    birds[birds.label == "bee"].replace({"label": {"bee": "emu"}}).to_csv("given.csv")
+    invoke("teach", "birds.zskl", "--features", "given.csv", "--labels", "label", "-o", "new.zskl")
+    (here / "gone.txt").write_text("emu\n")
+    _, out = invoke("teach", "new.zskl", "--remove", "--labels", "gone.txt", "-o", "old.zskl")
+    assert "removed 12 row(s) of 1 class(es)" in out
+    assert "no longer in the model: 'emu'" in out
+    assert "removed all examples" in invoke("teach", "new.zskl", "--remove", "-o", "old.zskl")[1]
+    np.testing.assert_array_equal(scores("birds.zskl", birds), scores("old.zskl", birds))
+
+
+def test_labels_are_matched_by_id(birds):
+    given = birds[birds.label.isin(["fox", "gnu"])]
+    features(given).to_csv("given.csv")
+    given.label[::-1].to_csv("classes.csv")
+    _, out = invoke("teach", "birds.zskl", "--features", "given.csv", "--labels", "classes.csv", "-o", "new.zskl")
+    assert "12 of fox (unseen), 12 of gnu (unseen)" in out
+    right = zskl.load("new.zskl").predict(features(given), candidates=["fox", "gnu"]) == given.label
+    assert right.mean() > 0.9
+
+
+def test_a_model_that_cannot_learn_more_is_refused_before_files_are_read(here):
+    invoke(*MAKE)
+    invoke("fit", "birds", "-o", "m.zskl", "--method", "eszsl")
+    for arguments in (("teach", "m.zskl", "--features", "no.csv", "--labels", "y"), ("adapt", "m.zskl", "no.csv")):
+        done = command.zskl(*arguments, "-o", "new.zskl")
+        assert done.returncode == 2
+        assert "holds a model of kind 'eszsl', which cannot" in done.stderr
+        assert "expected one of class-means" in done.stderr
+    assert not (here / "new.zskl").exists()
+
+
+WRONG = {
+    "no labels": (["--features", "features.csv"], "--features or --labels is missing"),
+    "no such column": (["--features", "features.csv", "--labels", "lable"], "did you mean 'label'"),
+    "too much": (["--remove", "--wrong"], "leave them out"),
+    "nothing to remove": (["--remove"], "no examples of any class to remove"),
+    "known already": (
+        ["--features", "features.csv", "--labels", "label", "--signatures", "traits.csv"],
+        "knows already",
+    ),
+    "itself": (["--features", "features.csv", "--labels", "label", "-o", "birds.zskl"], "it is also what is read"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_turns(birds, here, case):
+    arguments, sentence = WRONG[case]
+    done = command.zskl("teach", "birds.zskl", "-o", "new.zskl", *arguments)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (here / "new.zskl").exists()
+
+
+def test_adapting_needs_a_reason(birds, here):
+    unseen = features(birds[birds.label.isin(["fox", "gnu"])])
+    unseen.to_csv("rows.csv")
+    done = command.zskl("adapt", "birds.zskl", "rows.csv", "-o", "new.zskl")
+    assert done.returncode == 1
+    assert "unlabelled rows" in done.stderr
+    assert "--force); nothing was written" in done.stderr
+    assert not (here / "new.zskl").exists()
+    code, out = invoke("adapt", "birds.zskl", "rows.csv", "-o", "new.zskl", "--force")
+    assert code == 0
+    model = zskl.load("birds.zskl")
+    twin = model.adapt(unseen, "unseen", force=True)
+    assert f"after {twin.adaptation_['rounds']} rounds it" in out
+    answers = [one.predict(unseen, candidates=["fox", "gnu"]) for one in (model, twin)]
+    assert f"{np.sum(answers[0] != answers[1])} of these rows get another answer" in out
+    np.testing.assert_array_equal(scores("new.zskl", birds), twin.compatibility(features(birds)))
+    unseen[:1].to_csv("rows.csv")
+    few = command.zskl("adapt", "birds.zskl", "rows.csv", "-o", "x.zskl", "--force")
+    assert few.returncode == 2
+    assert "X has 1 row(s) for 2 candidate classes" in few.stderr
+
+
+def test_a_stored_gain_is_reason_enough(birds):
+    model = zskl.load("birds.zskl")
+    entry = {**PRACTICE, "crowding": 0.0, "calibration": 0.25, "temperatures": {"unseen": 0.1, "mixed": 0.1}}
+    model.practice_ = {"unlabelled": {"all": entry}}
+    model.save("promising.zskl")
+    features(birds).to_csv("rows.csv")
+    code, out = invoke("adapt", "promising.zskl", "rows.csv", "-o", "new.zskl", "--candidates", "all")
+    assert code == 0
+    assert "adapted to 120 unlabelled rows, which may be of all classes" in out
+    assert "calibration: 0.25 is subtracted" in out
+    assert zskl.load("new.zskl").adaptation_["candidates"] == "all"
