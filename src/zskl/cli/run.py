@@ -37,6 +37,22 @@ def run(
             metavar="zsl|gzsl|both", help="What --tune chooses by. Default: both with --calibrate, otherwise zsl."
         ),
     ] = None,
+    shots: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=1,
+            metavar="K",
+            help="Also score after K examples of each unseen class, which are not scored; repeatable.",
+        ),
+    ] = None,
+    unlabelled: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="unseen|all",
+            help="Also score after adaptation to the test rows without their labels, of unseen or of all classes; "
+            "repeatable.",
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds: 0, 1, ...")] = 1,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
     root: options.Root = None,
@@ -67,6 +83,8 @@ def run(
     Example: [b]zskl run digits --method gaussian-ort --method gaussian --set sigma=0.8 --seeds 3[/b]
 
     Example: [b]zskl run CUB AWA1 --tune --calibrate --seeds 5 --out runs[/b], and again after an interruption
+
+    Example: [b]zskl run CUB --method class-means --shots 1 --shots 5 --unlabelled unseen --unlabelled all[/b]
     """
     from zskl import arrays, methods
     from zskl.cli import named
@@ -82,7 +100,11 @@ def run(
     names = list(dict.fromkeys(name.lower() for name in method or ["gaussian-ort"]))
     for name in names:
         methods.build(name, settings)  # a bad name or setting is refused before any work
-    units = [Unit(name, seed, settings, device, tune, calibrate, scoring) for name in names for seed in range(seeds)]
+    units = [
+        Unit(name, seed, settings, device, tune, calibrate, scoring, shots or (), unlabelled or ())
+        for name in names
+        for seed in range(seeds)
+    ]
     runner = named.engine_of(engine, address, workers) or (Engine() if tune or calibrate else None)
     if json_ is not None:
         jsonl_log.check_target(json_)
