@@ -88,6 +88,8 @@ def test_another_number_of_columns_is_refused_and_the_model_stays(shared):
     with pytest.raises(ValueError, match=r"X has 4 columns and signatures have 5: expected the same number.* eszsl"):
         model.fit(X[:, :4], y, table)
     assert vars(model) == before
+    with pytest.raises(ValueError, match=r"no setting of the grid applies to 4 features and 5 attributes: Cosine with"):
+        selection.tune(Cosine(), X[:, :4], y, table, Cosine.GRID, folds=3, engine=None)
     for setting in Cosine.GRID:
         with pytest.raises(ValueError, match=rf"{setting} is 'nonsense': expected"):
             Cosine(**{setting: "nonsense"}).fit(X, y, table)

@@ -10,13 +10,20 @@ import typer
 from zskl.cli import options, startup
 from zskl.cli.settings import setting
 
+TAUGHT = ("class-means",)  # of the default methods those that learn from examples and unlabelled rows
+DEFAULT = (*TAUGHT, "gaussian-softmax", "gaussian-ort")
+
 
 def run(
     dataset: Annotated[
         list[str], typer.Argument(help="Names of datasets, see [b]zskl datasets[/b], or folders of your own.")
     ],
     method: Annotated[
-        list[str] | None, typer.Option(help="A method, repeatable; see [b]zskl methods[/b]. Default: gaussian-ort.")
+        list[str] | None,
+        typer.Option(
+            help="A method, repeatable; see [b]zskl methods[/b]. Default: class-means, gaussian-softmax and "
+            "gaussian-ort; with --shots or --unlabelled class-means."
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,
@@ -84,7 +91,7 @@ def run(
 
     Example: [b]zskl run CUB AWA1 --tune --calibrate --seeds 5 --out runs[/b], and again after an interruption
 
-    Example: [b]zskl run CUB --method class-means --shots 1 --shots 5 --unlabelled unseen --unlabelled all[/b]
+    Example: [b]zskl run CUB --tune --calibrate --shots 1 --shots 5 --unlabelled unseen --unlabelled all[/b]
     """
     from zskl import arrays, methods
     from zskl.cli import named
@@ -97,7 +104,7 @@ def run(
     startup.over()
     arrays.check_device(device)
     settings = dict(setting(text) for text in set_ or [])
-    names = list(dict.fromkeys(name.lower() for name in method or ["gaussian-ort"]))
+    names = list(dict.fromkeys(name.lower() for name in method or (TAUGHT if shots or unlabelled else DEFAULT)))
     for name in names:
         methods.build(name, settings)  # a bad name or setting is refused before any work
     units = [
