@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from teachable import Teachable
-from zskl import datasets, evidence, protocols
+from zskl import ClassMeansClassifier, datasets, evidence, protocols
 from zskl.baselines import ESZSL
+from zskl.estimators.class_means.adaptation import AdaptationSettings
 
 DATA = datasets.make_synthetic(8, 4, 10, 12, 6, noise=0.8)
 UNSEEN = DATA.parts["test_unseen"]
@@ -15,6 +16,14 @@ UNSEEN = DATA.parts["test_unseen"]
 
 def fitted(estimator=Teachable, data=DATA):
     return estimator().fit(*data.samples("trainval"), data.signatures)
+
+
+def promised():
+    """Class means of which validation classes promise a gain from unlabelled rows."""
+    model = fitted(ClassMeansClassifier)
+    entry = {**vars(AdaptationSettings()), "gain": 0.1, "spread": 0.01, "calibration": 0.1, "temperatures": {}}
+    model.practice_ = {"unlabelled": dict.fromkeys(evidence.UNLABELLED, entry)}
+    return model
 
 
 def without(data, *rows):
@@ -93,17 +102,19 @@ def test_unlabelled_rows_are_those_that_are_scored():
     assert not model.means_
 
 
-def test_labels_of_unlabelled_rows_are_never_read():
+@pytest.mark.parametrize("model", [fitted(), promised()], ids=lambda model: type(model).__name__)
+def test_labels_of_unlabelled_rows_are_never_read(model):
     """Other labels, drawn at random: the adapted model gives the same scores, bit for bit."""
     rng = np.random.default_rng(0)
     noisy = DATA.y.copy()
     for part, classes in (("test_unseen", DATA.unseen_classes), ("test_seen", DATA.seen_classes)):
         rows = DATA.parts[part]
         noisy[rows] = rng.choice(classes, len(rows))
-    other, model = replace(DATA, y=noisy), fitted()
+    other = replace(DATA, y=noisy)
     for mode in evidence.UNLABELLED:
         one, two = (answers(evidence.give(model, data, unlabelled=mode)) for data in (DATA, other))
         np.testing.assert_array_equal(one, two)
+        assert not np.array_equal(one, answers(evidence.Given(model)))  # it did adapt
         assert protocols.zsl(model, DATA, unlabelled=mode) != protocols.zsl(model, other, unlabelled=mode)
     taught = [answers(evidence.give(model, data, shots=1)) for data in (DATA, other)]
     assert not np.array_equal(*taught)  # shots do read theirs
@@ -117,6 +128,17 @@ def test_a_model_that_declines_is_scored_as_it_is(monkeypatch):
     assert (found.accuracy, found.adaptation) == (plain.accuracy, None)
     assert found.as_dict()["declined"] == found.declined
     assert plain.as_dict().keys() == {"protocol", "accuracy", "per_class", "left_out"}
+
+
+def test_class_means_are_taught_and_adapt_and_decline_without_a_promise():
+    model = promised()
+    plain, taught = protocols.zsl(model, DATA), protocols.zsl(model, DATA, shots=5)
+    assert taught.accuracy > plain.accuracy
+    both = protocols.gzsl(model, DATA, "model", unlabelled="all")
+    assert (both.declined, both.calibration, both.adaptation["candidates"]) == (None, 0.1, "all")
+    declined = protocols.gzsl(fitted(ClassMeansClassifier), DATA, unlabelled="all")
+    assert declined.declined.startswith("nothing says that unlabelled rows would help this model")
+    assert declined.harmonic == protocols.gzsl(model, DATA).harmonic
 
 
 @pytest.mark.parametrize(

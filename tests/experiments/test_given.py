@@ -9,11 +9,12 @@ import pytest
 from command import zskl
 from swept import timeless
 from teachable import Teachable, registered
-from zskl import datasets, methods, protocols, report
+from zskl import datasets, methods, protocols
 from zskl.experiments import compare, jsonl_log
 from zskl.experiments import unit as experiment
 from zskl.experiments.record import Record
 from zskl.experiments.unit import Unit
+from zskl.report import commands, tables
 
 BOTH = {"shots": (1, 5), "unlabelled": ("unseen", "all")}
 DATA = datasets.make_synthetic(12, 4, 10, 12, 6, noise=0.8)
@@ -64,14 +65,17 @@ def test_a_record_has_the_figures_of_the_protocols(record):
     assert Record.from_json(json.loads(json.dumps(record.to_json()))) == record
 
 
-def test_test_rows_never_change_what_is_chosen(record):
+@pytest.mark.parametrize("method", ["teachable", "class-means"])
+def test_test_rows_never_change_what_is_chosen(method):
     """Every test row another one: the search, its choices and the constant are the same, to the last bit."""
     X = np.array(DATA.X)
     rows = np.concatenate([DATA.parts["test_seen"], DATA.parts["test_unseen"]])
     X[rows] = np.random.default_rng(0).normal(size=(len(rows), X.shape[1]))
-    other = experiment.run(Unit("teachable", 3, tune=True, calibrate=True, **BOTH), replace(DATA, X=X))
-    assert (other.tune, other.calibration, other.config) == (record.tune, record.calibration, record.config)
-    assert (other.taught, other.adapted) != (record.taught, record.adapted)
+    unit = Unit(method, 3, tune=True, calibrate=True, **BOTH)
+    one, other = (experiment.run(unit, data) for data in (DATA, replace(DATA, X=X)))
+    assert (other.tune, other.calibration, other.config) == (one.tune, one.calibration, one.config)
+    assert other.taught != one.taught
+    assert other.adapted != one.adapted
 
 
 def test_a_comparison_has_columns_of_their_own(record):
@@ -115,11 +119,15 @@ def test_a_model_that_declines_is_marked_and_said(monkeypatch):
 
 
 def test_the_report_has_a_table_and_commands_for_them(record):
-    page = report.page([record])
-    assert 'id="given"' in page
-    assert "zero-shot, unlabelled unseen (%)" in page
-    assert "--shots 1 --shots 5 --unlabelled unseen --unlabelled all" in page
-    assert 'id="given"' not in report.page([replace(record, taught=None, adapted=None)])
+    *_, given = tables.protocols(compare.compare([record]))
+    assert (given.name, given.columns[3], given.columns[-1]) == (
+        *("given", "zero-shot, 1 shot (%)", "calibrated H, unlabelled all (%)"),
+    )
+    assert given.rows[0][3].value == pytest.approx(100 * record.taught[0].zsl.accuracy, rel=1e-12)
+    (command,) = commands.run_commands([record])
+    assert command.endswith("--shots 1 --shots 5 --unlabelled unseen --unlabelled all --seeds 4")
+    plain = compare.compare([replace(record, taught=None, adapted=None)])
+    assert [table.name for table in tables.protocols(plain)] == ["zero-shot", "generalised"]
 
 
 @pytest.mark.parametrize(
