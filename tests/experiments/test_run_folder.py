@@ -43,7 +43,8 @@ def test_records_of_0_1_are_reported(old):
 
 def test_a_run_folder_of_0_1_is_continued(old):
     """The same command finds its unit done, and a new record goes behind the old ones."""
-    arguments = ("run", "digits", "--set", "epochs=1", "--set", "batch_size=100", "--out", str(old))
+    settings = ("--method", "gaussian-ort", "--set", "epochs=1", "--set", "batch_size=100")
+    arguments = ("run", "digits", *settings, "--out", str(old))
     assert "1 of 1 units were done before" in zskl(*arguments).stdout
     assert zskl(*arguments, "--seeds", "2").returncode == 0
     lines = jsonl_log.read(old / "records.jsonl")
