@@ -1,5 +1,7 @@
 """Plain cosine in a shared space: its formula, files and exports, class means without signatures, refusals."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -61,6 +63,19 @@ def test_a_file_and_an_export_score_alike(shared, tmp_path):
     for fixed in (True, False):
         session = exported_models.exported(model, tmp_path, signatures=fixed)
         assert exported_models.both_precisions(model, session, X) < exported_models.TOLERANCE
+
+
+def test_memory_mapped_rows_are_not_copied(tmp_path):
+    rng, y = np.random.default_rng(0), np.repeat(CLASSES, 700)
+    np.save(tmp_path / "rows.npy", rng.normal(size=(len(y), 500)).astype(np.float32))  # 11 MB
+    rows, table = np.load(tmp_path / "rows.npy", mmap_mode="r"), pd.DataFrame(rng.normal(size=(8, 500)), index=CLASSES)
+    tracemalloc.start()
+    model = Cosine().fit(rows, y, table)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < rows.nbytes / 4
+    other = Cosine().fit(rows[::70], y[::70], table)  # nothing is learned from rows
+    np.testing.assert_array_equal(model.compatibility(rows[:9]), other.compatibility(rows[:9]))
 
 
 def test_an_explanation_adds_up_column_by_column(shared):

@@ -98,7 +98,7 @@ class Cosine(ZeroShotClassifier):
             The fitted estimator.
         """
         with self._all_or_nothing():
-            training = self._prepare(X, y, signatures)
+            training = self._prepare(X, y, signatures, streamed=signatures is not None)  # a mean needs no copy of X
             if signatures is None:
                 self._describe_by_means(training)
             d, p = self.n_features_in_, self.signature_table_.matrix.shape[1]
