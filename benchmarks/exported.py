@@ -44,7 +44,7 @@ def fitted(data: datasets.Dataset, **settings: Any) -> Iterator[tuple[str, ZeroS
     """Every method that can be exported, trained."""
     for method in methods.METHODS:
         estimator = methods.build(method, {"random_state": 0})
-        if estimator.SHARED_SPACE and data.X.shape[1] != data.signatures.shape[1]:
+        if not estimator._applies(data.X.shape[1], data.signatures.shape[1]):
             print(f"({method} is left out: features and signatures of {data.name} are not of one space)")
         elif estimator.kind not in NEVER:
             known = estimator.get_params()

@@ -164,6 +164,13 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> ZeroShotClass
     return method.estimator(**{**method.overrides, **(settings or {})})
 
 
+def check_able(name: str, ability: str, words: str) -> None:
+    """Refuse a method whose estimator lacks a method such as `adapt`, and say which have it."""
+    if not hasattr(find(name).estimator, ability):
+        able = [other for other, method in METHODS.items() if hasattr(method.estimator, ability)]
+        raise ValueError(f"method {name!r} cannot {words}: expected one of {', '.join(able) or '(none so far)'}")
+
+
 def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotClassifier:
     """Read the model that `save` wrote.
 

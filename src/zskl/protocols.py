@@ -3,6 +3,9 @@
 zsl     rows test_unseen, candidates the unseen classes
 gzsl    rows test_seen and test_unseen, candidates all classes, a constant γ subtracted from seen ones:
         ŷ_i = argmax_j ( compatibility[i, j] − γ · [class j is seen] )
+
+Both also score a model that was given examples of the unseen classes (`shots`), or the test rows without their labels
+(`unlabelled`); see `zskl.evidence`. Such a result says so.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from numpy.typing import NDArray
 
 from zskl.datasets.dataset import Dataset
 from zskl.estimators.candidates import calibrated
+from zskl.evidence import Given, features, give, rows_of
 from zskl.metrics import (
     coverage_accuracy,
     expected_calibration_error,
@@ -37,7 +41,7 @@ class Ranker(Protocol):
     def compatibility(self, X: Any, signatures: pd.DataFrame) -> Any: ...
 
 
-def zsl(model: Ranker, data: Dataset) -> Result:
+def zsl(model: Ranker, data: Dataset, shots: int = 0, seed: int = 0, unlabelled: str | None = None) -> Result:
     """
     Score a model by the zero-shot protocol: rows of unseen classes, only unseen classes as candidates.
 
@@ -47,11 +51,21 @@ def zsl(model: Ranker, data: Dataset) -> Result:
         A fitted zero-shot classifier, or any object with its method `compatibility`.
     data : Dataset
         The dataset whose rows "test_unseen" are scored.
+    shots : int, default=0
+        How many examples of each unseen class the model is taught first, with its `add_examples`. They are drawn from
+        "test_unseen" and not scored. A class always keeps at least one row to be scored, so a class with few rows
+        gets fewer examples; the result names it in `short`.
+    seed : int, default=0
+        Draws the examples. More shots from the same seed add to the same examples.
+    unlabelled : {"unseen", "all"} or None, default=None
+        The rows that the model first adapts to without their labels, with its `adapt`: those of "test_unseen", or
+        those of both test parts. Where the model declines, it is scored as it is, and the result says why.
+        Not together with `shots`.
 
     Returns
     -------
     Result
-        With `accuracy`, `per_class` and `mistaken`.
+        With `accuracy`, `per_class` and `mistaken`, and what the model was given.
 
     Examples
     --------
@@ -62,16 +76,34 @@ def zsl(model: Ranker, data: Dataset) -> Result:
     >>> protocols.zsl(model, data).accuracy > 0.5
     True
     """
-    rows, candidates = _rows(data, "test_unseen"), data.unseen_classes
+    return zero_shot(give(model, data, shots, seed, unlabelled), data)
+
+
+def zero_shot(given: Given, data: Dataset) -> Result:
+    """The result of `zsl` for a model that already has what it is given."""
+    model, rows, candidates = given.model, given.scored(data, "test_unseen"), data.unseen_classes
     scores = _scores(model, data, rows, candidates)
     true, predicted = data.y[rows], candidates[np.argmax(scores, axis=1)]
     per_class, left_out = _by_class(true, predicted, candidates)
     accuracy = mean_per_class_accuracy(true, predicted)
-    mistaken = wrong_answers(true, predicted)
-    return Result("zsl", accuracy=accuracy, per_class=per_class, left_out=left_out, mistaken=mistaken)
+    return Result(
+        "zsl",
+        accuracy=accuracy,
+        per_class=per_class,
+        left_out=left_out,
+        mistaken=wrong_answers(true, predicted),
+        **_told(given),
+    )
 
 
-def gzsl(model: Ranker, data: Dataset, calibration: float | str | None = None) -> Result:
+def gzsl(
+    model: Ranker,
+    data: Dataset,
+    calibration: float | str | None = None,
+    shots: int = 0,
+    seed: int = 0,
+    unlabelled: str | None = None,
+) -> Result:
     """
     Score a model by the generalised protocol: rows of seen and unseen classes, all classes as candidates.
 
@@ -83,12 +115,21 @@ def gzsl(model: Ranker, data: Dataset, calibration: float | str | None = None) -
         The dataset whose rows "test_seen" and "test_unseen" are scored.
     calibration : float, "model" or None, default=None
         The constant that is subtracted from the scores of seen classes. None is 0; "model" is the constant that
-        selection chose for the model, its `calibration_`.
+        selection chose for the model, its `calibration_`; a taught or adapted model has its own.
+    shots : int, default=0
+        How many examples of each unseen class the model is taught first; see `zsl`.
+    seed : int, default=0
+        Draws the examples.
+    unlabelled : {"all"} or None, default=None
+        "all" lets the model first adapt to the rows of both test parts without their labels. "unseen" is refused: it
+        would tell the model which rows are of unseen classes, which is what this protocol asks.
+        Not together with `shots`.
 
     Returns
     -------
     Result
-        With `unseen`, `seen`, `harmonic`, `ausuc`, `calibration`, `per_class` and `curve`.
+        With `unseen`, `seen`, `harmonic`, `ausuc`, `calibration`, `per_class` and `curve`, and what the model was
+        given.
 
     Examples
     --------
@@ -100,8 +141,19 @@ def gzsl(model: Ranker, data: Dataset, calibration: float | str | None = None) -
     >>> calibrated.unseen >= raw.unseen
     True
     """
-    constant = _constant(model, calibration)
-    seen_rows, unseen_rows = _rows(data, "test_seen"), _rows(data, "test_unseen")
+    _constant(model, calibration)  # a bad one is refused before any work
+    if unlabelled == "unseen":
+        raise ValueError(
+            "unlabelled is 'unseen': expected 'all' or None, since the generalised protocol asks whether a row is of "
+            "an unseen class, and rows that are known to be would answer it; use 'all', or zsl"
+        )
+    return generalised(give(model, data, shots, seed, unlabelled), data, calibration)
+
+
+def generalised(given: Given, data: Dataset, calibration: float | str | None = None) -> Result:
+    """The result of `gzsl` for a model that already has what it is given."""
+    model, constant = given.model, _constant(given.model, calibration)
+    seen_rows, unseen_rows = given.scored(data, "test_seen"), given.scored(data, "test_unseen")
     rows, candidates = np.concatenate([seen_rows, unseen_rows]), data.class_names
     is_seen = np.isin(candidates, data.seen_classes)
     scores = _scores(model, data, rows, candidates)
@@ -122,6 +174,7 @@ def gzsl(model: Ranker, data: Dataset, calibration: float | str | None = None) -
         per_class=per_class,
         left_out=left_out,
         curve=curve,
+        **_told(given),
     )
 
 
@@ -160,10 +213,10 @@ def confidence(model: Any, data: Dataset, protocol: str = "zsl") -> Confidence:
         raise ValueError(f"protocol is {protocol!r}: expected 'zsl' or 'gzsl'")
     zero_shot = protocol == "zsl"
     parts = ("test_unseen",) if zero_shot else ("test_seen", "test_unseen")
-    rows = np.concatenate([_rows(data, part) for part in parts])
+    rows = np.concatenate([rows_of(data, part) for part in parts])
     candidates = data.unseen_classes if zero_shot else data.class_names
     table = data.signatures.loc[data.signatures.index.isin(candidates)]
-    probabilities = np.asarray(model.predict_proba(_features(model, data, rows), table), np.float64)
+    probabilities = np.asarray(model.predict_proba(features(model, data, rows), table), np.float64)
     correct = candidates[np.argmax(probabilities, axis=1)] == data.y[rows]
     best = probabilities.max(axis=1)
     shares, accuracies = coverage_accuracy(best, correct, THRESHOLDS)
@@ -177,11 +230,16 @@ def confidence(model: Any, data: Dataset, protocol: str = "zsl") -> Confidence:
     )
 
 
-def _rows(data: Dataset, part: str) -> NDArray[np.int64]:
-    rows = data.parts[part]
-    if not len(rows):
-        raise ValueError(f"dataset {data.name!r} has no rows in {part!r}: this protocol needs at least one")
-    return rows
+def _told(given: Given) -> dict[str, Any]:
+    """What a result says about what the model was given."""
+    found = given.adaptation
+    return {
+        "shots": given.shots,
+        "unlabelled": given.unlabelled,
+        "short": given.short,
+        "declined": given.declined,
+        "adaptation": None if found is None else dict(found),
+    }
 
 
 def _scores(
@@ -189,7 +247,7 @@ def _scores(
 ) -> NDArray[np.floating[Any]]:
     """Compatibility (n, c). The table keeps the order of its rows, and so the columns that of the classes."""
     table = data.signatures.loc[data.signatures.index.isin(candidates)]
-    scores: NDArray[np.floating[Any]] = np.asarray(model.compatibility(_features(model, data, rows), table))
+    scores: NDArray[np.floating[Any]] = np.asarray(model.compatibility(features(model, data, rows), table))
     if scores.shape != (len(rows), len(candidates)):
         raise ValueError(
             f"{type(model).__name__}.compatibility gave shape {scores.shape} for {len(rows)} rows and "
@@ -201,13 +259,6 @@ def _scores(
             "or infinite: expected finite scores; has the training diverged?"
         )
     return scores
-
-
-def _features(model: Ranker, data: Dataset, rows: NDArray[np.int64]) -> Any:
-    """The rows of X; under their column names where the model was fitted with names and the data have them."""
-    if data.feature_names is None or getattr(model, "feature_names_in_", None) is None:
-        return data.X[rows]
-    return pd.DataFrame(data.X[rows], columns=data.feature_names, copy=False)
 
 
 def _constant(model: Ranker, calibration: float | str | None) -> float:

@@ -1,5 +1,7 @@
 """Plain cosine in a shared space: its formula, files and exports, class means without signatures, refusals."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -63,6 +65,19 @@ def test_a_file_and_an_export_score_alike(shared, tmp_path):
         assert exported_models.both_precisions(model, session, X) < exported_models.TOLERANCE
 
 
+def test_memory_mapped_rows_are_not_copied(tmp_path):
+    rng, y = np.random.default_rng(0), np.repeat(CLASSES, 700)
+    np.save(tmp_path / "rows.npy", rng.normal(size=(len(y), 500)).astype(np.float32))  # 11 MB
+    rows, table = np.load(tmp_path / "rows.npy", mmap_mode="r"), pd.DataFrame(rng.normal(size=(8, 500)), index=CLASSES)
+    tracemalloc.start()
+    model = Cosine(feature_scaling="center").fit(rows, y, table)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < rows.nbytes / 4
+    about = rows[:9] - rows.mean(axis=0, dtype=np.float64)
+    assert_close(model.compatibility(rows[:9]), slow_cosines(about, table.to_numpy()), SUMS.single)
+
+
 def test_an_explanation_adds_up_column_by_column(shared):
     X, y, table = shared
     model = Cosine().fit(X, y, table)
@@ -88,6 +103,8 @@ def test_another_number_of_columns_is_refused_and_the_model_stays(shared):
     with pytest.raises(ValueError, match=r"X has 4 columns and signatures have 5: expected the same number.* eszsl"):
         model.fit(X[:, :4], y, table)
     assert vars(model) == before
+    with pytest.raises(ValueError, match=r"no setting of the grid applies to 4 features and 5 attributes: Cosine with"):
+        selection.tune(Cosine(), X[:, :4], y, table, Cosine.GRID, folds=3, engine=None)
     for setting in Cosine.GRID:
         with pytest.raises(ValueError, match=rf"{setting} is 'nonsense': expected"):
             Cosine(**{setting: "nonsense"}).fit(X, y, table)

@@ -54,7 +54,7 @@ def test_json_holds_one_complete_record_per_seed(two_seeds):
 def test_same_seed_same_figures(two_seeds, tmp_path):
     _, file = two_seeds
     again = tmp_path / "again.jsonl"
-    assert zskl("run", "digits", "--json", str(again)).returncode == 0
+    assert zskl("run", "digits", "--method", "gaussian-ort", "--json", str(again)).returncode == 0
     old, other, *_ = (line for line in jsonl_log.read(file) if line["method"] == "gaussian-ort")
     (new,) = jsonl_log.read(again)
     assert (old["zsl"], old["gzsl"], old["fingerprint"]) == (new["zsl"], new["gzsl"], new["fingerprint"])
@@ -64,7 +64,8 @@ def test_same_seed_same_figures(two_seeds, tmp_path):
 def test_settings_reach_the_model(tmp_path):
     file = tmp_path / "r.jsonl"
     done = zskl(
-        "run", "digits", "--set", "sigma=0.8", "--set", "incoherence=false", "--set", "epochs=1", "--json", str(file)
+        *("run", "digits", "--method", "gaussian-ort", "--set", "sigma=0.8", "--set", "incoherence=false"),
+        *("--set", "epochs=1", "--json", str(file)),
     )
     assert done.returncode == 0, done.stderr
     config = json.loads(file.read_text())["config"]
@@ -91,9 +92,10 @@ def test_setting_values(text, expected):
     [
         (("run", "digit"), ["'digit'", "digits"]),
         (("run", "digits", "--method", "gausian-ort"), ["gausian-ort", "gaussian-ort"]),
-        (("run", "digits", "--set", "sgma=1"), ["sgma", "did you mean 'sigma'"]),
-        (("run", "digits", "--set", "sigma=-1"), ["sigma is -1", "> 0"]),
-        (("run", "digits", "--set", "sigma=wide"), ["sigma is 'wide'", "> 0"]),
+        (("run", "digits", "--method", "gaussian", "--set", "sgma=1"), ["sgma", "did you mean 'sigma'"]),
+        (("run", "digits", "--set", "sigma=1"), ["method 'class-means' has no setting 'sigma'"]),
+        (("run", "digits", "--method", "gaussian", "--set", "sigma=-1"), ["sigma is -1", "> 0"]),
+        (("run", "digits", "--method", "gaussian", "--set", "sigma=wide"), ["sigma is 'wide'", "> 0"]),
         (("run", "digits", "--set", "sigma"), ["NAME=VALUE"]),
         (("run", "digits", "--set", "random_state=3"), ["--seeds"]),
         (("run", "digits", "--seeds", "0"), ["--seeds"]),
@@ -139,7 +141,7 @@ def test_a_target_that_cannot_be_written_is_refused_before_any_work(tmp_path, mo
 
 
 def test_the_same_command_continues(tmp_path):
-    arguments = ("run", "digits", "--set", "epochs=1", "--out", str(tmp_path))
+    arguments = ("run", "digits", "--method", "gaussian-ort", "--set", "epochs=1", "--out", str(tmp_path))
     assert "done before" not in zskl(*arguments).stdout
     more = zskl(*arguments, "--seeds", "2", "--json", str(tmp_path / "all.jsonl"))
     assert "1 of 2 units were done before" in more.stdout
@@ -164,9 +166,17 @@ def test_json_is_not_written_again_for_every_unit(tmp_path, monkeypatch):
     monkeypatch.setattr(jsonl_log, "write", lambda path, lines: written.append(path) or write(path, lines))
     file = tmp_path / "r.jsonl"
     file.write_text("something else\n")
-    assert zskl("run", "digits", "--set", "epochs=1", "--seeds", "3", "--json", str(file)).returncode == 0
+    assert zskl("run", "digits", "--method", "eszsl", "--seeds", "3", "--json", str(file)).returncode == 0
     assert written == [file]
     assert [line["seed"] for line in jsonl_log.read(file)] == [0, 1, 2]
+
+
+def test_by_default_three_methods_are_run_and_with_shots_the_one_that_can_learn_from_them(tmp_path):
+    file = tmp_path / "r.jsonl"
+    assert zskl("run", "digits", "--json", str(file)).returncode == 0
+    assert [line["method"] for line in jsonl_log.read(file)] == ["class-means", "gaussian-softmax", "gaussian-ort"]
+    assert zskl("run", "digits", "--shots", "1", "--json", str(file)).returncode == 0
+    assert [line["method"] for line in jsonl_log.read(file)] == ["class-means"]
 
 
 def test_a_dataset_is_named_once(monkeypatch):
@@ -174,7 +184,7 @@ def test_a_dataset_is_named_once(monkeypatch):
     asked = []
     source_of = named.source_of
     monkeypatch.setattr(named, "source_of", lambda name, *rest: asked.append(name) or source_of(name, *rest))
-    assert zskl("run", "digits", "--set", "epochs=1").returncode == 0
+    assert zskl("run", "digits", "--method", "gaussian-ort", "--set", "epochs=1").returncode == 0
     assert asked == ["digits"]
 
 
@@ -182,7 +192,7 @@ def test_choosing_shows_the_calibrated_figure(tmp_path, monkeypatch):
     monkeypatch.setattr("zskl.engines.Engine", lambda *names: None)  # no processes for so little
     fixed = ("sigma=1", "repulsion=1", "feature_scaling=center-l2")
     settings = [word for text in fixed for word in ("--set", text)]
-    done = zskl("run", "digits", "--tune", "--calibrate", *settings, "--out", str(tmp_path))
+    done = zskl("run", "digits", "--method", "gaussian-ort", "--tune", "--calibrate", *settings, "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "calibrated H" in done.stdout
     (record,) = jsonl_log.read(tmp_path / "records.jsonl")
@@ -232,7 +242,7 @@ def test_device_cuda_without_pytorch_says_how_to_install_it(monkeypatch):
 
 
 def test_the_whole_command_works_without_pytorch():
-    done = process("run", "digits", "--set", "epochs=1", before=WITHOUT_TORCH)
+    done = process("run", "digits", "--method", "gaussian-ort", "--set", "epochs=1", before=WITHOUT_TORCH)
     assert done.returncode == 0, done.stderr
     assert "gaussian-ort" in done.stdout
 

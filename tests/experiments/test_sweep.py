@@ -125,7 +125,7 @@ def test_few_units_share_their_search(digits, small, monkeypatch):
 def run_digits(folder, seeds):
     """What the command line says."""
     result = CliRunner().invoke(
-        app, ["run", "digits", "--set", "epochs=1", "--seeds", str(seeds), "--out", str(folder)]
+        app, ["run", "digits", "--method", "eszsl", "--seeds", str(seeds), "--out", str(folder)]
     )
     if result.exception is not None:
         raise result.exception

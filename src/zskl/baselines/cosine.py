@@ -62,7 +62,6 @@ class Cosine(ZeroShotClassifier):
         "signature_scaling": ("none", "center-l2", "l2-center-l2", "standardize-l2"),
     }
     LEARNED: ClassVar = {}
-    SHARED_SPACE: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -99,17 +98,20 @@ class Cosine(ZeroShotClassifier):
             The fitted estimator.
         """
         with self._all_or_nothing():
-            training = self._prepare(X, y, signatures)
+            training = self._prepare(X, y, signatures, streamed=signatures is not None)  # a mean needs no copy of X
             if signatures is None:
                 self._describe_by_means(training)
-            p, d = self.signature_table_.matrix.shape[1], self.n_features_in_
-            if p != d:
+            d, p = self.n_features_in_, self.signature_table_.matrix.shape[1]
+            if not self._applies(d, p):
                 raise ValueError(
                     f"X has {d} columns and signatures have {p}: expected the same number, since a cosine compares "
                     "features and signatures from one encoder; use a method that learns a map between them, such as "
                     "eszsl or gaussian-ort"
                 )
         return self
+
+    def _applies(self, d: int, p: int) -> bool:
+        return d == p
 
     def _describe_by_means(self, training: Training) -> None:
         """Each seen class by the mean of its scaled rows, which no scaling changes again."""

@@ -48,7 +48,8 @@ def compare(
     for sentence in table.notes:
         note(sentence)
     if out is None and format_ == Format.table:
-        tables.show(tables.drawn(table))
+        for part in filter(None, table.parted()):
+            tables.show(tables.drawn(part))
         return
     text = tables.plain(table) if format_ == Format.table else table.to_text(format_.value)
     if out is None:

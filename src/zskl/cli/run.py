@@ -10,13 +10,20 @@ import typer
 from zskl.cli import options, startup
 from zskl.cli.settings import setting
 
+TAUGHT = ("class-means",)  # of the default methods those that learn from examples and unlabelled rows
+DEFAULT = (*TAUGHT, "gaussian-softmax", "gaussian-ort")
+
 
 def run(
     dataset: Annotated[
         list[str], typer.Argument(help="Names of datasets, see [b]zskl datasets[/b], or folders of your own.")
     ],
     method: Annotated[
-        list[str] | None, typer.Option(help="A method, repeatable; see [b]zskl methods[/b]. Default: gaussian-ort.")
+        list[str] | None,
+        typer.Option(
+            help="A method, repeatable; see [b]zskl methods[/b]. Default: class-means, gaussian-softmax and "
+            "gaussian-ort; with --shots or --unlabelled class-means."
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,
@@ -35,6 +42,22 @@ def run(
         str | None,
         typer.Option(
             metavar="zsl|gzsl|both", help="What --tune chooses by. Default: both with --calibrate, otherwise zsl."
+        ),
+    ] = None,
+    shots: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=1,
+            metavar="K",
+            help="Also score after K examples of each unseen class, which are not scored; repeatable.",
+        ),
+    ] = None,
+    unlabelled: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="unseen|all",
+            help="Also score after adaptation to the test rows without their labels, of unseen or of all classes; "
+            "repeatable.",
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds: 0, 1, ...")] = 1,
@@ -67,6 +90,8 @@ def run(
     Example: [b]zskl run digits --method gaussian-ort --method gaussian --set sigma=0.8 --seeds 3[/b]
 
     Example: [b]zskl run CUB AWA1 --tune --calibrate --seeds 5 --out runs[/b], and again after an interruption
+
+    Example: [b]zskl run CUB --tune --calibrate --shots 1 --shots 5 --unlabelled unseen --unlabelled all[/b]
     """
     from zskl import arrays, methods
     from zskl.cli import named
@@ -79,10 +104,14 @@ def run(
     startup.over()
     arrays.check_device(device)
     settings = dict(setting(text) for text in set_ or [])
-    names = list(dict.fromkeys(name.lower() for name in method or ["gaussian-ort"]))
+    names = list(dict.fromkeys(name.lower() for name in method or (TAUGHT if shots or unlabelled else DEFAULT)))
     for name in names:
         methods.build(name, settings)  # a bad name or setting is refused before any work
-    units = [Unit(name, seed, settings, device, tune, calibrate, scoring) for name in names for seed in range(seeds)]
+    units = [
+        Unit(name, seed, settings, device, tune, calibrate, scoring, shots or (), unlabelled or ())
+        for name in names
+        for seed in range(seeds)
+    ]
     runner = named.engine_of(engine, address, workers) or (Engine() if tune or calibrate else None)
     if json_ is not None:
         jsonl_log.check_target(json_)

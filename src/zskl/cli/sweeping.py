@@ -8,7 +8,7 @@ from pathlib import Path
 from zskl.cli.bars import Display
 from zskl.cli.signals import STOPS, told
 from zskl.cli.tables import drawn, show
-from zskl.cli.terminal import fail, say
+from zskl.cli.terminal import fail, note, say
 from zskl.engines import Engine
 from zskl.experiments import compare, jsonl_log, run_folder, sweep
 from zskl.experiments.record import Record
@@ -60,7 +60,13 @@ def _show(results: list[Record]) -> None:
     table = compare.compare(results)
     seeds = max(row.seeds for row in table.rows)
     say(f"\n{results[0].dataset}: mean per-class top-1 accuracy in per cent, {seeds} seed(s)")
-    show(drawn(table, without=("dataset", "seeds")))
+    plain, given = table.parted()
+    show(drawn(plain, without=("dataset", "seeds")))
+    if given is not None:
+        say("after examples of the unseen classes, or after adaptation to unlabelled test rows:")
+        show(drawn(given, without=("dataset", "seeds")))
+        for sentence in table.notes:
+            note(sentence)
     first = results[0]
     left_out = sorted({*first.zsl.left_out, *first.gzsl.left_out})
     if left_out:

@@ -69,7 +69,6 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
     kind: ClassVar[str]  # what a model file calls this estimator
     LEARNED: ClassVar[Mapping[str, tuple[str, ...] | None]]  # what it scores with: see `model_file`
     LABELLED: ClassVar[tuple[str, ...]] = ()  # lists of class names among what it learns
-    SHARED_SPACE: ClassVar[bool] = False  # whether features and signatures must have the same columns
     feature_scaling: str
     signature_scaling: str
     signature_mean: str

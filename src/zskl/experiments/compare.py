@@ -6,8 +6,9 @@ import hashlib
 import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from zskl.experiments import given_figures
 from zskl.experiments.collect import Runs, collect
 from zskl.experiments.record import Record
 from zskl.parameters import did_you_mean, one_of
@@ -68,6 +69,17 @@ class Comparison:
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
 
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The columns of models that were given examples or unlabelled rows."""
+        return tuple(name for name in self.figures if given_figures.is_given(name))
+
+    def parted(self) -> tuple[Comparison, Comparison | None]:
+        """The columns of plain figures, and those in `given` with the rows that have any, where there are some."""
+        plain = replace(self, figures=tuple(name for name in self.figures if name not in self.given))
+        rows = tuple(row for row in self.rows if any(name in row.figures for name in self.given))
+        return plain, replace(self, figures=self.given, rows=rows) if rows else None
+
     def to_text(self, format: str = "markdown") -> str:
         """The table as text: "markdown", "csv" or "latex"."""
         from zskl.experiments.table_formats import FORMATS  # it needs this module
@@ -80,7 +92,8 @@ def compare(runs: Runs, sort: str | None = None) -> Comparison:
     """Compare what was run: mean and standard deviation over seeds, the best of each dataset marked.
 
     There is one row for all seeds of a dataset and a method. What else differs between records, such as features,
-    settings or how these were chosen, becomes a column.
+    settings or how these were chosen, becomes a column. Figures after examples or unlabelled rows have columns of their
+    own, such as "zero-shot, 1 shot"; `Comparison.given` names them.
 
     Parameters
     ----------
@@ -114,17 +127,20 @@ def compare(runs: Runs, sort: str | None = None) -> Comparison:
     >>> print(table.to_text("csv").splitlines()[0][:40])
     dataset,method,seeds,zero-shot mean,zero
     """
+    found = collect(runs)
+    further = given_figures.columns(found)
     groups: dict[tuple[str, ...], list[Record]] = {}
-    for record in collect(runs):
+    for record in found:
         groups.setdefault(labels(record), []).append(record)
     rows = [
-        Row(dict(zip(LABELS, names, strict=True)), len({record.seed for record in group}), _figures(group))
+        Row(dict(zip(LABELS, names, strict=True)), len({record.seed for record in group}), _figures(group, further))
         for names, group in groups.items()
     ]
     mixed = [name for name in LABELS if name in ALWAYS or _varies(rows, name)]
-    figures = [name for name in (*FIGURES, SECONDS) if any(name in row.figures for row in rows)]
+    figures = [name for name in (*FIGURES, SECONDS, *further) if any(name in row.figures for row in rows)]
     rows = _sorted(_marked(rows), sort, mixed, figures)
-    return Comparison(tuple(mixed), tuple(figures), tuple(rows), tuple(_notes(rows)))
+    notes = [*_notes(rows), *given_figures.notes(groups.values())]
+    return Comparison(tuple(mixed), tuple(figures), tuple(rows), tuple(notes))
 
 
 def labels(record: Record) -> tuple[str, ...]:
@@ -146,16 +162,16 @@ def _grid(record: Record) -> str:
     return hashlib.sha256(json.dumps(grid, sort_keys=True).encode()).hexdigest()[:6] if grid else ""
 
 
-def _figures(group: Sequence[Record]) -> dict[str, Figure]:
-    """Those that every record of the group holds."""
+def _figures(group: Sequence[Record], further: Mapping[str, given_figures.Read]) -> dict[str, Figure]:
+    """Those that there are for every seed of the group. Of several records of a seed the last that has one counts."""
     found = {}
-    for name, read in FIGURES.items():
-        values = [100 * value for record in group if (value := read(record)) is not None]
-        if len(values) == len(group):
-            found[name] = over_seeds(values)
-    times = [spent for record in group if (spent := record.seconds.training) is not None]
-    if len(times) == len(group):
-        found[SECONDS] = over_seeds(times)
+    readers: dict[str, given_figures.Read] = {**FIGURES, **further, SECONDS: lambda record: record.seconds.training}
+    for name, read in readers.items():
+        values = {record.seed: value for record in group if (value := read(record)) is not None}
+        if values.keys() == {record.seed for record in group}:
+            share = 1 if name == SECONDS else 100
+            mark = given_figures.mark(name, group)
+            found[name] = replace(over_seeds([share * value for value in values.values()]), mark=mark)
     return found
 
 
@@ -202,7 +218,7 @@ def _marked(rows: Sequence[Row]) -> list[Row]:
 
     def mark(row: Row, name: str, figure: Figure) -> Figure:
         won = rivals[_problem(row)] > 1 and _better(name, figure.mean) == best[(*_problem(row), name)]
-        return Figure(figure.mean, figure.deviation, won)
+        return replace(figure, best=won)
 
     return [
         Row(row.labels, row.seeds, {name: mark(row, name, figure) for name, figure in row.figures.items()})

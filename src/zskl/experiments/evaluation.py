@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,26 +11,70 @@ from numpy.typing import NDArray
 from zskl import protocols
 from zskl.datasets import Dataset
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.experiments import model_summary
-from zskl.experiments.record_parts import Confidence, Generalised, Probabilities, SeenUnseenCurve, ZeroShot
+from zskl.evidence import Given, give
+from zskl.experiments import jsonl_log, model_summary
+from zskl.experiments.record_parts import (
+    Adapted,
+    Confidence,
+    Generalised,
+    Probabilities,
+    SeenUnseenCurve,
+    Taught,
+    ZeroShot,
+)
 
 CURVE_POINTS = 200  # of a seen–unseen curve in a record
 
 
-def zero_shot(model: ZeroShotClassifier, data: Dataset) -> ZeroShot:
+@dataclass(frozen=True)
+class Results:
+    """Of both protocols, as far as they apply; `short` names classes with fewer examples than were asked for."""
+
+    zsl: ZeroShot
+    gzsl: Generalised | None = None
+    gzsl_calibrated: Generalised | None = None
+    short: tuple[str, ...] = ()
+
+
+def results(
+    plain: ZeroShotClassifier,
+    calibrated: ZeroShotClassifier | None,
+    data: Dataset,
+    shots: int = 0,
+    seed: int = 0,
+    unlabelled: str | None = None,
+) -> Results:
+    """Of the `plain` model both protocols, and the generalised one of the `calibrated` model if there is one.
+
+    Each model is given examples or unlabelled rows first, where asked for.
+    """
+    given = give(plain, data, shots, seed, unlabelled)
+    zsl = zero_shot(given, data)
+    if unlabelled == "unseen":  # rows that the generalised protocol does not tell apart
+        return Results(zsl)
+    after = None
+    if calibrated is not None:
+        again = given if calibrated is plain else give(calibrated, data, shots, seed, unlabelled)
+        after = generalised(again, data, "model")
+    return Results(zsl, generalised(given, data, None), after, tuple(map(str, given.short)))
+
+
+def zero_shot(given: Given, data: Dataset) -> ZeroShot:
     """The zero-shot result with its mistakes."""
-    result = protocols.zsl(model, data)
+    result = protocols.zero_shot(given, data)
     return ZeroShot(
         accuracy=result.accuracy,
         per_class=_named(result.per_class),
         left_out=tuple(map(str, result.left_out)),
         mistaken=model_summary.mistakes(result),
+        declined=result.declined,
+        adaptation=None if result.adaptation is None else jsonl_log.plain(result.adaptation),
     )
 
 
-def generalised(model: ZeroShotClassifier, data: Dataset, calibration: str | None) -> Generalised:
+def generalised(given: Given, data: Dataset, calibration: str | None) -> Generalised:
     """The generalised result with its curve, thinned; the area is that of the whole curve."""
-    result = protocols.gzsl(model, data, calibration=calibration)
+    result = protocols.generalised(given, data, calibration=calibration)
     assert result.curve is not None
     curve = result.curve.thinned(CURVE_POINTS)
     return Generalised(
@@ -41,7 +86,32 @@ def generalised(model: ZeroShotClassifier, data: Dataset, calibration: str | Non
         per_class=_named(result.per_class),
         left_out=tuple(map(str, result.left_out)),
         curve=SeenUnseenCurve(_rounded(curve.calibration), _rounded(curve.seen), _rounded(curve.unseen)),
+        declined=result.declined,
+        adaptation=None if result.adaptation is None else jsonl_log.plain(result.adaptation),
     )
+
+
+def taught(
+    plain: ZeroShotClassifier, calibrated: ZeroShotClassifier | None, data: Dataset, shots: Sequence[int], seed: int
+) -> tuple[Taught, ...] | None:
+    """The results after each number of examples; None where none is asked for."""
+    found = []
+    for number in shots:
+        after = results(plain, calibrated, data, shots=number, seed=seed)
+        assert after.gzsl is not None
+        found.append(Taught(number, after.zsl, after.gzsl, after.gzsl_calibrated, after.short))
+    return tuple(found) or None
+
+
+def adapted(
+    plain: ZeroShotClassifier, calibrated: ZeroShotClassifier | None, data: Dataset, unlabelled: Sequence[str]
+) -> tuple[Adapted, ...] | None:
+    """The results after adaptation to each choice of unlabelled rows; None where none is asked for."""
+    found = []
+    for rows in unlabelled:
+        after = results(plain, calibrated, data, unlabelled=rows)
+        found.append(Adapted(rows, after.zsl, after.gzsl, after.gzsl_calibrated))
+    return tuple(found) or None
 
 
 def probabilities(plain: ZeroShotClassifier, calibrated: ZeroShotClassifier, data: Dataset) -> Probabilities:

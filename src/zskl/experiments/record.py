@@ -1,8 +1,8 @@
 """What one finished run left behind: its configuration, choices, results, times, seed, versions and data.
 
 A record is one line of JSON in `records.jsonl`. The fields here are the fields there. Lines of zskl 0.1 have no
-`version`; they are read too. A field that this version does not know is ignored, and so lost when the record is
-written again. A line of a newer version is refused.
+`version`; they are read too, and so are those of version 2. A field that this version does not know is ignored, and
+so lost when the record is written again. A line of a newer version is refused.
 """
 
 from __future__ import annotations
@@ -12,9 +12,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from zskl.experiments import typed_json
-from zskl.experiments.record_parts import Course, Generalised, Probabilities, Seconds, Setting, Shares, Tuning, ZeroShot
+from zskl.experiments.record_parts import (
+    Adapted,
+    Course,
+    Generalised,
+    Probabilities,
+    Seconds,
+    Setting,
+    Shares,
+    Taught,
+    Tuning,
+    ZeroShot,
+)
 
-VERSION = 2
+VERSION = 3  # since 3 there are `taught` and `adapted`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,8 +34,8 @@ class Record:
 
     Parameters
     ----------
-    version : int, default=2
-        The version of the format. A line of zskl 0.1 is converted when it is read.
+    version : int, default=3
+        The version of the format. A line of an earlier version is converted when it is read.
     key : str, default=""
         What the run is known by: a hash of all that decides its figures.
     dataset : str
@@ -51,6 +62,10 @@ class Record:
         The constant that was chosen on the folds.
     gzsl_calibrated : Generalised, optional
         The result of the generalised protocol with that constant.
+    taught : tuple of Taught, optional
+        Results after examples of the unseen classes, for each number of them.
+    adapted : tuple of Adapted, optional
+        Results after adaptation to unlabelled test rows.
     probabilities : Probabilities
         How far probabilities can be trusted.
     incoherence : float, optional
@@ -78,7 +93,7 @@ class Record:
     >>> record.zsl.accuracy
     0.5
     >>> record.to_json()["version"]
-    2
+    3
     """
 
     version: int = VERSION
@@ -97,6 +112,8 @@ class Record:
     gzsl: Generalised
     calibration: float | None = None
     gzsl_calibrated: Generalised | None = None
+    taught: tuple[Taught, ...] | None = None
+    adapted: tuple[Adapted, ...] | None = None
     probabilities: Probabilities = field(default_factory=Probabilities)
     incoherence: float | None = None
     gram: tuple[tuple[float, ...], ...] | None = None
@@ -146,7 +163,10 @@ class Record:
 
 
 def current(line: object) -> Mapping[str, Any]:
-    """The line in the present version; a line of zskl 0.1 has the same fields without `version`."""
+    """The line in the present version.
+
+    A line of zskl 0.1 has no `version`, and one before version 3 nothing `taught` or `adapted`; all else is the same.
+    """
     if not isinstance(line, Mapping):
         raise ValueError(f"found {str(line)[:40]!r}: expected an object with named fields, as zskl run writes")
     found = line.get("version", 1)

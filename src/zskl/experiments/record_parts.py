@@ -30,6 +30,7 @@ class ZeroShot:
     """The zero-shot protocol: unseen classes alone. Accuracies are fractions.
 
     `left_out` names candidates without a test row. `mistaken` lists the most frequent wrong answers for each class.
+    `declined` says why a model did not adapt to unlabelled rows, `adaptation` what it says about it if it did.
     """
 
     protocol: str = "zsl"
@@ -37,6 +38,8 @@ class ZeroShot:
     per_class: Mapping[str, float] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     mistaken: Shares = field(default_factory=dict)
+    declined: str | None = None
+    adaptation: Setting | None = None
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Generalised:
     """The generalised protocol: seen and unseen classes together.
 
     `harmonic` is H and `ausuc` the area under the curve. `calibration` is the constant that was subtracted from the
-    scores of seen classes.
+    scores of seen classes. `declined` and `adaptation` are as in `ZeroShot`.
     """
 
     protocol: str = "gzsl"
@@ -56,6 +59,35 @@ class Generalised:
     per_class: Mapping[str, float] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     curve: SeenUnseenCurve | None = None
+    declined: str | None = None
+    adaptation: Setting | None = None
+
+
+@dataclass(frozen=True)
+class Taught:
+    """Results of a model that was taught `shots` examples of each unseen class, which are not scored.
+
+    Classes in `short` have so few rows that they got fewer examples: one row at least is scored.
+    """
+
+    shots: int
+    zsl: ZeroShot
+    gzsl: Generalised
+    gzsl_calibrated: Generalised | None = None
+    short: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """Results of a model that adapted to test rows without their labels: `unlabelled` is "unseen" or "all".
+
+    There are generalised results only with "all".
+    """
+
+    unlabelled: str
+    zsl: ZeroShot
+    gzsl: Generalised | None = None
+    gzsl_calibrated: Generalised | None = None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -12,10 +12,11 @@ from zskl import methods, selection
 from zskl.datasets import Dataset
 from zskl.engines import Engine
 from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.evidence import UNLABELLED
 from zskl.experiments import evaluation, jsonl_log, model_summary
 from zskl.experiments import record_parts as parts
 from zskl.experiments.record import Record
-from zskl.parameters import one_of
+from zskl.parameters import count, one_of
 from zskl.selection import Choice, Search
 from zskl.selection.grid_search import SCORINGS as SELECTED
 from zskl.selection.material import check_seen
@@ -34,6 +35,8 @@ class Unit:
     calibrate   choose the calibration constant and the temperatures on the folds
     scoring     what tuning chooses by: "zsl", "gzsl" (at the best constant) or "both", which chooses twice from one
                 search; "gzsl" and "both" calibrate too. Default: "both" with `calibrate`, otherwise "zsl"
+    shots       also score the model after so many examples of each unseen class, drawn by the seed; several numbers
+    unlabelled  also score it after adaptation to unlabelled test rows: "unseen", "all", or both
     """
 
     method: str
@@ -43,8 +46,18 @@ class Unit:
     tune: bool = False
     calibrate: bool = False
     scoring: str | None = None
+    shots: Sequence[int] = ()
+    unlabelled: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "shots", tuple(sorted({count("shots", number) for number in self.shots})))
+        for rows in self.unlabelled:
+            one_of("unlabelled", rows, tuple(UNLABELLED))
+        object.__setattr__(self, "unlabelled", tuple(rows for rows in UNLABELLED if rows in self.unlabelled))
+        if self.shots:
+            methods.check_able(self.method, "add_examples", "learn from examples")
+        if self.unlabelled:
+            methods.check_able(self.method, "adapt", "adapt to unlabelled rows")
         if not self.tune:
             if self.scoring is not None:
                 raise ValueError(
@@ -76,6 +89,8 @@ class Unit:
                 "calibrate": self.calibrate,
                 "scoring": self.scoring,
                 "grid": self.grid,
+                **({"shots": list(self.shots)} if self.shots else {}),  # so that other units keep their keys
+                **({"unlabelled": list(self.unlabelled)} if self.unlabelled else {}),
             }
         )
 
@@ -123,9 +138,11 @@ def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine 
     estimator = methods.build(unit.method, {**unit.settings, "random_state": state, "device": unit.device})
     clock = Clock()
     model, calibrated, tuning = _fitted(unit, estimator, data, report, engine, clock)
-    zsl, gzsl = evaluation.zero_shot(model, data), evaluation.generalised(model, data, None)
-    after = None if calibrated is None else evaluation.generalised(calibrated, data, "model")
+    inductive = evaluation.results(model, calibrated, data)
+    assert inductive.gzsl is not None
     probabilities = evaluation.probabilities(model, model if calibrated is None else calibrated, data)
+    taught = evaluation.taught(model, calibrated, data, unit.shots, unit.seed)
+    adapted = evaluation.adapted(model, calibrated, data, unit.unlabelled)
     summary = model_summary.of_model(model, data)
     clock.lap("evaluate")
     return Record(
@@ -140,10 +157,12 @@ def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine 
         config=jsonl_log.plain(model.get_params(deep=False)),
         settings=jsonl_log.plain(unit.settings),
         tune=tuning,
-        zsl=zsl,
-        gzsl=gzsl,
+        zsl=inductive.zsl,
+        gzsl=inductive.gzsl,
         calibration=None if calibrated is None else float(calibrated.calibration_),
-        gzsl_calibrated=after,
+        gzsl_calibrated=inductive.gzsl_calibrated,
+        taught=taught,
+        adapted=adapted,
         probabilities=probabilities,
         incoherence=summary.incoherence,
         gram=summary.gram,

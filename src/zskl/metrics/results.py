@@ -35,6 +35,16 @@ class Result:
         Of gzsl: both accuracies under every constant.
     mistaken : dict, default={}
         Of zsl: from each class to its most frequent wrong answers and their shares.
+    shots : int, default=0
+        How many examples of each unseen class the model was taught before. They were not scored.
+    unlabelled : {"unseen", "all"} or None, default=None
+        Which test rows the model adapted to before, without their labels.
+    short : tuple, default=()
+        Classes with fewer than `shots` examples, because one row at least stays to be scored.
+    declined : str or None, default=None
+        Why the model did not adapt to the unlabelled rows. The figures are then those of the model as it was.
+    adaptation : dict or None, default=None
+        What the model says about its adaptation.
 
     Examples
     --------
@@ -54,6 +64,11 @@ class Result:
     left_out: tuple[Any, ...] = ()
     curve: Curve | None = field(default=None, repr=False, compare=False)
     mistaken: dict[Any, tuple[tuple[Any, float], ...]] = field(default_factory=dict, repr=False, compare=False)
+    shots: int = 0
+    unlabelled: str | None = None
+    short: tuple[Any, ...] = ()
+    declined: str | None = None
+    adaptation: dict[str, Any] | None = field(default=None, repr=False)
 
     def as_dict(self) -> dict[str, Any]:
         """
@@ -62,7 +77,8 @@ class Result:
         Returns
         -------
         dict
-            The fields of this protocol without curve and mistakes; classes become strings.
+            The fields of this protocol without curve and mistakes; classes become strings. What the model was given
+            is there only if it was given something.
 
         Examples
         --------
@@ -74,7 +90,12 @@ class Result:
         found = {name: getattr(self, name) for name in numbers if getattr(self, name) is not None}
         per_class = {str(label): value for label, value in self.per_class.items()}
         left_out = [str(label) for label in self.left_out]
-        return {"protocol": self.protocol, **found, "per_class": per_class, "left_out": left_out}
+        short = [str(label) for label in self.short]
+        given: dict[str, Any] = {"shots": self.shots, "short": short} if self.shots else {}
+        if self.unlabelled is not None:
+            told = {"unlabelled": self.unlabelled, "declined": self.declined, "adaptation": self.adaptation}
+            given = {name: value for name, value in told.items() if value is not None}
+        return {"protocol": self.protocol, **found, "per_class": per_class, "left_out": left_out, **given}
 
 
 @dataclass(frozen=True)

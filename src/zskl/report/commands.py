@@ -45,6 +45,10 @@ def _options(record: Record) -> list[str]:
     implied = "both" if calibrated else "zsl"
     if scoring and scoring != implied:
         words += ["--scoring", scoring]
+    for taught in record.taught or ():
+        words += ["--shots", str(taught.shots)]
+    for adapted in record.adapted or ():
+        words += ["--unlabelled", adapted.unlabelled]
     return words
 
 

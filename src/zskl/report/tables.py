@@ -30,7 +30,23 @@ def protocols(table: Comparison) -> list[Table]:
         if name == "generalised":
             note += " H: harmonic mean of seen and unseen; area: under the seen–unseen curve."
         made.append(Table(name, title, columns, rows, note, table_formats.comma_separated(part)))
-    return made
+    return [*made, *_given(table)]
+
+
+def _given(table: Comparison) -> list[Table]:
+    """After examples or unlabelled rows, apart from the plain figures."""
+    _, part = table.parted()
+    if part is None:
+        return []
+    rows = [[*_labels(part, row), *(_figure(row, figure) for figure in part.figures)] for row in part.rows]
+    columns = [*part.labels, "seeds", *(f"{figure} (%)" for figure in part.figures)]
+    note = (
+        "Not comparable with the tables above: the model was taught examples of each unseen class, which are not "
+        "scored (shots), or adapted to the test rows without their labels, of unseen or of all classes (unlabelled). "
+        "†: the model did not adapt, and its figure is that of the table above."
+    )
+    title = "After examples or unlabelled rows"
+    return [Table("given", title, columns, rows, note, table_formats.comma_separated(part))]
 
 
 def times(problems: Sequence[Problem]) -> Table:

@@ -265,8 +265,9 @@ def applicable(settings: list[dict[str, Any]], estimator: ZeroShotClassifier, sh
             left.setdefault(repr(model._effective()), setting)
     if not left:
         raise ValueError(
-            f"no setting of the grid applies to {d} features and {p} attributes: another prior than 'zero' needs "
-            "features and signatures with the same columns; add one with prior='zero'"
+            f"no setting of the grid applies to {d} features and {p} attributes: {type(estimator).__name__} with these "
+            "settings compares features and signatures with the same columns, from one encoder; take another method, "
+            "or another prior"
         )
     return list(left.values())
 

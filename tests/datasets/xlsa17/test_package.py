@@ -175,7 +175,7 @@ def run(*arguments):
 def test_run_a_benchmark(package, tmp_path):
     record = tmp_path / "record.jsonl"
     (package / "CUB" / "res101.mat").rename(package / "CUB" / "clip.mat")
-    done = run("run", "cub", "--root", package, "--set", "epochs=1", "--json", record)
+    done = run("run", "cub", "--root", package, "--method", "gaussian-ort", "--set", "epochs=1", "--json", record)
     assert done.exit_code == 0, done.output
     assert "CUB: features clip, the only feature file there (no res101.mat)" in done.output
     (line,) = jsonl_log.read(record)
@@ -183,7 +183,8 @@ def test_run_a_benchmark(package, tmp_path):
     assert line["features"] == "clip"
     assert line["fingerprint"] == xlsa17.load("CUB", package).fingerprint
     done = run(
-        "run", "cub", "--root", package, "--set", "epochs=1", "--features", "CUB=clip", "--signatures", "original_att"
+        *("run", "cub", "--root", package, "--method", "gaussian-ort", "--set", "epochs=1"),
+        *("--features", "CUB=clip", "--signatures", "original_att"),
     )
     assert done.exit_code == 0, done.output
     assert "features clip" not in done.output
@@ -191,7 +192,7 @@ def test_run_a_benchmark(package, tmp_path):
 
 def test_run_reports_dropped_rows(tmp_path):
     with_fold(tmp_path, planted=4)
-    done = run("run", "CUB", "--root", tmp_path, "--set", "epochs=1", "--folds", "file")
+    done = run("run", "CUB", "--root", tmp_path, "--method", "gaussian-ort", "--set", "epochs=1", "--folds", "file")
     assert done.exit_code == 0, done.output
     assert "dropped 4 of the" in done.output + done.stderr
 
