@@ -66,10 +66,10 @@ GAUSSIAN_SOFTMAX = {"sigma": (0.7, 1.0, 1.4), **SOFTMAX}
 CAUCHY_SOFTMAX = {"sigma": (0.3, 0.7, 1.5), **SOFTMAX}
 CLASS_MEANS = {
     "kernel": ("gaussian", "linear"),
-    "bandwidth": (1.0, 2.0),
-    "noise": (0.03, 0.1, 0.3),
-    "shrinkage": (0.1, 0.3, 0.6, 0.9),
-    "crowding": (0.0, 0.15, 0.3),
+    "bandwidth": (1.0, 4.0),
+    "noise": (0.03, 0.1),
+    "shrinkage": (0.1, 0.2, 0.45, 0.75),
+    "crowding": (0.0, 0.1, 0.2, 0.3),
     "description_weight": (2.0, 10.0),
     "prior": ("zero", "identity", "cosine"),
     "feature_scaling": ("sqrt-l2", "l2"),

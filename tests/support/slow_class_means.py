@@ -43,7 +43,7 @@ class SlowClassMeans:
             )
             self.signature_mean = 0 * self.signature_mean if plain else self.signature_mean
             own = np.array([self.shared(row) for c in self.classes for row in table[c]])
-            targets = np.array([self.M[c] for c, _ in self.Y])
+            targets = np.array([unit(self.M[c]) for c, _ in self.Y])
             self.slope = 1.0 if plain else max(0.0, np.sum(own * targets) / np.sum(own * own))
             self.rest = targets - self.slope * own
         self.kept = np.array([self.hat(x) for x in X[list(rows_kept)]]).astype(np.float16).astype(float)
@@ -70,7 +70,7 @@ class SlowClassMeans:
         k = np.array([self.k(self.described(row), b) for _, b in self.Y])
         if self.s.prior == "identity":
             return unit(self.slope * self.shared(row) + k @ self.inverse @ self.rest)
-        return unit(k @ self.inverse @ np.array([self.M[c] for c, _ in self.Y]))
+        return unit(k @ self.inverse @ np.array([unit(self.M[c]) for c, _ in self.Y]))
 
     def direction(self, c, row, weight=None, rows=()):
         """u: the description, the training rows, and further rows x̂."""

@@ -36,14 +36,18 @@ def slow_parts(model, x, label, row):
     mean = sum(vectors.values())
     known, adapted = label in model.classes_, label in model.adapted_classes_
     examples = [k for k, name in enumerate(model.example_classes_) if name == label]
+    given = [k for k in examples if model.example_weights_[k] > 0]
     weight = model.adaptation_["weight"] if adapted else 2.0
+    if given and not known and not adapted:
+        weight *= slow_firmness(model, y, model.signature_scaling_.apply(seen.matrix))
     weight = 0.0 if label in model.undescribed_ else weight
     whole = weight * mean / np.linalg.norm(mean)
     rows = {}
     if known:
         rows["training rows"] = model.class_sums_[model.classes_.tolist().index(label)].astype(float)
     if examples:
-        rows["examples"] = sum(model.example_weights_[k] * model.examples_[k].astype(float) for k in examples)
+        counted = {1.0: 1.0, -1.0: -0.35 / max(1, len(examples) - len(given))}
+        rows["examples"] = sum(counted[model.example_weights_[k]] * model.examples_[k].astype(float) for k in examples)
     if adapted:
         rows["unlabelled rows"] = model.adapted_sums_[model.adapted_classes_.index(label)].astype(float)
     whole = whole + sum(rows.values())
@@ -56,6 +60,21 @@ def slow_parts(model, x, label, row):
         near = sorted(kept.astype(float) @ whole / length for kept in model.kept_rows_)
         parts["crowding"] = -model.crowding_ * np.mean(near[-max(1, int(model.crowding_share * len(near))) :])
     return parts
+
+
+def slow_firmness(model, y, Y):
+    """How much surer than at a training class that is left out the process is at y."""
+
+    def k(a, b):
+        return a @ b if model.kernel == "linear" else np.exp(-((a - b) ** 2).sum() / model.width_)
+
+    def variance(at, known):
+        K = np.array([[k(a, b) for b in known] for a in known]) + model.noise * np.eye(len(known))
+        near = np.array([k(at, b) for b in known])
+        return k(at, at) - near @ np.linalg.inv(K) @ near
+
+    usual = np.median([variance(Y[i], np.delete(Y, i, axis=0)) for i in range(len(Y))])
+    return np.clip(usual / variance(y, Y), 0.2, 5.0)
 
 
 def chosen_row(model, one, values):

@@ -28,10 +28,11 @@ class ClassMeansClassifier(Pieces):
     signature. Training rows, examples (`add_examples`) and unlabelled rows (`adapt`) move it. Everything is in closed
     form. The score is::
 
-        score(x, c) = x̂·u_c − a·r_c,   u_c = unit(n₀ m̂(y_c) + Σ x̂ of the rows of c),   m(y) = k(y, Y)(K + νI)⁻¹ M̃
+        score(x, c) = x̂·u_c − a·r_c,   u_c = unit(n₀ m̂(y_c) + Σ x̂ of the rows of c),   m(y) = k(y, Y)(K + νI)⁻¹ M̂
 
-    x̂ is a whitened row of unit length, M̃ holds the whitened means of the training classes, and r_c says how crowded
-    the place of class c is: the mean of the largest products x̂·u_c over some training rows that the model keeps.
+    x̂ is a whitened row of unit length. M̂ holds the directions of the whitened means of the training classes. r_c says
+    how crowded the place of class c is: the mean of the largest products x̂·u_c over some training rows that the model
+    keeps.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ class ClassMeansClassifier(Pieces):
     whitening_ : ndarray of shape (d, d)
         What makes a centred row x̃, in float32.
     regression_ : ndarray of shape (n_signatures, d)
-        (K + νI)⁻¹ M̃, in float32.
+        (K + νI)⁻¹ M̂, in float32.
     class_means_ : ndarray of shape (C, d)
         M̃, the whitened means of the seen classes, in float32.
     class_rows_ : ndarray of shape (C,)

@@ -1,9 +1,10 @@
 """What a description says of a class's direction: the mean of a Gaussian process over signatures.
 
-    m(y) = s·y° + k(y, Y) (K + νI)⁻¹ (M̃ − s·Y°)
+    m(y) = s·y° + k(y, Y) (K + νI)⁻¹ (M̂ − s·Y°)
 
-Y (rows, p) are the scaled signatures of the training classes, M̃ their whitened means, one row for each signature. The
-prior mean s·y° is 0; or, in a shared space, the whitened signature itself, with the slope s ≥ 0 by least squares.
+Y (rows, p) are the scaled signatures of the training classes, M̂ the directions of their whitened means, one row for
+each signature. The prior mean s·y° is 0; or, in a shared space, the whitened signature itself, with the slope s ≥ 0 by
+least squares.
 """
 
 from __future__ import annotations

@@ -67,8 +67,15 @@ class Whitened:
 
     @cached_property
     def targets(self) -> Floats:
-        """(R, d) the class mean of each signature's class."""
-        return self.means[self.foundation.owners]
+        """(R, d) the direction of the mean of each signature's class: its length says nothing of the class."""
+        return (self.means / self.lengths[:, None])[self.foundation.owners]
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """(C,) of the class means; 1 for a mean of 0."""
+        length = np.linalg.norm(self.means, axis=1)
+        found: Floats = np.where(length > 0, length, 1.0)
+        return found
 
     @cached_property
     def slope(self) -> float:

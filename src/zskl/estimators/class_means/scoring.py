@@ -205,7 +205,7 @@ class Scoring(Taught):
         if self.prior != "cosine":
             k = to_numpy(kernel(like(question.Y, np.empty(0)), at.foundation.Y))
             weights = k @ at.foundation.inverse(kernel, float(self.noise))  # (rows, R)
-            np.add.at(found.T, owners, weights.T)
+            np.add.at(found.T, owners, weights.T / at.lengths[owners][:, None])
         if self.prior != "zero":
             s = at.slope if self.prior == "identity" else 1.0
             if self.prior == "identity":
@@ -214,7 +214,6 @@ class Scoring(Taught):
         found = self.description_weight * products.unit(found)
         places = Evidence.places(self.classes_, question)
         seen = np.flatnonzero(places >= 0)
-        squares = (at.means * at.means).sum(axis=1)
-        scale = np.sqrt((at.sums * at.sums).sum(axis=1) / np.where(squares > 0, squares, 1.0))
+        scale = np.linalg.norm(at.sums, axis=1) / at.lengths
         found[seen, places[seen]] += scale[places[seen]]
         return products.unit(found)
