@@ -199,7 +199,7 @@ class Taught(ZeroShotClassifier):
         for name, rows in ((EXAMPLES, examples), (UNLABELLED, unlabelled)):
             for row, weight, label in rows:
                 if label in columns:
-                    found.setdefault(name, np.zeros((len(places), len(row))))[columns[label]] += weight * row
+                    found.setdefault(name, np.zeros((len(places), len(row))))[columns[label]] += weight * row.astype(np.float64)
         return found
 
     def _counted(self) -> list[float]:
@@ -242,7 +242,7 @@ class Taught(ZeroShotClassifier):
             entry = before
 
         def between(name: str) -> float:
-            return (1 - share) * float(before[name]) + share * float(entry[name])
+            return float(before[name]) + share * (float(entry[name]) - float(before[name]))
 
         self._turn_to(between("shrinkage"))
         self.crowding_, self.calibration_ = between("crowding"), between("calibration")
