@@ -67,6 +67,9 @@ def compare_tracers(data: datasets.Dataset, X: np.ndarray) -> None:
     print(f"| {data.name}, ours / ndonnx | " + " | ".join(columns) + " |")
     print("|---|" + "---:|" * len(columns))
     for method, model in fitted(data, epochs=1):
+        if model.kind == "class-means":
+            print(f"({method} is left out: the largest entries of a column are a function of our symbols only)")
+            continue
         expected = model.compatibility(X)
         found = [measured(content, model, X, expected) for content in (ours(model), by_ndonnx(model))]
         print(f"| {method} | " + " | ".join(" / ".join(pair) for pair in zip(*found, strict=True)) + " |")

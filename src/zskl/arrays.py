@@ -203,6 +203,19 @@ def float_type(X: Array) -> DType:
     return X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
 
 
+def largest(array: Array, count: int) -> Array:
+    """(count, c) the largest entries of each column of (m, c), in any order."""
+    if is_torch(array):
+        found: Array = array.topk(count, dim=0).values
+        return found
+    if is_symbol(array):
+        symbols: Any = namespace(array)
+        found = symbols.largest(array, count)
+        return found
+    m = array.shape[0]
+    return np.partition(to_numpy(array), m - count, axis=0)[m - count :]
+
+
 def contiguous_copy(array: Array) -> Array:
     """A copy whose rows lie one after the other in memory."""
     return array.clone().contiguous() if is_torch(array) else np.array(array, order="C")

@@ -49,6 +49,7 @@ def test_class_means_are_explained_by_seen_classes(means, visit):
     told = numbers(page.locator(".sum").inner_text())
     assert sum(told[:-1]) == pytest.approx(told[-1], abs=0.02)
     expect(page.locator(".sum")).to_contain_text("These seen classes add")
+    expect(page.locator(".answer")).to_contain_text("how similar to it 3 and 5 are described")
     page = visit(means)  # the view that ranks rows by a description
     asked(page, lambda: page.get_by_label("Start from").select_option(label="3"))
     assert len(ranked(page)) > 5

@@ -54,6 +54,12 @@ def _sort(x: Symbol, *, axis: int) -> Symbol:
     return Symbol(x.tape, name, x.dtype, x.shape)
 
 
+def _largest(x: Symbol, count: int) -> Symbol:
+    """The largest entries of each column, see `zskl.arrays.largest`."""
+    name = x.tape.write("TopK", x.name, x.tape.constant(np.array([count])), outputs=2, axis=0, largest=1, sorted=0)
+    return Symbol(x.tape, name, x.dtype, (count, *x.shape[1:]))
+
+
 def _take(x: Symbol, indices: np.ndarray[Any, Any], *, axis: int) -> Symbol:
     return x[(slice(None),) * (axis % len(x.shape)) + (indices,)]
 
@@ -62,6 +68,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "asarray": lambda x: x,
     "astype": Symbol.astype,
     "clip": Symbol.clip,
+    "largest": _largest,
     "log1p": _log1p,
     "ones_like": lambda x: _full_like(x, 1),
     "sort": _sort,

@@ -112,7 +112,14 @@ function sum(found) {
   return el("p", { class: "sum" }, `${parts.join(", ")}: ${whole} for ${found.class} over ${found.against}.`);
 }
 
-// Why an attribute counts that is the same for both classes, if there is one on show.
+// What the values of seen classes are, or why an attribute counts that is the same for both classes.
+const similar = (found) =>
+  byClass(found) &&
+  el(
+    "p",
+    { class: "quiet" },
+    `Below a seen class: how similar to it ${found.class} and ${found.against} are described, from 0 to 1.`,
+  );
 const scaled = (found, model) =>
   !byClass(found) &&
   found.attributes.some(same) &&
@@ -168,6 +175,7 @@ export function answerCard({ row, label }, prediction, against, context, chosen)
         ),
         bars(found, byName),
         sum(found),
+        similar(found),
         scaled(found, model),
       ]
     : [
