@@ -9,6 +9,10 @@ DEV    := $(VENV)/.ready-dev
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --no-compile
 
+# uv installs in a third of the time; pip installs it, and everything where it cannot be had or finds no package index.
+UV      = $(PIP) uv && $(BIN)/uv pip install --quiet --python $(BIN)/python
+INSTALL = $(UV) --editable '$(1)' || $(PIP) --editable '$(1)'
+
 # Tests of the page need a browser; the packages that drive it are installed where there is one.
 BROWSER := $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
 COMMA   := ,
@@ -62,11 +66,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(READY): pyproject.toml | $(BIN)/python
-	$(PIP) --editable .
+	$(call INSTALL,.)
 	touch $@
 
 $(DEV): pyproject.toml | $(BIN)/python
-	$(PIP) --editable '.[$(EXTRAS)]'
+	$(call INSTALL,.[$(EXTRAS)])
 	touch $@ $(READY)
 
 clean:
