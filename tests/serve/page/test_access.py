@@ -5,7 +5,7 @@ from importlib import resources
 
 import pytest
 
-from browsing import DESKTOP, MARKS, PHONE, THREE, asked, describe, saved
+from browsing import DESKTOP, MARKS, PHONE, asked, saved
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
 pytestmark = MARKS
@@ -13,6 +13,7 @@ expect = playwright.expect
 
 
 VIEWS = ("describe", "classify", "classes")
+SMALL = {"width": 360, "height": 740}
 
 
 def test_all_of_it_by_keyboard(demo, visit):
@@ -51,7 +52,8 @@ def prepared(page, address, view):
     """The view with as much on it as there can be."""
     page.goto(f"{address}/#{view}")
     if view == "describe":
-        describe(page, THREE)
+        asked(page, lambda: page.get_by_label("Start from").select_option(label="3"))
+        asked(page, lambda: page.get_by_label("upper left", exact=True).check())
         page.locator(".results .card").nth(23).wait_for()
     elif view == "classify":
         page.locator(".why").wait_for()
@@ -62,37 +64,43 @@ def prepared(page, address, view):
 
 
 GROUND = "getComputedStyle(document.body).backgroundColor"
+WIDE = "document.documentElement.scrollWidth"
 
 
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_axe_finds_no_serious_fault_in_light_or_dark(demo, visit, size):
+def test_axe_finds_no_serious_fault_in_light_or_dark(demo, visit):
     pytest.importorskip("axe_playwright_python")
-    page = visit(demo, size, color_scheme="light", reduced_motion="reduce")
+    page = visit(demo, color_scheme="light", reduced_motion="reduce")
     for view in VIEWS:
         prepared(page, demo, view)
         assert page.evaluate(GROUND) == "rgb(255, 255, 255)"
+        assert axe_faults(page) == [], view
+        page.set_viewport_size(PHONE)
         assert axe_faults(page) == [], view
         page.emulate_media(color_scheme="dark")
         assert page.evaluate(GROUND) == "rgb(22, 24, 27)"
         assert axe_faults(page, ["color-contrast"]) == [], view  # nothing but colours changes
         page.emulate_media(color_scheme="light")
+        page.set_viewport_size(DESKTOP)
 
 
-@pytest.mark.parametrize("size", [DESKTOP, {"width": 360, "height": 740}], ids=["desktop", "phone"])
-def test_axe_finds_no_serious_fault_where_numbers_are_typed(machines, visit, size):
+def test_axe_finds_no_serious_fault_where_numbers_are_typed(machines, visit):
     pytest.importorskip("axe_playwright_python")
-    page = visit(machines[0], size)
+    page = visit(machines[0])
     asked(page, lambda: page.get_by_role("spinbutton", name="speed", exact=True).fill("-12345.6"))
     page.get_by_role("spinbutton", name="wear", exact=True).fill("1e9")  # refused
-    assert axe_faults(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
-    narrow = page.get_by_role("slider").evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().width)")
-    assert min(narrow) > 60
+    for size in (DESKTOP, SMALL):
+        page.set_viewport_size(size)
+        assert axe_faults(page) == [], size
+        assert page.evaluate(WIDE) == size["width"]
+        narrow = page.get_by_role("slider").evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().width)")
+        assert min(narrow) > 60
     for view in ("classify", "classes?class=press"):
         page.goto(f"{machines[0]}/#{view}")
         page.locator("section:not([hidden]) .why").wait_for()
         assert axe_faults(page) == [], view
-        assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+        for size in (DESKTOP, SMALL):
+            page.set_viewport_size(size)
+            assert page.evaluate(WIDE) == size["width"]
 
 
 def test_axe_finds_planted_faults(demo, visit):
@@ -104,21 +112,20 @@ def test_axe_finds_planted_faults(demo, visit):
 
 
 def test_nothing_is_wider_than_a_small_phone(demo, large, visit):
-    wide = "document.documentElement.scrollWidth"
-    page = visit(demo, {"width": 360, "height": 740})
+    page = visit(demo, SMALL)
     page.get_by_label("Start from").select_option(label="0")
     saved(page, "W" * 200)
     page.locator(".done").wait_for()
     for view in VIEWS:
         prepared(page, demo, view)
-        assert page.evaluate(wide) == 360, view
+        assert page.evaluate(WIDE) == 360, view
     page.get_by_role("link", name="W" * 200).first.click()
     page.get_by_role("button", name="Delete …").click()
     page.get_by_role("button", name="Delete", exact=True).click()
     page.locator("#view-classes .empty").wait_for()
-    page = visit(large, {"width": 360, "height": 740})
+    page = visit(large, SMALL)
     page.locator("details.group summary").first.click()
-    assert page.evaluate(wide) == 360
+    assert page.evaluate(WIDE) == 360
     controls = page.locator("button:visible, select:visible, nav a:visible")
     heights = controls.evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().height)")
     assert min(heights) >= 40
