@@ -1,11 +1,13 @@
 """Models to serve, a client around a service in this process, and services in processes of their own."""
 
 import os
+import queue
 import re
 import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -13,12 +15,15 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pandas as pd
+import pytest
+import uvicorn
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 import zskl
 from zskl import ZeroShotKernelClassifier, cli, datasets, methods
-from zskl.serve import app, row_pictures
+from zskl.cli import serve
+from zskl.serve import app, row_pictures, server
 from zskl.serve.guard import Guard
 from zskl.serve.limits import Limits
 from zskl.serve.rows import LoadedRows
@@ -177,3 +182,33 @@ def running(*arguments, **options):
         yield service
     finally:
         service.end()
+
+
+@contextmanager
+def in_thread(model=None, **options):
+    """The address of a service in a thread of this process, for what its process does not matter to: to start one
+    takes seconds. And a function that stops it."""
+    servers, said = [], queue.Queue()
+
+    class Noted(uvicorn.Server):
+        def __init__(self, config):
+            super().__init__(config)
+            servers.append(self)
+
+    def stop():
+        servers[0].should_exit = True
+        running.result(LIMIT)
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as pool:
+        patch.setattr(server, "WAIT", LIMIT)
+        with pytest.MonkeyPatch.context() as starting:
+            starting.setattr(uvicorn, "Server", Noted)
+            starting.setattr(serve, "say", said.put)
+            running = pool.submit(serve.serve, model, port=0, **options)
+            running.add_done_callback(said.put)
+            first = said.get(timeout=LIMIT)
+            address = running.result() if first is running else first.rpartition(" ")[2]
+        try:
+            yield address, stop
+        finally:
+            stop()

@@ -11,11 +11,11 @@ from zskl import ZeroShotKernelClassifier, datasets
 from zskl.serve import row_pictures
 
 
-def running(*arguments):
-    """`served.running`, imported when it is called: it needs the extra `serve`."""
+def in_thread(*arguments, **options):
+    """`served.in_thread`, imported when it is called: it needs the extra `serve`."""
     import served
 
-    return served.running(*arguments)
+    return served.in_thread(*arguments, **options)
 
 
 @pytest.fixture(scope="package")
@@ -26,8 +26,8 @@ def chromium():
 
 @pytest.fixture(scope="session")
 def demo():
-    with running("--demo") as service:
-        yield service.address
+    with in_thread(demo=True) as (address, _):
+        yield address
 
 
 @pytest.fixture(scope="session")
@@ -40,8 +40,8 @@ def large(tmp_path_factory):
     model = ZeroShotKernelClassifier(epochs=1, random_state=0).fit(rng.normal(size=(32, 16)), y, table)
     file = tmp_path_factory.mktemp("large") / "birds.zskl"
     model.save(file)
-    with running(file) as service:
-        yield service.address
+    with in_thread(file) as (address, _):
+        yield address
 
 
 @pytest.fixture(scope="session")
@@ -63,8 +63,8 @@ def machines(tmp_path_factory):
     model = ZeroShotKernelClassifier(signature_scaling="standardize-l2", epochs=20, random_state=0)
     seen = ~np.isin(y, ["fan", "saw"])
     model.fit(X[seen], y[seen], own.signatures).save(place / "machines.zskl")
-    with running(place / "machines.zskl", "--data", place / "own") as service:
-        yield service.address, place / "rows.csv"
+    with in_thread(place / "machines.zskl", data=str(place / "own")) as (address, _):
+        yield address, place / "rows.csv"
 
 
 @pytest.fixture(scope="session")
@@ -84,8 +84,8 @@ def pictured(tmp_path_factory):
     for row in (0, 8, 16, 39):
         (images / f"{row}.png").write_bytes(row_pictures.DrawnDigits(data.X[few]).read(row)[0])
     (images / "rows.csv").write_text("file,row\n" + "".join(f"{row}.png,{row}\n" for row in (0, 8, 16, 39)))
-    with running(place / "own.zskl", "--data", place / "own", "--images", images) as service:
-        yield service.address
+    with in_thread(place / "own.zskl", data=str(place / "own"), images=images) as (address, _):
+        yield address
 
 
 @pytest.fixture

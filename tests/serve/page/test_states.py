@@ -4,8 +4,8 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
-from browsing import LIMIT, MARKS, asked, ranked, until
-from served import running
+from browsing import MARKS, asked, ranked, until
+from served import in_thread
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
 pytestmark = MARKS
@@ -13,8 +13,8 @@ expect = playwright.expect
 
 
 def test_a_token_is_asked_for_and_a_stopped_service_is_said(visit):
-    with running("--demo", ZSKL_TOKEN="secret") as service:
-        page = visit(service.address, faults="401|Failed to load resource")
+    with in_thread(demo=True, token="secret") as (address, stop):
+        page = visit(address, faults="401|Failed to load resource")
         expect(page.get_by_label("Token")).to_be_focused()
         page.get_by_label("Token").fill("wrong")
         page.get_by_role("button", name="Continue").click()
@@ -26,8 +26,7 @@ def test_a_token_is_asked_for_and_a_stopped_service_is_said(visit):
         assert page.locator(".results img").first.get_attribute("src").startswith("blob:")
         page.reload()
         expect(page.get_by_label("Start from")).to_be_visible()
-        service.process.terminate()
-        service.process.wait(LIMIT)
+        stop()
         page.get_by_label("middle", exact=True).check()
         expect(page.locator(".results .fault")).to_contain_text("The service does not answer. Is it still running?")
         expect(page.locator(".results").get_by_role("button", name="Try again")).to_be_visible()
