@@ -149,7 +149,7 @@ def test_the_same_command_continues(tmp_path):
 
 def test_json_and_out_hold_the_same_records(tmp_path):
     done = zskl(
-        *("run", "digits", "--method", "gaussian", "--method", "eszsl", "--seeds", "2", "--calibrate"),
+        *("run", "digits", "--method", "sae", "--method", "eszsl", "--seeds", "2", "--calibrate"),
         *("--set", "feature_scaling=center-l2", "--out", str(tmp_path / "out"), "--json", str(tmp_path / "r.jsonl")),
     )
     assert done.returncode == 0, done.stderr

@@ -88,15 +88,14 @@ def go_on(command, arguments):
     [
         ("run", LOKY, TERM),
         ("run", LOKY, KILL),
-        ("predict", LOKY, HUP),
         ("predict", LOKY, INT),
-        ("predict", [], INT),
+        ("predict", [], HUP),
         pytest.param("run", DASK, HUP, marks=NEEDS_DASK),
         pytest.param("run", DASK, INT, marks=NEEDS_DASK),
         pytest.param("predict", DASK, TERM, marks=NEEDS_DASK),
         pytest.param("predict", DASK, KILL, marks=NEEDS_DASK),
     ],
-    ids=["run-loky-term", "run-loky-kill", "predict-loky-hup", "predict-loky-int", "predict-here-int", "run-dask-hup",
+    ids=["run-loky-term", "run-loky-kill", "predict-loky-int", "predict-here-hup", "run-dask-hup",
          "run-dask-int", "predict-dask-term", "predict-dask-kill"],
 )  # fmt: skip
 def test_a_command_that_is_ended_leaves_no_worker_and_can_be_continued(commands, command, engine, how):

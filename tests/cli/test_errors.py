@@ -47,8 +47,8 @@ def raising(error):
 
 
 def test_a_mistake_of_ours_shows_its_traceback():
-    planted = "import zskl.methods\ndef fail(*given): raise TypeError('planted')\nzskl.methods.build = fail"
-    done = process("run", "digits", before=planted)
+    planted = "import zskl.cli.startup\ndef fail(): raise TypeError('planted')\nzskl.cli.startup.over = fail"
+    done = process("datasets", before=planted)
     assert done.returncode == 1
     assert "Traceback" in done.stderr
     assert "TypeError: planted" in done.stderr

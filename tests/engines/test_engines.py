@@ -21,6 +21,7 @@ from zskl.experiments.record import Record
 from zskl.experiments.sweep import Failure, Piece, Source
 from zskl.experiments.unit import Unit
 
+pytestmark = pytest.mark.xdist_group("engines")  # workers, once started, serve all tests here
 LOKY = Engine(workers=2)
 
 
@@ -48,7 +49,7 @@ def dask():
         yield engine
 
 
-@pytest.fixture(params=["loky", pytest.param("dask", marks=pytest.mark.xdist_group("dask"))])
+@pytest.fixture(params=["loky", "dask"])
 def engine(request):
     """Every engine with two workers; those of Dask serve all tests here."""
     return LOKY if request.param == "loky" else request.getfixturevalue("dask")
@@ -197,7 +198,6 @@ def test_a_dask_scheduler_without_workers_is_reported(monkeypatch):
             list(each(held.fails, range(2), None, engine))
 
 
-@pytest.mark.xdist_group("dask")
 def test_data_are_sent_again_if_a_worker_dies_before_it_gets_them(dask, monkeypatch):
     distributed = pytest.importorskip("distributed", reason="Dask is not installed")
     usual, asked = distributed.Client.scatter, []

@@ -3,6 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
@@ -87,7 +88,7 @@ def test_a_request_sees_the_classes_of_one_moment(tmp_path):
     wrong, versions, done, answered = [], set(), threading.Event(), threading.Semaphore(0)
 
     def read():
-        with service.client() as client:
+        with httpx.Client(base_url=address, timeout=served.LIMIT, trust_env=False) as client:
             last = 0
             while not done.is_set():
                 answer = client.post("/predict", json=body).json()
@@ -99,7 +100,10 @@ def test_a_request_sees_the_classes_of_one_moment(tmp_path):
                     wrong.append(("a mixture", last))
                 answered.release()
 
-    with served.running(path) as service, service.client() as client:
+    with (
+        served.in_thread(path) as (address, _),
+        httpx.Client(base_url=address, timeout=served.LIMIT, trust_env=False) as client,
+    ):
         client.put("/classes/changing", json={"attributes": STATES[0]["changing"]})
         with ThreadPoolExecutor(2) as pool:
             readers = [pool.submit(read) for _ in range(2)]

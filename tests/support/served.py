@@ -177,11 +177,17 @@ class Running:
 
 @contextmanager
 def running(*arguments, **options):
+    """What a test starts and does not end is ended by SIGTERM, which it takes well."""
     service = Running(*arguments, **options)
     try:
         yield service
+    except BaseException:
+        service.process.kill()
+        raise
     finally:
-        service.end()
+        alive = service.process.poll() is None
+        code = service.end()
+    assert code == 0 or not alive
 
 
 @contextmanager

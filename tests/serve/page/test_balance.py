@@ -11,7 +11,7 @@ pytestmark = MARKS
 expect = playwright.expect
 
 
-def test_the_balance_moves_the_point_and_the_answers(demo, visit):
+def test_the_balance_moves_the_point_and_the_answers_and_is_explained(demo, visit):
     page = visit(f"{demo}/#classify")
     slider = page.get_by_label("Subtracted from the scores of seen classes")
     point = page.locator(".curve .dot")
@@ -35,15 +35,12 @@ def test_the_balance_moves_the_point_and_the_answers(demo, visit):
     expect(page.locator(".pick .words b")).to_have_text(own[0])
     assert answers() == own
     expect(page.locator(".side")).to_contain_text("do not choose by it")
-
-
-def test_the_balance_is_a_part_of_the_explanation(demo, visit):
-    page = visit(f"{demo}/#classify")
-    page.locator(".why").wait_for()
-    slider = page.get_by_label("Subtracted from the scores of seen classes")
-    slider.focus()
     asked(page, lambda: slider.press("End"), "/predict")
     asked(page, lambda: page.get_by_label("Compare with").select_option("=8"), "/predict")
+    it_is_a_part_of_the_explanation(page)
+
+
+def it_is_a_part_of_the_explanation(page):
     rows = page.locator(".why tbody tr")
     expect(rows).to_have_count(8)
     expect(rows.last).to_contain_text("balance of seen and unseen")

@@ -109,10 +109,10 @@ def test_if_only_some_rows_have_pictures_you_see_those_first(pictured, visit):
     expect(page.locator(".pick img.picture")).to_have_count(4)
     page.get_by_label("only rows with pictures").uncheck()
     expect(page.locator(".pick .card")).to_have_count(24)
-    page = visit(f"{pictured}/#describe")
+    page.get_by_role("link", name="Describe").click()
     page.get_by_label("top", exact=True).check()
     expect(page.locator(".results img.picture")).to_have_count(4)
-    page.get_by_label("only rows with pictures").uncheck()
+    page.get_by_role("checkbox", name="only rows with pictures").uncheck()
     expect(page.locator(".results .card")).to_have_count(24)
     expect(page.locator(".results img.picture")).not_to_have_count(24)
 
