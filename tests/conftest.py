@@ -15,6 +15,17 @@ settings.register_profile("any machine", derandomize=True, deadline=None, suppre
 settings.load_profile("any machine")
 
 
+ONCE = {"whole", "attacked", "over_a_socket", "digits_records"}  # fixtures that take seconds
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks
+def pytest_collection_modifyitems(items):
+    """Tests that share such a fixture run in one process, so that it is made once."""
+    for item in items:
+        for name in ONCE.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group(name))
+
+
 @pytest.fixture
 def toy():
     made = make_toy()

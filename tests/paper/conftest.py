@@ -37,11 +37,3 @@ def whole(root, tmp_path_factory):
 @pytest.fixture(scope="module")
 def data(root):
     return datasets.load("CUB", root)
-
-
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks
-def pytest_collection_modifyitems(items):
-    """Those that read the whole evaluation run in one process, so that it is made once."""
-    for item in items:
-        if "whole" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("paper"))

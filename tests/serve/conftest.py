@@ -8,14 +8,6 @@ CASES = [
 ]  # of served_models  # fmt: skip
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks
-def pytest_collection_modifyitems(items):
-    """Those that ask the same service run in one process, so that it starts once."""
-    for item in items:
-        for name in {"over_a_socket", "attacked"} & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group(name))
-
-
 @pytest.fixture(scope="session", params=CASES)
 def case(request):
     """A model, rows as the library takes them, and a client of a service of the model."""

@@ -94,12 +94,14 @@ def test_large_json_takes_little_memory(attacked):
 
 
 def agree(answer, model, X):
-    """The first class of each row is the model's, but for rows whose best two are as near as rounding."""
+    """The first class of each row is the model's, but for rows whose best two are as near as rounding; every seventh
+    row is looked at."""
     assert answer.status_code == 200, answer.text[:200]
+    found = np.array([row["class"] for row in answer.json()["predictions"]])
+    assert len(found) == len(X)
+    found, X = found[::7], X[::7]
     clear = decided(model.compatibility(X), NEAR)
     assert clear.mean() > 0.99
-    found = np.array([row["class"] for row in answer.json()["predictions"]])
-    assert found.shape == clear.shape
     np.testing.assert_array_equal(found[clear], model.predict(X).astype(str)[clear])
 
 
