@@ -10,6 +10,9 @@ from toy import Toy, make_toy
 if os.environ.get("ZSKL_DATA"):  # some tests change the working folder
     os.environ["ZSKL_DATA"] = os.path.abspath(os.environ["ZSKL_DATA"])
 
+# Commands start processes only where a test asks for some by --workers: each imports everything again.
+os.environ["LOKY_MAX_CPU_COUNT"] = "1"
+
 # The same examples on every machine, however long it takes over them.
 settings.register_profile("any machine", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
