@@ -16,6 +16,7 @@ from zskl.experiments import jsonl_log
 
 pytest.importorskip("pyarrow", reason="an extra: Parquet shards")
 NAMES = [f"f{k}" for k in range(6)]
+ENGINES = pytest.mark.xdist_group("engines")  # with their workers
 SHARDS = ["a.npy", "b.parquet", "c.pq"]
 
 
@@ -72,7 +73,9 @@ def one_by_one(*options, model="model.zskl"):
     [[], ["--top", "2", "--candidates", "h", "--candidates", "a"], ["--signatures", "classes.csv"]],
     ids=["plain", "candidates", "signatures"],
 )
-@pytest.mark.parametrize("engine", [[], ["--engine", "loky", "--workers", "2"]], ids=["here", "loky"])
+@pytest.mark.parametrize(
+    "engine", [[], pytest.param(["--engine", "loky", "--workers", "2"], marks=ENGINES)], ids=["here", "loky"]
+)
 def test_each_shard_gets_the_predictions_of_the_file_by_itself(here, options, engine, monkeypatch):
     monkeypatch.setattr("zskl.datasets.tables.feature_file.BLOCK_VALUES", 600)  # several blocks
     code, out, _ = zskl_predict("model.zskl", "shards", "--out", "out", *options, *engine)
@@ -194,7 +197,7 @@ def test_a_file_of_the_same_size_that_no_line_describes_is_not_trusted(here):
     assert path.read_text() == text
 
 
-@pytest.mark.parametrize("engine", [[], ["--workers", "2"]], ids=["here", "loky"])
+@pytest.mark.parametrize("engine", [[], pytest.param(["--workers", "2"], marks=ENGINES)], ids=["here", "loky"])
 def test_a_failing_shard_leaves_the_others(here, engine):
     bad = np.load("shards/a.npy")
     bad[600, 2] = np.nan
