@@ -24,12 +24,13 @@ from zskl.selection.calibration import engine_for
 from zskl.selection.class_folds import folds as make_folds
 from zskl.selection.fold_worker import Examiner, take
 from zskl.selection.grid import Grid
-from zskl.selection.grid_search import Choice, Report, examined, judge
+from zskl.selection.grid_search import Choice, Report, Search, examined, judge
 from zskl.selection.material import Material, material
 from zskl.signatures.groups import attribute_groups
 from zskl.signatures.table import SignatureTable
 
 METHOD = "class-means"
+Found = Mapping[tuple[int, int], Margins | int]  # from place and fold to what came of it
 Groups = Mapping[str, tuple[int, ...]]  # from a name to columns of the signatures
 
 
@@ -109,43 +110,39 @@ def expect(
     shared = material(estimator, X, y, data.signatures, make_folds(data))
     runner = engine_for(engine, estimator, X)
     settings, found = examined(shared, methods.find(METHOD).grid if grid is None else grid, runner, report)
-    zsl = [_chosen(shared, settings, found, fold, "zsl") for fold in range(len(shared.folds))]
-    own = [_margins(found, choice, fold) for fold, choice in enumerate(zsl)]
+    searches = [_of_others(shared, settings, found, fold) for fold in range(len(shared.folds))]
+    choices = [search.pick("zsl") for search in searches]
     groups = attribute_groups(_names(shared.table))
-    losses = _without_groups(shared, [choice.setting for choice in zsl], groups, runner)
-    whole = Figure(tuple(one.zsl for one in own))
+    losses = _without_groups(shared, [choice.setting for choice in choices], groups, runner)
+    whole = Figure(tuple(_margins(found, choice, fold).zsl for fold, choice in enumerate(choices)))
     ranked = [Group(name, len(groups[name]), figure, whole - figure) for name, figure in losses.items()]
     return Expectation(
         whole,
-        _harmonic(shared, settings, found),
+        _harmonic(searches, found) if all(len(fold.val_seen) for fold in shared.folds) else None,
         tuple(len(np.unique(shared.y[fold.val_unseen])) for fold in shared.folds),
-        tuple(choice.setting for choice in zsl),
+        tuple(choice.setting for choice in choices),
         tuple(sorted(ranked, key=lambda one: (-one.loss.mean, one.name))),
     )
 
 
-def _chosen(shared: Material, settings: Sequence[Mapping[str, Any]], found: Any, fold: int, scoring: str) -> Choice:
-    """The best setting on the other folds; a single fold chooses for itself."""
+def _of_others(shared: Material, settings: Sequence[Mapping[str, Any]], found: Found, fold: int) -> Search:
+    """The search as the other folds saw it; a single fold judges itself."""
     others = [k for k in range(len(shared.folds)) if k != fold] or [fold]
     part = {(place, new): found[place, old] for place in range(len(settings)) for new, old in enumerate(others)}
-    return judge(settings, [shared.folds[k] for k in others], part).pick(scoring)
+    return judge(settings, [shared.folds[k] for k in others], part)
 
 
-def _margins(found: Mapping[tuple[int, int], Margins | int], choice: Choice, fold: int) -> Margins:
+def _margins(found: Found, choice: Choice, fold: int) -> Margins:
     answer = found[choice.place, fold]
     assert isinstance(answer, Margins)  # this method does not diverge
     return answer
 
 
-def _harmonic(shared: Material, settings: Sequence[Mapping[str, Any]], found: Any) -> Figure | None:
+def _harmonic(searches: Sequence[Search], found: Found) -> Figure:
     """H of each fold, with the setting and the constant that the other folds chose."""
-    if not all(len(fold.val_seen) for fold in shared.folds):
-        return None
-    figures = []
-    for fold in range(len(shared.folds)):
-        choice = _chosen(shared, settings, found, fold, "gzsl")
-        figures.append(harmonic_mean(*_margins(found, choice, fold).at(choice.calibration)))
-    return Figure(tuple(figures))
+    choices = [search.pick("gzsl") for search in searches]
+    both = [_margins(found, choice, fold).at(choice.calibration) for fold, choice in enumerate(choices)]
+    return Figure(tuple(harmonic_mean(*one) for one in both))
 
 
 def _names(table: SignatureTable) -> list[str]:
