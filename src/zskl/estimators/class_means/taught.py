@@ -199,7 +199,9 @@ class Taught(ZeroShotClassifier):
         for name, rows in ((EXAMPLES, examples), (UNLABELLED, unlabelled)):
             for row, weight, label in rows:
                 if label in columns:
-                    found.setdefault(name, np.zeros((len(places), len(row))))[columns[label]] += weight * row.astype(np.float64)
+                    found.setdefault(name, np.zeros((len(places), len(row))))[columns[label]] += weight * row.astype(
+                        np.float64
+                    )
         return found
 
     def _counted(self) -> list[float]:
