@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Mapping, Sequence
+import logging
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 
-from zskl.arrays import Array, on_device, to_numpy
+from zskl.arrays import Array, on_device
 from zskl.estimators.class_means.descriptions import KERNELS, PRIORS, SignatureKernel
 from zskl.estimators.class_means.foundation import Foundation
-from zskl.estimators.class_means.pieces import Pieces
-from zskl.estimators.class_means.quick_scores import QuickScores
-from zskl.estimators.class_means.sums import Floats, Sums
+from zskl.estimators.class_means.searching import Searching
+from zskl.estimators.class_means.sums import Floats
 from zskl.parameters import one_of, positive
-from zskl.training.solver import DivergenceError
-from zskl.training.streaming import StreamedRows
+
+log = logging.getLogger(__name__)
 
 
-class ClassMeansClassifier(Pieces):
+class ClassMeansClassifier(Searching):
     """
     Class means: a class is a direction in feature space; its description and its rows are evidence about it.
 
@@ -125,7 +122,7 @@ class ClassMeansClassifier(Pieces):
         "width_": None,
         "slope_": None,
         "shrinkage_": None,
-        **Pieces.LEARNED,
+        **Searching.LEARNED,
     }
     FREE: ClassVar = (
         "kernel",
@@ -180,17 +177,6 @@ class ClassMeansClassifier(Pieces):
         for name in ("description_weight", "crowding"):
             positive(name, getattr(self, name), zero_allowed=True)
 
-    def _applies(self, d: int, p: int) -> bool:
-        return self.prior == "zero" or p == d
-
-    def _effective(self) -> dict[str, Any]:
-        settings = dict(self.get_params(deep=False))
-        if self.prior == "cosine":
-            settings |= {"kernel": None, "noise": None, "shrinkage": None}
-        if self.kernel != "gaussian" or self.prior == "cosine":
-            settings["bandwidth"] = None
-        return settings
-
     # Fitting ---------------------------------------------------------------------------------------------------------
 
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
@@ -229,12 +215,6 @@ class ClassMeansClassifier(Pieces):
             self._finish()
         return self
 
-    def _summed(self, X: Array, y: Any, table: Any, keep: bool) -> Sums:
-        """Check the input, set what every fitted estimator has, and add the rows up."""
-        training = self._prepare(X, y, table, streamed=True, values=False)
-        rows: StreamedRows = training.X
-        return self._added_up(rows.source, to_numpy(training.codes), self.classes_, keep)
-
     def _built(self) -> Foundation:
         seen = self.signature_table_.select(self.classes_)
         d, p = self.n_features_in_, seen.matrix.shape[1]
@@ -243,6 +223,9 @@ class ClassMeansClassifier(Pieces):
                 f"prior is {self.prior!r}, signatures have {p} columns and features {d}: expected as many, from one "
                 "encoder; use prior='zero'"
             )
+        n = int(self._sums.rows.sum())
+        if n < d:
+            log.info("%d training rows for %d features: shrinkage %g carries the load", n, d, self.shrinkage)
         owners = np.searchsorted(self.classes_, seen.labels)
         scaled: Floats = self.signature_scaling_.apply(seen.matrix).astype(np.float64)
         shared = self.feature_scaling_.apply(seen.matrix) if p == d else None
@@ -267,36 +250,3 @@ class ClassMeansClassifier(Pieces):
         self.signature_center_ = np.empty(0) if self.prior == "zero" else at.signature_center
         if "practice_" not in vars(self):
             self._start_teaching()
-
-    def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
-    ) -> None:
-        models = [clone(self).set_params(**setting) for setting in settings]
-        for model in models:
-            model._check_parameters()
-        first = models[0]
-        first._sums = first._summed(X, y, signatures, keep=any(model.crowding > 0 for model in models))
-        first._start_teaching()
-        first._foundation, first._quick = first._built(), QuickScores()
-        shared = {name: value for name, value in vars(first).items() if name not in first.get_params(deep=False)}
-        for place in sorted(range(len(models)), key=lambda k: models[k]._order()):
-            vars(models[place]).update(shared)
-            visit(place, models[place])
-
-    def _redescribed(self, table: Any) -> Self:
-        """This model of a search with other signatures. Sums and decomposition stay; only the kernel changes."""
-        new = copy.copy(self)
-        new._describe(table)
-        new._foundation = new._built().sharing(self._foundation)
-        new._quick = self._quick.redescribed()
-        return new
-
-    def _order(self) -> tuple[Any, ...]:
-        """Settings that share the most work come after each other."""
-        dear = self.prior, float(self.shrinkage), self.kernel, float(self.bandwidth), float(self.noise)
-        return *dear, float(self.description_weight), float(self.crowding_share), float(self.crowding)

@@ -199,9 +199,8 @@ class Taught(ZeroShotClassifier):
         for name, rows in ((EXAMPLES, examples), (UNLABELLED, unlabelled)):
             for row, weight, label in rows:
                 if label in columns:
-                    found.setdefault(name, np.zeros((len(places), len(row))))[columns[label]] += weight * row.astype(
-                        np.float64
-                    )
+                    sums = found.setdefault(name, np.zeros((len(places), len(row))))
+                    sums[columns[label]] += weight * row.astype(np.float64)
         return found
 
     def _counted(self) -> list[float]:

@@ -1,0 +1,74 @@
+"""What a search asks of class means: one decomposition serves every setting of a grid, and other descriptions too."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+from sklearn.base import clone
+
+from zskl.arrays import Array, to_numpy
+from zskl.estimators.class_means.foundation import Foundation
+from zskl.estimators.class_means.pieces import Pieces
+from zskl.estimators.class_means.quick_scores import QuickScores
+from zskl.estimators.class_means.sums import Sums
+from zskl.training.solver import DivergenceError
+from zskl.training.streaming import StreamedRows
+
+
+class Searching(Pieces):
+    """Methods of `ClassMeansClassifier` that `zskl.selection` calls."""
+
+    def _built(self) -> Foundation:
+        raise NotImplementedError
+
+    def _applies(self, d: int, p: int) -> bool:
+        return self.prior == "zero" or p == d
+
+    def _effective(self) -> dict[str, Any]:
+        settings = dict(self.get_params(deep=False))
+        if self.prior == "cosine":
+            settings |= {"kernel": None, "noise": None, "shrinkage": None}
+        if self.kernel != "gaussian" or self.prior == "cosine":
+            settings["bandwidth"] = None
+        return settings
+
+    def _summed(self, X: Array, y: Any, table: Any, keep: bool) -> Sums:
+        """Check the input, set what every fitted estimator has, and add the rows up."""
+        training = self._prepare(X, y, table, streamed=True, values=False)
+        rows: StreamedRows = training.X
+        return self._added_up(rows.source, to_numpy(training.codes), self.classes_, keep)
+
+    def _fit_together(
+        self,
+        settings: Sequence[Mapping[str, Any]],
+        X: Array,
+        y: Any,
+        signatures: Any,
+        visit: Callable[[int, Self | DivergenceError], object],
+    ) -> None:
+        models = [clone(self).set_params(**setting) for setting in settings]
+        for model in models:
+            model._check_parameters()
+        first = models[0]
+        first._sums = first._summed(X, y, signatures, keep=any(model.crowding > 0 for model in models))
+        first._start_teaching()
+        first._foundation, first._quick = first._built(), QuickScores()
+        shared = {name: value for name, value in vars(first).items() if name not in first.get_params(deep=False)}
+        for place in sorted(range(len(models)), key=lambda k: models[k]._order()):
+            vars(models[place]).update(shared)
+            visit(place, models[place])
+
+    def _redescribed(self, table: Any) -> Self:
+        """This model of a search with other signatures. Sums and decomposition stay; only the kernel changes."""
+        new = copy.copy(self)
+        new._describe(table)
+        new._foundation = new._built().sharing(self._foundation)
+        new._quick = self._quick.redescribed()
+        return new
+
+    def _order(self) -> tuple[Any, ...]:
+        """Settings that share the most work come after each other."""
+        dear = self.prior, float(self.shrinkage), self.kernel, float(self.bandwidth), float(self.noise)
+        return *dear, float(self.description_weight), float(self.crowding_share), float(self.crowding)
