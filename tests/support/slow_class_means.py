@@ -83,3 +83,15 @@ class SlowClassMeans:
 
     def score(self, x, u):
         return self.hat(x) @ u - (self.s.crowding * self.crowding(u) if self.s.crowding else 0.0)
+
+    def variance(self, at, known):
+        """What the process does not know at a scaled signature, from these others."""
+        K = np.array([[self.k(a, b) for b in known] for a in known]) + self.s.noise * np.eye(len(known))
+        near = np.array([self.k(at, b) for b in known])
+        return self.k(at, at) - near @ np.linalg.inv(K) @ near
+
+    def firmness(self, row):
+        """How much surer it is of this signature than it was of a training class that is left out."""
+        Y = [y for _, y in self.Y]
+        usual = np.median([self.variance(Y[i], Y[:i] + Y[i + 1 :]) for i in range(len(Y))])
+        return np.clip(usual / self.variance(self.described(row), Y), 0.2, 5.0)
