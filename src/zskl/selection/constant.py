@@ -27,8 +27,11 @@ def best_constant(folds: Sequence[Margins]) -> tuple[float, NDArray[np.float64]]
     return (0.0, np.zeros(len(folds))) if place is None else (float(constants[place]), harmonic[:, place])
 
 
-def fitted(scored: Sequence[Scored], constant: float | None = None) -> dict[str, Any]:
-    """`calibration` (the best constant, unless you give one), mean harmonic mean `gzsl` there, and `temperatures`."""
+def fitted(scored: Sequence[Scored], constant: float | None = None, within: float = 1e-4) -> dict[str, Any]:
+    """`calibration` (the best constant, unless you give one), mean harmonic mean `gzsl` there, and `temperatures`.
+
+    The logarithms of the temperatures are found to `within`.
+    """
     harmonic = np.zeros(0)
     if constant is None:
         constant, harmonic = best_constant([margins(scores, own, seen) for scores, own, seen in scored])
@@ -37,9 +40,9 @@ def fitted(scored: Sequence[Scored], constant: float | None = None) -> dict[str,
         "calibration": float(constant),
         "gzsl": float(harmonic.mean()) if len(harmonic) else None,
         "temperatures": {
-            "seen": temperatures.fit([_side(*one, wanted=True) for one in scored], "seen"),
-            "unseen": temperatures.fit([_side(*one, wanted=False) for one in scored], "unseen"),
-            "mixed": temperatures.fit(mixed, "mixed"),
+            "seen": temperatures.fit([_side(*one, wanted=True) for one in scored], "seen", within),
+            "unseen": temperatures.fit([_side(*one, wanted=False) for one in scored], "unseen", within),
+            "mixed": temperatures.fit(mixed, "mixed", within),
         },
     }
 
