@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 
-from zskl.arrays import Array, on_device, to_numpy
+from zskl.arrays import Array, to_numpy
 from zskl.estimators.class_means.descriptions import KERNELS, PRIORS, SignatureKernel
 from zskl.estimators.class_means.foundation import Foundation
 from zskl.estimators.class_means.pieces import Pieces
 from zskl.estimators.class_means.quick_scores import QuickScores
-from zskl.estimators.class_means.sums import Floats, Sums
+from zskl.estimators.class_means.sums import Sums
 from zskl.parameters import one_of, positive
 from zskl.training.solver import DivergenceError
 from zskl.training.streaming import StreamedRows
@@ -235,19 +234,6 @@ class ClassMeansClassifier(Pieces):
         rows: StreamedRows = training.X
         return self._added_up(rows.source, to_numpy(training.codes), self.classes_, keep)
 
-    def _built(self) -> Foundation:
-        seen = self.signature_table_.select(self.classes_)
-        d, p = self.n_features_in_, seen.matrix.shape[1]
-        if not self._applies(d, p):
-            raise ValueError(
-                f"prior is {self.prior!r}, signatures have {p} columns and features {d}: expected as many, from one "
-                "encoder; use prior='zero'"
-            )
-        owners = np.searchsorted(self.classes_, seen.labels)
-        scaled: Floats = self.signature_scaling_.apply(seen.matrix).astype(np.float64)
-        shared = self.feature_scaling_.apply(seen.matrix) if p == d else None
-        return Foundation(self._sums, scaled, owners, shared, on_device(np.empty(0), self.device))
-
     def _finish(self, foundation: Foundation | None = None) -> None:
         """Set what is learned, from the sums."""
         foundation = foundation or vars(self).get("_foundation") or self._built()
@@ -287,14 +273,6 @@ class ClassMeansClassifier(Pieces):
         for place in sorted(range(len(models)), key=lambda k: models[k]._order()):
             vars(models[place]).update(shared)
             visit(place, models[place])
-
-    def _redescribed(self, table: Any) -> Self:
-        """This model of a search with other signatures. Sums and decomposition stay; only the kernel changes."""
-        new = copy.copy(self)
-        new._describe(table)
-        new._foundation = new._built().sharing(self._foundation)
-        new._quick = self._quick.redescribed()
-        return new
 
     def _order(self) -> tuple[Any, ...]:
         """Settings that share the most work come after each other."""

@@ -21,7 +21,6 @@ from zskl.signatures.table import label_kind
 class Pieces(Teaching):
     """Methods of `ClassMeansClassifier` that learn from sums of rows."""
 
-    _sums: Sums  # of all training rows
     _given: Any  # the signatures, as they were handed over
 
     def _check_parameters(self) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from zskl.arrays import Array, NumPyArray, like, to_numpy
+from zskl.arrays import Array, NumPyArray, like, on_device, to_numpy
 from zskl.estimators.candidates import Question, best_of_rows
 from zskl.estimators.class_means import nameless_classes
 from zskl.estimators.class_means.bench import Bench
@@ -22,7 +22,7 @@ from zskl.estimators.class_means.explained_scores import ExplainedScores
 from zskl.estimators.class_means.foundation import Foundation, Whitened
 from zskl.estimators.class_means.quick_scores import Products, QuickScores
 from zskl.estimators.class_means.space import unit
-from zskl.estimators.class_means.sums import Floats
+from zskl.estimators.class_means.sums import Floats, Sums
 from zskl.estimators.class_means.taught import Taught
 from zskl.signatures.table import SignatureTable
 
@@ -50,6 +50,7 @@ class Scoring(Taught):
     signature_center_: Floats
     width_: float
     slope_: float
+    _sums: Sums  # of all training rows
     _foundation: Foundation  # what the models of one search share
     _quick: QuickScores
     _inverse: Floats  # (K + νI)⁻¹, worked out when it is first needed
@@ -184,6 +185,27 @@ class Scoring(Taught):
 
     def _explainer(self, table: SignatureTable) -> ExplainedScores:
         return ExplainedScores(self, table)
+
+    def _built(self) -> Foundation:
+        seen = self.signature_table_.select(self.classes_)
+        d, p = self.n_features_in_, seen.matrix.shape[1]
+        if not self._applies(d, p):
+            raise ValueError(
+                f"prior is {self.prior!r}, signatures have {p} columns and features {d}: expected as many, from one "
+                "encoder; use prior='zero'"
+            )
+        owners = np.searchsorted(self.classes_, seen.labels)
+        scaled: Floats = self.signature_scaling_.apply(seen.matrix).astype(np.float64)
+        shared = self.feature_scaling_.apply(seen.matrix) if p == d else None
+        return Foundation(self._sums, scaled, owners, shared, on_device(np.empty(0), self.device))
+
+    def _redescribed(self, table: Any) -> Self:
+        """This model of a search with other signatures. Sums and decomposition stay; only the kernel changes."""
+        new = copy.copy(self)
+        new._describe(table)
+        new._foundation = new._built().sharing(self._foundation)
+        new._quick = self._quick.redescribed()
+        return new
 
     def _quickly(self, X: Array, question: Question) -> Array:
         """Scores (n, rows) through what the models of one search share."""
