@@ -76,6 +76,7 @@ class Committee(Teaching):
         "weights_": ("*",),
         "member_temperatures_": ("*",),
         "member_names_": None,
+        "untaught_": None,
     }
 
     def __init__(
@@ -125,6 +126,7 @@ class Committee(Teaching):
             hired = self._hired()
             self._prepare(X, y, signatures, streamed=True, values=False)
             self.weights_, self.member_temperatures_ = self._weights(), self._member_temperatures()
+            self.untaught_ = None
             self.member_names_ = [name for name, _ in hired]
             self.members_ = [member.fit(X, y, self.signature_table_, callback=callback) for _, member in hired]
             for name, member in hired:

@@ -117,6 +117,11 @@ class Composition(ZeroShotClassifier):
         super().set_params(**params)
         return self
 
+    def _settings(self) -> dict[str, Any]:
+        members = dict(self._listed())
+        shown = {name: value for name, value in self.get_params().items() if name != "members" and name not in members}
+        return shown | {name: member for name, member in members.items() if isinstance(member, str)}
+
     def _listed(self) -> list[Pair]:
         """The members, as far as `members` is a list of pairs at all; `_check_members` says what is wrong with it."""
         if self.members is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,12 +11,15 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from zskl.arrays import Array
+from zskl.arrays import Array, NumPyArray, to_numpy
 from zskl.estimators import inputs
+from zskl.estimators.candidates import Question
 from zskl.estimators.class_means.adaptation import OtherModels
+from zskl.estimators.class_means.bench import Bench
 from zskl.estimators.class_means.classifier import ClassMeansClassifier
+from zskl.estimators.class_means.taught import settled
 from zskl.estimators.committee.composition import Composition
-from zskl.estimators.committee.joint_scores import Voice
+from zskl.estimators.committee.joint_scores import JointQuestion, Voice
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.ranking import Labels
 from zskl.signatures.table import SignatureTable
@@ -28,6 +32,7 @@ class Teaching(Composition):
     member_names_: list[str]
     weights_: NDArray[np.float64]
     member_temperatures_: NDArray[np.float64]
+    untaught_: dict[str, Any] | None
 
     @property
     def named_members_(self) -> Bunch:
@@ -107,7 +112,14 @@ class Teaching(Composition):
         """
         return self._with({k: self._means(k).remove_examples(X, y) for k in self._taught()})
 
-    def adapt(self, X: Array, candidates: Labels | str | None = None, *, force: bool = False) -> Self:
+    def adapt(
+        self,
+        X: Array,
+        candidates: Labels | str | None = None,
+        *,
+        force: bool = False,
+        balance: float | None = None,
+    ) -> Self:
         """
         Give a new committee whose class means have also learned from unlabelled rows. This one stays as it is.
 
@@ -122,6 +134,8 @@ class Teaching(Composition):
             "all" for all candidates. Only classes without training rows take rows up.
         force : bool, default=False
             Whether to adapt even if nothing says that it helps.
+        balance : float between 0 and 1, default=None
+            How far to draw the masses of the classes together, as for class means.
 
         Returns
         -------
@@ -144,7 +158,13 @@ class Teaching(Composition):
         """
         check_is_fitted(self)
         X = self._scaled(inputs.check_features(self, X))
-        return self._with({k: self._means(k)._adapt(X, candidates, force, self._others(k)) for k in self._taught()})
+        places = self._taught()
+        return self._with({k: self._means(k)._adapt(X, candidates, force, balance, self._others(k)) for k in places})
+
+    @property
+    def practice_(self) -> dict[str, Any] | None:
+        """What validation classes say about examples and unlabelled rows, in units of the scores of class means."""
+        return self._means(self._taught()[0]).practice_
 
     @property
     def adaptation_(self) -> dict[str, Any] | None:
@@ -184,4 +204,30 @@ class Teaching(Composition):
         new.members_ = [taught.get(k, member) for k, member in enumerate(self.members_)]
         first = next(iter(taught.values()))
         new.signature_table_, new.candidates_ = first.signature_table_, first.candidates_
+        before = self.untaught_ or {"calibration": float(self.calibration_), "temperatures": self.temperatures_}
+        factor = float((self.weights_ / self.member_temperatures_)[next(iter(taught))])
+        new.untaught_ = before
+        entry, share = first._standing()
+        if entry is not None and entry.get("expected_gain", 0.0) is not None:  # somebody has tried it
+            new.calibration_, new.temperatures_ = settled(before, entry, share, factor)
+        else:
+            new.calibration_, new.temperatures_ = before["calibration"], before["temperatures"]
         return new
+
+    # What selection asks ---------------------------------------------------------------------------------------------
+
+    def _bench(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> Bench | None:
+        """That of class means, in units of its scores; the other members' logits are added."""
+        assert isinstance(question, JointQuestion)  # a committee asks no other
+        places = [k for k, member in enumerate(self.members_) if isinstance(member, ClassMeansClassifier)]
+        if not places or not self.weights_[places[0]]:
+            return None
+        means, others = self._means(places[0]), self._others(places[0])
+        rows = means._scaled(scaled)
+        bench = means._bench(rows, means._question(rows, question.table), own, seen)
+        logits = others.logits(scaled, question.table)
+        return bench if logits is None else replace(bench, other=(to_numpy(logits) / others.factor).astype(np.float32))
+
+    def _take_practice(self, found: dict[str, Any]) -> None:
+        for place in self._taught():
+            self._means(place)._take_practice(found)
