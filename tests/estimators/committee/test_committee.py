@@ -140,3 +140,12 @@ def test_calibration_moves_seen_classes_and_doubtful_rows_are_rejected(toy):
     assert set(model.predict(toy.X)) <= {"emu", "bee"}
     assert set(model.predict(toy.X, reject=1.0)) <= {"unknown", "emu", "bee"}
     np.testing.assert_allclose(model.predict_proba(toy.X).sum(axis=1), 1, rtol=SUMS.double)
+
+
+def test_explanations_are_asked_of_a_member(toy):
+    model = committee().fit(toy.X, toy.y, toy.table)
+    with pytest.raises(ValueError, match=r"call explain of a member, one of named_members_\.means, named_members_\.so"):
+        model.explain(toy.X)
+    assert len(model.named_members_.softmax.explain(toy.X[:2])) == 2
+    np.testing.assert_array_equal(model.gallery(toy.X).scores(), model.compatibility(toy.X))
+    assert len(model.nearest_classes(2)) == 10

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from zskl.arrays import Array, NumPyArray
 from zskl.estimators import model_file
@@ -13,6 +14,9 @@ from zskl.estimators.candidates import Question, as_in
 from zskl.estimators.committee import stored
 from zskl.estimators.committee.joint_scores import JointQuestion
 from zskl.estimators.committee.teaching import Teaching
+from zskl.estimators.explanation import Explanation
+from zskl.estimators.inputs import Rows
+from zskl.estimators.ranking import Labels
 from zskl.signatures.table import SignatureTable
 
 
@@ -34,10 +38,10 @@ class Committee(Teaching):
         The members by name, as the `estimators` of scikit-learn's `VotingClassifier`; "drop" in place of an estimator
         leaves it out. None stands for class means, `means`, and the kernel of the method `gaussian-softmax`, `softmax`.
     weights : list of float, default=None
-        w ≥ 0 of each member. None stands for 1 each.
+        Weight w ≥ 0 of each member. None stands for 1 each.
     member_temperatures : list of float, default=None
-        T > 0 of each member: what turns its scores into logits. None stands for 1/40 for class means, the parameter
-        `temperature` for a kernel with softmax loss, and 1 for others.
+        Temperature T > 0 of each member: what turns its scores into logits. None stands for 1/40 for class means, the
+        parameter `temperature` for a kernel with softmax loss, and 1 for others.
     device : str or None, default=None
         Where to compute. None computes where X lies. Members with a device of their own keep it.
     random_state : int, RandomState or None, default=None
@@ -150,6 +154,49 @@ class Committee(Teaching):
             return total
 
         return answer
+
+    def explain(
+        self,
+        X: Rows,
+        top: int = 5,
+        signatures: Any = None,
+        candidates: Labels | None = None,
+        *,
+        label: Any = None,
+        against: Any = None,
+        calibrated: bool = True,
+    ) -> list[Explanation]:
+        """
+        Refuse to explain: members see attributes in different ways, so ask one of them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+        top, signatures, candidates, label, against, calibrated : object
+            As for the `explain` of a member.
+
+        Returns
+        -------
+        list of Explanation
+            Never: this method always raises.
+
+        Raises
+        ------
+        ValueError
+            Names the members.
+
+        Examples
+        --------
+        >>> from zskl import Committee
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = Committee(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> len(model.named_members_.softmax.explain([[1, 1]]))
+        1
+        """
+        check_is_fitted(self)
+        names = ", ".join(f"named_members_.{name}" for name in self.member_names_)
+        raise ValueError(f"a committee is not explained as a whole: call explain of a member, one of {names}")
 
     # Model files -----------------------------------------------------------------------------------------------------
 
