@@ -24,7 +24,7 @@ from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.metrics.seen_unseen import Margins, margins
 from zskl.parameters import did_you_mean
 from zskl.selection import temperatures
-from zskl.selection.constant import Scored, one_side
+from zskl.selection.constant import Scored
 from zskl.selection.fold_worker import Examiner, take
 from zskl.selection.grid import Grid
 from zskl.selection.grid_search import SCORINGS, Plan, Report, Search, judge, plan, search_grid
@@ -133,8 +133,9 @@ def _score(shared: Material, task: tuple[ZeroShotClassifier, int]) -> Scored:
 
 
 def _candidate(setting: Mapping[str, Any], scored: Sequence[Scored]) -> Candidate:
-    sides = [one_side(*one, wanted=False) for one in scored]
-    return Candidate(setting, tuple(scored), float(f"{temperatures.fit(sides, 'unseen'):.4g}"))
+    """Its temperature fits all rows before all classes: held-out classes alone may be too few to tell."""
+    heat = temperatures.fit([(scores, own) for scores, own, _ in scored], "the fold's")
+    return Candidate(setting, tuple(scored), float(f"{heat:.4g}"))
 
 
 def _mixtures(

@@ -37,14 +37,14 @@ def fitted(scored: Sequence[Scored], constant: float | None = None) -> dict[str,
         "calibration": float(constant),
         "gzsl": float(harmonic.mean()) if len(harmonic) else None,
         "temperatures": {
-            "seen": temperatures.fit([one_side(*one, wanted=True) for one in scored], "seen"),
-            "unseen": temperatures.fit([one_side(*one, wanted=False) for one in scored], "unseen"),
+            "seen": temperatures.fit([_side(*one, wanted=True) for one in scored], "seen"),
+            "unseen": temperatures.fit([_side(*one, wanted=False) for one in scored], "unseen"),
             "mixed": temperatures.fit(mixed, "mixed"),
         },
     }
 
 
-def one_side(scores: NDArray[Any], own: NDArray[np.int64], seen: NDArray[np.bool_], *, wanted: bool) -> tuple[Any, Any]:
+def _side(scores: NDArray[Any], own: NDArray[np.int64], seen: NDArray[np.bool_], *, wanted: bool) -> tuple[Any, Any]:
     """Rows and columns of the seen classes alone, or of the others."""
     columns = np.flatnonzero(seen == wanted)
     rows = np.flatnonzero(seen[own] == wanted)
