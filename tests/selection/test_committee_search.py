@@ -68,7 +68,7 @@ def test_tuning_fits_calibrates_and_practises(found):
     X, y = DATA.samples("test_unseen")
     adapted = model.adapt(X, force=True)
     factor = model.weights_[0] / model.member_temperatures_[0]
-    entry = model.practice_["unlabelled"]["unseen"]
+    entry = adapted.adaptation_
     assert adapted.calibration_ == pytest.approx(factor * entry["calibration"], rel=1e-9)
     assert adapted.temperatures_["unseen"] == pytest.approx(factor * entry["temperatures"]["unseen"], rel=1e-9)
     assert adapted.untaught_["calibration"] == model.calibration_

@@ -14,9 +14,6 @@ from zskl.estimators.candidates import Question, as_in
 from zskl.estimators.committee import stored
 from zskl.estimators.committee.joint_scores import JointQuestion
 from zskl.estimators.committee.teaching import Teaching
-from zskl.estimators.explanation import Explanation
-from zskl.estimators.inputs import Rows
-from zskl.estimators.ranking import Labels
 from zskl.signatures.table import SignatureTable
 
 
@@ -155,45 +152,22 @@ class Committee(Teaching):
 
         return answer
 
-    def explain(
-        self,
-        X: Rows,
-        top: int = 5,
-        signatures: Any = None,
-        candidates: Labels | None = None,
-        *,
-        label: Any = None,
-        against: Any = None,
-        calibrated: bool = True,
-    ) -> list[Explanation]:
-        """
-        Refuse to explain: members see attributes in different ways, so ask one of them.
+    def _nameless_scorer(self, Y: Array) -> Callable[[Array], Array]:
+        factors = (self.weights_ / self.member_temperatures_).tolist()
+        pairs = [(f, member) for f, member in zip(factors, self.members_, strict=True) if f]
+        scorers = [(f, member, member._nameless_scorer(Y)) for f, member in pairs]
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
-        top, signatures, candidates, label, against, calibrated : object
-            As for the `explain` of a member.
+        def scored(X: Array) -> Array:
+            factor, member, scorer = scorers[0]
+            total: Array = factor * scorer(member._scaled(X))
+            for factor, member, scorer in scorers[1:]:
+                total = total + factor * scorer(member._scaled(X))
+            return total
 
-        Returns
-        -------
-        list of Explanation
-            Never: this method always raises.
+        return scored
 
-        Raises
-        ------
-        ValueError
-            Names the members.
-
-        Examples
-        --------
-        >>> from zskl import Committee
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = Committee(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> len(model.named_members_.softmax.explain([[1, 1]]))
-        1
-        """
+    def _check_explainable(self) -> None:
+        """Refuse: members see attributes in different ways."""
         check_is_fitted(self)
         names = ", ".join(f"named_members_.{name}" for name in self.member_names_)
         raise ValueError(f"a committee is not explained as a whole: call explain of a member, one of {names}")
