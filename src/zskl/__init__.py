@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from zskl.datasets import Dataset
     from zskl.estimators.class_means.classifier import ClassMeansClassifier
+    from zskl.estimators.committee.classifier import Committee
     from zskl.estimators.estimator import UncalibratedWarning, ZeroShotClassifier
     from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
     from zskl.experiments.collect import collect
@@ -48,6 +49,7 @@ else:
     }
     _HOMES = {
         "ClassMeansClassifier": "estimators.class_means.classifier",
+        "Committee": "estimators.committee.classifier",
         "Dataset": "datasets",
         "DivergenceError": "training.solver",
         "Record": "experiments.record",
@@ -77,6 +79,7 @@ else:
 
 __all__ = [
     "ClassMeansClassifier",
+    "Committee",
     "Dataset",
     "DivergenceError",
     "Record",

@@ -11,6 +11,7 @@ from zskl.arrays import check_device
 from zskl.baselines import BASELINES
 from zskl.estimators import model_file
 from zskl.estimators.class_means.classifier import ClassMeansClassifier
+from zskl.estimators.committee.classifier import Committee
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 from zskl.kernels import UnknownKernelError
@@ -76,6 +77,10 @@ CLASS_MEANS = {
 }
 
 
+def _nested(member: str, grid: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    return {f"{member}__{name}": values for name, values in grid.items()}
+
+
 def _kernel(description: str, grid: Mapping[str, Sequence[Any]], **overrides: Any) -> Method:
     return Method(ZeroShotKernelClassifier, description, overrides, grid)
 
@@ -101,6 +106,12 @@ METHODS: Mapping[str, Method] = {
     ),
     "class-means": Method(
         ClassMeansClassifier, "Class means predicted from descriptions, in closed form (ours)", {}, CLASS_MEANS
+    ),
+    "means-softmax": Method(
+        Committee,
+        "Committee of class-means and gaussian-softmax (ours)",
+        {},
+        {**_nested("means", CLASS_MEANS), **_nested("softmax", GAUSSIAN_SOFTMAX)},
     ),
     **{name: Method(baseline, baseline.SUMMARY, {}, baseline.GRID) for name, baseline in BASELINES.items()},
 }
@@ -154,14 +165,14 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> ZeroShotClass
     4
     """
     method = find(name)
-    known = method.estimator().get_params(deep=False)
+    known = method.estimator().get_params()
     for setting in settings or {}:
         if setting not in known:
             raise ValueError(
                 f"method {name!r} has no setting {setting!r}{did_you_mean(setting, known)}: expected one of "
                 f"{', '.join(known)}"
             )
-    return method.estimator(**{**method.overrides, **(settings or {})})
+    return method.estimator(**method.overrides).set_params(**(settings or {}))  # type: ignore[no-any-return]
 
 
 def check_able(name: str, ability: str, words: str) -> None:
@@ -211,7 +222,7 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotCla
     if kind not in ESTIMATORS:
         raise ValueError(f"{path} holds an estimator {kind!r}, this zskl knows {', '.join(ESTIMATORS)}: upgrade zskl")
     try:
-        model = ESTIMATORS[kind]._restore(header, arrays)
+        model = ESTIMATORS[kind]._restore(header, arrays, ESTIMATORS)
     except UnknownKernelError as error:
         raise ValueError(
             f"{path} needs a kernel of its own ({error}): call zskl.kernels.register on its class before loading"

@@ -24,7 +24,7 @@ def test_grids_expand_and_group():
         assert len({repr({k: v for k, v in settings[p].items() if k != "epochs"}) for p in places}) == 1
 
 
-@pytest.mark.parametrize("name", sorted(METHODS))
+@pytest.mark.parametrize("name", sorted(set(METHODS) - {"means-softmax"}))  # see test_committee_search.py
 def test_every_method_has_a_default_grid_that_runs(name):
     grid = find(name).grid
     settings = expand(grid, build(name))

@@ -90,7 +90,7 @@ def test_bad_arguments_of_tune_are_refused():
 def test_rows_and_folds_are_checked_once_for_the_search(scoring, monkeypatch):
     checked = []
     checks = material.material
-    for module in ("grid_search", "tuned_model"):
+    for module in ("method_search", "tuned_model"):
         monkeypatch.setattr(f"zskl.selection.{module}.material", lambda *given: checked.append(1) or checks(*given))
     selection.tune(estimator(), *TRAINING, {"sigma": [1.0]}, FOLDS, scoring=scoring, engine=None)
     assert checked == [1]

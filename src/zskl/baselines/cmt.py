@@ -165,8 +165,8 @@ class CMT(DescentClassifier):
         return -distances(embed(X, self.hidden_, self.output_), Y)
 
     @classmethod
-    def _restore(cls, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Self:
-        model = super()._restore(header, arrays)
+    def _restore(cls, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], known: Any = None) -> Self:
+        model = super()._restore(header, arrays, known)
         if model.hidden_.shape[1] != len(model.output_):
             raise ValueError(f"layers of shapes {model.hidden_.shape} and {model.output_.shape} do not fit together")
         return model

@@ -25,7 +25,7 @@ def methods(
     if name is not None:
         grid = methods.find(name).grid
         settings = Table("setting", "value", "tried by --tune", box=box.SIMPLE)
-        for key, value in methods.build(name).get_params(deep=False).items():
+        for key, value in methods.build(name)._settings().items():
             settings.add_row(key, str(value), ", ".join(map(str, grid.get(key, ()))))
         console.print(settings)
         return

@@ -123,7 +123,7 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
         if streamed:
             rows = StreamedRows(X, self.device)
             self.feature_scaling_ = rows.fit_scaling(self.feature_scaling)
-            place = rows[:1]
+            place = rows[:0]  # whose values nobody has checked yet
         else:
             X = on_device(X, self.device)
             self.feature_scaling_ = scaling.fit(self.feature_scaling, X, "feature_scaling")
@@ -247,11 +247,14 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
         ['ant', 'bee', 'emu']
         """
         check_is_fitted(self)
-        model_file.write(path, *model_file.pack(self, self._stored))
+        model_file.write(path, *self._packed())
+
+    def _packed(self) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
+        return model_file.pack(self, self._stored)
 
     @classmethod
-    def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray]) -> Self:
-        """The estimator that `save` wrote."""
+    def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
+        """The estimator that `save` wrote; `known` are possible members, by kind."""
         parameters = {name: cls._unstored(name, value) for name, value in header["parameters"].items()}
         return model_file.unpack(cls(**parameters), header, arrays, cls._unstored)
 

@@ -30,6 +30,10 @@ class Selectable:
 
     def _effective(self) -> dict[str, Any]:
         """The settings that count: of several that differ in others alone, a search tries the first."""
+        return self._settings()
+
+    def _settings(self) -> dict[str, Any]:
+        """All settings as a record lists them: those of members, where there are any, under nested names."""
         return dict(cast("ZeroShotClassifier", self).get_params(deep=False))
 
     def _bench(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> Any:

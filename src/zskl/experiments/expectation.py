@@ -24,7 +24,7 @@ from zskl.selection.calibration import engine_for
 from zskl.selection.class_folds import folds as make_folds
 from zskl.selection.fold_worker import Examiner, take
 from zskl.selection.grid import Grid
-from zskl.selection.grid_search import Choice, Report, Search, examined, judge
+from zskl.selection.grid_search import Choice, Report, Search, examined, judge, plan
 from zskl.selection.material import Material, material
 from zskl.signatures.groups import attribute_groups
 from zskl.signatures.table import SignatureTable
@@ -109,7 +109,8 @@ def expect(
     X, y = data.samples("trainval")
     shared = material(estimator, X, y, data.signatures, make_folds(data))
     runner = engine_for(engine, estimator, X)
-    settings, found = examined(shared, methods.find(METHOD).grid if grid is None else grid, runner, report)
+    planned = plan(shared, methods.find(METHOD).grid if grid is None else grid)
+    settings, found = list(planned.settings), examined(planned, runner, report)
     searches = [_of_others(shared, settings, found, fold) for fold in range(len(shared.folds))]
     choices = [search.pick("zsl") for search in searches]
     groups = attribute_groups(_names(shared.table))

@@ -154,7 +154,7 @@ def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine 
         method=unit.method,
         seed=unit.seed,
         random_state=state,
-        config=jsonl_log.plain(model.get_params(deep=False)),
+        config=jsonl_log.plain(model._settings()),
         settings=jsonl_log.plain(unit.settings),
         tune=tuning,
         zsl=inductive.zsl,

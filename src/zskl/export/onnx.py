@@ -128,11 +128,17 @@ def _onnx() -> ModuleType:
         ) from error
 
 
+def _by_name(model: ZeroShotClassifier) -> bool:
+    """Whether scores depend on the names of classes, so that signatures alone do not say enough."""
+    own = type(model)
+    names = own._answerer is not ZeroShotClassifier._answerer
+    return names and own._nameless_scorer is ZeroShotClassifier._nameless_scorer
+
+
 def _traced(model: ZeroShotClassifier, tape: Tape, signatures: bool) -> Symbol:
     """Scores, as operators on the tape."""
     p = model.signature_table_.matrix.shape[1]
-    by_name = type(model)._answerer is not ZeroShotClassifier._answerer
-    if signatures and by_name and type(model)._nameless_scorer is ZeroShotClassifier._nameless_scorer:
+    if signatures and any(_by_name(one) for one in [model, *getattr(model, "members_", [])]):
         raise ValueError(
             f"a model of the method {model.kind!r} cannot be exported with signatures as an input, because it tells "
             "seen classes by their names: fix the classes, by signatures=False or --fixed"

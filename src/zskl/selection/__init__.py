@@ -2,7 +2,8 @@
 
 from zskl.selection.calibration import calibrate
 from zskl.selection.class_folds import Fold, folds
-from zskl.selection.grid_search import Choice, Search, search
+from zskl.selection.grid_search import Choice, Search
+from zskl.selection.method_search import search
 from zskl.selection.tuned_model import Tuned, refit, tune
 
 __all__ = [

@@ -22,7 +22,7 @@ from zskl.selection.class_folds import Fold
 from zskl.selection.constant import best_constant
 from zskl.selection.fold_worker import Task, examine
 from zskl.selection.grid import Grid, expand, group
-from zskl.selection.material import Material, check_seen, material
+from zskl.selection.material import Material, check_seen
 
 SCORINGS = ("zsl", "gzsl")
 Report = Callable[[int, int], object]  # runs done, runs in all
@@ -175,76 +175,39 @@ class Search:
         )
 
 
-def search(
-    estimator: ZeroShotClassifier,
-    X: Any,
-    y: Any,
-    signatures: Any,
-    grid: Grid,
-    folds: Sequence[Fold] | int | None = None,
-    engine: Engine | None = None,
-    report: Report | None = None,
-) -> Search:
-    """Try every setting of a grid on every fold of the training rows.
+@dataclass(frozen=True)
+class Plan:
+    """The settings of a search and the runs that try them."""
 
-    On a GPU, settings that can train as one stack do. On the CPU the runs go through `engine`. All values of a free
-    setting, such as epochs, cost one run together.
-
-    Parameters
-    ----------
-    estimator : ZeroShotClassifier
-        The estimator whose settings are tried. It is not changed.
-    X : array-like of shape (n, d)
-        Training rows.
-    y : array-like of shape (n,)
-        Their classes.
-    signatures : DataFrame, mapping or array-like
-        The signatures, as for `fit`. Those of classes that are not in y are ignored.
-    grid : mapping of str to sequence, or list of such mappings
-        The values of each setting. All combinations are tried.
-    folds : list of Fold, Dataset, int or None, default=None
-        See `selection.folds`. A number or None (three) makes seeded folds.
-    engine : Engine or None, default=None
-        Where the runs happen. None runs them one after the other in this process.
-    report : callable, default=None
-        Called after each run with the runs done and the runs in all.
-
-    Returns
-    -------
-    Search
-        The figures of every setting on every fold.
-
-    Examples
-    --------
-    >>> from zskl import baselines, datasets, selection
-    >>> data = datasets.make_synthetic(noise=0.6)
-    >>> X, y = data.samples("trainval")
-    >>> search = selection.search(baselines.ESZSL(), X, y, data.signatures, {"gamma": [0.1, 1.0, 10.0]})
-    >>> search.zsl.shape  # settings by folds
-    (3, 3)
-    """
-    return search_checked(material(estimator, X, y, signatures, folds), grid, engine, report)
+    shared: Material
+    settings: tuple[dict[str, Any], ...]
+    tasks: tuple[Task, ...]
 
 
-def search_checked(shared: Material, grid: Grid, engine: Engine | None = None, report: Report | None = None) -> Search:
-    """`search` on rows, signatures and folds that are checked already."""
-    settings, found = examined(shared, grid, engine, report)
-    return judge(settings, shared.folds, found)
-
-
-def examined(
-    shared: Material, grid: Grid, engine: Engine | None = None, report: Report | None = None
-) -> tuple[list[dict[str, Any]], dict[tuple[int, int], Margins | int]]:
-    """The settings of a grid, and what came of each place on each fold: its margins, or the step of divergence."""
-    estimator, X = shared.estimator, shared.X
+def plan(shared: Material, grid: Grid) -> Plan:
+    """Refuse what is wrong with a grid before any work is done."""
+    estimator = shared.estimator
     settings = applicable(expand(grid, estimator), estimator, shared)
-    groups = group(settings, estimator._free(X))
+    groups = group(settings, estimator._free(shared.X))
     tasks = [
         Task(fold, tuple(places), tuple(settings[place] for place in places))
         for fold in range(len(shared.folds))
         for places in groups
     ]
-    if on_gpu(X, getattr(estimator, "device", None)):
+    return Plan(shared, tuple(settings), tuple(tasks))
+
+
+def search_grid(planned: Plan, engine: Engine | None = None, report: Report | None = None) -> Search:
+    """Make all runs, and judge every setting."""
+    return judge(planned.settings, planned.shared.folds, examined(planned, engine, report))
+
+
+def examined(
+    planned: Plan, engine: Engine | None = None, report: Report | None = None
+) -> dict[tuple[int, int], Margins | int]:
+    """What came of each place on each fold: its margins, or the step of divergence."""
+    shared, tasks = planned.shared, planned.tasks
+    if on_gpu(shared.X, getattr(shared.estimator, "device", None)):
         engine = None
     found: dict[tuple[int, int], Margins | int] = {}
     with closing(engines.each(examine, tasks, shared, engine)) as results:
@@ -252,7 +215,7 @@ def examined(
             found.update({(place, tasks[number].fold): answer for place, answer in answers})
             if report is not None:
                 report(done, len(tasks))
-    return settings, found
+    return found
 
 
 def applicable(settings: list[dict[str, Any]], estimator: ZeroShotClassifier, shared: Material) -> list[dict[str, Any]]:

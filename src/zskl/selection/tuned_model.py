@@ -16,8 +16,9 @@ from zskl.parameters import one_of
 from zskl.selection.calibration import calibrate, engine_for
 from zskl.selection.class_folds import Fold
 from zskl.selection.grid import Grid
-from zskl.selection.grid_search import SCORINGS, Choice, Report, Search, search_checked
+from zskl.selection.grid_search import SCORINGS, Choice, Report, Search
 from zskl.selection.material import check_seen, material
+from zskl.selection.method_search import search_checked
 from zskl.training.solver import DivergenceError
 
 

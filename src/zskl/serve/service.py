@@ -68,7 +68,7 @@ class Service:
         return {
             "file": self.name,
             "estimator": model.kind,
-            "parameters": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
+            "parameters": {name: _plain(value) for name, value in model._settings().items()},
             "features": int(model.n_features_in_),
             "feature_names": None if names is None else [str(name) for name in names],
             "attributes": self.classes.words.as_json(),

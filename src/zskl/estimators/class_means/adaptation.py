@@ -7,6 +7,7 @@ Only classes without training rows move. Optionally q is balanced: classes with 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from zskl.arrays import Array, NumPyArray, like, namespace, to_numpy
 from zskl.estimators.candidates import best_of_rows, softmax
 from zskl.estimators.class_means.space import unit
+from zskl.signatures.table import SignatureTable
 
 EVEN, PARTLY = 10, 3  # rounds that balance rows and classes: fully, and by a part
 SETTLED = 1e-3  # a round that turns no direction by more (1 − cosine) is the last
@@ -43,6 +45,24 @@ class AdaptationSettings:
         return cls(**{name: stored[name] for name in cls.__dataclass_fields__})
 
 
+@dataclass(frozen=True)
+class OtherModels:
+    """Models that have a say in what an unlabelled row is, beside class means in a committee.
+
+    `logits` gives theirs (n, c) for raw rows and a table of candidates, where the scores of class means count `factor`.
+    `kappa` is what they count without a κ from validation classes; the logits of the others go with it.
+    """
+
+    logits: Callable[[Array, SignatureTable], Array | None]
+    factor: float
+    kappa: float
+
+    def for_kappa(self, kappa: float, X: Array, table: SignatureTable) -> Array | None:
+        """(n, c) what they add to κ·score; None where nobody else is there."""
+        logits = self.logits(X, table)
+        return None if logits is None else kappa / self.factor * logits
+
+
 @dataclass(frozen=True, eq=False)
 class Adapted:
     """What unlabelled rows add: `sums` (c, d), `masses` (c,), and how the rounds ended."""
@@ -56,8 +76,8 @@ class Adapted:
 def balanced(q: Array, part: float) -> Array:
     """q (n, c) with column masses drawn together: by a `part` of 1 to equal masses. Each row keeps its own mass."""
     xp = namespace(q)
-    share = xp.sum(q, axis=1, keepdims=True)
     q = q + TINY
+    share = xp.sum(q, axis=1, keepdims=True)  # of no row 0
     for _ in range(EVEN if part == 1 else PARTLY):
         q = q / xp.sum(q, axis=0, keepdims=True) ** part
         q = q * (share / xp.sum(q, axis=1, keepdims=True))

@@ -232,27 +232,40 @@ class Taught(ZeroShotClassifier):
         """Set shrinkage, calibration, temperatures and crowding for what the model knows now."""
         before = self.untaught_
         assert before is not None  # `_copy` has set it
-        entry, share = self.adaptation_, 1.0
-        if entry is None:
-            seen = set(self.classes_.tolist())
-            counts = Counter(label for label in self.example_classes_ if label not in seen)
-            unseen = [label for label in self.candidates_.tolist() if label not in seen]
-            if counts:
-                entry, share = self._practised(float(np.median(list(counts.values())))), len(counts) / len(unseen)
-        if entry is None:
-            entry = before
+        entry, share = self._standing()
+        entry = entry or before
+        shrinkage, self.crowding_ = (
+            float(before[name]) + share * (float(entry[name]) - float(before[name]))
+            for name in ("shrinkage", "crowding")
+        )
+        self._turn_to(shrinkage)
+        self.calibration_, self.temperatures_ = settled(before, entry, share)
 
-        def between(name: str) -> float:
-            return float(before[name]) + share * (float(entry[name]) - float(before[name]))
+    def _standing(self) -> tuple[dict[str, Any] | None, float]:
+        """What validation classes say about a model that was taught like this, and the share of it that applies."""
+        if self.adaptation_ is not None:
+            return self.adaptation_, 1.0
+        seen = set(self.classes_.tolist())
+        counts = Counter(label for label in self.example_classes_ if label not in seen)
+        unseen = [label for label in self.candidates_.tolist() if label not in seen]
+        if not counts:
+            return None, 1.0
+        return self._practised(float(np.median(list(counts.values())))), len(counts) / len(unseen)
 
-        self._turn_to(between("shrinkage"))
-        self.crowding_, self.calibration_ = between("crowding"), between("calibration")
-        self.temperatures_ = before["temperatures"]
-        if self.temperatures_ is not None and entry["temperatures"] is not None:
-            self.temperatures_ = {
-                name: float(value ** (1 - share) * entry["temperatures"][name] ** share)
-                for name, value in self.temperatures_.items()
-            }
+
+def settled(
+    before: dict[str, Any], entry: dict[str, Any], share: float, factor: float = 1.0
+) -> tuple[float, dict[str, float] | None]:
+    """Calibration constant and temperatures between those of `before` and, as far as `share` says, those of `entry`.
+
+    The latter are times `factor`: what class means' scores count in those of a committee.
+    """
+    constant = float(before["calibration"])
+    constant += share * (factor * float(entry["calibration"]) - constant)
+    old, new = before["temperatures"], entry["temperatures"]
+    if old is None or new is None:
+        return constant, old
+    return constant, {name: float(old[name] ** (1 - share) * (factor * new[name]) ** share) for name in old}
 
 
 def _joined(first: SignatureTable, second: SignatureTable) -> SignatureTable:

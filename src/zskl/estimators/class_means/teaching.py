@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from zskl.arrays import Array, NumPyArray, like, to_numpy
 from zskl.estimators import inputs
 from zskl.estimators.candidates import Question, choose
-from zskl.estimators.class_means.adaptation import AdaptationSettings, Adapted, NoClearGain, adapted
+from zskl.estimators.class_means.adaptation import AdaptationSettings, Adapted, NoClearGain, OtherModels, adapted
 from zskl.estimators.class_means.scoring import Scoring
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.ranking import Labels
@@ -178,7 +178,17 @@ class Teaching(Scoring):
         True
         """
         check_is_fitted(self)
-        X = inputs.check_features(self, X)
+        return self._adapt(inputs.check_features(self, X), candidates, force, balance)
+
+    def _adapt(
+        self,
+        X: Array,
+        candidates: Labels | str | None,
+        force: bool,
+        balance: float | None,
+        others: OtherModels | None = None,
+    ) -> Self:
+        """`adapt` on checked rows, where other models may have a say in what a row is."""
         if balance is not None and not 0 <= balance <= 1:
             raise ValueError(f"balance is {balance!r}: expected a number from 0 to 1, or None")
         table, mode = self._adaptation_table(candidates)
@@ -192,10 +202,12 @@ class Teaching(Scoring):
             _check_gain(entry, X.shape[0] / len(table.classes))
         how = AdaptationSettings() if entry is None else AdaptationSettings.of(entry)
         how = how if balance is None else replace(how, balance=float(balance))
+        how = how if others is None or entry is not None else replace(how, kappa=others.kappa)
         new = self._copy()
         new._turn_to(self.shrinkage_ if how.shrinkage is None else how.shrinkage)
         scaled = new._scaled(X)
-        found, moving, labels = new._adapted(new._hat(scaled), new._question(scaled, table), how)
+        other = None if others is None else others.for_kappa(how.kappa, X, table)
+        found, moving, labels = new._adapted(new._hat(scaled), new._question(scaled, table), how, other)
         new.adapted_classes_ = [label for label, moves in zip(labels, moving, strict=True) if moves]
         new.adapted_sums_ = found.sums[moving]
         assert new.untaught_ is not None

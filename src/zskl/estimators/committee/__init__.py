@@ -1,0 +1,1 @@
+"""A committee: several zero-shot classifiers whose logits are added."""

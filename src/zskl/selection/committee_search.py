@@ -1,0 +1,165 @@
+"""The search for a committee: each member by itself on the same folds, then weights and temperatures of the best.
+
+A member is searched as it would be alone. Its settings with the best zero-shot accuracy and the best harmonic mean go
+on. Their scores of validation rows are computed once; every mixture of them is judged from these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from zskl import engines
+from zskl.engines import Engine
+from zskl.estimators.committee.classifier import Committee
+from zskl.estimators.committee.composition import DROP
+from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.metrics.seen_unseen import Margins, margins
+from zskl.parameters import did_you_mean
+from zskl.selection import temperatures
+from zskl.selection.constant import Scored
+from zskl.selection.fold_worker import Examiner, take
+from zskl.selection.grid import Grid
+from zskl.selection.grid_search import SCORINGS, Plan, Report, Search, judge, plan, search_grid
+from zskl.selection.material import Material
+
+TENTHS = {2: 10, 3: 6}  # members → into how many shares the weight is divided; more members share it in MANY
+MANY = 4
+OWN = ("weights", "member_temperatures")  # settings of the committee itself that a grid may name
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A setting of one member, with its scores of the validation rows of each fold and the temperature they ask for."""
+
+    setting: Mapping[str, Any]
+    scored: tuple[Scored, ...]
+    temperature: float
+
+
+def search_members(
+    shared: Material, committee: Committee, grid: Grid, engine: Engine | None, report: Report | None
+) -> Search:
+    """All mixtures as settings, with nested names for those of the members, by both figures."""
+    committee._check_parameters()
+    own, grids = divided(grid, committee)
+    for key, values in own.items():
+        for value in values:
+            clone(committee).set_params(**{key: value})._check_parameters()
+    hired = dict(committee._hired())
+    plans = {name: plan(replace(shared, estimator=member), grids[name]) for name, member in hired.items()}
+    candidates = {name: _candidates(plans, name, engine, report) for name in plans}
+    settings: list[dict[str, Any]] = []
+    found: dict[tuple[int, int], Margins | int] = {}
+    for chosen in product(*candidates.values()):
+        members = dict(zip(candidates, chosen, strict=True))
+        for weights, heat in product(*_mixtures(committee, own, members)):
+            kept = [k for k, (_, member) in enumerate(committee._listed()) if member != DROP]
+            factors = [weights[k] / heat[k] for k in kept]
+            for fold in range(len(shared.folds)):
+                _, columns, seen = chosen[0].scored[fold]
+                total = sum(f * one.scored[fold][0] for f, one in zip(factors, chosen, strict=True))
+                found[len(settings), fold] = margins(np.asarray(total), columns, seen)
+            nested = {f"{name}__{key}": value for name, one in members.items() for key, value in one.setting.items()}
+            settings.append({**nested, "weights": list(weights), "member_temperatures": list(heat)})
+    return judge(settings, shared.folds, found)
+
+
+def divided(grid: Grid, committee: Committee) -> tuple[dict[str, list[Any]], dict[str, list[dict[str, Any]]]]:
+    """What a grid says about the committee itself, and about each member."""
+    names = [name for name, member in committee._listed() if member != DROP]
+    known = committee.get_params()
+    own: dict[str, list[Any]] = {}
+    grids: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    for part in [grid] if isinstance(grid, Mapping) else list(grid):
+        mine: dict[str, dict[str, Any]] = {name: {} for name in names}
+        for key, values in part.items():
+            name, nested, setting = str(key).partition("__")
+            if key in OWN:
+                several = len(values) > 0 and np.ndim(values[0]) > 0
+                own[key] = [*own.get(key, []), *(values if several else [values])]
+            elif nested and name in mine and key in known:
+                mine[name][setting] = values
+            else:
+                raise ValueError(
+                    f"the grid names {key!r}, which this committee does not have{did_you_mean(str(key), known)}: "
+                    f"expected weights, member_temperatures, or a setting of {' or '.join(names)}, such as "
+                    f"{next(one for one in known if one.startswith(names[0] + '__'))!r}"
+                )
+        for name, settings in mine.items():
+            if settings not in grids[name]:
+                grids[name].append(settings)
+    return own, grids
+
+
+def _candidates(plans: Mapping[str, Plan], name: str, engine: Engine | None, report: Report | None) -> list[Candidate]:
+    """The settings of a member that go on: the best by either figure."""
+    runs = {one: 0 if len(planned.settings) == 1 else len(planned.tasks) for one, planned in plans.items()}
+    before = sum(list(runs.values())[: list(runs).index(name)])
+
+    def reported(done: int, _: int) -> None:
+        if report is not None:
+            report(before + done, sum(runs.values()))
+
+    planned = plans[name]
+    settings = list(planned.settings)
+    if runs[name]:  # of a single setting there is nothing to find out
+        found = search_grid(planned, engine, reported)
+        places = dict.fromkeys(int(found.ranking(scoring)[0]) for scoring in SCORINGS)
+        settings = [dict(found.pick("zsl", place).setting) for place in places]
+    shared = planned.shared
+    models = [clone(shared.estimator).set_params(**setting) for setting in settings]
+    tasks = [(model, fold) for model in models for fold in range(len(shared.folds))]
+    with closing(engines.each(_score, tasks, shared, engine)) as results:
+        scored = [scores for _, scores in sorted(results, key=lambda one: one[0])]
+    folds = len(shared.folds)
+    return [_candidate(setting, scored[k * folds : (k + 1) * folds]) for k, setting in enumerate(settings)]
+
+
+def _score(shared: Material, task: tuple[ZeroShotClassifier, int]) -> Scored:
+    """Scores of a fold's validation rows by a model fitted on its training rows."""
+    model, fold = task
+    rows = shared.folds[fold].train
+    fitted = clone(model).fit(take(shared.X, rows), shared.y[rows], shared.table)
+    examiner = Examiner(shared, fold)
+    return examiner.scores(fitted), examiner.own, examiner.is_seen
+
+
+def _candidate(setting: Mapping[str, Any], scored: Sequence[Scored]) -> Candidate:
+    """Its temperature fits all rows before all classes: held-out classes alone may be too few to tell."""
+    heat = temperatures.fit([(scores, own) for scores, own, _ in scored], "the fold's")
+    return Candidate(setting, tuple(scored), float(f"{heat:.4g}"))
+
+
+def _mixtures(
+    committee: Committee, own: Mapping[str, list[Any]], members: Mapping[str, Candidate]
+) -> tuple[list[list[float]], list[list[float]]]:
+    """Weights and temperatures to try, each with a number for every member, dropped ones too."""
+    names = [name for name, _ in committee._listed()]
+    weights, heat = (
+        own.get(key) or ([] if getattr(committee, key) is None else [getattr(committee, key)]) for key in OWN
+    )
+    fitted = [[members[name].temperature if name in members else 1.0 for name in names]]
+    drawn = [[shares.get(name, 0.0) for name in names] for shares in _shares(list(members))]
+    return [list(map(float, one)) for one in weights or drawn], [list(map(float, one)) for one in heat or fitted]
+
+
+def _shares(names: Sequence[str]) -> list[dict[str, float]]:
+    """All ways to divide a weight of 1 so that every member has a share."""
+    parts = TENTHS.get(len(names), max(MANY, len(names)))
+    if len(names) == 1:
+        return [{names[0]: 1.0}]
+    found = []
+    for some in product(range(1, parts), repeat=len(names) - 1):
+        left = parts - sum(some)
+        if left >= 1:
+            shares: NDArray[np.float64] = np.array([*some, left]) / parts
+            found.append(dict(zip(names, np.round(shares, 4).tolist(), strict=True)))
+    return found
