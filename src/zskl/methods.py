@@ -167,8 +167,12 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> ZeroShotClass
 def check_able(name: str, ability: str, words: str) -> None:
     """Refuse a method whose estimator lacks a method such as `adapt`, and say which have it."""
     if not hasattr(find(name).estimator, ability):
-        able = [other for other, method in METHODS.items() if hasattr(method.estimator, ability)]
-        raise ValueError(f"method {name!r} cannot {words}: expected one of {', '.join(able) or '(none so far)'}")
+        raise ValueError(f"method {name!r} cannot {words}: expected one of {', '.join(able(ability))}")
+
+
+def able(ability: str) -> list[str]:
+    """The names of all methods whose estimator has a method of this name."""
+    return [name for name, method in METHODS.items() if hasattr(method.estimator, ability)]
 
 
 def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotClassifier:

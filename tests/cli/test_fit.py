@@ -29,7 +29,7 @@ def test_the_default_is_class_means_tuned_and_calibrated(tmp_path):
     assert "calibrated: " in out
     assert "class-means fitted on" in out
     assert "(zskl teach): " in out
-    assert "points in H from rows of all classes" in out
+    assert "in H from unlabelled rows of all classes (zskl adapt): " in out
     data = datasets.load("digits")
     X, y = data.samples("trainval")
     twin = selection.tune(

@@ -12,7 +12,8 @@ import zskl
 from command import invoke
 from own_files import MAKE
 
-PRACTICE = {"gain": 0.05, "spread": 0.01, "weight": 5.0, "kappa": 20.0, "balance": True, "rounds": 9, "shift": 0.1}
+GAIN = {"gain": 0.05, "spread": 0.01, "least": 0.04, "per_class": 3.0}  # as validation classes promise it
+HOW = {"weight": 5.0, "kappa": 20.0, "balance": 0.5, "rounds": 9, "shift": 0.1, "crowding": 0.0, "shrinkage": None}
 NEW = "class,t0,t1,t2,t3,t4\nyak,1,0,-1,0.5,0.2\n"
 
 
@@ -159,8 +160,8 @@ def test_adapting_needs_a_reason(birds, here):
 
 def test_a_stored_gain_is_reason_enough(birds):
     model = zskl.load("birds.zskl")
-    entry = {**PRACTICE, "crowding": 0.0, "calibration": 0.25, "temperatures": {"unseen": 0.1, "mixed": 0.1}}
-    model.practice_ = {"unlabelled": {"all": entry}}
+    entry = {**GAIN, **HOW, "calibration": 0.25, "temperatures": {"unseen": 0.1, "seen": 0.1, "mixed": 0.1}}
+    model.practice_ = {"unlabelled": {"all": [entry]}}
     model.save("promising.zskl")
     features(birds).to_csv("rows.csv")
     code, out = invoke("adapt", "promising.zskl", "rows.csv", "-o", "new.zskl", "--candidates", "all")

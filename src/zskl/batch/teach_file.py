@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from zskl.batch.predict_file import Labels, PathLike, candidate_table, opened, rows_of, typed
 from zskl.datasets import tables
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.methods import METHODS
+from zskl.methods import able
 from zskl.parameters import listed
 
 SHOWN = 10  # classes in a sentence
@@ -69,10 +69,10 @@ def calibration(before: ZeroShotClassifier, after: ZeroShotClassifier) -> Iterat
 def check_able(model: ZeroShotClassifier, path: PathLike, ability: str) -> None:
     """Refuse a model without this method, naming those that have it, before its files are read."""
     if not hasattr(model, ability):
-        able = [name for name, method in METHODS.items() if hasattr(method.estimator, ability)]
+        names = able(ability)
         raise ValueError(
             f"{path} holds a model of kind {model.kind!r}, which cannot {ABILITIES[ability]}: expected one of "
-            f"{', '.join(able)}; fit one with zskl fit --method {able[0]}"
+            f"{', '.join(names)}; fit one with zskl fit --method {names[0]}"
         )
 
 

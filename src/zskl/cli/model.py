@@ -120,13 +120,13 @@ def _practised(model: ZeroShotClassifier) -> Iterator[str]:
     examples = [f"{100 * one['zsl']:.1f} with {k}" for k, one in (found.get("examples") or {}).items()]
     if examples:
         yield f"zero-shot accuracy there with examples of each class (zskl teach): {', '.join(examples)}"
-    gains = [
-        f"{100 * one['gain']:+.1f} ± {100 * one['spread']:.1f} points in {figure} from rows of {name} classes"
-        for name, figure in (("unseen", "zero-shot accuracy"), ("all", "H"))
-        if (one := (found.get("unlabelled") or {}).get(name)) is not None
-    ]
-    if gains:
-        yield f"gain there from unlabelled rows (zskl adapt): {'; '.join(gains)}"
+    for name, figure in (("unseen", "zero-shot accuracy"), ("all", "H")):
+        gains = [
+            f"{100 * one['gain']:+.1f} ± {100 * one['spread']:.1f} points with {one['per_class']:.3g} of a class"
+            for one in (found.get("unlabelled") or {}).get(name) or ()
+        ]
+        if gains:
+            yield f"gain there in {figure} from unlabelled rows of {name} classes (zskl adapt): {', '.join(gains)}"
 
 
 def predict(
