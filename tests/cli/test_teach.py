@@ -152,6 +152,8 @@ def test_adapting_needs_a_reason(birds, here):
     answers = [one.predict(unseen, candidates=["fox", "gnu"]) for one in (model, twin)]
     assert f"{np.sum(answers[0] != answers[1])} of these rows get another answer" in out
     np.testing.assert_array_equal(scores("new.zskl", birds), twin.compatibility(features(birds)))
+    invoke("adapt", "birds.zskl", "rows.csv", "-o", "even.zskl", "--force", "--balance", "1")
+    assert sorted(zskl.load("even.zskl").adaptation_["masses"].values()) == pytest.approx([12, 12], rel=0.05)
     unseen[:1].to_csv("rows.csv")
     few = command.zskl("adapt", "birds.zskl", "rows.csv", "-o", "x.zskl", "--force")
     assert few.returncode == 2

@@ -38,10 +38,12 @@ class Adaptation:
         yield from calibration(self.before, self.after)
 
 
-def adapt(model: Any, features: PathLike, candidates: str = "unseen", force: bool = False) -> Adaptation:
+def adapt(
+    model: Any, features: PathLike, candidates: str = "unseen", force: bool = False, balance: float | None = None
+) -> Adaptation:
     """Adapt a model to the rows of a file. `candidates` are the classes that they may be of: "unseen" or "all"."""
     X = unlabelled(model, features)
-    after = model.adapt(X, candidates, force=force)
+    after = model.adapt(X, candidates, force=force, balance=balance)
     seen = set(model.classes_.tolist())
     names = [label for label in model.candidates_.tolist() if candidates == "all" or label not in seen]
     answers = [one.predict(X, candidates=names) for one in (model, after)]

@@ -81,6 +81,10 @@ def adapt(
     candidates: Annotated[
         Among, typer.Option(help="What the rows may be of: unseen classes, or all classes of the model.")
     ] = Among.unseen,
+    balance: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="1 if you know that each class has about as many of the rows; 0 if not."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Adapt even if nothing says that it helps.")] = False,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
 ) -> None:
@@ -100,7 +104,7 @@ def adapt(
     fitted = methods.load(model, device)
     teach_file.check_able(fitted, model, "adapt")
     try:
-        found = adapt_file.adapt(fitted, features, candidates.value, force)
+        found = adapt_file.adapt(fitted, features, candidates.value, force, balance)
     except NoClearGain as refusal:
         fail(f"{refusal} (here: --force); nothing was written", 1)
     found.after.save(out)
