@@ -56,8 +56,8 @@ class Adapted:
 def balanced(q: Array, part: float) -> Array:
     """q (n, c) with column masses drawn together: by a `part` of 1 to equal masses. Each row keeps its own mass."""
     xp = namespace(q)
-    share = xp.sum(q, axis=1, keepdims=True)
     q = q + TINY
+    share = xp.sum(q, axis=1, keepdims=True)  # of no row 0
     for _ in range(EVEN if part == 1 else PARTLY):
         q = q / xp.sum(q, axis=0, keepdims=True) ** part
         q = q * (share / xp.sum(q, axis=1, keepdims=True))
