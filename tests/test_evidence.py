@@ -22,7 +22,7 @@ def promised():
     """Class means of which validation classes promise a gain from unlabelled rows."""
     model = fitted(ClassMeansClassifier)
     said = {"gain": 0.1, "spread": 0.01, "least": 0.05, "per_class": 1.0, "calibration": 0.1, "temperatures": None}
-    model.practice_ = {"unlabelled": dict.fromkeys(evidence.UNLABELLED, [{**vars(AdaptationSettings()), **said}])}
+    model.practice_ = {"unlabelled": {mode: [{**vars(AdaptationSettings()), **said}] for mode in evidence.UNLABELLED}}
     return model
 
 

@@ -25,7 +25,8 @@ from zskl.selection.constant import Scored, best_constant, fitted
 
 Figures = NDArray[np.float64]  # one per fold
 WEIGHTS, KAPPAS, ROUNDS = (2.0, 5.0, 10.0, 25.0), (20.0, 40.0, 80.0), (3, 5)
-FEW, MANY = 5, 150  # rows of a class: what is tried, and enough to judge by
+FEW = 5  # rows of a class
+VALUES = 1 << 23  # features of validation rows that are tried together, at most
 UNEVEN = 3.0  # the rarest class keeps exp(−3) of its rows
 FRONT = 3  # settings that are tried further
 ROUGHLY = 0.02  # how near log T must come
@@ -138,7 +139,15 @@ def _kinds(part: Bench, fold: int) -> dict[str, Bench]:
 def _densities(benches: Sequence[Bench]) -> tuple[int, ...]:
     """How many rows of a class to try at most."""
     most = min(int(np.bincount(bench.own).max()) for bench in benches)
-    return (FEW, MANY) if most > 2 * FEW else (MANY,)
+    many = min(_within(bench) for bench in benches)
+    return (FEW, many) if min(most, many) > 2 * FEW else (many,)
+
+
+def _within(bench: Bench) -> int:
+    """Rows of each class, so that together they do not hold too many values."""
+    counts = np.sort(np.bincount(bench.own, minlength=len(bench.seen)))
+    rows = VALUES // bench.x.shape[1]
+    return max([few for few in (*counts.tolist(), 1) if np.minimum(counts, few).sum() <= rows], default=1)
 
 
 def thinned(bench: Bench, few: int) -> Bench:

@@ -39,10 +39,11 @@ class AdaptationSettings:
     shift: float = 0.0  # subtracted from the scores of seen classes
     crowding: float = 0.0  # what the adapted model subtracts; while it adapts, nothing
     shrinkage: float | None = None  # None: that of the model
+    count: float = 1.0  # what a row counts: less where there are more rows than validation classes had
 
     @classmethod
     def of(cls, stored: dict[str, Any]) -> AdaptationSettings:
-        return cls(**{name: stored[name] for name in cls.__dataclass_fields__})
+        return cls(**{name: stored[name] for name in cls.__dataclass_fields__ if name in stored})
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def adapted(
         logits = logits if extra is None else logits + extra[0]
         q = softmax(xp.concat([logits, fixed], axis=1) if len(still) else logits)[:, : len(free)]
         q = balanced(q, how.balance) if how.balance else q
-        found = q.T @ x
+        found = how.count * (q.T @ x)
         new = unit(base + found[places])
         turned = float(xp.max(1 - xp.sum(new * u, axis=1)))
         u = new
