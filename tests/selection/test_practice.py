@@ -57,7 +57,12 @@ def test_adapting_a_bench_is_adapting_the_model(fold):
     unseen = classes[bench.new]
     part = bench.held_out()
     found = part.scores(how.weight, 0.0, part.adapted(how).sums)
-    entry = {"per_class": 1.0, "gain": 1.0, "spread": 0.0, **{name: getattr(how, name) for name in vars(how)}}
+    entry = {
+        "per_class": len(bench.new_rows) / len(bench.new),
+        "gain": 1.0,
+        "spread": 0.0,
+        **{name: getattr(how, name) for name in vars(how)},
+    }
     said = {"least": 1.0, "calibration": 0.0, "temperatures": None}
     model.practice_ = {"unlabelled": {"unseen": [{**entry, **said}]}}
     rows = X[bench.new_rows]

@@ -1,4 +1,4 @@
-"""How a fitted model adapts to unlabelled rows: what validation classes promise, the rounds, and what is kept of them."""
+"""How a fitted model adapts to unlabelled rows: what validation classes promise, the rounds, and what is kept."""
 
 from __future__ import annotations
 
