@@ -89,12 +89,11 @@ def figure(found: dict[str, NDArray[np.float64]], data: datasets.Dataset, source
             middle, spread = 100 * found[name].mean(axis=1), 100 * found[name].std(axis=1, ddof=1)
             ax.plot(places, middle, marker="o", color=colour, linestyle=dash, label=name, clip_on=False)
             ax.fill_between(places, middle - spread, middle + spread, color=colour, alpha=0.2, linewidth=0)
-            said.append(
-                f"{name}: " + ", ".join(f"{v:.1f} with {k}" for k, v in zip(SHOTS, middle, strict=True) if v == v)
-            )
+            points = [f"{value:.1f} with {k}" for k, value in zip(SHOTS, middle, strict=True) if np.isfinite(value)]
+            said.append(f"{name}: {', '.join(points)}")
         canvas.tick_names(ax.xaxis, places, [str(shots) for shots in SHOTS])
         ax.set_xlim(0, len(SHOTS) - 1)
-        ax.set_ylim(0, 100)
+        ax.set_ylim(10 * np.floor(10 * np.nanmin([found[name].min(axis=1) for name in CURVES])), 100)
         ax.set_title(f"{source.replace(':', ', ')}: {len(data.unseen_classes)} unseen classes")
         ax.set_xlabel("examples of each unseen class")
         ax.set_ylabel("zero-shot accuracy, %")
