@@ -38,17 +38,17 @@ class ClassMeansClassifier(Searching):
     bandwidth : float, default=1.0
         Width of the Gaussian kernel, in units of the median squared distance between training classes.
     noise : float, default=0.1
-        ν > 0: how far a class may lie from what its description says.
+        How far a class may lie from what its description says: ν > 0.
     shrinkage : float, default=0.5
-        ρ in (0, 1]: how far the scatter is drawn towards a multiple of the identity before it whitens.
+        How far the scatter is drawn towards a multiple of the identity before it whitens: ρ in (0, 1].
     prior : {"zero", "identity", "cosine"}, default="zero"
         What is expected of a class before training. "identity" is for a shared space, where one encoder made features
         and signatures: the signature itself. "cosine" trains nothing there: it compares rows and signatures as they
         are.
     description_weight : float, default=2.0
-        n₀: how many training rows the description of a seen class is worth.
+        How many training rows the description of a seen class is worth: n₀.
     crowding : float, default=0.25
-        a ≥ 0: how much of r_c is subtracted. With 0 the model keeps no training rows.
+        How much of r_c is subtracted: a ≥ 0. With 0 the model keeps no training rows.
     crowding_share : float, default=0.01
         The share of the kept rows whose mean is r_c.
     feature_scaling : str, default="sqrt-l2"
