@@ -77,7 +77,7 @@ def measure(data: datasets.Dataset, method: str, draws: int) -> dict[str, Any]:
     searched = time.perf_counter()
     models = {}
     for scoring in ("zsl", "gzsl"):
-        models[scoring], _ = selection.refit(estimator, search, scoring, X, y, data.signatures)
+        models[scoring], _ = selection.refit(estimator, search, scoring, X, y, data.signatures, engine=Engine())
     fitted = time.perf_counter()
     plain, calibrated = models["zsl"], models["gzsl"]
     figures: dict[str, Any] = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sklearn.base import clone
 
@@ -12,7 +13,13 @@ from zskl.estimators.candidates import Question
 from zskl.training.solver import DivergenceError
 
 if TYPE_CHECKING:
-    from zskl.estimators.estimator import ZeroShotClassifier
+    pass
+
+
+@cache
+def _names(estimator: Any) -> tuple[str, ...]:
+    """The settings of an estimator's class; scikit-learn looks them up each time."""
+    return tuple(estimator._get_param_names())
 
 
 class Selectable:
@@ -34,7 +41,7 @@ class Selectable:
 
     def _settings(self) -> dict[str, Any]:
         """All settings as a record lists them: those of members, where there are any, under nested names."""
-        return dict(cast("ZeroShotClassifier", self).get_params(deep=False))
+        return {name: getattr(self, name) for name in _names(type(self))}
 
     def _bench(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> Any:
         """Validation rows to try examples and unlabelled rows on, for a method that learns from these; else None."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -39,10 +40,20 @@ def expand(grid: Grid, estimator: ZeroShotClassifier) -> list[dict[str, Any]]:
     settings = [dict(setting) for setting in ParameterGrid(lists or [{}])]
     unique = {repr(sorted(setting.items(), key=lambda item: item[0])): setting for setting in settings}
     for setting in unique.values():
-        check = getattr(clone(estimator).set_params(**setting), "_check_parameters", None)
+        check = getattr(with_setting(estimator, setting), "_check_parameters", None)
         if check is not None:
             check()  # a bad value is refused before any work
     return list(unique.values())
+
+
+def with_setting(estimator: ZeroShotClassifier, setting: Mapping[str, Any]) -> ZeroShotClassifier:
+    """The estimator with these settings, to ask it about them: a light copy that shares everything else."""
+    if any("__" in name for name in setting):
+        nested: ZeroShotClassifier = clone(estimator).set_params(**setting)
+        return nested
+    model = copy.copy(estimator)
+    model.__dict__.update(setting)
+    return model
 
 
 def group(settings: Sequence[Mapping[str, Any]], free: Sequence[str]) -> list[list[int]]:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from zskl import engines
 from zskl.arrays import on_gpu
@@ -21,7 +20,7 @@ from zskl.parameters import one_of
 from zskl.selection.class_folds import Fold
 from zskl.selection.constant import best_constant
 from zskl.selection.fold_worker import Task, examine
-from zskl.selection.grid import Grid, expand, group
+from zskl.selection.grid import Grid, expand, group, with_setting
 from zskl.selection.material import Material, check_seen
 
 SCORINGS = ("zsl", "gzsl")
@@ -223,7 +222,7 @@ def applicable(settings: list[dict[str, Any]], estimator: ZeroShotClassifier, sh
     d, p = np.shape(shared.X)[1], shared.table.matrix.shape[1]
     left: dict[str, dict[str, Any]] = {}
     for setting in settings:
-        model = clone(estimator).set_params(**setting)
+        model = with_setting(estimator, setting)
         if model._applies(d, p):
             left.setdefault(repr(model._effective()), setting)
     if not left:

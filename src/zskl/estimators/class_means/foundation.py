@@ -38,14 +38,14 @@ class Whitened:
             vars(new).pop(name, None)
         return new
 
-    def directions(self, rows: Array) -> Array:
-        """x̂ of scaled rows (n, d)."""
-        return unit((rows - like(self.space.center, rows)) @ like(self.matrix, rows))
+    def directions(self, rotated: Array) -> Array:
+        """x̂ of scaled rows (n, d) that the space has rotated."""
+        return unit(rotated * like(self.weights, rotated))
 
     @cached_property
     def kept(self) -> NDArray[np.float16]:
         """(m, d) x̂ of the kept rows, in half precision."""
-        return to_numpy(self.directions(self.foundation.sums.kept.rows)).astype(np.float16)
+        return to_numpy(self.directions(self.foundation.kept_in(self.space))).astype(np.float16)
 
     @cached_property
     def signature_center(self) -> Floats:
@@ -92,6 +92,7 @@ class Foundation:
     def __init__(self, sums: Sums, Y: Floats, owners: NDArray[np.int64], shared: Floats | None, place: Array) -> None:
         self.sums, self.Y, self.owners, self._shared, self._place = sums, Y, owners, shared, place
         self.median = median_distance(Y, owners)
+        self._kept: tuple[Space, Array] | None = None
         self._whitened: dict[tuple[bool, float], Whitened] = {}
         self._inverses: dict[tuple[str, float, float], Floats] = {}
 
@@ -104,6 +105,12 @@ class Foundation:
     @cached_property
     def space(self) -> Space:
         return Space.of(self.sums, self._place)
+
+    def kept_in(self, space: Space) -> Array:
+        """(m, d) the kept rows, rotated; those of the last space are kept."""
+        if self._kept is None or self._kept[0] is not space:
+            self._kept = space, space.rotated(like(self.sums.kept.rows, self._place, "float32"))
+        return self._kept[1]
 
     def shared_signatures(self) -> Floats:
         assert self._shared is not None  # the classifier has checked it

@@ -12,16 +12,17 @@ import numpy as np
 from zskl.arrays import Array, NumPyArray, like
 from zskl.estimators.class_means.crowding import largest_mean
 from zskl.estimators.class_means.foundation import Whitened
+from zskl.estimators.class_means.space import Space
 from zskl.estimators.class_means.sums import Floats
 
 
 class Products:
     """Rows x̂ and kept rows times a basis (B, d) of directions, and the products of the basis with itself."""
 
-    def __init__(self, whitened: Whitened, X: Array, basis: Floats) -> None:
+    def __init__(self, whitened: Whitened, X: Array, rotated: Array, basis: Floats) -> None:
         self.X, self.basis = X, basis
         self.gram = basis @ basis.T
-        hat = whitened.directions(X)
+        hat = whitened.directions(rotated)
         self.rows = hat @ like(basis, hat).T  # (n, B)
         kept = like(whitened.kept, hat)
         self.kept = kept @ like(basis, hat).T  # (m, B)
@@ -39,6 +40,7 @@ class QuickScores:
     """What the models of one search keep from each other's scores: the last products, directions and crowding."""
 
     _products: tuple[object, Products] | None = None
+    _rotated: tuple[Space, Array, Array] | None = None
     _scored: dict[object, tuple[Array, dict[float, Array]]] = field(default_factory=dict)
 
     def redescribed(self) -> QuickScores:
@@ -52,9 +54,15 @@ class QuickScores:
             parts = [whitened.means]
             if signatures is not None:
                 parts += [whitened.own_signatures, whitened.in_space(signatures)]
-            self._products = key, Products(whitened, X, np.concatenate(parts))
+            self._products = key, Products(whitened, X, self._turned(whitened.space, X), np.concatenate(parts))
             self._scored = {}
         return self._products[1]
+
+    def _turned(self, space: Space, X: Array) -> Array:
+        """X as the space rotates it: the same for every shrinkage."""
+        if self._rotated is None or self._rotated[0] is not space or self._rotated[1] is not X:
+            self._rotated = space, X, space.rotated(X)
+        return self._rotated[2]
 
     def knows(self, key: object) -> bool:
         return key in self._scored

@@ -38,6 +38,10 @@ class Space:
         center = sums.means.mean(axis=0)
         return cls(basis, np.maximum(eigenvalues, 0.0), center, (sums.means - center) @ basis, sums.rows)
 
+    def rotated(self, X: Array) -> Array:
+        """(x − g) Q of scaled rows (n, d)."""
+        return (X - like(self.center, X)) @ like(self.basis, X)
+
     @classmethod
     def plain(cls, sums: Sums) -> Space:
         """Without centring and whitening: what plain cosine compares in."""
