@@ -41,7 +41,8 @@ class Selectable:
 
     def _settings(self) -> dict[str, Any]:
         """All settings as a record lists them: those of members, where there are any, under nested names."""
-        return {name: getattr(self, name) for name in _names(type(self))}
+        own: Any = type(self)
+        return {name: getattr(self, name) for name in _names(own)}
 
     def _bench(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> Any:
         """Validation rows to try examples and unlabelled rows on, for a method that learns from these; else None."""
