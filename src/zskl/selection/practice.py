@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from zskl.arrays import generator
 from zskl.estimators.class_means.bench import Bench, Rows, Trial
 from zskl.selection.constant import fitted
-from zskl.selection.unlabelled import ROUGHLY, of_all, of_unseen, shrinkages, thinned
+from zskl.selection.unlabelled import of_all, of_unseen, shrinkages, thinned
 
 SHOTS, MIDDLE = (1, 2, 5, 10), 5
 DRAWS = 2
@@ -65,7 +65,7 @@ def _with_examples(benches: Sequence[Bench], k: int, tried: Sequence[float]) -> 
         rows = np.setdiff1d(np.arange(len(bench.own)), given)
         scores = Trial(turned, added_up(turned, given), rows).scores(weight, crowding, firm=True)
         scored.append((scores, bench.own[rows], bench.seen))
-    figures = {"zsl": float(np.mean(options[best])), **fitted(scored, within=ROUGHLY)}
+    figures = {"zsl": float(np.mean(options[best])), **fitted(scored, rough=True)}
     return {"weight": weight, "shrinkage": shrinkage, "crowding": crowding, **figures}
 
 

@@ -29,7 +29,6 @@ FEW = 5  # rows of a class
 VALUES = 1 << 23  # features of validation rows that are tried together, at most
 UNEVEN = 3.0  # the rarest class keeps exp(−3) of its rows
 FRONT = 3  # settings that are tried further
-ROUGHLY = 0.02  # how near log T must come
 INDUCTIVE = 2.0  # n₀ of held-out classes without rows: any number above 0 is the same
 _KINDS = 8  # stream of the seed
 
@@ -82,7 +81,7 @@ def _zero_shot(benches: Sequence[Bench]) -> dict[str, Any]:
         turned, sums = bench.at(_rho(how, bench)), np.zeros((len(bench.seen), bench.x.shape[1]), np.float32)
         sums[bench.new] = part.at(_rho(how, part)).adapted(how).sums
         scored.append((turned.scores(how.weight, how.crowding, sums), bench.own, bench.seen))
-    return {**asdict(how), **_summary(found), **fitted(scored, within=ROUGHLY)}
+    return {**asdict(how), **_summary(found), **fitted(scored, rough=True)}
 
 
 def _generalised(benches: Sequence[Bench]) -> dict[str, Any]:
@@ -110,7 +109,7 @@ def _generalised(benches: Sequence[Bench]) -> dict[str, Any]:
         return best_constant([margins(*one) for one in scored(how)])[1] - before
 
     how, found = _best(_front(options, shrinkages(benches), gains), gains)
-    return {**asdict(how), **_summary(found), **fitted(scored(how), within=ROUGHLY)}
+    return {**asdict(how), **_summary(found), **fitted(scored(how), rough=True)}
 
 
 def _accuracy(part: Bench, weight: float, crowding: float, added: NDArray[np.float32] | None = None) -> float:
