@@ -115,6 +115,12 @@ def test_a_safetensors_file_with_other_metadata(tmp_path, metadata):
     refusal(path)
 
 
+def test_a_file_of_version_1_still_loads(saved):
+    before = zskl.load(saved).compatibility(make_toy().X)
+    rewrite(saved, lambda header: header.update(version=1))
+    assert np.array_equal(zskl.load(saved).compatibility(make_toy().X), before)
+
+
 def test_a_newer_format_and_an_unknown_estimator(saved, content):
     rewrite(saved, lambda header: header.update(version=model_file.VERSION + 1))
     assert re.search(r"format version 3, this zskl reads up to 2: upgrade zskl", refusal(saved))
