@@ -167,8 +167,7 @@ class Taught(ZeroShotClassifier):
         seen = Evidence.places(self.classes_, question) >= 0
         weights = np.where(seen, float(self.description_weight), WEIGHT)
         columns = dict(zip(question.labels.tolist(), question.rows, strict=True))
-        counts = Counter(np.array(self.example_classes_, dtype=object)[self.example_weights_ > 0].tolist())
-        for label, count in counts.items():
+        for label, count in self._right().items():
             if label in columns and not seen[columns[label][0]]:
                 weights[columns[label]] = self._worth(count) * self._firmness(question)[columns[label]]
         if unlabelled:
@@ -202,6 +201,11 @@ class Taught(ZeroShotClassifier):
                     sums = found.setdefault(name, np.zeros((len(places), len(row))))
                     sums[columns[label]] += weight * row.astype(np.float64)
         return found
+
+    def _right(self) -> Counter[Any]:
+        """How many examples each class has, those marked as wrong left out."""
+        pairs = zip(self.example_classes_, self.example_weights_.tolist(), strict=True)
+        return Counter(label for label, weight in pairs if weight > 0)
 
     def _counted(self) -> list[float]:
         """What each example adds: 1; those marked as wrong for a class share a weight against it."""
@@ -246,7 +250,7 @@ class Taught(ZeroShotClassifier):
         if self.adaptation_ is not None:
             return self.adaptation_, 1.0
         seen = set(self.classes_.tolist())
-        counts = Counter(label for label in self.example_classes_ if label not in seen)
+        counts = {label: count for label, count in self._right().items() if label not in seen}
         unseen = [label for label in self.candidates_.tolist() if label not in seen]
         if not counts:
             return None, 1.0
