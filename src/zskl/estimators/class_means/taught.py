@@ -245,6 +245,15 @@ class Taught(ZeroShotClassifier):
         self._turn_to(shrinkage)
         self.calibration_, self.temperatures_ = settled(before, entry, share)
 
+    def _settle_again(self) -> None:
+        if self.untaught_ is None:
+            return
+        found = {"calibration": float(self.calibration_), "temperatures": self.temperatures_}
+        self.untaught_ = {**self.untaught_, **found}
+        if self.adaptation_ is not None and self.adaptation_["expected_gain"] is None:  # nobody has tried another
+            self.adaptation_ = {**self.adaptation_, **found}
+        self._settle()
+
     def _standing(self) -> tuple[dict[str, Any] | None, float]:
         """What validation classes say about a model that was taught like this, and the share of it that applies."""
         if self.adaptation_ is not None:
