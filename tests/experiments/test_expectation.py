@@ -123,7 +123,7 @@ def test_figure():
 
 
 def test_a_class_may_have_one_attribute_alone(data):
-    """Without it the class has no attribute at all; with centred signatures a constant is as good as a column of zeros."""
+    """Without it the class has no attribute at all. Signatures are centred, so a constant is as good as zeros."""
     table = data.signatures.copy()
     table.iloc[0] = 0.0
     table.loc[table.index[0], "song"] = 1.0

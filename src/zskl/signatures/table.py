@@ -67,6 +67,12 @@ def read(
     return table
 
 
+def read_once(signatures: Any) -> Any:
+    """What `read` takes in place of signatures, without reading them again where they name their classes."""
+    nameless = signatures is None or isinstance(signatures, np.ndarray | list | tuple) or is_torch(signatures)
+    return signatures if nameless else read(signatures)
+
+
 def with_whole_labels(table: SignatureTable) -> SignatureTable:
     """The table with its float labels as integers. A label that is not whole is refused."""
     labels = table.labels.astype(np.int64)

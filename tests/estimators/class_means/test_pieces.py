@@ -1,12 +1,14 @@
 """Training rows in pieces give the model of one fit, wherever and in whatever order they were added up."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import zskl
 from tolerances import SOLUTION, assert_close
 from zskl import ClassMeansClassifier
 from zskl.engines import Engine, each
+from zskl.signatures import table as signature_table
 
 TENTH = 1e-10  # of float64 sums: far above their rounding, far below any change of the rows
 
@@ -121,3 +123,15 @@ def test_a_scaling_with_a_fitted_step_is_fine_in_one_fit():
     assert np.isfinite(
         ClassMeansClassifier(feature_scaling="center-l2").fit(X, y, data.signatures).compatibility(X)
     ).all()
+
+
+def test_descriptions_are_read_with_the_first_piece_alone(data, monkeypatch):
+    X, y, table = data
+    frame, pieces, reads = pd.DataFrame(table).T, ClassMeansClassifier(), []
+    read = signature_table._from_frame
+    monkeypatch.setattr(signature_table, "_from_frame", lambda given: reads.append(1) or read(given))
+    for row in range(12):
+        pieces.partial_fit(X[row : row + 1], y[row : row + 1], frame if row == 0 else None)
+    assert len(reads) == 1
+    frame.iloc[:] = np.nan  # what you do with the table later plays no part
+    assert_same(pieces.partial_fit(X[12:], y[12:]), ClassMeansClassifier().fit(X, y, table), X)

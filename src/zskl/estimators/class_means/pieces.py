@@ -22,7 +22,7 @@ class Pieces(Teaching):
     """Methods of `ClassMeansClassifier` that learn from sums of rows."""
 
     _sums: Sums  # of all training rows
-    _given: Any  # the signatures, as they were handed over
+    _given: Any  # the signatures: a table that has been read, or as they were handed over
 
     def _check_parameters(self) -> None:
         raise NotImplementedError
@@ -164,6 +164,7 @@ class Pieces(Teaching):
     def _take_sums(self, sums: Sums, given: Any) -> None:
         """Let these be the sums of all training rows; the rest is worked out when it is used."""
         one_of("signature_mean", self.signature_mean, SIGNATURE_MEANS)
+        given = tables.read_once(given)
         self._forget()
         self._sums, self._given = sums, given
         for name in (*self.LEARNED, "candidates_"):
