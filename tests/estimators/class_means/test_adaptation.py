@@ -109,7 +109,10 @@ def test_rows_that_cannot_teach_are_refused_and_the_model_stays(toy, model):
     for X, options, sentence in (
         (toy.X_new[:1], {}, r"X has 1 row\(s\) for 2 candidate classes"),
         (toy.X_new, {"candidates": ["yak"]}, "'yak' is not in the fitted table"),
+        (toy.X_new, {"candidates": ["ant", "cat"]}, "every candidate has training rows"),
+        (toy.X_new, {"candidates": "seen"}, "candidates is 'seen': expected one of unseen, all"),
         (toy.X_new, {"balance": 2}, "balance is 2: expected a number from 0 to 1"),
+        (toy.X_new, {"balance": "even"}, "balance is 'even': expected a number from 0 to 1"),
         (np.full((5, 6), np.inf), {}, "contains infinity"),
     ):
         with pytest.raises(ValueError, match=sentence):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from zskl.estimators.candidates import Question, choose
 from zskl.estimators.class_means.adaptation import AdaptationSettings, Adapted, NoClearGain, OtherModels, adapted
 from zskl.estimators.class_means.scoring import Scoring
 from zskl.estimators.ranking import Labels
+from zskl.parameters import one_of
 from zskl.signatures.table import SignatureTable
 
 log = logging.getLogger(__name__)
@@ -34,7 +36,7 @@ class Adapting(Scoring):
         others: OtherModels | None = None,
     ) -> Self:
         """`adapt` on checked rows, where other models may have a say in what a row is."""
-        if balance is not None and not 0 <= balance <= 1:
+        if balance is not None and not (isinstance(balance, Real) and 0 <= balance <= 1):
             raise ValueError(f"balance is {balance!r}: expected a number from 0 to 1, or None")
         table, mode = self._adaptation_table(candidates)
         if X.shape[0] < len(table.classes):
@@ -98,18 +100,17 @@ class Adapting(Scoring):
 
     def _adaptation_table(self, candidates: Any) -> tuple[SignatureTable, str]:
         seen = set(self.classes_.tolist())
-        if candidates is None or (isinstance(candidates, str) and candidates == "unseen"):
-            names: Any = [label for label in self.candidates_.tolist() if label not in seen]
-            if not names:
-                raise ValueError(
-                    "every candidate has training rows, so there is no class that unlabelled rows could teach: "
-                    "describe further classes in fit"
-                )
-        elif isinstance(candidates, str) and candidates == "all":
-            names = self.candidates_.tolist()
-        else:
-            names = candidates
+        names: Any = candidates
+        if candidates is None or isinstance(candidates, str):
+            one_of("candidates", candidates or "unseen", ("unseen", "all"))
+            unseen = [label for label in self.candidates_.tolist() if label not in seen]
+            names = None if candidates == "all" else unseen or None
         table = choose(self, None, names)
+        if seen >= set(table.labels.tolist()):
+            raise ValueError(
+                "every candidate has training rows, so there is no class that unlabelled rows could teach: name "
+                "candidates without training rows, or describe further classes in fit"
+            )
         return table, "all" if seen & set(table.labels.tolist()) else "unseen"
 
 
