@@ -47,7 +47,7 @@ class Adapting(Scoring):
         per_class = X.shape[0] / len(table.classes)
         entry = self._promised(mode, per_class)
         if not force:
-            _check_gain(entry, per_class)
+            _check_gain(entry, per_class, self.practice_ is not None)
         how = AdaptationSettings() if entry is None else AdaptationSettings.of(entry)
         if entry is not None:
             how = replace(how, count=min(1.0, entry["per_class"] / per_class))
@@ -114,13 +114,16 @@ class Adapting(Scoring):
         return table, "all" if seen & set(table.labels.tolist()) else "unseen"
 
 
-def _check_gain(entry: dict[str, Any] | None, per_class: float) -> None:
+def _check_gain(entry: dict[str, Any] | None, per_class: float, practised: bool) -> None:
     """Refuse to adapt where validation classes promise no clear gain: 2 points, and a gain on every fold."""
     if entry is None:
+        if practised:
+            tried = "as few on validation classes; collect more rows"
+        else:
+            tried = "any on validation classes; fit it by selection.tune, call selection.calibrate on it"
         raise NoClearGain(
             f"nothing says that {per_class:.3g} unlabelled rows for each candidate would help this model: nobody has "
-            "tried as few on validation classes; fit it by selection.tune, call selection.calibrate on it, collect "
-            "more rows, or use force=True"
+            f"tried {tried}, or use force=True"
         )
     if entry["gain"] < LEAST_GAIN or entry["least"] <= 0:
         raise NoClearGain(
