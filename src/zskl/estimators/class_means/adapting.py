@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ from zskl.estimators.candidates import Question, choose
 from zskl.estimators.class_means.adaptation import AdaptationSettings, Adapted, NoClearGain, OtherModels, adapted
 from zskl.estimators.class_means.scoring import Scoring
 from zskl.estimators.ranking import Labels
-from zskl.parameters import one_of
+from zskl.parameters import one_of, positive
 from zskl.signatures.table import SignatureTable
 
 log = logging.getLogger(__name__)
@@ -36,7 +35,7 @@ class Adapting(Scoring):
         others: OtherModels | None = None,
     ) -> Self:
         """`adapt` on checked rows, where other models may have a say in what a row is."""
-        if balance is not None and not (isinstance(balance, Real) and 0 <= balance <= 1):
+        if balance is not None and positive("balance", balance, zero_allowed=True) > 1:
             raise ValueError(f"balance is {balance!r}: expected a number from 0 to 1, or None")
         table, mode = self._adaptation_table(candidates)
         if X.shape[0] < len(table.classes):
