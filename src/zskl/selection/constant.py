@@ -27,10 +27,12 @@ def best_constant(folds: Sequence[Margins]) -> tuple[float, NDArray[np.float64]]
     return (0.0, np.zeros(len(folds))) if place is None else (float(constants[place]), harmonic[:, place])
 
 
-def fitted(scored: Sequence[Scored], constant: float | None = None, within: float = 1e-4) -> dict[str, Any]:
+def fitted(
+    scored: Sequence[Scored], constant: float | None = None, within: float = 1e-4, tell: bool = True
+) -> dict[str, Any]:
     """`calibration` (the best constant, unless you give one), mean harmonic mean `gzsl` there, and `temperatures`.
 
-    The logarithms of the temperatures are found to `within`.
+    The logarithms of the temperatures are found to `within`. The log says where none fits, if you want it to `tell`.
     """
     harmonic = np.zeros(0)
     if constant is None:
@@ -40,9 +42,9 @@ def fitted(scored: Sequence[Scored], constant: float | None = None, within: floa
         "calibration": float(constant),
         "gzsl": float(harmonic.mean()) if len(harmonic) else None,
         "temperatures": {
-            "seen": temperatures.fit([_side(*one, wanted=True) for one in scored], "seen", within),
-            "unseen": temperatures.fit([_side(*one, wanted=False) for one in scored], "unseen", within),
-            "mixed": temperatures.fit(mixed, "mixed", within),
+            "seen": temperatures.fit([_side(*one, wanted=True) for one in scored], "seen", within, tell),
+            "unseen": temperatures.fit([_side(*one, wanted=False) for one in scored], "unseen", within, tell),
+            "mixed": temperatures.fit(mixed, "mixed", within, tell),
         },
     }
 

@@ -65,7 +65,7 @@ def _with_examples(benches: Sequence[Bench], k: int, tried: Sequence[float]) -> 
         rows = np.setdiff1d(np.arange(len(bench.own)), given)
         scores = Trial(turned, added_up(turned, given), rows).scores(weight, crowding, firm=True)
         scored.append((scores, bench.own[rows], bench.seen))
-    figures = {"zsl": float(np.mean(options[best])), **fitted(scored, within=ROUGHLY)}
+    figures = {"zsl": float(np.mean(options[best])), **fitted(scored, within=ROUGHLY, tell=False)}
     return {"weight": weight, "shrinkage": shrinkage, "crowding": crowding, **figures}
 
 

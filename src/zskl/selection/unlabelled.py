@@ -82,7 +82,7 @@ def _zero_shot(benches: Sequence[Bench]) -> dict[str, Any]:
         turned, sums = bench.at(_rho(how, bench)), np.zeros((len(bench.seen), bench.x.shape[1]), np.float32)
         sums[bench.new] = part.at(_rho(how, part)).adapted(how).sums
         scored.append((turned.scores(how.weight, how.crowding, sums), bench.own, bench.seen))
-    return {**asdict(how), **_summary(found), **fitted(scored, within=ROUGHLY)}
+    return {**asdict(how), **_summary(found), **fitted(scored, within=ROUGHLY, tell=False)}
 
 
 def _generalised(benches: Sequence[Bench]) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def _generalised(benches: Sequence[Bench]) -> dict[str, Any]:
         return best_constant([margins(*one) for one in scored(how)])[1] - before
 
     how, found = _best(_front(options, shrinkages(benches), gains), gains)
-    return {**asdict(how), **_summary(found), **fitted(scored(how), within=ROUGHLY)}
+    return {**asdict(how), **_summary(found), **fitted(scored(how), within=ROUGHLY, tell=False)}
 
 
 def _accuracy(part: Bench, weight: float, crowding: float, added: NDArray[np.float32] | None = None) -> float:
