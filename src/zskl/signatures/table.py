@@ -128,6 +128,8 @@ def rows_of(labels: NDArray[np.generic]) -> dict[Any, list[int]]:
 
 def as_labels(values: Any, where: str) -> NDArray[np.generic]:
     """A 1-D array of labels of one kind. A list of mixed types is refused, not turned into strings."""
+    if isinstance(values, str):
+        raise ValueError(f"{where} is {values!r}: expected a list of class names; write [{values!r}]")
     if not isinstance(values, np.ndarray):
         values = list(to_numpy(values).tolist()) if is_torch(values) else list(values)
         array = np.empty(len(values), dtype=object)

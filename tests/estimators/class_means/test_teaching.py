@@ -159,3 +159,10 @@ def test_rows_marked_as_wrong_do_not_stand_for_examples_in_the_calibration(toy, 
     marked = practised.add_examples(toy.X_new[:2], ["emu", "emu"], wrong=True)
     assert (marked.calibration_, marked.crowding_) == (practised.calibration_, practised.crowding_)
     assert marked.add_examples(toy.X_new[2:3], ["emu"]).calibration_ > 0
+
+
+def test_a_class_name_that_is_no_list_is_refused(toy, model):
+    """Its letters are not class names."""
+    for call in (lambda: model.add_examples(toy.X_new[:1], "emu"), lambda: model.remove_examples(y="emu")):
+        with pytest.raises(ValueError, match=r"y is 'emu': expected a list of class names; write \['emu'\]"):
+            call()
