@@ -135,3 +135,27 @@ def test_descriptions_are_read_with_the_first_piece_alone(data, monkeypatch):
     assert len(reads) == 1
     frame.iloc[:] = np.nan  # what you do with the table later plays no part
     assert_same(pieces.partial_fit(X[12:], y[12:]), ClassMeansClassifier().fit(X, y, table), X)
+
+
+def test_sums_that_do_not_go_together_are_refused(data):
+    X, y, table = data
+    model, other = ClassMeansClassifier(), ClassMeansClassifier(feature_scaling="l2")
+    sums = model.sums(X, y)
+    for more, sentence in (
+        (model.sums(X[:, :3], y), "features 10 and of rows with features 3"),
+        (other.sums(X, y), "feature_scaling 'sqrt-l2' and of rows with feature_scaling 'l2'"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            sums + more
+    for given, sentence in ((sums, "of rows scaled by 'sqrt-l2'"), (3, "sums is 3")):
+        with pytest.raises(ValueError, match=f"{sentence}: expected what `sums` of a model with feature_scaling='l2'"):
+            other.fit_sums(given, table)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        sums + 1
+
+
+def test_the_built_in_sum_adds_sums(data):
+    X, y, table = data
+    model = ClassMeansClassifier()
+    both = sum([model.sums(X[:50], y[:50]), model.sums(X[50:], y[50:])])
+    assert_same(model.fit_sums(both, table), ClassMeansClassifier().fit(X, y, table), X)

@@ -35,7 +35,7 @@ class Pieces(Teaching):
             raw = inputs.taken(self, X, rows)
             return raw, self.feature_scaling_.apply(on_device(raw, self.device))
 
-        return add_up(X, codes, classes, scaled, keep)
+        return add_up(X, codes, classes, scaled, keep, self.feature_scaling)
 
     def partial_fit(self, X: Array, y: Any, signatures: Any = None, classes: Any = None) -> Self:
         """
@@ -152,6 +152,12 @@ class Pieces(Teaching):
         """
         with self._all_or_nothing():
             self._check_parameters()
+            if not isinstance(sums, Sums) or sums.scaling != self.feature_scaling:
+                found = f"of rows scaled by {sums.scaling!r}" if isinstance(sums, Sums) else f"{sums!r:.60}"
+                raise ValueError(
+                    f"sums is {found}: expected what `sums` of a model with "
+                    f"feature_scaling={self.feature_scaling!r} returns"
+                )
             self.n_features_in_ = len(sums.products)
             self.feature_scaling_ = scaling.Scaling(scaling.parse(self.feature_scaling, "feature_scaling"))
             self._take_sums(sums, signatures)
