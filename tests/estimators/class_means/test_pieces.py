@@ -111,7 +111,7 @@ def test_what_pieces_cannot_do_is_refused(data, tmp_path):
 def test_a_model_of_one_class_so_far_is_not_fitted_yet(data):
     X, y, table = data
     model = ClassMeansClassifier().partial_fit(X[y == "c0"], y[y == "c0"], table)
-    with pytest.raises(ValueError, match="not fitted"):
+    with pytest.raises(ValueError, match=r"not fitted yet, since all pieces so far hold 1 class only \('c0'\)"):
         model.predict(X)
     rest = y != "c0"
     assert_same(model.partial_fit(X[rest], y[rest]), ClassMeansClassifier().fit(X, y, table), X)

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from zskl import scaling
 from zskl.arrays import Array, NumPyArray, check_device, on_device
@@ -192,6 +193,11 @@ class Pieces(Teaching):
             )
 
     def __sklearn_is_fitted__(self) -> bool:
+        if "candidates_" not in vars(self) and "_sums" in vars(self):
+            raise NotFittedError(
+                f"this model is not fitted yet, since all pieces so far hold 1 class only ({listed(self._sums.classes)}): "
+                "training needs rows of at least 2 classes; call partial_fit with rows of another"
+            )
         return "candidates_" in vars(self)
 
     def __getattr__(self, name: str) -> Any:
