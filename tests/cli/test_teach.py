@@ -118,6 +118,7 @@ WRONG = {
     "no such column": (["--features", "features.csv", "--labels", "lable"], "did you mean 'label'"),
     "too much": (["--remove", "--wrong"], "leave them out"),
     "nothing to remove": (["--remove"], "no examples of any class to remove"),
+    "a name for a file": (["--remove", "--labels", "fox"], "expected a file with the names of classes"),
     "known already": (
         ["--features", "features.csv", "--labels", "label", "--signatures", "traits.csv"],
         "knows already",

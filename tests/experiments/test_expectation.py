@@ -120,3 +120,18 @@ def test_figure():
     figure = Figure((0.1, 0.3))
     assert (figure.mean, round(figure.spread, 6)) == (0.2, 0.141421)
     assert Figure((0.5,)).spread == 0.0
+
+
+def test_a_class_may_have_one_attribute_alone(data):
+    """Without it the class has no attribute at all. Signatures are centred, so a constant is as good as zeros."""
+    table = data.signatures.copy()
+    table.iloc[0] = 0.0
+    table.loc[table.index[0], "song"] = 1.0
+    found = expect(replace(data, signatures=table), {"shrinkage": [0.5]}, engine=None)
+    song = next(one for one in found.groups if one.name == "song")
+    for number, (X, y, fold, _, held) in enumerate(folds_of(data)):
+        lacking = table.assign(song=1.0)
+        model = ClassMeansClassifier(**found.settings[number])
+        model.fit(X[fold.train], y[fold.train], lacking.loc[np.unique(y[fold.train])])
+        asked = X[fold.val_unseen], y[fold.val_unseen]
+        assert_close(song.without.folds[number], accuracy(model, *asked, lacking.loc[held.index]), SUMS.double)

@@ -5,7 +5,7 @@ import pytest
 
 from slow_accuracy import random_scores, slow_accuracies
 from small_search import FOLDS, ROWS_APART, TRAINING, by_hand, estimator
-from zskl import datasets, metrics, protocols, selection
+from zskl import ClassMeansClassifier, Committee, baselines, datasets, metrics, protocols, selection
 from zskl.methods import build, load
 from zskl.metrics.seen_unseen import margins
 from zskl.selection.constant import best_constant
@@ -94,3 +94,20 @@ def test_the_constant_fits_any_scale_of_scores():
 def test_no_row_is_ever_right():
     scores = np.array([[1.0, 0.0, 0.0, 0.0]])
     assert best_constant([margins(scores, np.array([1]), np.array([True, True, False, False]))])[0] == 0.0
+
+
+@pytest.mark.parametrize("committee", [False, True])
+def test_calibrating_a_taught_model_keeps_what_it_was_taught_in_the_constant(committee):
+    """It ends where a model ends that was calibrated first; so does one that was adapted to unlabelled rows."""
+    data = datasets.make_synthetic(n_seen=12, n_unseen=4, n_features=12, noise=1.2)
+    training, (rows, labels) = (*data.samples("trainval"), data.signatures), data.samples("test_unseen")
+    means = ClassMeansClassifier()
+    model = Committee([("means", means), ("eszsl", baselines.ESZSL())]) if committee else means
+    plain = model.fit(*training).add_examples(rows[:1], labels[:1])
+    untried = plain.remove_examples().adapt(rows, force=True)
+    first = selection.calibrate(model, *training).add_examples(rows[:1], labels[:1])
+    then = selection.calibrate(plain, *training)
+    assert (then.calibration_, then.temperatures_) == (first.calibration_, first.temperatures_)
+    assert first.calibration_ != model.calibration_
+    assert then.remove_examples().calibration_ == model.calibration_
+    assert selection.calibrate(untried, *training).calibration_ == model.calibration_

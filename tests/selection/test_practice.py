@@ -100,3 +100,14 @@ def test_test_rows_never_change_what_is_chosen(data):
         noisy[data.parts[part]] = np.random.default_rng(0).normal(size=noisy[data.parts[part]].shape)
     other = datasets.Dataset(data.name, noisy, data.y, data.signatures, dict(data.parts))
     assert chosen(other) == chosen(data)
+
+
+def test_what_does_not_tell_classes_apart_is_said_once(caplog):
+    """Of the model itself, not once more for each number of examples or unlabelled rows that was tried."""
+    data = datasets.make_synthetic(n_seen=8, n_unseen=2, n_features=6, noise=0.5)
+    X, y = data.samples("trainval")
+    mistaken = data.signatures.sample(frac=1, random_state=3).set_axis(data.signatures.index)
+    model = ClassMeansClassifier().fit(X, y, mistaken)
+    selection.calibrate(model, X, y, mistaken)
+    said = [one for one in caplog.messages if "do not tell unseen candidates apart" in one]
+    assert len(said) == 1

@@ -98,6 +98,11 @@ def remove(model: Any, features: PathLike | None, labels: PathLike | None) -> Ch
         raise ValueError("features were given without labels: expected the class of each row; give --labels too")
     if labels is None:
         return Change(model, model.remove_examples(), "removed", {})
+    if not Path(labels).exists():
+        raise ValueError(
+            f"labels is {str(labels)!r}, and there is no such file: expected a file with the names of classes whose "
+            "examples are to go, such as a .txt with a name in each line"
+        )
     found, _ = tables.read_labels(labels)
     names = typed(model, found.names)
     gone = Counter(label for label in getattr(model, "example_classes_", ()) if label in set(names.tolist()))

@@ -51,6 +51,9 @@ class Selectable:
     def _take_practice(self, found: dict[str, Any]) -> None:
         """Store what validation rows said about them."""
 
+    def _settle_again(self) -> None:
+        """Take constant and temperatures, just set, as those of the untaught model; what it was taught comes on top."""
+
     def _fit_together(
         self,
         settings: Sequence[Mapping[str, Any]],

@@ -30,6 +30,7 @@ from zskl.signatures.groups import attribute_groups
 from zskl.signatures.table import SignatureTable
 
 METHOD = "class-means"
+TINY = 1e-6  # of the largest number in a table
 Found = Mapping[tuple[int, int], Margins | int]  # from place and fold to what came of it
 Groups = Mapping[str, tuple[int, ...]]  # from a name to columns of the signatures
 
@@ -176,9 +177,7 @@ def _leave_out(shared: Material, task: _Task) -> dict[str, float]:
     def visit(place: int, model: Any) -> None:
         examiner.scores(model)  # what all groups share is worked out here
         for name, columns in task.groups.items():
-            matrix = shared.table.matrix.copy()
-            matrix[:, columns] = 0.0
-            table = SignatureTable(shared.table.labels, matrix, shared.table.names)
+            table = _lacking(shared.table, columns)
             scores = examiner.scores(model._redescribed(table), table)
             found[name] = margins(scores, examiner.own, examiner.is_seen).zsl
 
@@ -186,6 +185,15 @@ def _leave_out(shared: Material, task: _Task) -> dict[str, float]:
     estimator = clone(shared.estimator)
     estimator._fit_together([task.setting], take(shared.X, rows), shared.y[rows], shared.table, visit)
     return found
+
+
+def _lacking(table: SignatureTable, columns: Sequence[int]) -> SignatureTable:
+    """A table whose classes do not differ in these columns."""
+    matrix = table.matrix.copy()
+    matrix[:, columns] = 0.0
+    if not matrix.any(axis=1).all():  # a class has no other attribute, and a description of zeros is refused
+        matrix[:, columns] = TINY * np.abs(table.matrix).max()
+    return SignatureTable(table.labels, matrix, table.names)
 
 
 def _plain(figure: Figure) -> dict[str, Any]:

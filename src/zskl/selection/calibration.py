@@ -80,6 +80,7 @@ def calibrate(
     benches = [part.bench for part in parts if part.bench is not None]
     if benches:
         model._take_practice(practise(benches))
+    model._settle_again()
     return model
 
 

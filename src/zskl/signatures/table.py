@@ -67,6 +67,12 @@ def read(
     return table
 
 
+def read_once(signatures: Any) -> Any:
+    """What `read` takes in place of signatures, without reading them again where they name their classes."""
+    nameless = signatures is None or isinstance(signatures, np.ndarray | list | tuple) or is_torch(signatures)
+    return signatures if nameless else read(signatures)
+
+
 def with_whole_labels(table: SignatureTable) -> SignatureTable:
     """The table with its float labels as integers. A label that is not whole is refused."""
     labels = table.labels.astype(np.int64)
@@ -122,6 +128,8 @@ def rows_of(labels: NDArray[np.generic]) -> dict[Any, list[int]]:
 
 def as_labels(values: Any, where: str) -> NDArray[np.generic]:
     """A 1-D array of labels of one kind. A list of mixed types is refused, not turned into strings."""
+    if isinstance(values, str):
+        raise ValueError(f"{where} is {values!r}: expected a list of class names; write [{values!r}]")
     if not isinstance(values, np.ndarray):
         values = list(to_numpy(values).tolist()) if is_torch(values) else list(values)
         array = np.empty(len(values), dtype=object)

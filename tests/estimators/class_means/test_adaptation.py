@@ -92,7 +92,7 @@ def test_a_second_adaptation_replaces_the_first(toy, model):
 
 
 def test_adapting_needs_a_clear_promise_or_force(toy, model):
-    with pytest.raises(NoClearGain, match="nothing says that 5 unlabelled rows for each candidate would help"):
+    with pytest.raises(NoClearGain, match=r"5 unlabelled rows for each candidate .* nobody has tried any"):
         model.adapt(toy.X_new)
     for change, sentence in (
         ({"gain": 0.01}, r"promise \+1.0 points ± 1.0"),
@@ -109,7 +109,10 @@ def test_rows_that_cannot_teach_are_refused_and_the_model_stays(toy, model):
     for X, options, sentence in (
         (toy.X_new[:1], {}, r"X has 1 row\(s\) for 2 candidate classes"),
         (toy.X_new, {"candidates": ["yak"]}, "'yak' is not in the fitted table"),
+        (toy.X_new, {"candidates": ["ant", "cat"]}, "every candidate has training rows"),
+        (toy.X_new, {"candidates": "seen"}, "candidates is 'seen': expected one of unseen, all"),
         (toy.X_new, {"balance": 2}, "balance is 2: expected a number from 0 to 1"),
+        (toy.X_new, {"balance": "even"}, "balance is 'even': expected a finite number"),
         (np.full((5, 6), np.inf), {}, "contains infinity"),
     ):
         with pytest.raises(ValueError, match=sentence):

@@ -1,12 +1,14 @@
 """Training rows in pieces give the model of one fit, wherever and in whatever order they were added up."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import zskl
 from tolerances import SOLUTION, assert_close
 from zskl import ClassMeansClassifier
 from zskl.engines import Engine, each
+from zskl.signatures import table as signature_table
 
 TENTH = 1e-10  # of float64 sums: far above their rounding, far below any change of the rows
 
@@ -109,7 +111,7 @@ def test_what_pieces_cannot_do_is_refused(data, tmp_path):
 def test_a_model_of_one_class_so_far_is_not_fitted_yet(data):
     X, y, table = data
     model = ClassMeansClassifier().partial_fit(X[y == "c0"], y[y == "c0"], table)
-    with pytest.raises(ValueError, match="not fitted"):
+    with pytest.raises(ValueError, match=r"not fitted yet, since all pieces so far hold 1 class only \('c0'\)"):
         model.predict(X)
     rest = y != "c0"
     assert_same(model.partial_fit(X[rest], y[rest]), ClassMeansClassifier().fit(X, y, table), X)
@@ -121,3 +123,39 @@ def test_a_scaling_with_a_fitted_step_is_fine_in_one_fit():
     assert np.isfinite(
         ClassMeansClassifier(feature_scaling="center-l2").fit(X, y, data.signatures).compatibility(X)
     ).all()
+
+
+def test_descriptions_are_read_with_the_first_piece_alone(data, monkeypatch):
+    X, y, table = data
+    frame, pieces, reads = pd.DataFrame(table).T, ClassMeansClassifier(), []
+    read = signature_table._from_frame
+    monkeypatch.setattr(signature_table, "_from_frame", lambda given: reads.append(1) or read(given))
+    for row in range(12):
+        pieces.partial_fit(X[row : row + 1], y[row : row + 1], frame if row == 0 else None)
+    assert len(reads) == 1
+    frame.iloc[:] = np.nan  # what you do with the table later plays no part
+    assert_same(pieces.partial_fit(X[12:], y[12:]), ClassMeansClassifier().fit(X, y, table), X)
+
+
+def test_sums_that_do_not_go_together_are_refused(data):
+    X, y, table = data
+    model, other = ClassMeansClassifier(), ClassMeansClassifier(feature_scaling="l2")
+    sums = model.sums(X, y)
+    for more, sentence in (
+        (model.sums(X[:, :3], y), "features 10 and of rows with features 3"),
+        (other.sums(X, y), "feature_scaling 'sqrt-l2' and of rows with feature_scaling 'l2'"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            sums + more
+    for given, sentence in ((sums, "of rows scaled by 'sqrt-l2'"), (3, "sums is 3")):
+        with pytest.raises(ValueError, match=f"{sentence}: expected what `sums` of a model with feature_scaling='l2'"):
+            other.fit_sums(given, table)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        sums + 1
+
+
+def test_the_built_in_sum_adds_sums(data):
+    X, y, table = data
+    model = ClassMeansClassifier()
+    both = sum([model.sums(X[:50], y[:50]), model.sums(X[50:], y[50:])])
+    assert_same(model.fit_sums(both, table), ClassMeansClassifier().fit(X, y, table), X)

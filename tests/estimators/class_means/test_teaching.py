@@ -150,3 +150,19 @@ def test_bad_examples_are_refused_and_the_model_stays(toy, model):
         with pytest.raises(ValueError, match=sentence):
             model.add_examples(X, y, **options)
     assert np.array_equal(model.compatibility(toy.X), before)
+
+
+def test_rows_marked_as_wrong_do_not_stand_for_examples_in_the_calibration(toy, model):
+    entry = {"weight": 4.0, "shrinkage": 0.5, "crowding": 0.0, "calibration": 0.3, "temperatures": None}
+    practised = model._copy()
+    practised.practice_ = {"examples": {"1": entry}, "wrong_weight": 0.35, "unlabelled": {}}
+    marked = practised.add_examples(toy.X_new[:2], ["emu", "emu"], wrong=True)
+    assert (marked.calibration_, marked.crowding_) == (practised.calibration_, practised.crowding_)
+    assert marked.add_examples(toy.X_new[2:3], ["emu"]).calibration_ > 0
+
+
+def test_a_class_name_that_is_no_list_is_refused(toy, model):
+    """Its letters are not class names."""
+    for call in (lambda: model.add_examples(toy.X_new[:1], "emu"), lambda: model.remove_examples(y="emu")):
+        with pytest.raises(ValueError, match=r"y is 'emu': expected a list of class names; write \['emu'\]"):
+            call()

@@ -89,7 +89,7 @@ def test_temperatures_sharpen_what_the_committee_believes(model):
 
 
 def test_refusals(model, toy):
-    with pytest.raises(NoClearGain, match="nobody has tried as few on validation classes"):
+    with pytest.raises(NoClearGain, match="nobody has tried any on validation classes"):
         model.adapt(UNLABELLED)
     with pytest.raises(ValueError, match=r"X has 2 row\(s\) for 4 candidate classes"):
         model.adapt(UNLABELLED[:2], force=True)

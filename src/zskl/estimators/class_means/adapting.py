@@ -14,6 +14,7 @@ from zskl.estimators.candidates import Question, choose
 from zskl.estimators.class_means.adaptation import AdaptationSettings, Adapted, NoClearGain, OtherModels, adapted
 from zskl.estimators.class_means.scoring import Scoring
 from zskl.estimators.ranking import Labels
+from zskl.parameters import one_of, positive
 from zskl.signatures.table import SignatureTable
 
 log = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ class Adapting(Scoring):
         others: OtherModels | None = None,
     ) -> Self:
         """`adapt` on checked rows, where other models may have a say in what a row is."""
-        if balance is not None and not 0 <= balance <= 1:
+        if balance is not None and positive("balance", balance, zero_allowed=True) > 1:
             raise ValueError(f"balance is {balance!r}: expected a number from 0 to 1, or None")
         table, mode = self._adaptation_table(candidates)
         if X.shape[0] < len(table.classes):
@@ -45,7 +46,7 @@ class Adapting(Scoring):
         per_class = X.shape[0] / len(table.classes)
         entry = self._promised(mode, per_class)
         if not force:
-            _check_gain(entry, per_class)
+            _check_gain(entry, per_class, self.practice_ is not None)
         how = AdaptationSettings() if entry is None else AdaptationSettings.of(entry)
         if entry is not None:
             how = replace(how, count=min(1.0, entry["per_class"] / per_class))
@@ -98,28 +99,30 @@ class Adapting(Scoring):
 
     def _adaptation_table(self, candidates: Any) -> tuple[SignatureTable, str]:
         seen = set(self.classes_.tolist())
-        if candidates is None or (isinstance(candidates, str) and candidates == "unseen"):
-            names: Any = [label for label in self.candidates_.tolist() if label not in seen]
-            if not names:
-                raise ValueError(
-                    "every candidate has training rows, so there is no class that unlabelled rows could teach: "
-                    "describe further classes in fit"
-                )
-        elif isinstance(candidates, str) and candidates == "all":
-            names = self.candidates_.tolist()
-        else:
-            names = candidates
+        names: Any = candidates
+        if candidates is None or isinstance(candidates, str):
+            one_of("candidates", candidates or "unseen", ("unseen", "all"))
+            unseen = [label for label in self.candidates_.tolist() if label not in seen]
+            names = None if candidates == "all" else unseen or None
         table = choose(self, None, names)
+        if seen >= set(table.labels.tolist()):
+            raise ValueError(
+                "every candidate has training rows, so there is no class that unlabelled rows could teach: name "
+                "candidates without training rows, or describe further classes in fit"
+            )
         return table, "all" if seen & set(table.labels.tolist()) else "unseen"
 
 
-def _check_gain(entry: dict[str, Any] | None, per_class: float) -> None:
+def _check_gain(entry: dict[str, Any] | None, per_class: float, practised: bool) -> None:
     """Refuse to adapt where validation classes promise no clear gain: 2 points, and a gain on every fold."""
     if entry is None:
+        if practised:
+            tried = "as few on validation classes; collect more rows"
+        else:
+            tried = "any on validation classes; fit it by selection.tune, call selection.calibrate on it"
         raise NoClearGain(
             f"nothing says that {per_class:.3g} unlabelled rows for each candidate would help this model: nobody has "
-            "tried as few on validation classes; fit it by selection.tune, call selection.calibrate on it, collect "
-            "more rows, or use force=True"
+            f"tried {tried}, or use force=True"
         )
     if entry["gain"] < LEAST_GAIN or entry["least"] <= 0:
         raise NoClearGain(

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from zskl import scaling
 from zskl.arrays import Array, NumPyArray, check_device, on_device
@@ -22,7 +23,7 @@ class Pieces(Teaching):
     """Methods of `ClassMeansClassifier` that learn from sums of rows."""
 
     _sums: Sums  # of all training rows
-    _given: Any  # the signatures, as they were handed over
+    _given: Any  # the signatures: a table that has been read, or as they were handed over
 
     def _check_parameters(self) -> None:
         raise NotImplementedError
@@ -35,7 +36,7 @@ class Pieces(Teaching):
             raw = inputs.taken(self, X, rows)
             return raw, self.feature_scaling_.apply(on_device(raw, self.device))
 
-        return add_up(X, codes, classes, scaled, keep)
+        return add_up(X, codes, classes, scaled, keep, self.feature_scaling)
 
     def partial_fit(self, X: Array, y: Any, signatures: Any = None, classes: Any = None) -> Self:
         """
@@ -152,6 +153,12 @@ class Pieces(Teaching):
         """
         with self._all_or_nothing():
             self._check_parameters()
+            if not isinstance(sums, Sums) or sums.scaling != self.feature_scaling:
+                found = f"of rows scaled by {sums.scaling!r}" if isinstance(sums, Sums) else f"{sums!r:.60}"
+                raise ValueError(
+                    f"sums is {found}: expected what `sums` of a model with "
+                    f"feature_scaling={self.feature_scaling!r} returns"
+                )
             self.n_features_in_ = len(sums.products)
             self.feature_scaling_ = scaling.Scaling(scaling.parse(self.feature_scaling, "feature_scaling"))
             self._take_sums(sums, signatures)
@@ -164,6 +171,7 @@ class Pieces(Teaching):
     def _take_sums(self, sums: Sums, given: Any) -> None:
         """Let these be the sums of all training rows; the rest is worked out when it is used."""
         one_of("signature_mean", self.signature_mean, SIGNATURE_MEANS)
+        given = tables.read_once(given)
         self._forget()
         self._sums, self._given = sums, given
         for name in (*self.LEARNED, "candidates_"):
@@ -185,6 +193,11 @@ class Pieces(Teaching):
             )
 
     def __sklearn_is_fitted__(self) -> bool:
+        if "candidates_" not in vars(self) and "_sums" in vars(self):
+            raise NotFittedError(
+                f"this model is not fitted yet, since all pieces so far hold 1 class only ({listed(self._sums.classes)}): "
+                "training needs rows of at least 2 classes; call partial_fit with rows of another"
+            )
         return "candidates_" in vars(self)
 
     def __getattr__(self, name: str) -> Any:

@@ -34,6 +34,8 @@ class Sums:
         The sum of xxᵀ over all scaled rows.
     kept : KeptRows
         Some of the rows.
+    scaling : str
+        How the rows were scaled.
     """
 
     classes: NumPyArray
@@ -41,18 +43,34 @@ class Sums:
     totals: Floats
     products: Floats
     kept: KeptRows
+    scaling: str
 
     def __add__(self, other: Sums) -> Sums:
+        if not isinstance(other, Sums):
+            return NotImplemented
+        for name, mine, theirs in (
+            ("features", len(self.products), len(other.products)),
+            ("feature_scaling", self.scaling, other.scaling),
+        ):
+            if mine != theirs:
+                raise ValueError(
+                    f"these are sums of rows with {name} {mine!r} and of rows with {name} {theirs!r}: expected the "
+                    "same; add up all pieces in the same way"
+                )
         classes = np.unique(np.concatenate([self.classes, other.classes]))
-        mine, theirs = (np.searchsorted(classes, one.classes) for one in (self, other))
+        my_places, their_places = (np.searchsorted(classes, one.classes) for one in (self, other))
         rows, totals = np.zeros(len(classes)), np.zeros((len(classes), self.totals.shape[1]))
-        for places, one in ((mine, self), (theirs, other)):
+        for places, one in ((my_places, self), (their_places, other)):
             rows[places] += one.rows
             totals[places] += one.totals
-        kept = KeptRows(self.kept.rows, self.kept.hashes, mine[self.kept.codes]).with_rows(
-            other.kept.rows, other.kept.hashes, theirs[other.kept.codes], len(classes)
+        kept = KeptRows(self.kept.rows, self.kept.hashes, my_places[self.kept.codes]).with_rows(
+            other.kept.rows, other.kept.hashes, their_places[other.kept.codes], len(classes)
         )
-        return Sums(classes, rows, totals, self.products + other.products, kept)
+        return Sums(classes, rows, totals, self.products + other.products, kept, self.scaling)
+
+    def __radd__(self, other: int) -> Sums:
+        """For the built-in `sum`, which starts at 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
 
     @property
     def means(self) -> Floats:
@@ -68,9 +86,17 @@ class Sums:
 
 
 def add_up(
-    X: Array, codes: NDArray[np.int64], classes: NumPyArray, scaled: Callable[[slice], tuple[Array, Array]], keep: bool
+    X: Array,
+    codes: NDArray[np.int64],
+    classes: NumPyArray,
+    scaled: Callable[[slice], tuple[Array, Array]],
+    keep: bool,
+    scaling: str,
 ) -> Sums:
-    """Of all rows of X (n, d) with class indices `codes` (n,). `scaled` gives raw and scaled rows of a slice."""
+    """Of all rows of X (n, d) with class indices `codes` (n,). `scaled` gives raw and scaled rows of a slice.
+
+    `scaling` says how they were scaled.
+    """
     n, d = X.shape
     rows, totals, kept = np.zeros(len(classes)), np.zeros((len(classes), d)), KeptRows.none(d)
     products: Array | None = None
@@ -89,4 +115,4 @@ def add_up(
         if keep:
             kept = kept.with_rows(to_numpy(block).astype(np.float32), hashes(to_numpy(raw)), part, len(classes))
     assert products is not None  # there is at least one row
-    return Sums(classes, rows, totals, to_numpy(products), kept)
+    return Sums(classes, rows, totals, to_numpy(products), kept, scaling)

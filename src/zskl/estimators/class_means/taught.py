@@ -167,8 +167,7 @@ class Taught(ZeroShotClassifier):
         seen = Evidence.places(self.classes_, question) >= 0
         weights = np.where(seen, float(self.description_weight), WEIGHT)
         columns = dict(zip(question.labels.tolist(), question.rows, strict=True))
-        counts = Counter(np.array(self.example_classes_, dtype=object)[self.example_weights_ > 0].tolist())
-        for label, count in counts.items():
+        for label, count in self._right().items():
             if label in columns and not seen[columns[label][0]]:
                 weights[columns[label]] = self._worth(count) * self._firmness(question)[columns[label]]
         if unlabelled:
@@ -202,6 +201,11 @@ class Taught(ZeroShotClassifier):
                     sums = found.setdefault(name, np.zeros((len(places), len(row))))
                     sums[columns[label]] += weight * row.astype(np.float64)
         return found
+
+    def _right(self) -> Counter[Any]:
+        """How many examples each class has, those marked as wrong left out."""
+        pairs = zip(self.example_classes_, self.example_weights_.tolist(), strict=True)
+        return Counter(label for label, weight in pairs if weight > 0)
 
     def _counted(self) -> list[float]:
         """What each example adds: 1; those marked as wrong for a class share a weight against it."""
@@ -241,12 +245,21 @@ class Taught(ZeroShotClassifier):
         self._turn_to(shrinkage)
         self.calibration_, self.temperatures_ = settled(before, entry, share)
 
+    def _settle_again(self) -> None:
+        if self.untaught_ is None:
+            return
+        found = {"calibration": float(self.calibration_), "temperatures": self.temperatures_}
+        self.untaught_ = {**self.untaught_, **found}
+        if self.adaptation_ is not None and self.adaptation_["expected_gain"] is None:  # nobody has tried another
+            self.adaptation_ = {**self.adaptation_, **found}
+        self._settle()
+
     def _standing(self) -> tuple[dict[str, Any] | None, float]:
         """What validation classes say about a model that was taught like this, and the share of it that applies."""
         if self.adaptation_ is not None:
             return self.adaptation_, 1.0
         seen = set(self.classes_.tolist())
-        counts = Counter(label for label in self.example_classes_ if label not in seen)
+        counts = {label: count for label, count in self._right().items() if label not in seen}
         unseen = [label for label in self.candidates_.tolist() if label not in seen]
         if not counts:
             return None, 1.0

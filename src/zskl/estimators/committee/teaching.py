@@ -204,15 +204,25 @@ class Teaching(Composition):
         new.members_ = [taught.get(k, member) for k, member in enumerate(self.members_)]
         first = next(iter(taught.values()))
         new.signature_table_, new.candidates_ = first.signature_table_, first.candidates_
-        before = self.untaught_ or {"calibration": float(self.calibration_), "temperatures": self.temperatures_}
-        factor = float((self.weights_ / self.member_temperatures_)[next(iter(taught))])
-        new.untaught_ = before
-        entry, share = first._standing()
-        if entry is not None and entry.get("expected_gain", 0.0) is not None:  # somebody has tried it
-            new.calibration_, new.temperatures_ = settled(before, entry, share, factor)
-        else:
-            new.calibration_, new.temperatures_ = before["calibration"], before["temperatures"]
+        new.untaught_ = self.untaught_ or _constants(self)
+        new._settle(next(iter(taught)))
         return new
+
+    def _settle(self, place: int) -> None:
+        """Set calibration and temperatures for what the member in this place was taught."""
+        before = self.untaught_
+        assert before is not None  # `_with` has set it
+        entry, share = self._means(place)._standing()
+        if entry is not None and entry.get("expected_gain", 0.0) is not None:  # somebody has tried it
+            factor = float((self.weights_ / self.member_temperatures_)[place])
+            self.calibration_, self.temperatures_ = settled(before, entry, share, factor)
+        else:
+            self.calibration_, self.temperatures_ = before["calibration"], before["temperatures"]
+
+    def _settle_again(self) -> None:
+        if self.untaught_ is not None:
+            self.untaught_ = _constants(self)
+            self._settle(self._taught()[0])
 
     # What selection asks ---------------------------------------------------------------------------------------------
 
@@ -231,3 +241,7 @@ class Teaching(Composition):
     def _take_practice(self, found: dict[str, Any]) -> None:
         for place in self._taught():
             self._means(place)._take_practice(found)
+
+
+def _constants(model: Teaching) -> dict[str, Any]:
+    return {"calibration": float(model.calibration_), "temperatures": model.temperatures_}
