@@ -19,6 +19,8 @@ COMMA   := ,
 EXTRAS  := dev$(if $(BROWSER),$(COMMA)browser)
 
 # One thread for each of as many processes as there are cores.
+TYPES  := $(BIN)/mypy -n auto
+SAID   := $(VENV)/types.log
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
 .PHONY: run test lint types unit coverage portable busy bench clean
@@ -27,7 +29,15 @@ run: $(READY)
 	$(BIN)/zskl run digits --method gaussian-ort --method gaussian --tune --calibrate --seeds 3 --out runs/digits
 	$(BIN)/zskl report runs/digits -o runs/digits/report.html
 
-test: lint types unit
+# mypy runs beside the tests, where these wait for something; what it says comes last.
+test: lint
+	@echo "$(TYPES) > $(SAID) & $(PYTEST)"
+	@$(TYPES) > $(SAID) 2>&1 & \
+	$(PYTEST); tests=$$?; \
+	wait $$!; types=$$?; cat $(SAID); \
+	test $$tests = 0 || echo "make unit fails: see the tests above"; \
+	test $$types = 0 || echo "make types fails: see what mypy says above"; \
+	exit $$((tests | types))
 
 lint: $(DEV)
 	$(BIN)/ruff check .
@@ -35,7 +45,7 @@ lint: $(DEV)
 	$(BIN)/python tests/support/docstrings.py
 
 types: $(DEV)
-	$(BIN)/mypy -n auto
+	$(TYPES)
 
 unit: $(DEV)
 	$(PYTEST)

@@ -1,11 +1,11 @@
 """What every test may ask for, and how Hypothesis draws its examples."""
 
+import gc
 import os
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-from toy import Toy, make_toy
 
 if os.environ.get("ZSKL_DATA"):  # some tests change the working folder
     os.environ["ZSKL_DATA"] = os.path.abspath(os.environ["ZSKL_DATA"])
@@ -19,18 +19,41 @@ settings.load_profile("any machine")
 
 
 ONCE = {"whole", "attacked", "over_a_socket", "digits_records"}  # fixtures that take seconds
+LONG = {"test_ended.py", "test_results_page.py", "test_memory.py", "test_command.py"}  # so do single tests in these
+MANY = 20  # tests of one file that are handed out at once: one by one, this would take seconds
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks
 def pytest_collection_modifyitems(items):
-    """Tests that share such a fixture run in one process, so that it is made once."""
+    """Tests that share such a fixture run in one process, so that it is made once; so do the many of one file.
+
+    pytest-xdist begins with what most tests share, then takes the others in this order: long ones first, so that in the
+    end no process is at work alone.
+    """
+    items.sort(key=lambda item: item.path.name not in LONG)
+    of_file = Counter(item.path for item in items)
     for item in items:
         for name in ONCE.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.xdist_group(name))
+        if of_file[item.path] >= MANY and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is imported stays: looking for garbage among it, now or between tests, would take seconds."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.fixture
 def toy():
+    from toy import Toy, make_toy  # the process that hands out the tests needs none of what it imports
+
     made = make_toy()
     return Toy(made.X.copy(), made.y.copy(), made.X_new.copy(), made.y_new.copy(), made.table.copy())
 

@@ -44,7 +44,8 @@ def axe_faults(page, rules=None):
     """Serious faults, of all rules or of those that are named."""
     if page.evaluate("typeof axe") == "undefined":
         page.evaluate((resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8"))
-    found = page.evaluate("(rules) => axe.run(rules ? { runOnly: rules } : {})", rules)["violations"]
+    options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}  # what is in order is not told
+    found = page.evaluate("async (options) => (await axe.run(options)).violations", options)
     return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
 
 
