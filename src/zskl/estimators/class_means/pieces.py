@@ -195,8 +195,8 @@ class Pieces(Teaching):
     def __sklearn_is_fitted__(self) -> bool:
         if "candidates_" not in vars(self) and "_sums" in vars(self):
             raise NotFittedError(
-                f"this model is not fitted yet, since all pieces so far hold 1 class only ({listed(self._sums.classes)}): "
-                "training needs rows of at least 2 classes; call partial_fit with rows of another"
+                "this model is not fitted yet, since all pieces so far hold 1 class only "
+                f"({listed(self._sums.classes)}): training needs rows of at least 2 classes; call partial_fit with rows of another"
             )
         return "candidates_" in vars(self)
 
