@@ -42,7 +42,8 @@ class Pieces(Teaching):
         """
         Learn from one more piece of the training rows. Pieces in any order give the model that `fit` gives at once.
 
-        The model is worked out from the sums of all pieces when you first use it.
+        The model is worked out from the sums of all pieces when you first use it. What it learned from examples and
+        unlabelled rows is dropped, and so is its calibration, as by `fit`.
 
         Parameters
         ----------
@@ -195,8 +196,9 @@ class Pieces(Teaching):
     def __sklearn_is_fitted__(self) -> bool:
         if "candidates_" not in vars(self) and "_sums" in vars(self):
             raise NotFittedError(
-                f"this model is not fitted yet, since all pieces so far hold 1 class only ({listed(self._sums.classes)}): "
-                "training needs rows of at least 2 classes; call partial_fit with rows of another"
+                "this model is not fitted yet, since all pieces so far hold 1 class only "
+                f"({listed(self._sums.classes)}): training needs rows of at least 2 classes; "
+                "call partial_fit with rows of another"
             )
         return "candidates_" in vars(self)
 

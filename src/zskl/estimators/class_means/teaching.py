@@ -109,15 +109,19 @@ class Teaching(Adapting):
             X = inputs.check_features(self, X)
             labels = _labels(self, y, X.shape[0])
             hat = to_numpy(self._hat(self._scaled(X))).astype(np.float32)
+            places = {
+                label: np.array(rows) for label, rows in tables.rows_of(np.array(self.example_classes_, object)).items()
+            }
             for number, (row, label) in enumerate(zip(hat, labels.tolist(), strict=True)):
-                near = np.abs(self.examples_ - row).max(axis=1, initial=0.0) < 1e-4
-                mine = keep & near & np.array([one == label for one in self.example_classes_], dtype=bool)
-                if not mine.any():
+                mine = places.get(label, np.empty(0, dtype=int))
+                mine = mine[keep[mine]]
+                mine = mine[np.abs(self.examples_[mine] - row).max(axis=1, initial=0.0) < 1e-4]
+                if not len(mine):
                     raise ValueError(
                         f"row {number} of X is not among the examples of {label!r}: hand over rows as they were added, "
                         "or leave X out to remove all examples of the classes in y"
                     )
-                keep[int(np.flatnonzero(mine)[0])] = False
+                keep[mine[0]] = False
         new = self._copy()
         new.examples_, new.example_weights_ = self.examples_[keep], self.example_weights_[keep]
         new.example_classes_ = [label for label, kept in zip(self.example_classes_, keep, strict=True) if kept]
