@@ -29,7 +29,8 @@ from zskl.metrics import (
     seen_unseen_curve,
     wrong_answers,
 )
-from zskl.metrics.results import Confidence, Result
+from zskl.metrics.results import Confidence, Result, ScoredRows
+from zskl.metrics.seen_unseen import gaps
 
 __all__ = ["Confidence", "Result", "confidence", "gzsl", "zsl"]
 THRESHOLDS = tuple(i / 10 for i in range(10))
@@ -92,6 +93,7 @@ def zero_shot(given: Given, data: Dataset) -> Result:
         per_class=per_class,
         left_out=left_out,
         mistaken=wrong_answers(true, predicted),
+        scored=ScoredRows(rows, predicted),
         **_told(given),
     )
 
@@ -159,6 +161,7 @@ def generalised(given: Given, data: Dataset, calibration: float | str | None = N
     scores = _scores(model, data, rows, candidates)
     true = data.y[rows]
     curve = seen_unseen_curve(scores, true, candidates, is_seen)
+    gap, _, right = gaps(scores, data.codes[rows], is_seen)
     predicted = candidates[np.argmax(calibrated(scores.astype(np.float64), is_seen, constant), axis=1)]
     split = len(seen_rows)
     seen = mean_per_class_accuracy(true[:split], predicted[:split])
@@ -174,6 +177,7 @@ def generalised(given: Given, data: Dataset, calibration: float | str | None = N
         per_class=per_class,
         left_out=left_out,
         curve=curve,
+        scored=ScoredRows(rows, predicted, gap, right),
         **_told(given),
     )
 

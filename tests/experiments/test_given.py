@@ -153,7 +153,7 @@ def test_the_command(tmp_path):
     assert "shot" not in shown.replace("zero-shot", "")
     assert all(word in given for word in ("1 shot", "unseen", "all"))
     (line,) = jsonl_log.read(tmp_path / "a.jsonl")
-    assert (line["version"], line["taught"][0]["shots"], len(line["adapted"])) == (3, 1, 2)
+    assert (line["version"], line["taught"][0]["shots"], len(line["adapted"])) == (4, 1, 2)
     assert "unlabelled" in zskl("compare", str(tmp_path / "a.jsonl")).stdout
     for more, words in (
         (("--method", "eszsl", "--shots", "1"), "method 'eszsl' cannot learn from examples: expected one of"),

@@ -90,7 +90,7 @@ def test_null_is_the_same_as_missing_except_as_the_value_of_a_setting():
         ({"probabilities": {"zsl": {"coverage": [[0.1, 1.0]]}}}, r"coverage\[0\]` is .*: expected a list of 3 values"),
         ({"tune": {"diverged": [{"step": 3}]}}, r"`tune.diverged\[0\].setting` is missing"),
         ({"gzsl": {"curve": {"calibration": [1], "seen": [], "unseen": [1]}}}, "1 calibration, 0 seen, 1 unseen"),
-        ({"version": 4}, "`version` is 4: expected a number from 1 to 3; read it with a newer zskl"),
+        ({"version": 5}, "`version` is 5: expected a number from 1 to 4; read it with a newer zskl"),
         ({"version": "two"}, "`version` is 'two'"),
     ],
 )

@@ -48,7 +48,7 @@ def test_a_run_folder_of_0_1_is_continued(old):
     assert "1 of 1 units were done before" in zskl(*arguments).stdout
     assert zskl(*arguments, "--seeds", "2").returncode == 0
     lines = jsonl_log.read(old / "records.jsonl")
-    assert [line.get("version") for line in lines] == [None, None, 3]
+    assert [line.get("version") for line in lines] == [None, None, 4]
     assert lines[:2] == jsonl_log.read(OLD)
 
 
@@ -70,7 +70,7 @@ def test_a_record_without_a_key_is_not_done(tmp_path):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ({**LINE, "version": 4}, "`version` is 4: expected a number from 1 to 3; read it with a newer zskl"),
+        ({**LINE, "version": 5}, "`version` is 5: expected a number from 1 to 4; read it with a newer zskl"),
         ({**LINE, "seed": "none"}, "`seed` is 'none': expected a whole number"),
         ({"x": 1}, "`dataset` is missing: expected a text"),
         ([1, 2], "found '[1, 2]': expected an object with named fields"),

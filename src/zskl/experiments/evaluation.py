@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from zskl import protocols
@@ -13,6 +14,7 @@ from zskl.datasets import Dataset
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.evidence import Given, give
 from zskl.experiments import jsonl_log, model_summary
+from zskl.experiments.answers import Answers, ClassRows, levels, pack
 from zskl.experiments.record_parts import (
     Adapted,
     Confidence,
@@ -22,6 +24,7 @@ from zskl.experiments.record_parts import (
     Taught,
     ZeroShot,
 )
+from zskl.metrics.results import Result
 
 CURVE_POINTS = 200  # of a seen–unseen curve in a record
 
@@ -69,6 +72,7 @@ def zero_shot(given: Given, data: Dataset) -> ZeroShot:
         mistaken=model_summary.mistakes(result),
         declined=result.declined,
         adaptation=None if result.adaptation is None else jsonl_log.plain(result.adaptation),
+        answers=answers(result, given, data),
     )
 
 
@@ -88,7 +92,43 @@ def generalised(given: Given, data: Dataset, calibration: str | None) -> General
         curve=SeenUnseenCurve(_rounded(curve.calibration), _rounded(curve.seen), _rounded(curve.unseen)),
         declined=result.declined,
         adaptation=None if result.adaptation is None else jsonl_log.plain(result.adaptation),
+        answers=answers(result, given, data),
     )
+
+
+def answers(result: Result, given: Given, data: Dataset) -> Answers:
+    """What each row was answered; with what the area needs, of a model that was given nothing and is not calibrated."""
+    scored = result.scored
+    assert scored is not None
+    place = np.full(len(data.y), -1)
+    place[scored.rows] = np.arange(len(scored.rows))
+    names = pd.Index([*result.per_class, *result.left_out])
+    codes = np.where(scored.answers == data.y[scored.rows], 0, 1 + names.get_indexer(pd.Index(scored.answers)))
+
+    def packed(part: str, values: NDArray[np.int64]) -> str:
+        return pack(np.append(values, 1)[place[by_class(data, part)]])  # a row that is not scored has place -1
+
+    unseen = packed("test_unseen", codes)
+    examples = pack(place[by_class(data, "test_unseen")] < 0) if len(given.drawn) else None
+    if scored.gaps is None or scored.right is None:
+        return Answers(unseen, examples=examples)
+    seen = packed("test_seen", codes)
+    if result.calibration or given.shots or given.unlabelled:
+        return Answers(unseen, seen, examples=examples)
+    found = levels(scored.gaps, scored.right)
+    return Answers(unseen, seen, packed("test_unseen", found), packed("test_seen", found))
+
+
+def class_rows(data: Dataset) -> ClassRows:
+    """How many test rows each class has."""
+    counts = (np.bincount(data.codes[data.parts[part]]) for part in ("test_unseen", "test_seen"))
+    return ClassRows(*(pack(count[count > 0]) for count in counts))
+
+
+def by_class(data: Dataset, part: str) -> NDArray[np.int64]:
+    """The rows of a part, class by class."""
+    rows = data.parts[part]
+    return rows[np.argsort(data.codes[rows], kind="stable")]
 
 
 def taught(

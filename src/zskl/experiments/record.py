@@ -1,8 +1,8 @@
 """What one finished run left behind: its configuration, choices, results, times, seed, versions and data.
 
 A record is one line of JSON in `records.jsonl`. The fields here are the fields there. Lines of zskl 0.1 have no
-`version`; they are read too, and so are those of version 2. A field that this version does not know is ignored, and
-so lost when the record is written again. A line of a newer version is refused.
+`version`; they are read too, and so are those of versions 2 and 3. A field that this version does not know is ignored,
+and so lost when the record is written again. A line of a newer version is refused.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from zskl.experiments import typed_json
+from zskl.experiments.answers import ClassRows
 from zskl.experiments.record_parts import (
     Adapted,
     Course,
@@ -25,7 +26,7 @@ from zskl.experiments.record_parts import (
     ZeroShot,
 )
 
-VERSION = 3  # since 3 there are `taught` and `adapted`
+VERSION = 4  # since 3 there are `taught` and `adapted`, since 4 the answers of rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,7 @@ class Record:
 
     Parameters
     ----------
-    version : int, default=3
+    version : int, default=4
         The version of the format. A line of an earlier version is converted when it is read.
     key : str, default=""
         What the run is known by: a hash of all that decides its figures.
@@ -80,6 +81,8 @@ class Record:
         Wall times.
     rows : mapping
         Number of rows in each part of the dataset.
+    class_rows : ClassRows, optional
+        Number of test rows of each class, for the answers of the results.
     versions : mapping
         Versions of zskl, Python and packages.
     finished : str, default=""
@@ -93,7 +96,7 @@ class Record:
     >>> record.zsl.accuracy
     0.5
     >>> record.to_json()["version"]
-    3
+    4
     """
 
     version: int = VERSION
@@ -121,6 +124,7 @@ class Record:
     convergence: Course | None = None
     seconds: Seconds = field(default_factory=Seconds)
     rows: Mapping[str, int] = field(default_factory=dict)
+    class_rows: ClassRows | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     finished: str = ""
 
@@ -165,7 +169,8 @@ class Record:
 def current(line: object) -> Mapping[str, Any]:
     """The line in the present version.
 
-    A line of zskl 0.1 has no `version`, and one before version 3 nothing `taught` or `adapted`; all else is the same.
+    A line of zskl 0.1 has no `version`, one before version 3 nothing `taught` or `adapted`, and one before version 4 no
+    answers of rows; all else is the same.
     """
     if not isinstance(line, Mapping):
         raise ValueError(f"found {str(line)[:40]!r}: expected an object with named fields, as zskl run writes")

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from zskl.experiments.answers import Answers
+
 Setting: TypeAlias = Mapping[str, object]  # name of a parameter → its value, as JSON has it
 Shares: TypeAlias = Mapping[str, tuple[tuple[str, float], ...]]  # name of a class → (name, share), largest first
 
@@ -31,6 +33,7 @@ class ZeroShot:
 
     `left_out` names candidates without a test row. `mistaken` lists the most frequent wrong answers for each class.
     `declined` says why a model did not adapt to unlabelled rows, `adaptation` what it says about it if it did.
+    `answers` has what each row was answered.
     """
 
     protocol: str = "zsl"
@@ -40,6 +43,7 @@ class ZeroShot:
     mistaken: Shares = field(default_factory=dict)
     declined: str | None = None
     adaptation: Setting | None = None
+    answers: Answers | None = None
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Generalised:
     """The generalised protocol: seen and unseen classes together.
 
     `harmonic` is H and `ausuc` the area under the curve. `calibration` is the constant that was subtracted from the
-    scores of seen classes. `declined` and `adaptation` are as in `ZeroShot`.
+    scores of seen classes. `declined`, `adaptation` and `answers` are as in `ZeroShot`.
     """
 
     protocol: str = "gzsl"
@@ -61,6 +65,7 @@ class Generalised:
     curve: SeenUnseenCurve | None = None
     declined: str | None = None
     adaptation: Setting | None = None
+    answers: Answers | None = None
 
 
 @dataclass(frozen=True)

@@ -170,6 +170,7 @@ def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine 
         convergence=summary.convergence,
         seconds=parts.Seconds(**clock.seconds),
         rows={name: len(part) for name, part in data.parts.items()},
+        class_rows=evaluation.class_rows(data),
         versions=jsonl_log.versions(),
         finished=finished(),
     )

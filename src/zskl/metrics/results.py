@@ -5,7 +5,40 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from zskl.metrics.seen_unseen import Curve
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredRows:
+    """
+    What a protocol found for each row it scored.
+
+    Parameters
+    ----------
+    rows : array of shape (n,)
+        The rows, by their places in the dataset.
+    answers : array of shape (n,)
+        The class that each was answered.
+    gaps : array of shape (n,), default=None
+        Of gzsl: best score of a seen class minus best score of an unseen one, before calibration.
+    right : array of bool of shape (n,), default=None
+        Of gzsl: whether the row's class is the best among the seen, or among the unseen, classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zskl.metrics.results import ScoredRows
+    >>> ScoredRows(np.array([7]), np.array(["emu"])).answers.tolist()
+    ['emu']
+    """
+
+    rows: NDArray[np.int64]
+    answers: NDArray[Any]
+    gaps: NDArray[np.float64] | None = None
+    right: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +78,8 @@ class Result:
         Why the model did not adapt to the unlabelled rows. The figures are then those of the model as it was.
     adaptation : dict or None, default=None
         What the model says about its adaptation.
+    scored : ScoredRows, default=None
+        The answer for each row.
 
     Examples
     --------
@@ -69,6 +104,7 @@ class Result:
     short: tuple[Any, ...] = ()
     declined: str | None = None
     adaptation: dict[str, Any] | None = field(default=None, repr=False)
+    scored: ScoredRows | None = field(default=None, repr=False, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         """

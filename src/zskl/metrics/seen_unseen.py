@@ -158,23 +158,33 @@ def margins(scores: NDArray[Any], own: NDArray[np.intp], is_seen: NDArray[np.boo
     A row leaves the seen classes as soon as the constant γ exceeds its gap. A right row adds
     1 / (rows of its class · classes of its side) to its mean per-class accuracy.
     """
-    best_seen, seen_right = _best(scores, np.flatnonzero(is_seen), own)
-    best_unseen, unseen_right = _best(scores, np.flatnonzero(~is_seen), own)
-    gap = best_seen - best_unseen  # (n,)
-    largest = np.maximum(np.abs(best_seen), np.abs(best_unseen))
+    gap, largest, right = gaps(scores, own, is_seen)
     rows_of = np.bincount(own, minlength=len(is_seen))  # (c,)
     classes = np.where(is_seen, np.sum(is_seen & (rows_of > 0)), np.sum(~is_seen & (rows_of > 0)))
     share = 1.0 / (rows_of[own] * classes[own])
-    moving = np.flatnonzero(seen_right | unseen_right)
+    moving = np.flatnonzero(right)
     moving = moving[np.argsort(gap[moving], kind="stable")]
     beyond = float(largest.max()) or 1.0
     return Margins(
         gap[moving],
-        (share * seen_right)[moving],
-        (share * unseen_right)[moving],
+        (share * is_seen[own])[moving],
+        (share * ~is_seen[own])[moving],
         4 * np.finfo(np.float64).eps * largest[moving],
         (float(gap.min()) - beyond, float(gap.max()) + beyond),
     )
+
+
+def gaps(
+    scores: NDArray[Any], own: NDArray[np.intp], is_seen: NDArray[np.bool_]
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Of each row (n,): best seen minus best unseen score, the larger size of both, whether its own side is right.
+
+    Its own side is right where its class has the best score among the seen, or among the unseen, classes.
+    """
+    best_seen, seen_right = _best(scores, np.flatnonzero(is_seen), own)
+    best_unseen, unseen_right = _best(scores, np.flatnonzero(~is_seen), own)
+    largest = np.maximum(np.abs(best_seen), np.abs(best_unseen))
+    return best_seen - best_unseen, largest, seen_right | unseen_right
 
 
 def curves(parts: Sequence[Margins]) -> tuple[Floats, Floats, Floats]:

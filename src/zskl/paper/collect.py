@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from zskl import files as storage
 from zskl.experiments import jsonl_log, run_folder
+from zskl.experiments.answers import Answers
 from zskl.experiments.record import Record
 from zskl.experiments.record_parts import Generalised, Probabilities
 from zskl.experiments.run_folder import RunFolder
@@ -79,10 +80,13 @@ def _add(record: S, folder: RunFolder[S]) -> bool:
 
 
 def slim(record: Record) -> Record:
-    """Without what no table or figure of the evaluation shows: curves, single classes, the scores of whole grids."""
+    """Without what no table or figure of the evaluation shows: curves, single classes, the scores of whole grids.
+
+    Of the answers remains which are right.
+    """
     return replace(
         record,
-        zsl=replace(record.zsl, per_class={}, left_out=(), mistaken={}),
+        zsl=replace(record.zsl, per_class={}, left_out=(), mistaken={}, answers=_compact(record.zsl.answers)),
         gzsl=_slim(record.gzsl),
         gzsl_calibrated=None if record.gzsl_calibrated is None else _slim(record.gzsl_calibrated),
         tune=replace(record.tune, table=None),
@@ -93,7 +97,11 @@ def slim(record: Record) -> Record:
 
 
 def _slim(part: Generalised) -> Generalised:
-    return replace(part, per_class={}, left_out=(), curve=None)
+    return replace(part, per_class={}, left_out=(), curve=None, answers=_compact(part.answers))
+
+
+def _compact(found: Answers | None) -> Answers | None:
+    return None if found is None else found.compact()
 
 
 def read_times(*folders: Path) -> list[dict[str, Any]]:
