@@ -47,6 +47,11 @@ class Method:
     overrides: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
+    @property
+    def random(self) -> bool:
+        """Whether another seed gives another model."""
+        return self.estimator.RANDOM
+
 
 SQUARED = {
     "repulsion": (1.0, 6.0),

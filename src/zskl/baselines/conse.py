@@ -78,6 +78,7 @@ class ConSE(SharedClassifier):
     """
 
     kind: ClassVar[str] = "conse"
+    RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Convex combination of the signatures of the most probable seen classes"
     GRID: ClassVar = {
         "T": (1, 5, 10, 20, 50, 100),

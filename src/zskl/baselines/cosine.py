@@ -56,6 +56,7 @@ class Cosine(ZeroShotClassifier):
     """
 
     kind: ClassVar[str] = "cosine"
+    RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Plain cosine, no training; features and signatures from one encoder"
     GRID: ClassVar = {
         "feature_scaling": ("none", "center-l2", "l2-center-l2", "standardize-l2"),

@@ -77,6 +77,7 @@ class DAP(SharedClassifier):
     """
 
     kind: ClassVar[str] = "dap"
+    RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Direct attribute prediction: a classifier for each attribute"
     GRID: ClassVar = {
         "C": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),

@@ -67,6 +67,7 @@ class ESZSL(SharedClassifier):
     """
 
     kind: ClassVar[str] = "eszsl"
+    RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Bilinear map in closed form, ridges on both sides"
     GRID: ClassVar = {
         "gamma": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),

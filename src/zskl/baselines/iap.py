@@ -77,6 +77,7 @@ class IAP(SharedClassifier):
     """
 
     kind: ClassVar[str] = "iap"
+    RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Indirect attribute prediction: attributes recalled from seen classes"
     GRID: ClassVar = {
         "C": (0.3, 1.0, 3.0, 10.0, 30.0, 100.0),

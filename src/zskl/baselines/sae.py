@@ -70,6 +70,7 @@ class SAE(SharedClassifier):
     """
 
     kind: ClassVar[str] = "sae"
+    RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Semantic auto-encoder: one map there and back"
     GRID: ClassVar = {
         "lam": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0),

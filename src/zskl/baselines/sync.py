@@ -86,6 +86,7 @@ class SynC(SharedClassifier):
     """
 
     kind: ClassVar[str] = "sync"
+    RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Classifiers synthesised from those of phantom classes"
     GRID: ClassVar = {
         "lam": (1e-4, 1e-3, 3e-3, 1e-2),

@@ -56,10 +56,10 @@ def run_pieces(pieces: list[Piece[Record]], engine: Engine | None, out: Path | N
 
 
 def _show(results: list[Record]) -> None:
-    """The figures of one dataset: per cent, mean over seeds, and ± the deviation where there are several."""
+    """The figures of one dataset: per cent, mean over seeds, with intervals."""
     table = compare.compare(results)
-    seeds = max(row.seeds for row in table.rows)
-    say(f"\n{results[0].dataset}: mean per-class top-1 accuracy in per cent, {seeds} seed(s)")
+    seeds = max(row.seeds or 1 for row in table.rows)
+    say(f"\n{results[0].dataset}: mean per-class top-1 accuracy in per cent [95 % interval], {seeds} seed(s)")
     plain, given = table.parted()
     show(drawn(plain, without=("dataset", "seeds")))
     if given is not None:

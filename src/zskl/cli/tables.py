@@ -26,14 +26,14 @@ def drawn(table: Comparison, without: tuple[str, ...] = ()) -> Table:
     for name in (*seeds, *table.figures):
         picture.add_column(name, justify="right")
     for row in table.rows:
-        count = [str(row.seeds)] if seeds else []
+        count = [table_formats.seeds(row)] if seeds else []
         cells = [_cell(row.figures.get(name)) for name in table.figures]
         picture.add_row(*(escape(row.labels[name]) for name in labels), *count, *cells)
     return picture
 
 
 def _cell(figure: Figure | None) -> str:
-    text = table_formats.cell(figure, " ±")  # the space is where a narrow terminal breaks the line
+    text = escape(table_formats.cell(figure, " ±"))  # the space is where a narrow terminal breaks the line
     return f"[b]{text}[/b]" if figure is not None and figure.best else text
 
 

@@ -67,6 +67,7 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
     """
 
     kind: ClassVar[str]  # what a model file calls this estimator
+    RANDOM: ClassVar[bool] = True  # whether another `random_state` gives another model
     LEARNED: ClassVar[Mapping[str, tuple[str, ...] | None]]  # what it scores with: see `model_file`
     LABELLED: ClassVar[tuple[str, ...]] = ()  # lists of class names among what it learns
     feature_scaling: str

@@ -1,26 +1,20 @@
-"""Records → one row per dataset and method: mean and standard deviation over seeds, the best marked."""
+"""Records → one row per dataset and method: figures with their intervals, the best marked; or their differences."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from zskl.experiments import given_figures
+from zskl.experiments import given_figures, leading, uncertainty
 from zskl.experiments.collect import Runs, collect
+from zskl.experiments.figure import FIGURES, Figure, over_seeds
 from zskl.experiments.record import Record
 from zskl.parameters import did_you_mean, one_of
 
-FIGURES: Mapping[str, Callable[[Record], float | None]] = {  # column → a fraction, shown in per cent
-    "zero-shot": lambda record: record.zsl.accuracy,
-    "unseen": lambda record: record.gzsl.unseen,
-    "seen": lambda record: record.gzsl.seen,
-    "H": lambda record: record.gzsl.harmonic,
-    "calibrated H": lambda record: record.gzsl_calibrated.harmonic if record.gzsl_calibrated else None,
-    "area": lambda record: record.gzsl.ausuc,
-}
+__all__ = ["FIGURES", "LABELS", "SECONDS", "Comparison", "Figure", "Row", "compare", "labels", "over_seeds"]
+
 SECONDS = "seconds"  # of search, calibration and fit
 LABELS: Mapping[str, Callable[[Record], str]] = {  # what tells rows apart; all but two only where mixed
     "dataset": lambda record: record.dataset,
@@ -35,28 +29,15 @@ ALWAYS = ("dataset", "method")
 
 
 @dataclass(frozen=True)
-class Figure:
-    """Mean and standard deviation over seeds (None for one seed), and whether it is the best of its dataset.
-
-    Shown with that many `digits` after the point; a `mark` points to a note.
-    """
-
-    mean: float
-    deviation: float | None = None
-    best: bool = False
-    mark: str = ""
-    digits: int = 1
-
-
-@dataclass(frozen=True)
 class Row:
     """A method on a dataset: what tells the row apart, the number of its seeds, and its figures by column.
 
-    Figures are in per cent, or seconds. A figure that a method does not have is not there.
+    `seeds` is None where nothing is random, so that another seed gives the same figures. Figures are in per cent, or
+    seconds. A figure that a method does not have is not there.
     """
 
     labels: Mapping[str, str]
-    seeds: int
+    seeds: int | None
     figures: Mapping[str, Figure]
 
 
@@ -88,12 +69,15 @@ class Comparison:
         return FORMATS[format](self)
 
 
-def compare(runs: Runs, sort: str | None = None) -> Comparison:
-    """Compare what was run: mean and standard deviation over seeds, the best of each dataset marked.
+def compare(runs: Runs, sort: str | None = None, differences: bool = False) -> Comparison:
+    """Compare what was run: means over seeds with 95 % bootstrap intervals, the best of each dataset marked.
 
     There is one row for all seeds of a dataset and a method. What else differs between records, such as features,
     settings or how these were chosen, becomes a column. Figures after examples or unlabelled rows have columns of their
     own, such as "zero-shot, 1 shot"; `Comparison.given` names them.
+
+    Best are the method with the highest mean and all whose paired difference from it has an interval that includes 0.
+    Where all of them are, none is marked. Records that zskl wrote before it kept the answers of rows have no intervals.
 
     Parameters
     ----------
@@ -103,6 +87,8 @@ def compare(runs: Runs, sort: str | None = None) -> Comparison:
     sort : str, default=None
         A column to sort by within each dataset: figures best first, labels by name. By default rows are in the order
         of the records.
+    differences : bool, default=False
+        Show, in place of each figure, its paired difference from the highest of its dataset, with interval.
 
     Returns
     -------
@@ -121,26 +107,41 @@ def compare(runs: Runs, sort: str | None = None) -> Comparison:
     >>> import zskl
     >>> from zskl.experiments.unit import Unit
     >>> data = zskl.datasets.load("digits")
-    >>> table = zskl.compare([Unit("eszsl", seed).run(data) for seed in range(2)])
-    >>> table.labels, table.rows[0].seeds
-    (('dataset', 'method'), 2)
+    >>> table = zskl.compare([Unit(method, 0).run(data) for method in ("eszsl", "sae")])
+    >>> figure = table.rows[0].figures["zero-shot"]
+    >>> figure.low < figure.mean < figure.high
+    True
     >>> print(table.to_text("csv").splitlines()[0][:40])
     dataset,method,seeds,zero-shot mean,zero
     """
     found = collect(runs)
-    further = given_figures.columns(found)
     groups: dict[tuple[str, ...], list[Record]] = {}
     for record in found:
         groups.setdefault(labels(record), []).append(record)
-    rows = [
-        Row(dict(zip(LABELS, names, strict=True)), len({record.seed for record in group}), _figures(group, further))
-        for names, group in groups.items()
-    ]
+    uncertainty.prepare(found)
+    rows = [_row(names, group) for names, group in groups.items()]
     mixed = [name for name in LABELS if name in ALWAYS or _varies(rows, name)]
-    figures = [name for name in (*FIGURES, SECONDS, *further) if any(name in row.figures for row in rows)]
-    rows = _sorted(_marked(rows), sort, mixed, figures)
+    order = (*FIGURES, SECONDS, *given_figures.columns(found))
+    columns = [name for name in order if any(name in row.figures for row in rows)]
     notes = [*_notes(rows), *given_figures.notes(groups.values())]
-    return Comparison(tuple(mixed), tuple(figures), tuple(rows), tuple(notes))
+    pairs = list(zip(rows, groups.values(), strict=True))
+    if differences:
+        columns = [name for name in columns if name != SECONDS]
+        rows, more = leading.apart(pairs, columns)
+    else:
+        rows, more = leading.marked(pairs, columns)
+    return Comparison(tuple(mixed), tuple(columns), tuple(_sorted(rows, sort, mixed, columns)), (*notes, *more))
+
+
+def _row(names: Sequence[str], group: Sequence[Record]) -> Row:
+    """All seeds of a method. Seeds count where something is random: the method, or the examples it was taught."""
+    figures = uncertainty.figures(group)
+    seconds = {record.seed: record.seconds.training for record in group}
+    times = [value for value in seconds.values() if value is not None]
+    random = any(uncertainty.is_random(group[0].method, name) for name in figures)
+    if len(times) == len(seconds):
+        figures[SECONDS] = over_seeds(times) if random else Figure(sum(times) / len(times))
+    return Row(dict(zip(LABELS, names, strict=True)), len(seconds) if random else None, figures)
 
 
 def labels(record: Record) -> tuple[str, ...]:
@@ -162,24 +163,6 @@ def _grid(record: Record) -> str:
     return hashlib.sha256(json.dumps(grid, sort_keys=True).encode()).hexdigest()[:6] if grid else ""
 
 
-def _figures(group: Sequence[Record], further: Mapping[str, given_figures.Read]) -> dict[str, Figure]:
-    """Those that there are for every seed of the group. Of several records of a seed the last that has one counts."""
-    found = {}
-    readers: dict[str, given_figures.Read] = {**FIGURES, **further, SECONDS: lambda record: record.seconds.training}
-    for name, read in readers.items():
-        values = {record.seed: value for record in group if (value := read(record)) is not None}
-        if values.keys() == {record.seed for record in group}:
-            share = 1 if name == SECONDS else 100
-            mark = given_figures.mark(name, group)
-            found[name] = replace(over_seeds([share * value for value in values.values()]), mark=mark)
-    return found
-
-
-def over_seeds(values: Sequence[float], digits: int = 1) -> Figure:
-    """Mean and standard deviation of at least one value."""
-    return Figure(statistics.mean(values), statistics.stdev(values) if len(values) > 1 else None, digits=digits)
-
-
 def _varies(rows: Sequence[Row], label: str) -> bool:
     """Features and data belong to a dataset, a grid to a method: they tell rows apart only where one has several."""
     if label == "grid":
@@ -197,35 +180,6 @@ def _by(rows: Sequence[Row], names: Sequence[str], label: str) -> dict[tuple[str
     return found
 
 
-def _problem(row: Row) -> tuple[str, ...]:
-    """What must be equal for two figures to compete."""
-    return row.labels["dataset"], row.labels["features"], row.labels["data"]
-
-
-def _better(name: str, mean: float) -> float:
-    """The larger the better, at the precision of the table."""
-    return -round(mean, 1) if name == SECONDS else round(mean, 1)
-
-
-def _marked(rows: Sequence[Row]) -> list[Row]:
-    best: dict[tuple[str, ...], float] = {}
-    rivals: dict[tuple[str, ...], int] = {}
-    for row in rows:
-        rivals[_problem(row)] = rivals.get(_problem(row), 0) + 1
-        for name, figure in row.figures.items():
-            place = (*_problem(row), name)
-            best[place] = max(best.get(place, float("-inf")), _better(name, figure.mean))
-
-    def mark(row: Row, name: str, figure: Figure) -> Figure:
-        won = rivals[_problem(row)] > 1 and _better(name, figure.mean) == best[(*_problem(row), name)]
-        return replace(figure, best=won)
-
-    return [
-        Row(row.labels, row.seeds, {name: mark(row, name, figure) for name, figure in row.figures.items()})
-        for row in rows
-    ]
-
-
 def _sorted(rows: list[Row], sort: str | None, labels: Sequence[str], figures: Sequence[str]) -> list[Row]:
     order = {name: place for place, name in enumerate(dict.fromkeys(row.labels["dataset"] for row in rows))}
     rows = sorted(rows, key=lambda row: order[row.labels["dataset"]])
@@ -241,7 +195,7 @@ def _sorted(rows: list[Row], sort: str | None, labels: Sequence[str], figures: S
     if column == "dataset":
         return sorted(rows, key=lambda row: row.labels["dataset"].lower())
     if column == "seeds":
-        return sorted(rows, key=lambda row: (order[row.labels["dataset"]], -row.seeds))
+        return sorted(rows, key=lambda row: (order[row.labels["dataset"]], -(row.seeds or 0)))
     if column in labels:
         return sorted(rows, key=lambda row: (order[row.labels["dataset"]], row.labels[column]))
 
@@ -265,9 +219,7 @@ def _notes(rows: Sequence[Row]) -> list[str]:
                 f"{dataset}: there are records of {len(prints)} different versions of the data (fingerprints "
                 f"{', '.join(sorted(prints))}); their figures are not comparable"
             )
-    counts = {row.seeds for row in rows}
+    counts = {row.seeds for row in rows if row.seeds is not None}
     if len(counts) > 1:
-        notes.append(
-            f"rows have from {min(counts)} to {max(counts)} seeds: their deviations are not of the same number of runs"
-        )
+        notes.append(f"rows have from {min(counts)} to {max(counts)} seeds: not all means are of as many runs")
     return notes

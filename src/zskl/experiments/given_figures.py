@@ -41,6 +41,11 @@ def is_given(column: str) -> bool:
     return _AFTER in column
 
 
+def is_taught(column: str) -> bool:
+    """Whether a column is of models that were taught examples, which the seed draws."""
+    return is_given(column) and "shot" in column.partition(_AFTER)[2]
+
+
 def mark(column: str, records: Iterable[Record]) -> str:
     """The mark of a figure: not empty if a model behind it did not adapt."""
     found = (results(record).get(column) for record in records)

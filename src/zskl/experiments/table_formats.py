@@ -24,15 +24,29 @@ _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
 
+KINDS = ("mean", "low", "high", "std")  # columns of a figure in CSV
 _SPECIAL = re.compile("[" + re.escape("".join(_LATEX)) + "]")
 
 
 def cell(figure: Figure | None, between: str = "±") -> str:
-    """ "59.6±0.3"; one seed has no deviation, and no figure is empty text."""
+    """ "59.6 [56.1, 63.0]"; without an interval "59.6±0.3", or "59.6" for one seed. Empty for no figure."""
     if figure is None:
         return ""
-    spread = "" if figure.deviation is None else f"{between}{figure.deviation:.{figure.digits}f}"
-    return f"{figure.mean:.{figure.digits}f}{spread}{figure.mark}"
+
+    def text(number: float) -> str:
+        shown = f"{number:.{figure.digits}f}"
+        return shown if float(shown) else shown.removeprefix("-")
+
+    if figure.low is not None and figure.high is not None:
+        spread = f" [{text(figure.low)}, {text(figure.high)}]"
+    else:
+        spread = "" if figure.deviation is None else f"{between}{text(figure.deviation)}"
+    return f"{text(figure.mean)}{spread}{figure.mark}"
+
+
+def seeds(row: Row) -> str:
+    """How many, where something is random."""
+    return "" if row.seeds is None else str(row.seeds)
 
 
 def markdown(table: Comparison) -> str:
@@ -47,22 +61,22 @@ def markdown(table: Comparison) -> str:
     lines.append(["---"] * len(table.labels) + ["---:"] * (len(table.figures) + 1))
     for row in table.rows:
         figures = [figure(row.figures.get(name)) for name in table.figures]
-        lines.append([*(escape(text) for text in _labels(table, row)), str(row.seeds), *figures])
+        lines.append([*(escape(text) for text in _labels(table, row)), seeds(row), *figures])
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
 def comma_separated(table: Comparison) -> str:
-    """Plain numbers: a column for each mean and each standard deviation, accuracies in per cent."""
+    """Plain numbers, accuracies in per cent: for each figure mean, both ends of the interval, deviation over seeds."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([*table.labels, "seeds", *(f"{name} {kind}" for name in table.figures for kind in ("mean", "std"))])
+    writer.writerow([*table.labels, "seeds", *(f"{name} {kind}" for name in table.figures for kind in KINDS)])
     for row in table.rows:
         numbers: list[str] = []
         for name in table.figures:
             figure = row.figures.get(name)
-            pair = (None, None) if figure is None else (figure.mean, figure.deviation)
-            numbers += ["" if number is None else f"{number:.4f}" for number in pair]
-        writer.writerow([*_labels(table, row), row.seeds, *numbers])
+            found = figure and (figure.mean, figure.low, figure.high, figure.deviation)
+            numbers += ["" if number is None else f"{number:.4f}" for number in found or [None] * len(KINDS)]
+        writer.writerow([*_labels(table, row), seeds(row), *numbers])
     return file.getvalue()
 
 
@@ -73,7 +87,7 @@ def latex(table: Comparison) -> str:
         return re.sub(_SPECIAL, lambda found: _LATEX[found[0]], text)
 
     def figure(one: Figure | None) -> str:
-        text = cell(one, r" $\pm$ ").replace("†", _LATEX["†"])
+        text = escape(cell(one, " ± "))
         return f"\\textbf{{{text}}}" if one is not None and one.best else text
 
     def line(cells: list[str]) -> str:
@@ -82,7 +96,7 @@ def latex(table: Comparison) -> str:
     columns = "l" * len(table.labels) + "r" * (len(table.figures) + 1)
     head = line([escape(name) for name in (*table.labels, "seeds", *table.figures)])
     body = "".join(
-        line([*map(escape, _labels(table, row)), str(row.seeds), *(figure(row.figures.get(n)) for n in table.figures)])
+        line([*map(escape, _labels(table, row)), seeds(row), *(figure(row.figures.get(n)) for n in table.figures)])
         for row in table.rows
     )
     return f"\\begin{{tabular}}{{{columns}}}\n\\hline\n{head}\\hline\n{body}\\hline\n\\end{{tabular}}\n"

@@ -62,8 +62,13 @@ def draw_means(
             "and at least one row of each class"
         )
     shared = values / np.repeat(rows * len(rows), rows)[:, None].astype(np.float32)
-    number = min(DRAWS, max(FEWEST, ALL // len(values))) if draws is None else draws
+    number = how_many(len(values)) if draws is None else draws
     return np.concatenate([block @ shared for block in counts(rows, seed, number)])
+
+
+def how_many(rows: int) -> int:
+    """How many draws there are by default."""
+    return min(DRAWS, max(FEWEST, ALL // rows))
 
 
 def counts(sizes: NDArray[np.int64], seed: int, draws: int) -> Iterator[NDArray[np.float32]]:

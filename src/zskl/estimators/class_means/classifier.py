@@ -110,6 +110,7 @@ class ClassMeansClassifier(Searching):
     """
 
     kind: ClassVar[str] = "class-means"
+    RANDOM: ClassVar[bool] = False
     LEARNED: ClassVar = {
         "center_": ("d",),
         "whitening_": ("d", "d"),
