@@ -9,7 +9,8 @@ from zskl import datasets
 from zskl.cli.options import EngineName
 from zskl.cli.terminal import note, say
 from zskl.datasets.xlsa17 import DEFAULT_FEATURES
-from zskl.datasets.xlsa17.benchmarks import has_feature_files
+from zskl.datasets.xlsa17.benchmarks import folder_of, has_feature_files
+from zskl.datasets.xlsa17.locations import SPLITS
 from zskl.engines import Engine
 from zskl.experiments.sweep import Source
 
@@ -59,21 +60,50 @@ def source_of(
     return Source(name, None if root is None else str(root), wanted, signatures, folds)
 
 
+def sources_of(name: str, roots: list[Path] | None, features: list[str] | None) -> list[Source]:
+    """One for each of the features that are asked for, from the first root that has them; else one for each root that
+    has the dataset. Where none has it there is one all the same, and loading it says what is missing."""
+    if not has_feature_files(name):
+        return [source_of(name, None, features)]
+    asked = every_features_of(name, features or [])
+    if not roots:
+        return [Source(name, None, one) for one in asked] or [Source(name)]
+
+    def there(root: Path, file: str) -> bool:
+        try:
+            return (folder_of(name, root) / file).is_file()
+        except FileNotFoundError:
+            return False
+
+    found = []
+    for one in asked:
+        root = next((root for root in roots if there(root, f"{one.removesuffix('.mat')}.mat")), roots[0])
+        found.append(Source(name, str(root), one))
+    return found or [Source(name, str(root)) for root in roots if there(root, SPLITS)] or [Source(name, str(roots[0]))]
+
+
 def features_of(name: str, features: list[str]) -> str | None:
     """The last of the entries for this dataset, else the last of those for every dataset.
 
     >>> features_of("cub", ["res50", "CUB=vgg19", "SUN=clip"])
     'vgg19'
     """
-    general, own = None, None
+    found = every_features_of(name, features)
+    return found[-1] if found else None
+
+
+def every_features_of(name: str, features: list[str]) -> list[str]:
+    """All entries for this dataset, else all of those for every dataset."""
+    general: list[str] = []
+    own: list[str] = []
     for entry in features:
         dataset, equals, value = (part.strip() for part in entry.rpartition("="))
         if not value or (equals and not dataset):
             raise ValueError(f"--features {entry!r}: expected NAME or DATASET=NAME, for example CUB=res101")
         if not equals:
-            general = value
+            general.append(value)
         elif dataset.lower() == name.lower():
-            own = value
+            own.append(value)
         elif not _is_dataset(dataset):
             known = ", ".join(known for known, _ in datasets.names())
             raise ValueError(f"--features {entry!r}: no dataset is called {dataset!r}; the known ones are: {known}")

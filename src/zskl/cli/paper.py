@@ -13,8 +13,6 @@ from zskl.cli.signals import STOPS, told
 from zskl.cli.terminal import fail, note, say
 
 if TYPE_CHECKING:
-    from zskl.datasets import Dataset
-    from zskl.experiments.sweep import Source
     from zskl.paper.write import Written
 
 
@@ -32,18 +30,21 @@ class Part(StrEnum):
 
 def paper(
     part: Annotated[Part, typer.Argument(help="Which tables and figures.")],
-    root: options.Root = None,
+    root: Annotated[
+        list[Path] | None,
+        typer.Option(help="A folder of the benchmarks, repeatable: a dataset is measured with the features of each."),
+    ] = None,
     features: options.Features = None,
     dataset: Annotated[
         list[str] | None, typer.Option(help="A dataset, repeatable. Default: the five benchmarks.")
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option(help="A method, or [b]kernels[/b] or [b]baselines[/b]; repeatable. Default: all."),
+        typer.Option(help="A method, or [b]baselines[/b], [b]kernels[/b] or [b]ours[/b]; repeatable. Default: all."),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds: 0, 1, ...")] = 5,
     device: Annotated[
-        str | None, typer.Option(help="cpu or cuda, for the kernel methods; published ones run on the CPU.")
+        str | None, typer.Option(help="cpu or cuda, for methods that train there; all others run on the CPU.")
     ] = None,
     engine: options.EngineOption = None,
     address: options.Address = None,
@@ -89,20 +90,16 @@ def paper(
     names = {
         name.lower(): name.upper() if name.upper() in BENCHMARKS else name for name in dataset or paper_methods.DATASETS
     }
-    sources = {name: named.source_of(name, root, features) for name in names.values()}
-    wanted = tuple((name, source.features) for name, source in sources.items())
+    sources = [source for name in names.values() for source in named.sources_of(name, root, features)]
     methods = paper_methods.chosen(method)
     parts = paper_methods.parts(part.value)
     if not paper_methods.needed(parts, methods):
         about = ", ".join(dict.fromkeys(name for one in parts for name in paper_methods.PARTS[one]))
         raise ValueError(f"{part.value} is about none of the methods {', '.join(methods)}: expected some of {about}")
 
-    def load(name: str) -> tuple[Source, Dataset]:
-        return sources[name], named.load(sources[name])
-
     order = Order(
         parts,
-        wanted,
+        tuple(sources),
         methods,
         seeds,
         out,
@@ -113,7 +110,7 @@ def paper(
         offline,
     )
     try:
-        course = conduct(order, load, Display, note)
+        course = conduct(order, named.load, Display, note)
     except STOPS as stop:
         how, code = told(stop)
         fail(f"{how}: what is finished is kept; the same command continues", code)

@@ -199,7 +199,7 @@ def _identity(data: Dataset) -> str:
     return f"{data.fingerprint[:12]} with features {data.features_digest[:12]}"
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def _loaded(source: Source, sweep: str) -> Dataset:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # these were shown where the sweep began

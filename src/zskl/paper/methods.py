@@ -1,4 +1,4 @@
-"""Which methods each part of the evaluation is about, in the order of the paper's tables."""
+"""Which methods each part of the evaluation is about, in the order of the tables."""
 
 from __future__ import annotations
 
@@ -7,13 +7,34 @@ from collections.abc import Iterable, Mapping
 from zskl import methods
 from zskl.paper.published import BASELINES, KERNELS
 
-OURS = ("gaussian-softmax", "cauchy-softmax")
-ALL = (*BASELINES, *KERNELS, *OURS)
-GROUPS: Mapping[str, tuple[str, ...]] = {"baselines": BASELINES, "kernels": (*KERNELS, *OURS)}
+
+def _known(*names: str) -> tuple[str, ...]:
+    return tuple(name for name in names if name in methods.METHODS)
+
+
+SIGNS = BASELINES.index("eszsl") + 1  # ESZSL with targets as published comes after ESZSL
+FIRST = _known(*BASELINES[:SIGNS], "eszsl-signs", *BASELINES[SIGNS:])
+LATER = _known("exem", "cnzsl")
+RIVALS = (*FIRST, *LATER)
+OURS = _known("gaussian-softmax", "cauchy-softmax", "class-means", "means-softmax")
+ALL = (*RIVALS, *KERNELS, *OURS)
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "the paper's baselines": FIRST,
+    "later baselines": LATER,
+    "the paper's kernels": KERNELS,
+    "ours": OURS,
+}
+GROUPS: Mapping[str, tuple[str, ...]] = {"baselines": RIVALS, "kernels": KERNELS, "ours": OURS}
+ON_CPU = {*FIRST, "exem", "class-means"}  # whatever the device
 PAIRS = (("gaussian", "gaussian-ort"), ("cauchy", "cauchy-ort"))  # without and with incoherence
 DATASETS = ("AWA1", "AWA2", "SUN", "CUB", "APY")
+SLOWEST = (  # first, so that no process is left alone with a long one at the end
+    *("means-softmax", "polynomial-6", "polynomial-4", "polynomial-2", "gaussian-softmax", "cauchy-softmax"),
+    *("gaussian-ort", "cauchy-ort", "gaussian", "cauchy", "sse", "dap", "cmt", "cmt-star", "latem", "iap", "sync"),
+    *("cnzsl", "ale", "sje", "devise", "conse"),
+)
 PARTS: Mapping[str, tuple[str, ...]] = {
-    "zsl": tuple(name for name in ALL if name != "cmt-star"),  # which is cmt where only unseen classes are candidates
+    "zsl": ALL,
     "gzsl": ALL,
     "incoherence": tuple(name for pair in PAIRS for name in pair),
     "gram": tuple(name for pair in PAIRS for name in pair),
@@ -22,10 +43,25 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+def family(method: str) -> str:
+    """The name of the family that a method belongs to."""
+    return next(name for name, mine in FAMILIES.items() if method in mine)
+
+
+def random(method: str) -> bool:
+    """Whether seeds make a difference."""
+    return bool(getattr(methods.find(method), "random", True))
+
+
+def slowest_first(names: Iterable[str]) -> list[str]:
+    """By how long a unit takes, as far as it is known."""
+    return sorted(names, key=lambda name: SLOWEST.index(name) if name in SLOWEST else len(SLOWEST))
+
+
 def chosen(names: Iterable[str] | None) -> tuple[str, ...]:
     """Methods by name or by group, in the order of the tables; by default all. An unknown name is refused."""
     wanted: set[str] = set()
-    for name in names or ("baselines", "kernels"):
+    for name in names or GROUPS:
         wanted |= set(GROUPS.get(name.lower(), ())) or {name.lower()}
     for name in wanted:
         if name not in ALL:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, closing
@@ -20,11 +21,11 @@ from zskl.paper import collect, curve_records
 from zskl.paper import methods as paper_methods
 from zskl.paper.convergence_run import Watching
 from zskl.paper.curve_records import CurveRecord
-from zskl.paper.published import BASELINES
 from zskl.paper.results import Identified, Problem, Results, problem_of_data
 from zskl.paper.sensitivity_run import Varying
 
 Tell = Callable[[str], object]
+Load = Callable[[Source], Dataset]
 R = TypeVar("R", bound=Stored)
 
 
@@ -39,11 +40,11 @@ Show = Callable[[Sequence[str], int], AbstractContextManager[Display]]  # names 
 
 @dataclass(frozen=True)
 class Order:
-    """What is wanted. `datasets` are names with the features asked for, if any; `device` is for kernel methods alone:
-    the published ones run on the CPU, through the engine."""
+    """What is wanted. A dataset may come from several sources, with other features each. `device` is for the methods
+    that train there: all others run on the CPU, through the engine."""
 
     parts: tuple[str, ...]
-    datasets: tuple[tuple[str, str | None], ...]
+    sources: tuple[Source, ...]
     methods: tuple[str, ...]
     seeds: int
     out: Path
@@ -63,8 +64,8 @@ class Course:
     ran: int = 0
 
 
-def conduct(order: Order, load: Callable[[str], tuple[Source, Dataset]], show: Show, tell: Tell) -> Course:
-    """Run what the folder `order.out` lacks, and collect. `load` opens a dataset by its name, or says why it cannot."""
+def conduct(order: Order, load: Load, show: Show, tell: Tell) -> Course:
+    """Run what the folder `order.out` lacks, and collect. `load` opens a dataset, or says why it cannot."""
     with (
         run_folder.opened(order.out, Record.from_json) as runs,
         run_folder.opened(order.out / collect.CURVES, curve_records.from_json) as curves,
@@ -78,10 +79,11 @@ def conduct(order: Order, load: Callable[[str], tuple[Source, Dataset]], show: S
         conductor = _Conductor(order, course, times, show, tell)
         try:
             methods = paper_methods.needed(order.parts, order.methods)
-            kernels = [name for name in methods if name not in BASELINES]
-            others = [name for name in methods if name in BASELINES]
-            conductor.stage("kernel methods", _evaluations(loaded, kernels, order.seeds, order.device), runs)
-            conductor.stage("published methods", _evaluations(loaded, others, order.seeds, None), runs)
+            device = None if order.device == "cpu" else order.device
+            there = [name for name in methods if device and name not in paper_methods.ON_CPU]
+            here = [name for name in methods if name not in there]
+            conductor.stage(f"methods on {device}", _evaluations(loaded, there, order.seeds, device), runs)
+            conductor.stage("methods", _evaluations(loaded, here, order.seeds, None), runs)
             for part, make in (("sensitivity", Varying), ("convergence", Watching)):
                 if part in order.parts:
                     conductor.stage(part, _around(part, make, order, loaded, runs, conductor.found, tell), curves)
@@ -121,11 +123,12 @@ class _Conductor:
             self.times.append(
                 {
                     "stage": name,
-                    "datasets": sorted({piece.data.name for piece in pieces}),
+                    "datasets": sorted({problem_of_data(piece.data).name for piece in pieces}),
                     "units": max(0, ran),
                     "seconds": round(time.perf_counter() - start, 1),
                     "device": pieces[0].unit.device or "cpu",
                     "processes": self._processes(pieces),
+                    "machine": _machine(pieces[0].unit.device),
                     "finished": unit.finished(),
                 }
             )
@@ -143,41 +146,48 @@ class _Conductor:
         return collect.select(problems, order.methods, order.seeds, runs.done.values(), others, self.times)
 
 
+def _machine(device: str | None) -> str:
+    """Its cores, and the GPU that was used."""
+    cores = f"{os.cpu_count()} cores"
+    if device is None or device.startswith("cpu"):
+        return cores
+    import torch
+
+    return f"{cores}, {torch.cuda.get_device_name(device)}"
+
+
 def _problems(
-    order: Order, load: Callable[[str], tuple[Source, Dataset]], there: Sequence[Identified], tell: Tell
+    order: Order, load: Load, there: Sequence[Identified], tell: Tell
 ) -> tuple[list[Problem], list[tuple[Source, Dataset]]]:
-    """What tables have columns for; and of these what can be run."""
-    problems: list[Problem] = []
+    """What there are tables of; and of these what can be run."""
+    problems: dict[Problem, None] = {}
     loaded: list[tuple[Source, Dataset]] = []
-    for name, features in order.datasets:
-        known = collect.recorded(there, name, features)
-        if order.offline:
-            problems += known or [Problem(name, missing=True)]
-            continue
+    for source in order.sources:
+        known = collect.recorded(there, source.name, source.features) or [Problem(source.name, missing=True)]
         try:
-            source, data = load(name)
+            data = None if order.offline else load(source)
         except (OSError, ValueError) as error:
-            if known:
-                tell(
-                    f"{name} cannot be read ({error}); its tables are made from what is recorded, nothing of it is run"
-                )
-            else:
-                tell(f"{name} is skipped: {error}")
-            problems += known or [Problem(name, missing=True)]
-            continue
-        loaded.append((source, data))
-        problems.append(problem_of_data(data))
-    return problems, loaded
+            data = None
+            instead = "skipped" if known[0].missing else "shown as far as it is recorded; nothing of it is run"
+            tell(f"{source.name} cannot be read and is {instead}: {error}")
+        if data is None:
+            problems |= dict.fromkeys(known)
+        elif problem_of_data(data) not in problems:
+            problems[problem_of_data(data)] = None
+            loaded.append((source, data))
+    return list(problems), loaded
 
 
 def _evaluations(
     loaded: Sequence[tuple[Source, Dataset]], methods: Sequence[str], seeds: int, device: str | None
 ) -> list[Piece[Record]]:
+    """The first seed of all methods before the next, and of each seed the slowest methods first."""
     return [
         Piece(source, data, Unit(method, seed, {}, device, tune=True, calibrate=True))
-        for source, data in loaded
-        for method in methods
         for seed in range(seeds)
+        for method in paper_methods.slowest_first(methods)
+        if seed == 0 or paper_methods.random(method)
+        for source, data in loaded
     ]
 
 
