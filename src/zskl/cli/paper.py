@@ -69,6 +69,9 @@ def paper(
     docs: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Copy results.md and the figures there as well.")
     ] = None,
+    readme: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the leading methods between the marks of this file.")
+    ] = None,
 ) -> None:
     """Measure the paper's tables and figures, and write them beside the published figures.
 
@@ -117,7 +120,7 @@ def paper(
     if not course.results.runs:
         reason = "; ".join(course.failures) or "none of the datasets could be read, and nothing is recorded of them"
         fail(f"nothing to show: {reason}", 2)
-    written = write(course.results, parts, out, docs)
+    written = write(course.results, parts, out, docs, readme)
     _tell(written, out, course.ran)
     if course.failures:
         fail(f"{len(course.failures)} unit(s) failed: {'; '.join(course.failures)}", 2)
@@ -125,9 +128,10 @@ def paper(
 
 def _tell(written: Written, out: Path, ran: int) -> None:
     """What was found, and where it is."""
-    from zskl.paper.claims import UNTESTED, counted
+    from zskl.paper.claims import NO, UNDECIDED, UNTESTED, YES, counted
 
     say(f"{ran} unit(s) run; {len(written.files)} files in {out}: results.md, tables/, figures/")
-    say("claims of the paper, in how many cases they hold by the means over seeds:")
-    for claim, true, cases in counted(written.verdicts):
-        say(f"  {claim}: {f'{true} of {cases}' if cases else UNTESTED}")
+    say("claims of the paper, in how many cases:")
+    for claim, *numbers in counted(written.verdicts):
+        told = ", ".join(f"{number} {word}" for number, word in zip(numbers, (YES, NO, UNDECIDED), strict=True))
+        say(f"  {claim}: {told if any(numbers) else UNTESTED}")

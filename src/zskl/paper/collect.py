@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from zskl import files as storage
 from zskl.experiments import jsonl_log, run_folder
 from zskl.experiments.answers import Answers
 from zskl.experiments.record import Record
@@ -20,7 +18,6 @@ from zskl.paper.methods import PARTS
 from zskl.paper.results import Identified, Problem, Results, problem_of
 
 CURVES = "curves"  # the folder of what is not an evaluation, so that `zskl compare` and `zskl report` read the rest
-TIMES = "times.json"
 
 
 class Run(Identified, Protocol):
@@ -102,26 +99,6 @@ def _slim(part: Generalised) -> Generalised:
 
 def _compact(found: Answers | None) -> Answers | None:
     return None if found is None else found.compact()
-
-
-def read_times(*folders: Path) -> list[dict[str, Any]]:
-    """What stages took, in the order in which they ended; each once."""
-    found: dict[str, dict[str, Any]] = {}
-    for folder in folders:
-        file = folder / TIMES
-        try:
-            entries = json.loads(file.read_text("utf-8")) if file.is_file() else []
-        except ValueError:
-            raise ValueError(
-                f"{file} cannot be read: expected the wall times that zskl paper wrote; remove it"
-            ) from None
-        for entry in entries:
-            found[json.dumps(entry, sort_keys=True)] = entry
-    return sorted(found.values(), key=lambda entry: str(entry["finished"]))
-
-
-def write_times(folder: Path, times: Sequence[Mapping[str, Any]]) -> None:
-    storage.write_atomically(folder / TIMES, (json.dumps(list(times), indent=1) + "\n").encode())
 
 
 def recorded(found: Iterable[Identified], dataset: str, features: str | None = None) -> list[Problem]:

@@ -11,11 +11,12 @@ from typing import Any
 from zskl.metrics import harmonic_mean
 
 FEATURES = "res101"  # what all of them were measured on
+NEAR = ("resnet50",)  # features of another network of that kind
 ROUNDING = 0.05  # of a printed accuracy, at most
 LAST = 0.1  # the last digit of a printed H: it may have been cut off instead of rounded, as IAP's on SUN must have been
 BASELINES = ("dap", "iap", "conse", "cmt", "cmt-star", "sse", "latem", "ale", "devise", "sje", "eszsl", "sync", "sae")
 KERNELS = ("polynomial-2", "polynomial-4", "polynomial-6", "cauchy", "cauchy-ort", "gaussian", "gaussian-ort")
-_NAMES = {"cmt-star": "CMT*", "cauchy-ort": "Cauchy-Ort", "gaussian-ort": "Gaussian-Ort"}
+_NAMES = {"cmt-star": "CMT*", "eszsl-signs": "ESZSL", "cauchy-ort": "Cauchy-Ort", "gaussian-ort": "Gaussian-Ort"}
 _DATASETS = {"APY": "aPY"}
 
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 from zskl.datasets import Dataset
-from zskl.experiments import compare
-from zskl.experiments.compare import FIGURES, Comparison, Figure
+from zskl.experiments import compare, uncertainty
+from zskl.experiments.compare import Comparison, Figure
 from zskl.experiments.record import Record
+from zskl.experiments.uncertainty import Difference
+from zskl.paper import methods as paper_methods
 from zskl.paper.curve_records import ConvergenceRecord, SensitivityRecord
-from zskl.paper.published import FEATURES
+from zskl.paper.published import FEATURES, NEAR
 from zskl.plots.drawing import Drawing
+
+SAME = ("cmt-star", "zero-shot")  # is that of cmt, where only unseen classes are candidates
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,11 @@ class Problem:
     def comparable(self) -> bool:
         """Whether the features are those of the published figures."""
         return self.features == FEATURES
+
+    @property
+    def near(self) -> bool:
+        """Whether they are of a network so like that one that published figures give an orientation."""
+        return self.comparable or self.features in NEAR
 
     @property
     def name(self) -> str:
@@ -94,19 +104,38 @@ class Results:
     def measured(self) -> tuple[Problem, ...]:
         return tuple(problem for problem in self.problems if not problem.missing)
 
+    @cached_property
+    def _figures(self) -> Mapping[tuple[Problem, str], Mapping[str, Figure]]:
+        uncertainty.prepare([record for mine in self.runs.values() for record in mine])
+        return {place: uncertainty.figures(mine) for place, mine in self.runs.items()}
+
     def figure(self, problem: Problem, method: str, column: str) -> Figure | None:
-        """A column of `compare.FIGURES` in per cent, mean and deviation over the seeds that have it."""
-        found = [FIGURES[column](record) for record in self.runs.get((problem, method), ())]
-        return over_seeds(100 * value for value in found if value is not None)
+        """A column of `compare.FIGURES` in per cent, with its interval; None where it was not measured."""
+        found = self._figures.get((problem, method), {})
+        return None if (method, column) == SAME else found.get(column)
+
+    def groups(self, problem: Problem, column: str) -> dict[str, Sequence[Record]]:
+        """The records of each method that has this figure."""
+        names = [name for name in self.methods if self.figure(problem, name, column) is not None]
+        return {name: self.runs[problem, name] for name in names}
+
+    def difference(self, problem: Problem, method: str, other: str, column: str) -> Difference | None:
+        """How far the first is above the other one, in points, paired; None where records have no answers."""
+        return uncertainty.difference(self.runs[problem, method], self.runs[problem, other], column)
+
+    def ranked(self, problem: Problem, methods: Iterable[str], column: str) -> list[tuple[str, Figure]]:
+        """Methods with their figures, the highest mean first."""
+        found = [(name, figure) for name in methods if (figure := self.figure(problem, name, column)) is not None]
+        return sorted(found, key=lambda pair: -pair[1].mean)
 
     def incoherence(self, problem: Problem, method: str) -> Figure | None:
         found = self.runs.get((problem, method), ())
         return over_seeds(record.incoherence for record in found if record.incoherence is not None)
 
-    def seeds(self, problems: Iterable[Problem], method: str) -> int:
-        """Of the problem with the fewest, 0 where nothing was run."""
-        counts = [len(self.runs[problem, method]) for problem in problems if (problem, method) in self.runs]
-        return min(counts, default=0)
+    def seeds(self, problem: Problem, method: str) -> int | None:
+        """0 where nothing was run, and None where seeds make no difference."""
+        found = self.runs.get((problem, method), ())
+        return None if found and not paper_methods.random(method) else len(found)
 
 
 def over_seeds(values: Iterable[float], digits: int = 1) -> Figure | None:

@@ -2,41 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from zskl.experiments import table_formats
+from zskl.paper import wall_times
+from zskl.paper.changes import Changed
 from zskl.paper.claims import UNTESTED, Verdict, counted
 from zskl.paper.results import Output, Results
 
-SHOWN = ("zsl", "gzsl", "incoherence", "choices")  # tables on the page; those of the others are in files alone
-SECTIONS = {
-    "zsl": "Zero-shot learning",
-    "gzsl": "Generalised zero-shot learning",
-    "incoherence": "Incoherence",
-    "gram": "Gram matrices",
-    "sensitivity": "Sensitivity",
-    "convergence": "Convergence",
-    "choices": "Choices and times",
+MAIN = "Accuracy"
+SECTIONS = {  # part → heading, tables on the page, figures on the page
+    "differences": ("Paired differences to the best", True, False),
+    "gzsl": ("Seen and unseen classes together", True, False),
+    "incoherence": ("Incoherence", True, True),
+    "gram": ("Gram matrices", False, True),
+    "sensitivity": ("Sensitivity", False, True),
+    "convergence": ("Convergence", False, True),
 }
+CHARTS = "Accuracies as figures"
+CHOICES = "What validation chose"
 INTRODUCTION = """# The paper's evaluation, measured
 
-Made by `zskl paper` from records, not by hand; [what it does](paper.md). Mean per-class top-1 accuracy in per cent,
-mean ± standard deviation over seeds. Settings and calibration constants are chosen on class-disjoint validation folds
-of the training rows, from default grids: zero-shot, unseen, seen, H and area are of the setting with the best zero-shot
-accuracy on validation classes, calibrated H is of the one with the best calibrated H there. Bold: best of a column.
+Made by `zskl paper` from records, not by hand; [what it does and what figures mean](paper.md). Mean per-class top-1
+accuracy in per cent, and in brackets its 95 % interval by bootstrap over classes and rows. Bold: the best of a column,
+and all whose paired difference to it cannot be told from 0. Seeds are those of methods that have randomness; their
+figures are means. Settings and calibration constants are chosen on class-disjoint validation folds of the training
+rows.
+"""
+JUDGED = """An accuracy is judged by the paired difference of two methods: **yes** or **no** where its 95 % interval
+excludes 0, **undecided** where it does not. Curves and ‖WᵀW − I‖² have no interval, and are judged by means over seeds.
+λ: test accuracy at the end of the curve against that at the λ which validation chose. σ: the inner value that is best
+on validation against both ends, by test accuracy. Baselines: the best of the methods against the best of the baselines,
+both by mean.
 """
 
 
-def page(results: Results, outputs: Sequence[Output], verdicts: Sequence[Verdict]) -> str:
-    parts = [INTRODUCTION, *_measured(results), "## Claims of the paper\n", *_claims(verdicts)]
-    for part, heading in SECTIONS.items():
-        mine = [output for output in outputs if output.part == part and not _bare(output, results)]
-        if mine:
-            parts.append(f"## {heading}\n")
-            parts += [_section(output) for output in mine]
-    units = sum(map(len, (*results.runs.values(), *results.curves.values(), *results.courses.values())))
-    parts += _times(results.times, units)
+def page(
+    results: Results, outputs: Sequence[Output], verdicts: Sequence[Verdict], changed: Sequence[Changed] = ()
+) -> str:
+    parts = [INTRODUCTION, *_measured(results)]
+    parts += _section(MAIN, [output for output in outputs if output.part == "zsl"], figures=False)
+    parts += ["## Claims of the paper\n", *_claims(verdicts)]
+    for part, (heading, tables, figures) in SECTIONS.items():
+        parts += _section(heading, [output for output in outputs if output.part == part], tables, figures)
+    parts += _section(CHARTS, [one for one in outputs if one.part in ("zsl", "gzsl") and one.figures], tables=False)
+    parts += _changes(changed)
+    parts += _section(CHOICES, [output for output in outputs if output.part == "choices"])
+    parts += wall_times.section(results.times)
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
@@ -49,61 +61,58 @@ def _measured(results: Results) -> list[str]:
     """Which data, whether they can be compared, and what is missing."""
     found = []
     for problem in results.measured:
-        seeds = [len(mine) for (where, _), mine in results.runs.items() if where == problem]
-        count = f"{len(seeds)} methods, {_span(seeds)} seed(s)" if seeds else "no method yet"
+        count = sum(where == problem for where, _ in results.runs)
         same = (
             "those of the published figures"
             if problem.comparable
-            else "**not those of the published figures, which cannot be compared with ours**"
+            else "near those of the published figures, but of another network"
+            if problem.near
+            else "not comparable with published figures"
         )
         features = f"features `{problem.features}`, {same}" if problem.features else "its own features"
-        found.append(f"- {problem.dataset}: {features}; {count}; data {problem.fingerprint[:12]}")
+        found.append(f"- {problem.dataset}: {features}; {count} methods; data {problem.fingerprint[:12]}")
     missing = [problem.dataset for problem in results.problems if problem.missing]
     if missing:
-        found.append(f"- {', '.join(missing)}: not measured, because data or features are missing; columns say so")
+        found.append(f"- {', '.join(missing)}: not measured, because data or features are missing")
     return [*found, ""]
 
 
 def _claims(verdicts: Sequence[Verdict]) -> list[str]:
     """First how often, then each case."""
-    rows = [(claim, f"{true} of {cases}" if cases else UNTESTED) for claim, true, cases in counted(verdicts)]
-    said = (
-        "Judged on means over seeds alone. λ: test accuracy at the end of the curve against "
-        "that at the λ which validation chose. σ: the best inner value by validation against both ends. Baselines: the "
-        "best kernel method against the best of them.\n"
-    )
-    cases = [(one.claim, one.where, f"**{one.answer}**", one.figure) for one in verdicts]
-    return [
-        said,
-        table(("claim", "cases in which it holds"), rows),
-        table(("claim", "case", "holds", "figures"), cases),
-    ]
+    rows = [(claim, *(numbers if any(numbers) else (UNTESTED, "", ""))) for claim, *numbers in counted(verdicts)]
+    parts = [JUDGED, table(("claim", "yes", "no", "undecided"), rows)]
+    tested = [one for one in verdicts if one.answer != UNTESTED]
+    for claim in dict.fromkeys(one.claim for one in tested):
+        mine = [(one.where, f"**{one.answer}**", one.figure) for one in tested if one.claim == claim]
+        parts += [f"### {claim[0].upper()}{claim[1:]}\n", table(("case", "holds", "figures"), mine)]
+    return parts
 
 
-def _section(output: Output) -> str:
-    lines = [f"### {output.title}\n"]
-    lines += [f"{' '.join(output.table.notes)}\n"] if output.table.notes else []
-    lines += [f"![{output.title}, {name}](figures/{name}.svg)\n" for name in output.figures]
-    if output.part in SHOWN:
-        lines.append(table_formats.markdown(output.table))
-    return "\n".join(lines)
+def _section(heading: str, outputs: Sequence[Output], tables: bool = True, figures: bool = True) -> list[str]:
+    parts = [f"## {heading}\n"] if outputs else []
+    said: tuple[str, ...] = ()
+    for output in outputs:
+        parts.append(f"### {output.title}\n")
+        if output.table.notes != said:  # which may be the same for every dataset
+            parts += [f"{' '.join(output.table.notes)}\n"] if output.table.notes else []
+        said = output.table.notes
+        if figures:
+            parts += [f"![{output.title}, {name}](figures/{name}.svg)\n" for name in output.figures]
+        if tables:
+            parts.append(table_formats.markdown(output.table))
+    return parts
 
 
-def _bare(output: Output, results: Results) -> bool:
-    """Whether it shows nothing but published figures of a dataset that was not measured."""
-    stems = {problem.stem for problem in results.problems if problem.missing}
-    return output.part == "gzsl" and output.name.removeprefix("gzsl-") in stems
-
-
-def _times(times: Sequence[Mapping[str, Any]], units: int) -> list[str]:
-    if not times:
+def _changes(changed: Sequence[Changed]) -> list[str]:
+    if not changed:
         return []
-    names = ("stage", "datasets", "units", "seconds", "device", "processes", "finished")
-    rows = [[", ".join(one[n]) if n == "datasets" else one[n] for n in names] for one in times]
-    timed = sum(int(one["units"]) for one in times)
-    note = f"Of {timed} of the {units} units above; a stage that was broken off has left no time.\n"
-    return ["## Wall times of the stages\n", *([note] if timed < units else []), table(names, rows)]
-
-
-def _span(counts: Sequence[int]) -> str:
-    return f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    parts = [
+        "## What changed since 0.1, and why\n",
+        "Per cent, before → after. The order is that of the tables above.\n",
+    ]
+    for problem in dict.fromkeys(one.problem for one in changed):
+        mine = [one for one in changed if one.problem == problem]
+        columns = list(dict.fromkeys(name for one in mine for name in one.figures))
+        rows = [(one.method, *(one.figures.get(name, "") for name in columns), one.why) for one in mine]
+        parts += [f"### {problem}\n", table(("method", *columns, "why"), rows)]
+    return parts

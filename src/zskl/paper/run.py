@@ -17,7 +17,7 @@ from zskl.experiments.record import Record
 from zskl.experiments.run_folder import RunFolder, Stored
 from zskl.experiments.sweep import Failure, Piece, Source, Work
 from zskl.experiments.unit import Unit
-from zskl.paper import collect, curve_records
+from zskl.paper import collect, curve_records, wall_times
 from zskl.paper import methods as paper_methods
 from zskl.paper.convergence_run import Watching
 from zskl.paper.curve_records import CurveRecord
@@ -73,7 +73,7 @@ def conduct(order: Order, load: Load, show: Show, tell: Tell) -> Course:
         merged = collect.merge(order.merge, runs, curves, order.compact)
         if order.merge:
             tell(f"{merged} record(s) merged into {order.out}")
-        times = collect.read_times(order.out, *(path for path in order.merge if path.is_dir()))
+        times = wall_times.read(order.out, *(path for path in order.merge if path.is_dir()))
         problems, loaded = _problems(order, load, [*runs.done.values(), *curves.done.values()], tell)
         course = Course(Results((), (), {}))
         conductor = _Conductor(order, course, times, show, tell)
@@ -89,7 +89,7 @@ def conduct(order: Order, load: Load, show: Show, tell: Tell) -> Course:
                     conductor.stage(part, _around(part, make, order, loaded, runs, conductor.found, tell), curves)
         finally:
             if times and (conductor.timed or merged):
-                collect.write_times(order.out, times)
+                wall_times.write(order.out, times)
         course.results = conductor.found(problems, runs, curves)
         return course
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from zskl import files as storage
 from zskl.experiments import table_formats
-from zskl.paper import accuracy_tables, choices_table, claims, convergence, gram, results_page, sensitivity
+from zskl.paper import accuracy_tables, changes, choices_table, claims, convergence, gram, results_page, sensitivity
+from zskl.paper import readme as leading
 from zskl.paper.claims import Verdict
 from zskl.paper.results import Output, Results
 from zskl.report.contents import csv_text
@@ -40,8 +41,11 @@ def outputs(results: Results, parts: Sequence[str]) -> list[Output]:
     return [*made, *choices_table.outputs(results)] if {"zsl", "gzsl"} & set(parts) else made
 
 
-def write(results: Results, parts: Sequence[str], out: Path, docs: Path | None = None) -> Written:
-    """Everything under `out`; the page and its figures also under `docs`. Files of before are replaced."""
+def write(
+    results: Results, parts: Sequence[str], out: Path, docs: Path | None = None, readme: Path | None = None
+) -> Written:
+    """Everything under `out`; the page and its figures also under `docs`, the leading methods also in the file
+    `readme`. Files of before are replaced."""
     made = outputs(results, parts)
     verdicts = claims.judge(results)
     files = []
@@ -58,7 +62,10 @@ def write(results: Results, parts: Sequence[str], out: Path, docs: Path | None =
     for name, figure in drawn.items():
         pictures.append(_write(out / "figures" / f"{name}.svg", figure.svg().encode()))
         pictures.append(_write(out / "figures" / f"{name}.png", figure.png()))
-    text = _write(out / "results.md", results_page.page(results, made, verdicts).encode())
+    changed = changes.compared(results, out)
+    text = _write(out / "results.md", results_page.page(results, made, verdicts, changed).encode())
+    if readme is not None:
+        leading.write(results, readme)
     if docs is not None:
         (docs / "figures").mkdir(parents=True, exist_ok=True)
         shutil.copyfile(text, docs / "results.md")
