@@ -6,14 +6,17 @@ from dataclasses import replace
 
 import pytest
 
+from zskl.experiments import uncertainty
 from zskl.experiments.record import Record
 from zskl.experiments.record_parts import Generalised, ZeroShot
+from zskl.experiments.uncertainty import Difference
 from zskl.paper import claims, results_page
 from zskl.paper import methods as paper_methods
 from zskl.paper.curve_records import SensitivityRecord, Varied
 from zskl.paper.results import Problem, Results
 
 HERE = Problem("CUB", "res101", "f", "d")
+CASES = (1, 1, 1, 1, 1, 1, 1, 3, 3)
 
 
 def evaluation(seed, zero_shot, unseen, harmonic, incoherence=None):
@@ -22,7 +25,8 @@ def evaluation(seed, zero_shot, unseen, harmonic, incoherence=None):
         method="any",
         seed=seed,
         zsl=ZeroShot(accuracy=zero_shot),
-        gzsl=Generalised(unseen=unseen, harmonic=harmonic),
+        gzsl=Generalised(unseen=unseen, harmonic=harmonic, ausuc=unseen),
+        gzsl_calibrated=Generalised(harmonic=harmonic),
         incoherence=incoherence,
     )
 
@@ -60,17 +64,35 @@ def made_up(better):
 
 
 @pytest.mark.parametrize("better", [True, False])
-def test_claims_are_judged_both_ways(better):
+def test_claims_are_judged_both_ways_by_means_where_records_have_no_answers(better):
     found = claims.judge(made_up(better))
     assert {verdict.claim for verdict in found} == set(claims.CLAIMS)
     assert {verdict.answer for verdict in found} == {claims.YES if better else claims.NO}
-    assert claims.counted(found) == [
-        (claim, cases * better, cases) for claim, cases in zip(claims.CLAIMS, (1, 1, 1, 1, 2, 2, 2), strict=True)
+    expected = [
+        (claim, cases * better, cases * (not better), 0) for claim, cases in zip(claims.CLAIMS, CASES, strict=True)
     ]
+    assert claims.counted(found) == expected
     (large,) = [verdict for verdict in found if verdict.claim == claims.LARGE]
     assert "at λ = 100," in large.figure  # 1000 diverged
     (lower,) = [verdict for verdict in found if verdict.claim == claims.INCOHERENCE]
     assert ("110.0 ± 14.1 without, 87.5" in lower.figure) == better
+    (unseen,) = [verdict for verdict in found if verdict.claim == claims.RAISED["unseen"]]
+    assert unseen.figure.endswith("by means alone")
+    text = results_page.page(Results((HERE,), paper_methods.ALL, {}), [], found)
+    assert f"| {claims.OWN} | {3 * better} | {3 * (not better)} | 0 |" in text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "answer"), [(1.0, 3.0, claims.YES), (-0.5, 4.0, claims.UNDECIDED), (-3.0, -1.0, claims.NO)]
+)
+def test_a_paired_interval_decides_accuracies(low, high, answer, monkeypatch):
+    """Whatever the means say, which are those of all draws."""
+    apart = Difference((low + high) / 2, low, high)
+    monkeypatch.setattr(uncertainty, "difference", lambda *given: apart)
+    judged = (*claims.RAISED.values(), claims.BEATEN, claims.OWN)
+    found = [one for one in claims.judge(made_up(True)) if one.claim in judged]
+    assert {one.answer for one in found} == {answer}
+    assert all(f"difference {apart.mean:+.1f} [{low:+.1f}, {high:+.1f}]" in one.figure for one in found)
 
 
 def test_claims_that_nothing_tests_say_so():
@@ -78,19 +100,12 @@ def test_claims_that_nothing_tests_say_so():
     assert [verdict.claim for verdict in found] == list(claims.CLAIMS)
     assert {verdict.answer for verdict in found} == {claims.UNTESTED}
     text = results_page.page(Results((Problem("SUN", missing=True),), paper_methods.ALL, {}), [], found)
-    assert text.count("| **not by these data** |") == len(claims.CLAIMS)
-
-
-def test_a_small_difference_is_called_so():
-    (unseen,) = [one for one in claims.judge(made_up(True)) if one.claim == claims.UNSEEN]
-    assert (unseen.answer, unseen.figure) == (claims.YES, "30.0 ± 0.0 without, 34.0 ± 8.5 with; within the deviations")
-    (single,) = [one for one in claims.judge(made_up(False)) if one.claim == claims.UNSEEN]
-    assert single.figure.startswith("30.0 without, ")  # one seed has no deviation to be within
-    assert "deviations" not in single.figure
+    assert text.count("| not by these data |") == len(claims.CLAIMS)
 
 
 def test_a_draw_is_no_victory():
     results = made_up(True)
     even = {**results.runs, (HERE, "gaussian-ort"): results.runs[HERE, "gaussian"]}
     found = claims.judge(replace(results, runs=even))
-    assert {one.answer for one in found if one.claim in (claims.INCOHERENCE, claims.UNSEEN)} == {claims.NO}
+    pairs = (claims.INCOHERENCE, *claims.RAISED.values())
+    assert {one.answer for one in found if one.claim in pairs} == {claims.NO}

@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from evaluated import PARTS, PNG, near, paper, table
+from evaluated import PARTS, PNG, paper, table, units
+from package_files import tiny, write_package
 from zskl.experiments import unit as experiment
 
 
@@ -19,17 +20,16 @@ def test_all_writes_every_format_of_every_part(whole):
         assert (out / "tables" / f"{name}.md").read_text("utf-8").startswith("| ")
         assert (out / "tables" / f"{name}.tex").read_text("utf-8").startswith("\\begin{tabular}")
     assert {part for part in PARTS if any(name.startswith(part) for name in names)} == set(PARTS)
-    assert "44 of" not in done.stdout
-    assert "52 unit(s) run" in done.stdout  # 22 methods, 3 sensitivities and 1 course, from 2 seeds each
+    assert f"{units()} unit(s) run" in done.stdout
     assert "claims of the paper" in done.stdout
     text = (out / "results.md").read_text("utf-8")
     for figure in (out / "figures").glob("*.svg"):
         assert f"(figures/{figure.name})" in text
         ElementTree.parse(figure)
         assert figure.with_suffix(".png").read_bytes() == PNG
-    assert len(list((out / "figures").glob("*.svg"))) == 9
+    assert len(list((out / "figures").glob("*.svg"))) == 8
     stages = [entry["stage"] for entry in json.loads((out / "times.json").read_text("utf-8"))]
-    assert stages == ["kernel methods", "published methods", "sensitivity", "convergence"]
+    assert stages == ["methods", "sensitivity", "convergence"]
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -41,7 +41,8 @@ def test_each_part_resumes_and_writes_its_own_tables(part, whole, root, tmp_path
     done = paper(part, out, "--root", root, "--dataset", "CUB")
     assert (done.returncode, "0 unit(s) run" in done.stdout) == (0, True), done.stderr
     stems = {file.stem.partition("-")[0] for file in (out / "tables").glob("*.csv")}
-    assert stems == {part, "claims"} | ({"choices"} if part in ("zsl", "gzsl") else set())
+    further = {"choices"} if part in ("zsl", "gzsl") else set()
+    assert stems == {part, "claims"} | further | ({"differences"} if part == "zsl" else set())
     assert (out / "records.jsonl").read_bytes() == before
 
 
@@ -65,40 +66,49 @@ def test_records_suffice_where_the_data_are_gone(whole, tmp_path):
     done = paper("all", out, "--dataset", "CUB", "--dataset", "SUN", "--offline")
     assert (done.returncode, "0 unit(s) run" in done.stdout) == (0, True), done.stderr
     assert {file: file.read_bytes() for file in kept} == kept
-    (out / "tables" / "zsl.csv").unlink()
+    (out / "tables" / "zsl-cub.csv").unlink()
     done = paper("zsl", out, "--dataset", "CUB", "--dataset", "SUN", "--root", tmp_path / "nowhere")
     assert (done.returncode, "0 unit(s) run" in done.stdout) == (0, True), done.stderr
-    assert (out / "tables" / "zsl.csv").read_bytes() == kept[out / "tables" / "zsl.csv"]
-    assert "CUB cannot be read" in done.stderr
-    assert "its tables are made from what is recorded" in done.stderr
+    assert (out / "tables" / "zsl-cub.csv").read_bytes() == kept[out / "tables" / "zsl-cub.csv"]
+    assert "CUB cannot be read and is shown as far as it is recorded" in done.stderr
     done = paper("all", tmp_path / "empty", "--offline")
     assert done.returncode == 2
     assert "nothing to show" in done.stderr
 
 
-def test_a_dataset_without_features_is_skipped_and_its_columns_say_so(whole):
+def test_a_dataset_without_features_is_skipped_and_the_page_says_so(whole):
     out, done = whole
-    assert "SUN is skipped" in done.stderr
+    assert "SUN cannot be read and is skipped" in done.stderr
     assert "has no feature file" in done.stderr
-    (row,) = [row for row in table(out, "zsl") if row["method"] == "ale"]
-    assert row["SUN not measured; published (res101) mean"] == "58.1000"
-    assert row["CUB published (res101) mean"] == "54.9000"
-    assert not any(name.startswith("SUN (") for name in row)
     text = (out / "results.md").read_text("utf-8")
     assert "SUN: not measured" in text
     assert str(out) not in text
     assert "res101.mat" not in text
 
 
-def test_other_features_are_called_not_comparable(root, tmp_path):
-    done = paper("zsl", tmp_path / "out", "--root", root, "--dataset", "AWA1", "--method", "sae", seeds="1")
+def test_a_dataset_is_measured_with_the_features_of_every_root(root, tmp_path):
+    """And published figures stand beside ours only where the network is like theirs."""
+    write_package(tmp_path / "CUB", *tiny(), file="resnet50")
+    write_package(tmp_path / "AWA1", *tiny(), file="resnet50")
+    roots = ("--root", root, "--root", tmp_path, "--dataset", "CUB", "--dataset", "AWA1", "--features", "AWA1=other")
+    done = paper("zsl", tmp_path / "out", *roots, "--method", "sae", "--method", "eszsl", seeds="1")
     assert done.returncode == 0, done.stderr
-    (row,) = table(tmp_path / "out", "zsl")
-    ours, theirs = row["AWA1 (other) mean"], row["AWA1 published (res101) mean"]
-    assert near(row["AWA1 difference, not comparable mean"], float(ours) - float(theirs))
-    assert "not those of the published figures" in (tmp_path / "out" / "results.md").read_text("utf-8")
+    assert "6 unit(s) run" in done.stdout
+    names = {file.stem for file in (tmp_path / "out" / "tables").glob("zsl-*.csv")}
+    assert names == {"zsl-cub", "zsl-cub-resnet50", "zsl-awa1-other"}
+    row = table(tmp_path / "out", "zsl-cub-resnet50")[1]
+    assert (row["method"], row["published (res101) zero-shot mean"]) == ("sae", "33.3000")
+    assert not any("published" in name for name in table(tmp_path / "out", "zsl-awa1-other")[0])
+    text = (tmp_path / "out" / "results.md").read_text("utf-8")
+    assert text.count("for orientation only") == 1
+    done = paper("zsl", tmp_path / "out", *roots[:4], "--dataset", "CUB", "--features", "CUB=resnet50", seeds="1")
+    assert "note: CUB" not in done.stderr
+    assert not (tmp_path / "none").exists()
+
+
+def test_features_that_no_root_has_are_named(root, tmp_path):
     done = paper("zsl", tmp_path / "none", "--root", root, "--dataset", "AWA1", "--features", "AWA1=res101")
-    assert "AWA1 is skipped" in done.stderr
+    assert "AWA1 cannot be read and is skipped" in done.stderr
     assert done.returncode == 2
 
 
@@ -106,17 +116,18 @@ def test_a_failing_unit_loses_nothing_else(root, tmp_path, monkeypatch):
     run = experiment.run
 
     def faulty(unit, *rest):
-        if (unit.method, unit.seed) == ("sae", 1):
+        if (unit.method, unit.seed) == ("sje", 1):
             raise ArithmeticError("planted")
         return run(unit, *rest)
 
     with monkeypatch.context() as patch:
         patch.setattr(experiment, "run", faulty)
-        arguments = ("--root", root, "--dataset", "CUB", "--method", "sae", "--method", "eszsl")
+        arguments = ("--root", root, "--dataset", "CUB", "--method", "sje", "--method", "eszsl")
         done = paper("zsl", tmp_path / "out", *arguments)
     assert done.returncode == 2
-    assert "1 unit(s) failed: CUB sae seed 1: planted" in done.stderr
-    assert [(row["method"], row["seeds"]) for row in table(tmp_path / "out", "zsl")] == [("eszsl", "2"), ("sae", "1")]
+    assert "1 unit(s) failed: CUB sje seed 1: planted" in done.stderr
+    assert [row["method"] for row in table(tmp_path / "out", "zsl-cub")] == ["sje", "eszsl"]
+    assert table(tmp_path / "out", "zsl-cub")[0]["seeds"] == "1"
     done = paper("zsl", tmp_path / "out", *arguments)
     assert "1 unit(s) run" in done.stdout
     assert done.returncode == 0

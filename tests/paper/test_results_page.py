@@ -1,4 +1,4 @@
-"""docs/results.md and its figures are what the stored records give."""
+"""docs/results.md, its figures and the tables of the README are what the stored records give."""
 
 from __future__ import annotations
 
@@ -11,15 +11,21 @@ import matplotlib
 import pytest
 
 from command import zskl
+from zskl.paper.readme import BEGIN, END
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_results_page_is_made_from_the_records_beside_it(tmp_path):
-    """docs/results.md and its figures are never edited by hand."""
+    """They are never edited by hand."""
     shutil.copytree(ROOT / "benchmarks" / "results" / "paper", tmp_path / "out")
-    done = zskl("paper", "all", "--offline", "--out", str(tmp_path / "out"), "--docs", str(tmp_path / "docs"))
+    kept = (ROOT / "README.md").read_text("utf-8")
+    readme = tmp_path / "README.md"
+    readme.write_text(f"{BEGIN}{END}" + kept.partition(END)[2], "utf-8")
+    places = ("--out", str(tmp_path / "out"), "--docs", str(tmp_path / "docs"), "--readme", str(readme))
+    done = zskl("paper", "all", "--offline", *places)
     assert done.returncode == 0, done.stderr
+    assert_same_numbers(readme.read_text("utf-8"), BEGIN + kept.partition(BEGIN)[2])
     figures = [f"figures/{figure.name}" for figure in (tmp_path / "docs" / "figures").glob("*.svg")]
     assert len(figures) > 5
     made, kept = (

@@ -61,6 +61,11 @@ def runs(out, part=""):
     return jsonl_log.read(out / part / "records.jsonl")
 
 
+def units(seeds=2):
+    """How many units the whole evaluation of a dataset has: methods, three sensitivities and a course."""
+    return sum(seeds if paper_methods.random(name) else 1 for name in paper_methods.ALL) + 4 * seeds
+
+
 def near(text, value):
     return float(text) == pytest.approx(value, abs=6e-5)
 

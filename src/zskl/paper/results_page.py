@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from zskl.experiments import table_formats
 from zskl.paper import wall_times
@@ -38,17 +39,23 @@ both by mean.
 
 
 def page(
-    results: Results, outputs: Sequence[Output], verdicts: Sequence[Verdict], changed: Sequence[Changed] = ()
+    results: Results,
+    outputs: Sequence[Output],
+    verdicts: Sequence[Verdict],
+    changed: Sequence[Changed] = (),
+    further: Sequence[str] = (),
 ) -> str:
+    """`further` comes last."""
     parts = [INTRODUCTION, *_measured(results)]
     parts += _section(MAIN, [output for output in outputs if output.part == "zsl"], figures=False)
     parts += ["## Claims of the paper\n", *_claims(verdicts)]
     for part, (heading, tables, figures) in SECTIONS.items():
         parts += _section(heading, [output for output in outputs if output.part == part], tables, figures)
-    parts += _section(CHARTS, [one for one in outputs if one.part in ("zsl", "gzsl") and one.figures], tables=False)
+    charts = [replace(one, table=replace(one.table, notes=())) for one in outputs if one.part in ("zsl", "gzsl")]
+    parts += _section(CHARTS, [one for one in charts if one.figures], tables=False)
     parts += _changes(changed)
     parts += _section(CHOICES, [output for output in outputs if output.part == "choices"])
-    parts += wall_times.section(results.times)
+    parts += [*wall_times.section(results.times), *further]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 

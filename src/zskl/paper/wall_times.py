@@ -11,6 +11,7 @@ from typing import Any
 from zskl import files as storage
 
 TIMES = "times.json"
+EXTRAPOLATED = "two_cores.json"  # written by benchmarks/two_cores.py
 
 
 def read(*folders: Path) -> list[dict[str, Any]]:
@@ -46,6 +47,22 @@ def clock(times: Sequence[Mapping[str, Any]]) -> float:
 
 def _ended(one: Mapping[str, Any]) -> float:
     return datetime.strptime(one["finished"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()
+
+
+def extrapolated(folder: Path) -> list[str]:
+    """What `benchmarks/two_cores.py` found, if it was run, as a part of the page."""
+    file = folder / EXTRAPOLATED
+    if not file.is_file():
+        return []
+    found = json.loads(file.read_text("utf-8"))
+    rows = found["rows"]
+    hours = sum(row["hours on two cores"] for row in rows)
+    lines = [" | ".join(map(str, row)) for row in (rows[0], ["---"] * len(rows[0]), *(row.values() for row in rows))]
+    said = (
+        f"On two cores ({found['processor']}) all of it would take {hours:.1f} hours: extrapolated from one method "
+        f"of each family, run on {found['dataset']}.\n"
+    )
+    return [said, "".join(f"| {line} |\n" for line in lines)]
 
 
 def section(times: Sequence[Mapping[str, Any]]) -> list[str]:

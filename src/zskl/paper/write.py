@@ -9,7 +9,17 @@ from pathlib import Path
 
 from zskl import files as storage
 from zskl.experiments import table_formats
-from zskl.paper import accuracy_tables, changes, choices_table, claims, convergence, gram, results_page, sensitivity
+from zskl.paper import (
+    accuracy_tables,
+    changes,
+    choices_table,
+    claims,
+    convergence,
+    gram,
+    results_page,
+    sensitivity,
+    wall_times,
+)
 from zskl.paper import readme as leading
 from zskl.paper.claims import Verdict
 from zskl.paper.results import Output, Results
@@ -62,8 +72,8 @@ def write(
     for name, figure in drawn.items():
         pictures.append(_write(out / "figures" / f"{name}.svg", figure.svg().encode()))
         pictures.append(_write(out / "figures" / f"{name}.png", figure.png()))
-    changed = changes.compared(results, out)
-    text = _write(out / "results.md", results_page.page(results, made, verdicts, changed).encode())
+    page = results_page.page(results, made, verdicts, changes.compared(results, out), wall_times.extrapolated(out))
+    text = _write(out / "results.md", page.encode())
     if readme is not None:
         leading.write(results, readme)
     if docs is not None:
