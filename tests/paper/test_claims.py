@@ -6,29 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from evaluated import HERE, evaluation
 from zskl.experiments import uncertainty
-from zskl.experiments.record import Record
-from zskl.experiments.record_parts import Generalised, ZeroShot
 from zskl.experiments.uncertainty import Difference
 from zskl.paper import claims, results_page
 from zskl.paper import methods as paper_methods
 from zskl.paper.curve_records import SensitivityRecord, Varied
 from zskl.paper.results import Problem, Results
 
-HERE = Problem("CUB", "res101", "f", "d")
 CASES = (1, 1, 1, 1, 1, 1, 1, 3, 3)
-
-
-def evaluation(seed, zero_shot, unseen, harmonic, incoherence=None):
-    return Record(
-        dataset="CUB",
-        method="any",
-        seed=seed,
-        zsl=ZeroShot(accuracy=zero_shot),
-        gzsl=Generalised(unseen=unseen, harmonic=harmonic, ausuc=unseen),
-        gzsl_calibrated=Generalised(harmonic=harmonic),
-        incoherence=incoherence,
-    )
 
 
 def made_up(better):

@@ -14,8 +14,11 @@ from tolerances import AFTER_FIT, decided
 from zskl import methods
 from zskl.experiments import jsonl_log
 from zskl.experiments import unit as experiment
+from zskl.experiments.record import Record
+from zskl.experiments.record_parts import Generalised, ZeroShot
 from zskl.paper import convergence_run, sensitivity_run
 from zskl.paper import methods as paper_methods
+from zskl.paper.results import Problem
 from zskl.plots import image
 
 VALUES = {
@@ -25,6 +28,7 @@ VALUES = {
 }
 PARTS = ("zsl", "gzsl", "incoherence", "gram", "sensitivity", "convergence")
 PNG = b"\x89PNG, not drawn"
+HERE = Problem("CUB", "res101", "f", "d")
 SETTING = {"sigma": 0.7, "repulsion": 2.0, "learning_rate": 1e-3, "epochs": 2, "feature_scaling": "center-l2"}
 
 
@@ -59,6 +63,19 @@ def table(out, name):
 
 def runs(out, part=""):
     return jsonl_log.read(out / part / "records.jsonl")
+
+
+def evaluation(seed, zero_shot, unseen, harmonic, incoherence=None):
+    """A record made up, of HERE."""
+    return Record(
+        dataset="CUB",
+        method="any",
+        seed=seed,
+        zsl=ZeroShot(accuracy=zero_shot),
+        gzsl=Generalised(unseen=unseen, harmonic=harmonic, ausuc=unseen),
+        gzsl_calibrated=Generalised(harmonic=harmonic),
+        incoherence=incoherence,
+    )
 
 
 def units(seeds=2):

@@ -89,15 +89,24 @@ def _ours(
 ) -> tuple[dict[str, dict[str, Figure]], list[str]]:
     """Our columns with the best marked, and why none is where none is."""
     columns: dict[str, dict[str, Figure]] = {}
-    notes: dict[str, None] = {}
+    unknown: dict[str, None] = {}
+    shared = []
     for column in wanted:
         groups = {name: records for name, records in results.groups(problem, column).items() if name in names}
         leaders = uncertainty.leaders(groups, column)
         mine = {name: figure for name in groups if (figure := results.figure(problem, name, column)) is not None}
         columns[column] = {name: replace(figure, best=name in leaders.best) for name, figure in mine.items()}
-        if leaders.why and mine:
-            notes[leaders.why] = None
-    return {name: found for name, found in columns.items() if found}, list(notes)
+        unknown |= dict.fromkeys(leaders.unknown)
+        if leaders.rivals > 1 and not leaders.best and not leaders.unknown:
+            shared.append(column)
+    notes = []
+    if unknown:
+        notes.append(
+            f"No interval and nothing in bold: the records of {', '.join(unknown)} keep no answers; run them again."
+        )
+    if shared:
+        notes.append(f"Nothing is in bold in {', '.join(shared)}: every method may be the best.")
+    return {name: found for name, found in columns.items() if found}, notes
 
 
 def differences(results: Results, problem: Problem) -> Comparison | None:
@@ -105,7 +114,7 @@ def differences(results: Results, problem: Problem) -> Comparison | None:
     columns: dict[str, dict[str, Figure]] = {}
     for column in MAIN:
         groups = results.groups(problem, column)
-        leader = uncertainty.leaders(groups, column).leader if len(groups) > 1 else None
+        leader = uncertainty.leaders(groups, column).first if len(groups) > 1 else None
         if leader is None:
             continue
         found = {name: results.difference(problem, name, leader, column) for name in groups if name != leader}

@@ -1,47 +1,59 @@
-"""What validation chose for each method, what it scored there, and how long that took on what."""
+"""What validation chose for each method, which of these numbers are at an edge, and how long that took on what."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from zskl.experiments.compare import Comparison, Figure, Row
 from zskl.experiments.record import Record
 from zskl.experiments.record_parts import Choice
-from zskl.paper.results import Output, Results, over_seeds
+from zskl.paper.results import Output, Problem, Results, over_seeds
 
 SCORINGS = {"zsl": "zero-shot accuracy", "gzsl": "calibrated H"}
+CHOSEN = (
+    "Settings of the lowest seed. The scores are those of validation classes, in per cent, ± the standard deviation "
+    "over folds; both are means over seeds."
+)
+EDGES = (
+    "Numbers that are the lowest or highest of all that selection tried, although it goes on beyond its grid: it ends "
+    "at a stated bound, or the number has none."
+)
+SECONDS = (
+    "Search, fits and calibration of one seed, in seconds, mean over seeds; on whatever else the machine was doing."
+)
 
 
 def outputs(results: Results) -> list[Output]:
-    """A table per dataset; settings are those of the lowest seed, figures means over seeds."""
+    """Choices of each problem, then all edges, then all times."""
     made = []
     for problem in results.measured:
-        rows = []
-        for method in results.methods:
-            found = results.runs.get((problem, method))
-            if not found:
-                continue
-            words = {f"by {name}": _spoken(found[0], scoring) for scoring, name in SCORINGS.items()}
-            figures: dict[str, Figure] = {}
-            for scoring, name in SCORINGS.items():
-                scores = [_choice(record, scoring).score for record in found]
-                score = over_seeds(100 * value for value in scores if value is not None)
-                if score is not None:
-                    figures[f"{name} there"] = score
-            spent = over_seeds(time for record in found if (time := record.seconds.training) is not None)
-            if spent is not None:
-                figures["seconds"] = spent
-            devices = sorted({record.device for record in found})
-            labels = {"method": method, **words, "device": ", ".join(devices)}
-            rows.append(Row(labels, len(found), figures))
+        rows = [
+            _row(method, results.runs[problem, method])
+            for method in results.methods
+            if (problem, method) in results.runs
+        ]
+        heads = ("method", *(f"by {name}" for name in SCORINGS.values()))
+        columns = tuple(f"{name} there" for name in SCORINGS.values())
         if rows:
-            heads = ("method", *(f"by {name}" for name in SCORINGS.values()), "device")
-            columns = (*(f"{name} there" for name in SCORINGS.values()), "seconds")
-            note = (
-                "Settings of the lowest seed; the scores are of validation classes, in per cent; seconds are for "
-                "search, fits and calibration of one seed, on whatever else the machine was doing."
-            )
-            table = Comparison(heads, columns, tuple(rows), (note,))
-            made.append(Output("choices", f"choices-{problem.stem}", f"What validation chose on {problem.name}", table))
-    return made
+            table = Comparison(heads, columns, tuple(rows), (CHOSEN,))
+            made.append(Output("choices", f"choices-{problem.stem}", problem.name, table))
+    found = [row for (problem, method), mine in results.runs.items() for row in _edges(problem, method, mine)]
+    if found:
+        table = Comparison(tuple(found[0].labels), (), tuple(found), (EDGES,))
+        made.append(Output("choices", "edges", "Chosen at an edge", table))
+    return [*made, *_seconds(results)]
+
+
+def _row(method: str, found: Sequence[Record]) -> Row:
+    words = {f"by {name}": _spoken(found[0], scoring) for scoring, name in SCORINGS.items()}
+    figures: dict[str, Figure] = {}
+    for scoring, name in SCORINGS.items():
+        choices = [_choice(record, scoring) for record in found]
+        score = over_seeds(100 * one.score for one in choices if one.score is not None)
+        spread = over_seeds(100 * one.spread for one in choices if one.spread is not None)
+        if score is not None:
+            figures[f"{name} there"] = Figure(score.mean, None if spread is None else spread.mean)
+    return Row({"method": method, **words}, None, figures)
 
 
 def _spoken(record: Record, scoring: str) -> str:
@@ -50,3 +62,37 @@ def _spoken(record: Record, scoring: str) -> str:
 
 def _choice(record: Record, scoring: str) -> Choice:
     return dict(record.tune.choices.items()).get(scoring, Choice())
+
+
+def _edges(problem: Problem, method: str, found: Sequence[Record]) -> list[Row]:
+    """A row for each scoring, name and value, with the seeds that chose it."""
+    seeds: dict[tuple[str, str, str], list[int]] = {}
+    for record in found:
+        for scoring, name in SCORINGS.items():
+            for edge in getattr(_choice(record, scoring), "edges", None) or ():
+                told = f"{edge.name} {edge.value:g}", f"{edge.side}, {edge.why}"
+                seeds.setdefault((name, *told), []).append(record.seed)
+    return [
+        Row(
+            {"data": problem.name, "method": method, "chosen by": name, "setting": setting, "edge": told}, len(mine), {}
+        )
+        for (name, setting, told), mine in seeds.items()
+    ]
+
+
+def _seconds(results: Results) -> list[Output]:
+    columns = tuple(problem.name for problem in results.measured)
+    rows = []
+    for method in results.methods:
+        figures: dict[str, Figure] = {}
+        devices: set[str] = set()
+        for problem in results.measured:
+            found = results.runs.get((problem, method), ())
+            spent = over_seeds(time for record in found if (time := record.seconds.training) is not None)
+            devices |= {record.device for record in found}
+            if spent is not None:
+                figures[problem.name] = Figure(spent.mean)
+        if figures:
+            rows.append(Row({"method": method, "device": ", ".join(sorted(devices))}, None, figures))
+    table = Comparison(("method", "device"), columns, tuple(rows), (SECONDS,))
+    return [Output("choices", "seconds", "Seconds of a unit", table)] if rows else []
