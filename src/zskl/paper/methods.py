@@ -50,7 +50,7 @@ def family(method: str) -> str:
 
 def random(method: str) -> bool:
     """Whether seeds make a difference."""
-    return bool(getattr(methods.find(method), "random", True))
+    return methods.find(method).random
 
 
 def slowest_first(names: Iterable[str]) -> list[str]:
