@@ -15,6 +15,7 @@ _LATEX = {
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
     "†": r"$\dagger$",
+    "↓": r"$\downarrow$",
     "‖": r"$\|$",
     "ᵀ": r"$^\top$",
     "−": "$-$",
@@ -57,11 +58,12 @@ def markdown(table: Comparison) -> str:
         text = cell(one, " ± ")
         return f"**{text}**" if one is not None and one.best else text
 
-    lines = [[*table.labels, "seeds", *table.figures]]
-    lines.append(["---"] * len(table.labels) + ["---:"] * (len(table.figures) + 1))
+    lines = [[*table.labels, *_counted(table), *table.figures]]
+    lines.append(["---"] * len(table.labels) + ["---:"] * (len(lines[0]) - len(table.labels)))
     for row in table.rows:
         figures = [figure(row.figures.get(name)) for name in table.figures]
-        lines.append([*(escape(text) for text in _labels(table, row)), seeds(row), *figures])
+        count = [seeds(row) for _ in _counted(table)]
+        lines.append([*(escape(text) for text in _labels(table, row)), *count, *figures])
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
@@ -93,13 +95,25 @@ def latex(table: Comparison) -> str:
     def line(cells: list[str]) -> str:
         return " & ".join(cells) + r" \\" + "\n"
 
-    columns = "l" * len(table.labels) + "r" * (len(table.figures) + 1)
-    head = line([escape(name) for name in (*table.labels, "seeds", *table.figures)])
+    count = _counted(table)
+    columns = "l" * len(table.labels) + "r" * (len(table.figures) + len(count))
+    head = line([escape(name) for name in (*table.labels, *count, *table.figures)])
     body = "".join(
-        line([*map(escape, _labels(table, row)), seeds(row), *(figure(row.figures.get(n)) for n in table.figures)])
+        line(
+            [
+                *map(escape, _labels(table, row)),
+                *(seeds(row) for _ in count),
+                *(figure(row.figures.get(name)) for name in table.figures),
+            ]
+        )
         for row in table.rows
     )
     return f"\\begin{{tabular}}{{{columns}}}\n\\hline\n{head}\\hline\n{body}\\hline\n\\end{{tabular}}\n"
+
+
+def _counted(table: Comparison) -> list[str]:
+    """The column of seeds, where any row has them."""
+    return ["seeds"] if any(row.seeds is not None for row in table.rows) else []
 
 
 def _labels(table: Comparison, row: Row) -> list[str]:

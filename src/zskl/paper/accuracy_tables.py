@@ -33,8 +33,7 @@ def zero_shot(results: Results) -> list[Output]:
         made.append(Output("zsl", f"zsl-{problem.stem}", problem.name, table, figures))
         apart = differences(results, problem)
         if apart is not None:
-            title = f"Differences to the best on {problem.name}"
-            made.append(Output("differences", f"differences-{problem.stem}", title, apart))
+            made.append(Output("differences", f"differences-{problem.stem}", problem.name, apart))
     return made
 
 
@@ -79,8 +78,7 @@ def generalised(results: Results) -> list[Output]:
             f"Generalised protocol on {problem.name}", table, ("unseen", "seen", "H"), "accuracy among all classes (%)"
         )
         figures = {f"gzsl-{problem.stem}": drawn} if drawn else {}
-        title = f"Seen and unseen classes together on {problem.name}"
-        made.append(Output("gzsl", f"gzsl-{problem.stem}", title, table, figures))
+        made.append(Output("gzsl", f"gzsl-{problem.stem}", problem.name, table, figures))
     return made
 
 
@@ -101,9 +99,8 @@ def _ours(
             shared.append(column)
     notes = []
     if unknown:
-        notes.append(
-            f"No interval and nothing in bold: the records of {', '.join(unknown)} keep no answers; run them again."
-        )
+        whose = "the records" if len(unknown) == len(names) else f"the records of {', '.join(unknown)}"
+        notes.append(f"No interval and nothing in bold: {whose} keep no answers; run them again.")
     if shared:
         notes.append(f"Nothing is in bold in {', '.join(shared)}: every method may be the best.")
     return {name: found for name, found in columns.items() if found}, notes

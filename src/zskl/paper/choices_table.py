@@ -27,15 +27,9 @@ def outputs(results: Results) -> list[Output]:
     """Choices of each problem, then all edges, then all times."""
     made = []
     for problem in results.measured:
-        rows = [
-            _row(method, results.runs[problem, method])
-            for method in results.methods
-            if (problem, method) in results.runs
-        ]
-        heads = ("method", *(f"by {name}" for name in SCORINGS.values()))
-        columns = tuple(f"{name} there" for name in SCORINGS.values())
+        rows = [row for name in results.methods for row in _chosen(name, results.runs.get((problem, name), ()))]
         if rows:
-            table = Comparison(heads, columns, tuple(rows), (CHOSEN,))
+            table = Comparison(("method", "by", "setting"), ("validation score",), tuple(rows), (CHOSEN,))
             made.append(Output("choices", f"choices-{problem.stem}", problem.name, table))
     found = [row for (problem, method), mine in results.runs.items() for row in _edges(problem, method, mine)]
     if found:
@@ -44,20 +38,19 @@ def outputs(results: Results) -> list[Output]:
     return [*made, *_seconds(results)]
 
 
-def _row(method: str, found: Sequence[Record]) -> Row:
-    words = {f"by {name}": _spoken(found[0], scoring) for scoring, name in SCORINGS.items()}
-    figures: dict[str, Figure] = {}
+def _chosen(method: str, found: Sequence[Record]) -> list[Row]:
+    """A row for each scoring; the method is named in the first."""
+    rows: list[Row] = []
     for scoring, name in SCORINGS.items():
         choices = [_choice(record, scoring) for record in found]
         score = over_seeds(100 * one.score for one in choices if one.score is not None)
         spread = over_seeds(100 * one.spread for one in choices if one.spread is not None)
         if score is not None:
-            figures[f"{name} there"] = Figure(score.mean, None if spread is None else spread.mean)
-    return Row({"method": method, **words}, None, figures)
-
-
-def _spoken(record: Record, scoring: str) -> str:
-    return ", ".join(f"{name} {value}" for name, value in _choice(record, scoring).setting.items())
+            setting = ", ".join(f"{key} {value}" for key, value in choices[0].setting.items())
+            words = {"method": "" if rows else method, "by": name, "setting": setting}
+            figure = Figure(score.mean, None if spread is None else spread.mean)
+            rows.append(Row(words, None, {"validation score": figure}))
+    return rows
 
 
 def _choice(record: Record, scoring: str) -> Choice:
@@ -91,7 +84,7 @@ def _seconds(results: Results) -> list[Output]:
             spent = over_seeds(time for record in found if (time := record.seconds.training) is not None)
             devices |= {record.device for record in found}
             if spent is not None:
-                figures[problem.name] = Figure(spent.mean)
+                figures[problem.name] = Figure(spent.mean, digits=0)
         if figures:
             rows.append(Row({"method": method, "device": ", ".join(sorted(devices))}, None, figures))
     table = Comparison(("method", "device"), columns, tuple(rows), (SECONDS,))

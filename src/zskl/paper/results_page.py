@@ -52,6 +52,7 @@ def page(
     for part, (heading, tables, figures) in SECTIONS.items():
         parts += _section(heading, [output for output in outputs if output.part == part], tables, figures)
     charts = [replace(one, table=replace(one.table, notes=())) for one in outputs if one.part in ("zsl", "gzsl")]
+    charts.sort(key=lambda one: one.title)
     parts += _section(CHARTS, [one for one in charts if one.figures], tables=False)
     parts += _changes(changed)
     parts += _section(CHOICES, [output for output in outputs if output.part == "choices"])
@@ -97,9 +98,11 @@ def _claims(verdicts: Sequence[Verdict]) -> list[str]:
 
 def _section(heading: str, outputs: Sequence[Output], tables: bool = True, figures: bool = True) -> list[str]:
     parts = [f"## {heading}\n"] if outputs else []
+    title = ""
     said: tuple[str, ...] = ()
     for output in outputs:
-        parts.append(f"### {output.title}\n")
+        parts += [f"### {output.title}\n"] if output.title != title else []
+        title = output.title
         if output.table.notes != said:  # which may be the same for every dataset
             parts += [f"{' '.join(output.table.notes)}\n"] if output.table.notes else []
         said = output.table.notes
@@ -113,10 +116,7 @@ def _section(heading: str, outputs: Sequence[Output], tables: bool = True, figur
 def _changes(changed: Sequence[Changed]) -> list[str]:
     if not changed:
         return []
-    parts = [
-        "## What changed since 0.1, and why\n",
-        "Per cent, before → after. The order is that of the tables above.\n",
-    ]
+    parts = ["## What changed since 0.1, and why\n", "Per cent, before → after.\n"]
     for problem in dict.fromkeys(one.problem for one in changed):
         mine = [one for one in changed if one.problem == problem]
         columns = list(dict.fromkeys(name for one in mine for name in one.figures))
