@@ -11,6 +11,7 @@ from zskl.paper.methods import DATASETS
 from zskl.paper.published import BASELINES, FEATURES, KERNELS
 from zskl.paper.results import Problem, Results
 from zskl.plots import ComparisonDisplay, drawing
+from zskl.plots.comparison import reach
 from zskl.plots.drawing import Drawing
 
 Ours = Callable[[Problem, str], Figure | None]
@@ -127,9 +128,9 @@ def dots(
 ) -> Drawing:
     """Columns of a table as dots, a row per method."""
     means = [[nan if figure is None else figure.mean for figure in column] for column in columns.values()]
-    spreads = [[(figure and figure.deviation) or 0.0 for figure in column] for column in columns.values()]
+    ends = [reach(column) for column in columns.values()]
     names = list(columns)
-    display = ComparisonDisplay(methods, means, names=names, deviations=spreads, axis=axis, marks=marks, ranks=ranks)
+    display = ComparisonDisplay(methods, means, names=names, whiskers=ends, axis=axis, marks=marks, ranks=ranks)
     return drawing.panels(title, [(title, display)])
 
 

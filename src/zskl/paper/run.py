@@ -80,6 +80,9 @@ def conduct(order: Order, load: Callable[[str], tuple[Source, Dataset]], show: S
             methods = paper_methods.needed(order.parts, order.methods)
             kernels = [name for name in methods if name not in BASELINES]
             others = [name for name in methods if name in BASELINES]
+            once = [name for name in methods if len(unit.useful_seeds(name, order.seeds)) < order.seeds]
+            if once and loaded:
+                tell(f"{', '.join(once)}: run once, since every seed gives the same model")
             conductor.stage("kernel methods", _evaluations(loaded, kernels, order.seeds, order.device), runs)
             conductor.stage("published methods", _evaluations(loaded, others, order.seeds, None), runs)
             for part, make in (("sensitivity", Varying), ("convergence", Watching)):
@@ -177,7 +180,7 @@ def _evaluations(
         Piece(source, data, Unit(method, seed, {}, device, tune=True, calibrate=True))
         for source, data in loaded
         for method in methods
-        for seed in range(seeds)
+        for seed in unit.useful_seeds(method, seeds)
     ]
 
 
