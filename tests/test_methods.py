@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import zskl
+from toy import make_toy
 from zskl import ZeroShotKernelClassifier, methods
 
 PAPER = {
@@ -101,3 +102,21 @@ def test_a_model_is_not_loaded_for_a_device_that_is_not_there(toy, tmp_path):
     toy.fitted().save(tmp_path / "model.zskl")
     with pytest.raises(ValueError, match="device is 'cuda:99'"):
         zskl.load(tmp_path / "model.zskl", device="cuda:99")
+
+
+@pytest.mark.parametrize("name", methods.METHODS)
+def test_a_method_knows_whether_its_seed_matters(name):
+    """Two fits from two seeds: other scores of a random method, equal ones of any other."""
+    toy = make_toy()
+    found = []
+    for seed in range(2):
+        model = methods.build(name, {"random_state": seed})
+        for setting in model.get_params():
+            if setting == "epochs" or setting.endswith("__epochs"):
+                model.set_params(**{setting: 1})
+        if name == "cosine":  # features and signatures from one encoder
+            model.fit(toy.X[:, :4], toy.y, toy.table)
+            found.append(model.compatibility(toy.X_new[:, :4], toy.table))
+            continue
+        found.append(model.fit(toy.X, toy.y, toy.table).compatibility(toy.X_new, toy.table))
+    assert np.array_equal(*found) == (not methods.METHODS[name].random)

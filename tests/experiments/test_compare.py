@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import statistics
 
 import pytest
 
+from answered import answered, rights
 from command import zskl
 from zskl.cli.terminal import console
 from zskl.experiments import compare, jsonl_log, table_formats
@@ -55,22 +57,33 @@ def test_means_deviations_and_the_best():
     figure = first.figures["zero-shot"]
     assert figure.mean == pytest.approx(53.0, rel=1e-12)
     assert figure.deviation == pytest.approx(statistics.stdev([50, 52, 57]), rel=1e-9)
-    assert (figure.best, second.figures["zero-shot"].best) == (True, False)
-    assert first.figures["unseen"].best  # a tie marks both
-    assert second.figures["unseen"].best
+    assert not any(figure.best for row in (first, second) for figure in row.figures.values())
+    assert "CUB: the records of gaussian, eszsl_x% keep no answers of rows" in table.notes[-1]
     assert first.figures["seconds"].mean == 12.0
     assert first.seeds == 3
+
+
+def test_only_what_is_clearly_not_beaten_is_best():
+    good, bad = (answered(name, unseen=rights(share)) for name, share in (("good", 0.9), ("bad", 0.1)))
+    table = compare.compare([good, bad])
+    assert [row.figures["zero-shot"].best for row in table.rows] == [True, False]
+    (note,) = table.notes
+    assert note.startswith("birds: no method is clearly the best in seen, since the paired interval")
+    assert not any(row.figures["seconds"].best for row in table.rows)
+
+
+def test_a_method_without_randomness_counts_as_one_run():
+    rows = compare.compare([answered(name, seed) for name in ("eszsl", "gaussian") for seed in range(2)]).rows
+    assert [row.seeds for row in rows] == [None, 2]
+    assert rows[0].figures["H"].deviation is None
+    assert rows[1].figures["H"].deviation > 0
+    assert table_formats.seeds(rows[0]) == ""
 
 
 def test_one_row_is_no_contest_and_one_seed_has_no_deviation():
     (row,) = compare.compare([record()]).rows
     assert not any(figure.best for figure in row.figures.values())
     assert row.figures["H"].deviation is None
-
-
-def test_the_quickest_is_the_best_of_seconds():
-    slow = record("slow", seconds={"fit": 30.0})
-    assert [row.figures["seconds"].best for row in compare.compare([slow, record("quick")]).rows] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -117,8 +130,9 @@ def test_what_differs_becomes_a_column():
 
 
 def test_datasets_do_not_compete_and_stay_together():
-    rows = compare.compare([record(), record(dataset="AWA1", accuracy=0.9), record("other", accuracy=0.1)]).rows
-    assert [row.labels["dataset"] for row in rows] == ["CUB", "CUB", "AWA1"]
+    good, bad = answered("good", unseen=rights(0.9)), answered("bad", unseen=rights(0.1))
+    rows = compare.compare([good, answered("good", dataset="fish"), bad]).rows
+    assert [row.labels["dataset"] for row in rows] == ["birds", "birds", "fish"]
     assert [row.figures["zero-shot"].best for row in rows] == [True, False, False]
 
 
@@ -140,7 +154,10 @@ def test_of_a_doubled_key_the_last_counts(tmp_path, runs):
 def test_markdown():
     text = table_formats.markdown(compare.compare(TWO))
     assert "| dataset | method | seeds | zero-shot |" in text
-    assert "| CUB | gaussian | 3 | **53.0 ± 3.6** |" in text
+    assert "| CUB | gaussian | 3 | 53.0 ± 3.6 |" in text
+    good, bad = answered("good", unseen=rights(0.9)), answered("bad", unseen=rights(0.1))
+    line = table_formats.markdown(compare.compare([good, bad])).splitlines()[2]
+    assert re.match(r"\| birds \| good \| 1 \| \*\*\d+\.\d \[\d+\.\d, \d+\.\d\]\*\* \|", line), line
 
 
 def test_csv_has_plain_numbers():
@@ -148,11 +165,14 @@ def test_csv_has_plain_numbers():
     assert float(rows[0]["zero-shot mean"]) == 53.0
     assert float(rows[0]["zero-shot std"]) == pytest.approx(3.6056, rel=1e-4)
     assert (rows[2]["method"], rows[2]["seeds"], rows[2]["zero-shot std"]) == ("one", "1", "")
+    assert (rows[0]["zero-shot low"], rows[0]["zero-shot high"]) == ("", "")
+    (row,) = csv.DictReader(io.StringIO(compare.compare([answered()]).to_text("csv")))
+    assert float(row["H low"]) < float(row["H mean"]) < float(row["H high"])
 
 
 def test_latex_escapes():
     text = table_formats.latex(compare.compare(TWO))
-    assert r"CUB & gaussian & 3 & \textbf{53.0 $\pm$ 3.6} &" in text
+    assert r"CUB & gaussian & 3 & 53.0 $\pm$ 3.6 &" in text
     assert r"eszsl\_x\%" in text
     assert text.count(r"\\") == 3
 

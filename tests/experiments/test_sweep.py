@@ -124,9 +124,8 @@ def test_few_units_share_their_search(digits, small, monkeypatch):
 
 def run_digits(folder, seeds):
     """What the command line says."""
-    result = CliRunner().invoke(
-        app, ["run", "digits", "--method", "eszsl", "--seeds", str(seeds), "--out", str(folder)]
-    )
+    options = ["--method", "gaussian", "--set", "epochs=1", "--seeds", str(seeds), "--out", str(folder)]
+    result = CliRunner().invoke(app, ["run", "digits", *options])
     if result.exception is not None:
         raise result.exception
     return result.stdout

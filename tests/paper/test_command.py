@@ -21,6 +21,7 @@ def test_all_writes_every_format_of_every_part(whole):
         assert (out / "tables" / f"{name}.tex").read_text("utf-8").startswith("\\begin{tabular}")
     assert {part for part in PARTS if any(name.startswith(part) for name in names)} == set(PARTS)
     assert f"{units()} unit(s) run" in done.stdout
+    assert "sae: run once" in done.stderr or ", sae, " in done.stderr
     assert "claims of the paper" in done.stdout
     text = (out / "results.md").read_text("utf-8")
     for figure in (out / "figures").glob("*.svg"):

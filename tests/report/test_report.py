@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from answered import answered, rights
 from reported import EVIL, Page, drawings, full, page_of, plain
-from zskl import datasets, metrics, protocols
+from zskl import datasets, metrics, protocols, report
 from zskl.cli import app
 from zskl.experiments import compare, jsonl_log, model_summary, table_formats
 from zskl.experiments import unit as experiment
@@ -61,14 +62,23 @@ def test_numbers_are_those_of_the_comparison(digits_records, digits_text):
             assert cells[: len(table.labels)] == [row.labels[label] for label in table.labels]
             assert cells[-len(figures) :] == [table_formats.cell(row.figures.get(figure), " ± ") for figure in figures]
     saved = data_of(page, "zero-shot")
-    assert [float(row[-2]) for row in saved[1:]] == pytest.approx(
+    assert [float(row[-4]) for row in saved[1:]] == pytest.approx(
         [row.figures["zero-shot"].mean for row in table.rows], abs=1e-4
     )
 
 
 def test_the_best_is_bold():
-    text = page_of([plain(accuracy=0.5), plain(method="eszsl", accuracy=0.7)])
-    assert re.findall(r"<b>([\d.]+)</b></td>", text)[0] == "70.0"
+    good, near, bad = (answered(name, unseen=rights(share)) for name, share in (("a", 0.9), ("b", 0.88), ("c", 0.1)))
+    text = report.page([good, bad])
+    assert re.findall(r"<b>([\d.]+) \[", text)[0] == f"{100 * good.zsl.accuracy:.1f}"
+    page = Page(text)
+    assert "the best zero-shot accuracy is" in page.text
+    assert page.tables["differences"][1][-1].startswith("0.0 ")
+    assert "not clearly above b." in Page(report.page([good, near, bad])).text
+    assert "by a, not clearly above any other." in Page(report.page([good, near])).text
+    old = page_of([plain(accuracy=0.5), plain(method="eszsl", accuracy=0.7)])
+    assert "<b>70.0" not in old
+    assert "by eszsl, from records that do not say how certain that is" in Page(old).text
 
 
 def test_a_real_page_has_every_figure_with_words_data_and_command(digits_records, digits_text):

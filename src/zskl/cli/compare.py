@@ -29,13 +29,20 @@ def compare(
     sort: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Sort by this column within each dataset, best first.")
     ] = None,
+    differences: Annotated[
+        bool, typer.Option("--differences", help="Show how far each figure is from the highest, with interval.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="The file to write. Default: the terminal.")
     ] = None,
 ) -> None:
-    """Compare what was run: mean ± standard deviation over seeds per dataset and method, the best in bold.
+    """Compare what was run: mean over seeds with its 95 % interval, per dataset and method, the best in bold.
+
+    Bold are the highest figure and all that are not clearly lower: the interval of their difference includes 0.
 
     Example: [b]zskl compare runs --sort H --format markdown[/b]
+
+    Example: [b]zskl compare runs --differences[/b]
     """
     from zskl import files
     from zskl.cli import tables
@@ -44,7 +51,7 @@ def compare(
     startup.over()
     if out is not None:
         files.check_target(out, *runs)
-    table = source.compare(runs, sort)
+    table = source.compare(runs, sort, differences)
     for sentence in table.notes:
         note(sentence)
     if out is None and format_ == Format.table:

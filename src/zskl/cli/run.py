@@ -9,6 +9,7 @@ import typer
 
 from zskl.cli import options, startup
 from zskl.cli.settings import setting
+from zskl.cli.terminal import say
 
 TAUGHT = ("class-means",)  # of the default methods those that learn from examples and unlabelled rows
 DEFAULT = (*TAUGHT, "gaussian-softmax", "gaussian-ort")
@@ -99,7 +100,7 @@ def run(
     from zskl.engines import Engine
     from zskl.experiments import jsonl_log
     from zskl.experiments.sweep import Piece
-    from zskl.experiments.unit import Unit
+    from zskl.experiments.unit import Unit, useful_seeds
 
     startup.over()
     arrays.check_device(device)
@@ -110,8 +111,11 @@ def run(
     units = [
         Unit(name, seed, settings, device, tune, calibrate, scoring, shots or (), unlabelled or ())
         for name in names
-        for seed in range(seeds)
+        for seed in useful_seeds(name, seeds, shots or ())
     ]
+    once = [name for name in names if len(useful_seeds(name, seeds, shots or ())) < seeds]
+    if once:
+        say(f"{', '.join(once)}: run once, since every seed gives the same model")
     runner = named.engine_of(engine, address, workers) or (Engine() if tune or calibrate else None)
     if json_ is not None:
         jsonl_log.check_target(json_)

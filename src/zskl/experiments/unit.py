@@ -108,6 +108,11 @@ class Unit:
         return run(self, data, report, engine)
 
 
+def useful_seeds(method: str, seeds: int, shots: Sequence[int] = ()) -> range:
+    """Of a method without randomness the first alone, unless the seed draws the examples that it is taught."""
+    return range(seeds if methods.find(method).random or shots else min(seeds, 1))
+
+
 def identity(data: Dataset) -> dict[str, str]:
     """What tells data apart, for keys."""
     return {

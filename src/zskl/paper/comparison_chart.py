@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import nan
 
-from zskl.experiments.compare import Comparison, Figure
+from zskl.experiments.compare import Comparison
 from zskl.paper.results import Problem
 from zskl.plots import ComparisonDisplay, drawing
+from zskl.plots.comparison import reach
 from zskl.plots.drawing import Drawing
 
 
@@ -35,14 +36,8 @@ def dots(
         return None
     found = [[row.figures.get(name) for row in rows] for name in columns]
     means = [[nan if figure is None else figure.mean for figure in column] for column in found]
-    whiskers = [list(zip(*map(_whiskers, column), strict=True)) for column in found]
     methods = [row.labels["method"] for row in rows]
-    display = ComparisonDisplay(methods, means, names=columns, deviations=whiskers, axis=axis, marks=marks, ranks=ranks)
+    display = ComparisonDisplay(
+        methods, means, names=columns, whiskers=[reach(column) for column in found], axis=axis, marks=marks, ranks=ranks
+    )
     return drawing.panels(title, [(title, display)])
-
-
-def _whiskers(figure: Figure | None) -> tuple[float, float]:
-    """How far the interval reaches below and above."""
-    if figure is None or figure.low is None or figure.high is None:
-        return 0.0, 0.0
-    return figure.mean - figure.low, figure.high - figure.mean

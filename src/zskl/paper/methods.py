@@ -48,11 +48,6 @@ def family(method: str) -> str:
     return next(name for name, mine in FAMILIES.items() if method in mine)
 
 
-def random(method: str) -> bool:
-    """Whether seeds make a difference."""
-    return methods.find(method).random
-
-
 def slowest_first(names: Iterable[str]) -> list[str]:
     """By how long a unit takes, as far as it is known."""
     return sorted(names, key=lambda name: SLOWEST.index(name) if name in SLOWEST else len(SLOWEST))

@@ -13,7 +13,6 @@ from zskl.experiments import compare, uncertainty
 from zskl.experiments.compare import Comparison, Figure
 from zskl.experiments.record import Record
 from zskl.experiments.uncertainty import Difference
-from zskl.paper import methods as paper_methods
 from zskl.paper.curve_records import ConvergenceRecord, SensitivityRecord
 from zskl.paper.published import FEATURES, NEAR
 from zskl.plots.drawing import Drawing
@@ -135,7 +134,7 @@ class Results:
     def seeds(self, problem: Problem, method: str) -> int | None:
         """0 where nothing was run, and None where seeds make no difference."""
         found = self.runs.get((problem, method), ())
-        return None if found and not paper_methods.random(method) else len(found)
+        return None if found and not uncertainty.is_random(method) else len(found)
 
 
 def over_seeds(values: Iterable[float], digits: int = 1) -> Figure | None:

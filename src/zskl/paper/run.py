@@ -79,6 +79,9 @@ def conduct(order: Order, load: Load, show: Show, tell: Tell) -> Course:
         conductor = _Conductor(order, course, times, show, tell)
         try:
             methods = paper_methods.needed(order.parts, order.methods)
+            once = [name for name in methods if len(unit.useful_seeds(name, order.seeds)) < order.seeds]
+            if once and loaded:
+                tell(f"{', '.join(once)}: run once, since every seed gives the same model")
             device = None if order.device == "cpu" else order.device
             there = [name for name in methods if device and name not in paper_methods.ON_CPU]
             here = [name for name in methods if name not in there]
@@ -186,7 +189,7 @@ def _evaluations(
         Piece(source, data, Unit(method, seed, {}, device, tune=True, calibrate=True))
         for seed in range(seeds)
         for method in paper_methods.slowest_first(methods)
-        if seed == 0 or paper_methods.random(method)
+        if seed in unit.useful_seeds(method, seeds)
         for source, data in loaded
     ]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from zskl.experiments.compare import compare
+from zskl.experiments.compare import Figure, compare
 from zskl.experiments.record import Record
 from zskl.plots import canvas
 from zskl.plots.canvas import COLOURS, tick_names
@@ -39,8 +39,8 @@ class ComparisonDisplay(Display):
         For each kind of figure its value for every method; NaN where there is none.
     names : list of str
         The kinds of figures.
-    deviations : list of array-like or None, default=None
-        For each kind the standard deviations, drawn as whiskers.
+    whiskers : list of array-like or None, default=None
+        For each kind how far whiskers reach: of shape (n_methods,), or (2, n_methods) to the left and to the right.
     axis : str, default="per cent"
         The name of the horizontal axis.
     marks : list of {"dot", "square", "diamond", "ring"}, default=None
@@ -69,14 +69,14 @@ class ComparisonDisplay(Display):
         means: Sequence[ArrayLike],
         *,
         names: Sequence[str],
-        deviations: Sequence[ArrayLike | None] | None = None,
+        whiskers: Sequence[ArrayLike | None] | None = None,
         axis: str = "per cent",
         marks: Sequence[str] | None = None,
         ranks: Sequence[int] | None = None,
     ) -> None:
         self.methods, self.names, self.axis = methods, names, axis
         self.means = [np.asarray(one, np.float64) for one in means]
-        self.deviations = deviations or [None] * len(names)
+        self.whiskers = whiskers or [None] * len(names)
         self.marks = marks or [list(MARKS)[k % len(MARKS)] for k in range(len(names))]
         self.ranks = ranks or range(len(names))
 
@@ -84,7 +84,7 @@ class ComparisonDisplay(Display):
     def from_records(
         cls, records: Sequence[Record], *, figures: Sequence[str] = ("zero-shot",), ax: Axes | None = None
     ) -> Self:
-        """Draw means and deviations over seeds.
+        """Draw means over seeds with their 95 % intervals, or deviations over seeds where records keep no answers.
 
         Parameters
         ----------
@@ -103,9 +103,10 @@ class ComparisonDisplay(Display):
         rows = compare(records).rows
         found = [[row.figures.get(name) for row in rows] for name in figures]
         means = [[np.nan if one is None else one.mean for one in column] for column in found]
-        spreads = [[(one and one.deviation) or 0.0 for one in column] for column in found]
         methods = [row.labels["method"] for row in rows]
-        return cls(methods, means, names=figures, deviations=spreads, axis="accuracy (%)").plot(ax)
+        return cls(
+            methods, means, names=figures, whiskers=[reach(column) for column in found], axis="accuracy (%)"
+        ).plot(ax)
 
     @property
     def description(self) -> str:
@@ -125,7 +126,7 @@ class ComparisonDisplay(Display):
 
     def _draw(self, ax: Axes) -> None:
         places = np.arange(len(self.methods))
-        kinds = zip(self.names, self.means, self.deviations, self.marks, self.ranks, strict=True)
+        kinds = zip(self.names, self.means, self.whiskers, self.marks, self.ranks, strict=True)
         for name, means, spread, mark, rank in kinds:
             whiskers = None if spread is None else np.where(np.asarray(spread) > 0, spread, np.nan)
             options: dict[str, Any] = {"markersize": 9.0, "markeredgewidth": 0.0, "linestyle": "none"} | MARKS[mark]
@@ -138,3 +139,16 @@ class ComparisonDisplay(Display):
         ax.set_xlabel(self.axis)
         columns = len(self.names) // self._legend_rows()
         canvas.legend(ax, columns, handletextpad=0.2, columnspacing=1, borderaxespad=0)
+
+
+def reach(figures: Sequence[Figure | None]) -> NDArray[np.float64]:
+    """How far whiskers go to the left and to the right (2, n): to the ends of intervals, or one deviation."""
+
+    def ends(one: Figure | None) -> tuple[float, float]:
+        if one is None:
+            return 0.0, 0.0
+        if one.low is not None and one.high is not None:
+            return max(0.0, one.mean - one.low), max(0.0, one.high - one.mean)
+        return one.deviation or 0.0, one.deviation or 0.0
+
+    return np.array([ends(one) for one in figures], np.float64).reshape(-1, 2).T

@@ -58,8 +58,9 @@ def page(found: Sequence[Record], title: str = "Zero-shot report", runs: Sequenc
         raise ValueError("no record to report on: expected at least one; run zskl run ... --out DIR first")
     table = compare.compare(found)
     here = problems(found, table)
+    shown = [*tables.protocols(table), *tables.differences(compare.compare(found, differences=True))]
     sections = [
-        Section("tables", "Both protocols", tables=tables.protocols(table), commands=[compare_command(runs)]),
+        Section("tables", "Both protocols", tables=shown, commands=[compare_command(runs)]),
         *(_of(problem) for problem in here),
         Section("times-all", "Times", tables=[tables.times(here)], commands=run_commands(found)),
         Section("again", "Where this comes from", tables=[tables.sources(here)], commands=_again(found, runs)),

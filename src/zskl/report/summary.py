@@ -20,14 +20,22 @@ def sentences(found: Sequence[Problem], table: Comparison) -> list[str]:
 
 def _overview(found: Sequence[Problem]) -> str:
     methods = list(dict.fromkeys(case.row.labels["method"] for problem in found for case in problem.cases))
-    counts = [len(case.records) for problem in found for case in problem.cases]
-    seeds = f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else str(counts[0])
+    runs = sum(len(case.records) for problem in found for case in problem.cases)
+    counts = [case.row.seeds for problem in found for case in problem.cases if case.row.seeds is not None]
     names = [problem.name for problem in found]
     return (
-        f"{_count(sum(counts), 'run')} on {_count(len(names), 'dataset')} ({'; '.join(names)}) with "
-        f"{_count(len(methods), 'method')} ({', '.join(methods)}), {seeds} seed{'' if seeds == '1' else 's'} each. "
+        f"{_count(runs, 'run')} on {_count(len(names), 'dataset')} ({'; '.join(names)}) with "
+        f"{_count(len(methods), 'method')} ({', '.join(methods)}){_seeds(counts)}. "
         "Accuracies are means over classes, in per cent, and then over seeds."
     )
+
+
+def _seeds(counts: Sequence[int]) -> str:
+    """Of the methods that have any."""
+    if not counts:
+        return ""
+    most = _count(max(counts), "seed")
+    return f", {most} each" if min(counts) == max(counts) else f", {min(counts)} to {most} each"
 
 
 def _problem(problem: Problem) -> str:
@@ -43,9 +51,9 @@ def _problem(problem: Problem) -> str:
     words += _calibration(problem)
     if len(problem.cases) > 1:
         words.append(
-            "The best was picked from these test figures, for display; settings were chosen before, without test rows."
+            "The highest was picked from these test figures, for display; settings were chosen before, without them."
             if any(case.first.tune.scoring for case in problem.cases)
-            else "The best was picked from these test figures, for display."
+            else "The highest was picked from these test figures, for display."
         )
     words.append(_comparable(problem))
     return " ".join(words)
@@ -53,9 +61,18 @@ def _problem(problem: Problem) -> str:
 
 def _best(problem: Problem, case: Case, figure: str, word: str) -> str:
     text = table_formats.cell(case.row.figures.get(figure), " ± ")
-    if len(problem.cases) == 1:
+    rivals = [one for one in problem.cases if figure in one.row.figures]
+    if len(rivals) == 1:
         return f"{case.name} has {word} {text} %"
-    return f"the best {word} is {text} %, by {case.name}"
+    best = [one.name for one in rivals if one.row.figures[figure].best]
+    if best == [case.name]:
+        return f"the best {word} is {text} %, by {case.name}"
+    highest = f"the highest {word} is {text} %, by {case.name}"
+    if best:
+        return f"{highest}, not clearly above {', '.join(name for name in best if name != case.name)}"
+    if all(one.row.figures[figure].low is not None for one in rivals):
+        return f"{highest}, not clearly above any other"
+    return f"{highest}, from records that do not say how certain that is"
 
 
 def _chosen(problem: Problem) -> str:

@@ -19,18 +19,44 @@ STAGES = ("search", "calibrate", "fit", "evaluate")
 
 
 def protocols(table: Comparison) -> list[Table]:
-    """Per cent, mean ± standard deviation over seeds; the best of each dataset bold."""
+    """Per cent, mean over seeds with its interval; the best of each dataset bold."""
     made = []
     for name, (title, wanted) in PROTOCOLS.items():
         figures = [figure for figure in wanted if figure in table.figures]
         rows = [[*_labels(table, row), *(_figure(row, figure) for figure in figures)] for row in table.rows]
         part = Comparison(table.labels, tuple(figures), table.rows)
         columns = [*table.labels, "seeds", *(f"{figure} (%)" for figure in figures)]
-        note = "Mean per-class top-1 accuracy, ± standard deviation over seeds; bold: the best of its dataset."
+        note = f"Mean per-class top-1 accuracy. {_meaning(part)}"
         if name == "generalised":
             note += " H: harmonic mean of seen and unseen; area: under the seen–unseen curve."
         made.append(Table(name, title, columns, rows, note, table_formats.comma_separated(part)))
     return [*made, *_given(table)]
+
+
+def differences(table: Comparison) -> list[Table]:
+    """Of each figure from the highest of its dataset, where records say how certain that is."""
+    if not any(figure.low is not None for row in table.rows for figure in row.figures.values()):
+        return []
+    plain, _ = table.parted()
+    rows = [[*_labels(plain, row), *(_figure(row, figure) for figure in plain.figures)] for row in plain.rows]
+    columns = [*plain.labels, "seeds", *(f"{figure} (points)" for figure in plain.figures)]
+    note = (
+        "In brackets the 95 % interval of the difference, by the same draws of classes and rows for both methods. "
+        "Where it includes 0, the two cannot be told apart on these data. Bold: as in the tables above."
+    )
+    title = "Difference from the highest figure"
+    return [Table("differences", title, columns, rows, note, table_formats.comma_separated(plain))]
+
+
+def _meaning(table: Comparison) -> str:
+    """What stands behind a mean, and what is bold."""
+    figures = [figure for row in table.rows for figure in row.figures.values()]
+    if any(figure.low is not None for figure in figures):
+        return (
+            "In brackets the 95 % interval over draws of classes and of rows within them. Bold: the highest, and all "
+            "that are not clearly lower; nothing where that is all of them."
+        )
+    return "± standard deviation over seeds. The records keep no answers of rows, so there are no intervals."
 
 
 def _given(table: Comparison) -> list[Table]:
@@ -86,7 +112,7 @@ def sources(problems: Sequence[Problem]) -> Table:
 
 
 def _labels(table: Comparison, row: Row) -> list[Cell]:
-    return [*(Cell(row.labels[name]) for name in table.labels), Cell(str(row.seeds), row.seeds)]
+    return [*(Cell(row.labels[name]) for name in table.labels), Cell(table_formats.seeds(row), row.seeds)]
 
 
 def _figure(row: Row, name: str) -> Cell:

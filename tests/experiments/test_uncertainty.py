@@ -1,0 +1,168 @@
+"""Intervals and paired differences from records, against loops over the same draws; and who is best."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from answered import ROWS, SEEN, UNSEEN, answered, rights
+from tolerances import SUMS, assert_close
+from zskl.experiments import compare, drawn_figures, table_formats, uncertainty
+from zskl.experiments.answers import LEVELS, pack, unpack
+from zskl.experiments.record_parts import Taught
+from zskl.metrics import bootstrap, harmonic_mean
+from zskl.plots import ComparisonDisplay
+
+
+@cache
+def _taken():
+    """How often each draw takes each row of the unseen and of the seen classes."""
+    return [next(bootstrap.counts(np.full(n, ROWS), seed, bootstrap.DRAWS)) for seed, n in enumerate((UNSEEN, SEEN))]
+
+
+def _slow_draw(unseen, seen, draw):
+    """(unseen, seen) accuracy of a draw, by loops over the rows that it takes."""
+    pair = []
+    for right, times, classes in zip((unseen, seen), _taken(), (UNSEEN, SEEN), strict=True):
+        total = sum(times[draw, row] * right.ravel()[row] for row in range(right.size))
+        pair.append(total / classes / ROWS)
+    return pair
+
+
+def test_draws_of_figures_are_those_of_loops():
+    unseen, seen = rights(0.5), rights(0.8, SEEN)
+    record = answered(unseen=unseen, seen=seen)
+    slow = [_slow_draw(unseen, seen, draw) for draw in range(40)]
+    for column, expected in {
+        "zero-shot": [u for u, _ in slow],
+        "unseen": [u for u, _ in slow],
+        "seen": [s for _, s in slow],
+        "H": [harmonic_mean(s, u) for u, s in slow],
+        "calibrated H": [harmonic_mean(s, u) for u, s in slow],
+    }.items():
+        found = drawn_figures.mean_draws([record], column)
+        assert len(found) == bootstrap.DRAWS
+        assert_close(found[:40], np.array(expected), SUMS.single)
+
+
+def test_an_area_is_drawn_from_levels():
+    unseen, seen = rights(0.5), rights(0.8, SEEN)
+    record = answered(unseen=unseen, seen=seen)
+    levels = [unpack(text) for text in (record.gzsl.answers.unseen_levels, record.gzsl.answers.seen_levels)]
+    found = drawn_figures.mean_draws([record], "area")
+    for draw in range(5):
+        points = []
+        for passed in range(LEVELS + 1):  # rows up to this level have left the seen classes
+            gained, kept = levels[0] * (levels[0] <= passed) > 0, levels[1] > passed
+            points.append(_slow_draw(gained, kept, draw))
+        area = sum((u2 - u1) * (s1 + s2) / 2 for (u1, s1), (u2, s2) in pairwise(points))
+        assert found[draw] == pytest.approx(area, rel=SUMS.single)
+
+
+def test_the_interval_of_a_figure_holds_it_and_is_none_without_answers():
+    found = uncertainty.figures([answered()])
+    assert list(found) == list(compare.FIGURES)
+    for column in ("zero-shot", "unseen", "seen", "H", "calibrated H"):
+        assert found[column].low < found[column].mean < found[column].high
+    old = replace(answered(), class_rows=None)
+    assert all(figure.low is None for figure in uncertainty.figures([old]).values())
+
+
+def test_all_classes_alike_and_all_right_have_no_interval_to_speak_of():
+    figure = uncertainty.figures([answered(unseen=np.ones((UNSEEN, ROWS)))])["zero-shot"]
+    assert (figure.low, figure.high) == pytest.approx((100, 100), abs=1e-3)
+
+
+def test_several_seeds_are_one_mean_in_every_draw():
+    records = [answered(seed=seed) for seed in range(3)]
+    alone = [drawn_figures.mean_draws([record], "H") for record in records]
+    assert_close(drawn_figures.mean_draws(records, "H"), np.mean(alone, axis=0), SUMS.single)
+    figure = uncertainty.figures(records)["H"]
+    assert figure.mean == pytest.approx(np.mean([100 * record.gzsl.harmonic for record in records]), rel=1e-12)
+    assert figure.deviation > 0
+
+
+def test_a_difference_is_paired():
+    """Two methods that fail on the same rows, and one on one row more: unpaired, nothing could be said."""
+    base = rights(0.5)
+    better = base.copy()
+    better[:, 0] = True
+    base[:, 0] = False
+    ours, theirs = [answered("ours", unseen=better)], [answered("theirs", unseen=base)]
+    found = uncertainty.difference(ours, theirs, "zero-shot")
+    assert found.mean == pytest.approx(100 / ROWS, rel=1e-9)
+    assert found.decided
+    one, other = uncertainty.figures(ours)["zero-shot"], uncertainty.figures(theirs)["zero-shot"]
+    assert one.low < other.high  # their own intervals overlap
+    back = uncertainty.difference(theirs, ours, "zero-shot")
+    assert (back.low, back.high) == pytest.approx((-found.high, -found.low), rel=1e-6)
+    same = uncertainty.difference(ours, [answered("twin", unseen=better)], "H")
+    assert (same.mean, same.decided) == (0, False)
+    assert uncertainty.difference(ours, theirs, "H, 5 shots") is None
+
+
+def test_records_of_other_data_are_not_paired():
+    with pytest.raises(ValueError, match=r"of different data .*expected the same classes and rows"):
+        uncertainty.difference([answered()], [answered(fingerprint="cd" * 32)], "H")
+
+
+def test_examples_count_as_their_class_does_on_average():
+    base = answered("class-means", unseen=np.tile([1, 0, 1, 0, 1, 0], (UNSEEN, 1)))
+    examples = np.zeros((UNSEEN, ROWS), bool)
+    examples[:, 1] = True  # so that 3 of 5 rows are right
+    answers = replace(base.zsl.answers, examples=pack(examples.ravel()))
+    zsl = replace(base.zsl, accuracy=0.6, answers=answers)
+    record = replace(base, taught=(Taught(1, zsl, base.gzsl),))
+    draws = drawn_figures.mean_draws([record], "zero-shot, 1 shot")
+    assert draws.mean() == pytest.approx(0.6, abs=0.01)
+    assert uncertainty.figures([record])["zero-shot, 1 shot"].low < 60
+
+
+def _methods(**shares):
+    """Records by method: a wide gap in right rows is clear, a narrow one is not."""
+    return {name: [answered(name, unseen=rights(share, seed=3))] for name, share in shares.items()}
+
+
+def test_best_are_the_first_and_all_that_are_not_clearly_below():
+    found = uncertainty.leaders(_methods(good=0.9, near=0.88, bad=0.1), "zero-shot")
+    assert (found.first, found.best) == ("good", {"good", "near"})
+    assert uncertainty.leaders(_methods(good=0.9, bad=0.1), "zero-shot").best == {"good"}
+    assert uncertainty.leaders(_methods(good=0.9, near=0.88), "zero-shot").best == frozenset()
+    assert uncertainty.leaders(_methods(alone=0.9), "zero-shot").best == frozenset()
+    lowest = uncertainty.leaders(_methods(good=0.9, bad=0.1), "zero-shot", most=False)
+    assert (lowest.first, lowest.best) == ("bad", {"bad"})
+    groups = _methods(good=0.9, bad=0.1)
+    groups["bad"] = [replace(groups["bad"][0], class_rows=None)]
+    assert (uncertainty.leaders(groups, "zero-shot").best, uncertainty.leaders(groups, "zero-shot").unknown) == (
+        frozenset(),
+        ("bad",),
+    )
+
+
+def test_a_table_of_differences():
+    records = [group[0] for group in _methods(good=0.9, near=0.88, bad=0.1).values()]
+    table = compare.compare(records, sort="zero-shot", differences=True)
+    first, near, bad = (row.figures["zero-shot"] for row in table.rows)
+    assert table_formats.cell(first) == "0.0 (first)"
+    assert near.low <= 0 <= near.high
+    assert bad.high < 0
+    assert (first.best, near.best, bad.best) == (True, True, False)
+    assert "seconds" not in table.figures
+
+
+def test_whiskers_reach_the_ends_of_intervals():
+    display = ComparisonDisplay.from_records([answered("one"), replace(answered("old"), class_rows=None)])
+    figure = uncertainty.figures([answered("one")])["zero-shot"]
+    assert display.whiskers[0][:, 0].tolist() == [figure.mean - figure.low, figure.high - figure.mean]
+    assert display.whiskers[0][:, 1].tolist() == [0, 0]
+
+
+def test_what_is_remembered_is_bounded(monkeypatch):
+    monkeypatch.setattr(drawn_figures, "KEPT", 2)
+    for seed in range(4):
+        uncertainty.figures([answered(seed=50 + seed)])
+    assert len(drawn_figures._FOUND) <= 2
