@@ -196,7 +196,7 @@ def test_choosing_shows_the_calibrated_figure(tmp_path, monkeypatch):
     settings = [word for text in fixed for word in ("--set", text)]
     done = zskl("run", "digits", "--method", "gaussian-ort", "--tune", "--calibrate", *settings, "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
-    assert "calibrated H" in done.stdout
+    assert "calibrated" in done.stdout
     (record,) = jsonl_log.read(tmp_path / "records.jsonl")
     assert set(record["tune"]["grid"]) == {"learning_rate", "epochs"}
     assert record["gzsl_calibrated"]["harmonic"] > record["gzsl"]["harmonic"]

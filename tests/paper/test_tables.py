@@ -19,6 +19,8 @@ def test_tables_hold_what_the_records_say(whole):
 
     def same(row, column, values):
         assert near(row[f"{column} mean"], statistics.mean(values))
+        deviation = row[f"{column} std"]
+        assert near(deviation, statistics.stdev(values)) if len(values) > 1 else deviation == ""
 
     names = [name for name in paper_methods.ALL if name in by_method]
     for row, method in zip(table(out, "zsl-cub"), names, strict=True):

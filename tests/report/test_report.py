@@ -71,13 +71,11 @@ def test_the_best_is_bold():
     good, near, bad = (answered(name, unseen=rights(share)) for name, share in (("a", 0.9), ("b", 0.88), ("c", 0.1)))
     text = report.page([good, bad])
     assert re.findall(r"<b>([\d.]+) \[", text)[0] == f"{100 * good.zsl.accuracy:.1f}"
-    page = Page(text)
-    assert "the best zero-shot accuracy is" in page.text
-    assert page.tables["differences"][1][-1].startswith("0.0 ")
+    assert "the best zero-shot accuracy is" in Page(text).text
+    assert Page(text).tables["differences"][1][-1].startswith("0.0 ")
     assert "not clearly above b." in Page(report.page([good, near, bad])).text
     assert "by a, not clearly above any other." in Page(report.page([good, near])).text
     old = page_of([plain(accuracy=0.5), plain(method="eszsl", accuracy=0.7)])
-    assert "<b>70.0" not in old
     assert "by eszsl, from records that do not say how certain that is" in Page(old).text
 
 
