@@ -15,10 +15,12 @@ from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.parameters import one_of
 from zskl.selection.calibration import calibrate, engine_for
 from zskl.selection.class_folds import Fold
+from zskl.selection.edges import Bounds, Edge
 from zskl.selection.grid import Grid
-from zskl.selection.grid_search import SCORINGS, Choice, Report, Search
+from zskl.selection.grid_search import Report
 from zskl.selection.material import check_seen, material
 from zskl.selection.method_search import search_checked
+from zskl.selection.search_results import SCORINGS, Choice, Search
 from zskl.training.solver import DivergenceError
 
 
@@ -48,6 +50,10 @@ class Tuned:
         The chosen setting, fitted on all training rows and calibrated.
     search : Search
         The whole search.
+    edges : tuple of Edge
+        The numbers of the chosen setting beyond which nothing was tried.
+    figures : mapping of str to tuple of float
+        All figures of the chosen setting on each fold, as in `Choice`.
 
     Examples
     --------
@@ -70,6 +76,8 @@ class Tuned:
     diverged: Mapping[int, int]
     model: ZeroShotClassifier = field(repr=False)
     search: Search = field(repr=False)
+    edges: tuple[Edge, ...] = ()
+    figures: Mapping[str, tuple[float, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -88,6 +96,7 @@ def tune(
     scoring: str = "zsl",
     engine: Engine | str | None = "auto",
     report: Report | None = None,
+    extend: Bounds | None = None,
 ) -> Tuned:
     """Choose settings on folds of the training rows, and fit the best on all of them.
 
@@ -114,6 +123,8 @@ def tune(
         Where the runs happen. "auto" takes all cores on the CPU, and this process on a GPU. None is this process.
     report : callable, default=None
         Called after each run with the runs done and the runs in all.
+    extend : mapping of str to (float, float), default=None
+        How far each number may be extended where its choice is at the edge of the grid, see `selection.search`.
 
     Returns
     -------
@@ -140,7 +151,7 @@ def tune(
     shared = material(estimator, X, y, signatures, folds)
     if scoring == "gzsl":
         check_seen(shared.folds)
-    found = search_checked(shared, grid, runner, report)
+    found = search_checked(shared, grid, runner, report, extend)
     model, choice = refit(estimator, found, scoring, X, y, signatures, engine=runner)
     return Tuned(
         scoring,
@@ -153,6 +164,8 @@ def tune(
         found.diverged,
         model,
         found,
+        choice.edges,
+        choice.figures,
     )
 
 
