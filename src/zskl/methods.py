@@ -75,8 +75,8 @@ CLASS_MEANS = {
     "bandwidth": (1.0, 4.0),
     "noise": (0.03, 0.1),
     "shrinkage": (0.1, 0.2, 0.45, 0.75),
-    "crowding": (0.0, 0.1, 0.2, 0.3),
-    "description_weight": (2.0, 10.0),
+    "crowding": (0.0, 0.1, 0.2, 0.3, 0.4),
+    "description_weight": (5.0, 50.0),
     "prior": ("zero", "identity", "cosine"),
     "feature_scaling": ("sqrt-l2", "l2"),
 }

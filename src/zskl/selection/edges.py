@@ -152,7 +152,10 @@ class Reach:
         return found
 
     def steps(self, settings: Sequence[Setting], places: Sequence[int]) -> list[dict[str, Any]]:
-        """The settings at these places one step further in each number that is at an edge, with all free settings."""
+        """The settings at these places one step further in each number that is at an edge.
+
+        The values of each other free setting ride along: the same fit serves them.
+        """
         lines = _Lines(settings, self.values)
         tried = set(map(self._effect, settings))
         new: dict[str, dict[str, Any]] = {}
@@ -196,10 +199,11 @@ class Reach:
         return high if value >= high else None
 
     def _rides(self, setting: Setting, best: Setting) -> bool:
-        """Whether two settings differ in free names alone."""
-        return setting.keys() == best.keys() and all(
-            setting[name] == value for name, value in best.items() if name not in self.free
-        )
+        """Whether two settings are the same, or differ in one free name."""
+        if setting.keys() != best.keys():
+            return False
+        different = [name for name, value in best.items() if setting[name] != value]
+        return not different or (len(different) == 1 and different[0] in self.free)
 
 
 class _Lines:

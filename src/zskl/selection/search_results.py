@@ -17,6 +17,7 @@ from zskl.selection.edges import Edge
 from zskl.selection.material import check_seen
 
 SCORINGS = ("zsl", "gzsl")
+ROUNDING = 9  # digits after the point of a mean: those behind are of the order of addition, not of answers
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ class Search:
         ndarray of shape (S,)
             Places of the settings, best mean first; of equals, the earlier one first.
         """
-        return np.argsort(-self.scores(scoring).mean(axis=1), kind="stable")
+        return np.argsort(-self.scores(scoring).mean(axis=1).round(ROUNDING), kind="stable")
 
     def pick(self, scoring: str, place: int | None = None) -> Choice:
         """Choose the best setting.
