@@ -107,6 +107,8 @@ def fit(
         chosen = ", ".join(f"{name}={value}" for name, value in found.best.items())
         say(f"chosen of {len(found.settings)} settings by {scoring} on validation classes: {chosen}")
         say(f"its score there: {100 * found.score:.1f} per cent, ± {100 * found.spread:.1f} over folds")
+        if found.edges:
+            note(f"{'; '.join(map(str, found.edges))}: the best may lie beyond")
     if model.temperatures_ is not None:
         written = ", ".join(f"{value:.3g} among {name}" for name, value in model.temperatures_.items())
         constant = f"{model.calibration_:.4g} is subtracted from the scores of seen classes"

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from zskl.experiments import given_figures
+from zskl.experiments import choice_notes, given_figures
 from zskl.experiments.collect import Runs, collect
 from zskl.experiments.record import Record
 from zskl.parameters import did_you_mean, one_of
@@ -139,7 +139,7 @@ def compare(runs: Runs, sort: str | None = None) -> Comparison:
     mixed = [name for name in LABELS if name in ALWAYS or _varies(rows, name)]
     figures = [name for name in (*FIGURES, SECONDS, *further) if any(name in row.figures for row in rows)]
     rows = _sorted(_marked(rows), sort, mixed, figures)
-    notes = [*_notes(rows), *given_figures.notes(groups.values())]
+    notes = [*_notes(rows), *given_figures.notes(groups.values()), *choice_notes.over_seeds(groups.values())]
     return Comparison(tuple(mixed), tuple(figures), tuple(rows), tuple(notes))
 
 
@@ -158,8 +158,9 @@ def _mode(record: Record) -> str:
 
 def _grid(record: Record) -> str:
     """A short name of the grid that was searched."""
-    grid = record.tune.grid
-    return hashlib.sha256(json.dumps(grid, sort_keys=True).encode()).hexdigest()[:6] if grid else ""
+    grid, bounds = record.tune.grid, record.tune.bounds
+    searched = [grid, bounds] if bounds else grid
+    return hashlib.sha256(json.dumps(searched, sort_keys=True).encode()).hexdigest()[:6] if grid else ""
 
 
 def _figures(group: Sequence[Record], further: Mapping[str, given_figures.Read]) -> dict[str, Figure]:

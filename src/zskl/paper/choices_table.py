@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from zskl.experiments import choice_notes
 from zskl.experiments.compare import Comparison, Figure, Row
 from zskl.experiments.record import Record
 from zskl.experiments.record_parts import Choice
@@ -36,16 +37,21 @@ def outputs(results: Results) -> list[Output]:
             heads = ("method", *(f"by {name}" for name in SCORINGS.values()), "device")
             columns = (*(f"{name} there" for name in SCORINGS.values()), "seconds")
             note = (
-                "Settings of the lowest seed; the scores are of validation classes, in per cent; seconds are for "
-                "search, fits and calibration of one seed, on whatever else the machine was doing."
+                "Settings of the lowest seed; (at its bound) and (not extended): nothing beyond was tried; the scores "
+                "are of validation classes, in per cent; seconds are for search, fits and calibration of one seed, on "
+                "whatever else the machine was doing."
             )
-            table = Comparison(heads, columns, tuple(rows), (note,))
+            every = [record for method in results.methods for record in results.runs.get((problem, method), ())]
+            luck = choice_notes.over_folds(every)
+            table = Comparison(heads, columns, tuple(rows), (note, *([f"Figures that {luck}."] if luck else [])))
             made.append(Output("choices", f"choices-{problem.stem}", f"What validation chose on {problem.name}", table))
     return made
 
 
 def _spoken(record: Record, scoring: str) -> str:
-    return ", ".join(f"{name} {value}" for name, value in _choice(record, scoring).setting.items())
+    choice = _choice(record, scoring)
+    reasons = {edge.name: f" ({edge.why})" for edge in choice.edges or ()}
+    return ", ".join(f"{name} {value}{reasons.get(name, '')}" for name, value in choice.setting.items())
 
 
 def _choice(record: Record, scoring: str) -> Choice:

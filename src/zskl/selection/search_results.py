@@ -15,6 +15,7 @@ from zskl.selection.class_folds import Fold
 from zskl.selection.constant import best_constant
 from zskl.selection.edges import Edge
 from zskl.selection.material import check_seen
+from zskl.selection.steadiness import steady_first, wide
 
 SCORINGS = ("zsl", "gzsl")
 ROUNDING = 9  # digits after the point of a mean: those behind are of the order of addition, not of answers
@@ -69,6 +70,11 @@ class Choice:
     def steadiness(self) -> dict[str, float]:
         """The standard deviation over folds of each of `figures`."""
         return {name: _spread(values) for name, values in self.figures.items()}
+
+    @property
+    def wide(self) -> tuple[str, ...]:
+        """Which of "seen" and "gzsl" differ so widely between folds that the choice is a matter of luck."""
+        return tuple(name for name in ("seen", "gzsl") if wide(self.figures.get(name, ())))
 
 
 @dataclass(frozen=True)
@@ -144,6 +150,9 @@ class Search:
     def ranking(self, scoring: str) -> NDArray[np.int64]:
         """Rank the settings by their mean over the folds.
 
+        If seen accuracy or H of the best one differ widely between folds, the best setting that is steady comes first,
+        as long as its mean is at most a point lower.
+
         Parameters
         ----------
         scoring : {"zsl", "gzsl"}
@@ -152,9 +161,11 @@ class Search:
         Returns
         -------
         ndarray of shape (S,)
-            Places of the settings, best mean first; of equals, the earlier one first.
+            Places of the settings, best first; of equals, the earlier one first.
         """
-        return np.argsort(-self.scores(scoring).mean(axis=1).round(ROUNDING), kind="stable")
+        means = self.scores(scoring).mean(axis=1).round(ROUNDING)
+        unsteady = wide(self.seen) | wide(self.gzsl)
+        return steady_first(np.argsort(-means, kind="stable"), means, unsteady)
 
     def pick(self, scoring: str, place: int | None = None) -> Choice:
         """Choose the best setting.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,8 @@ from zskl.selection.material import check_seen, material
 from zskl.selection.method_search import search_checked
 from zskl.selection.search_results import SCORINGS, Choice, Search
 from zskl.training.solver import DivergenceError
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -153,6 +156,8 @@ def tune(
         check_seen(shared.folds)
     found = search_checked(shared, grid, runner, report, extend)
     model, choice = refit(estimator, found, scoring, X, y, signatures, engine=runner)
+    if choice.wide:
+        log.warning("%s", _unsteady(choice))
     return Tuned(
         scoring,
         found.settings,
@@ -167,6 +172,13 @@ def tune(
         choice.edges,
         choice.figures,
     )
+
+
+def _unsteady(choice: Choice) -> str:
+    words = {"seen": "seen accuracy", "gzsl": "H at the best constant"}
+    parts = [(words[name], [100 * value for value in choice.figures[name]]) for name in choice.wide]
+    ranges = " and ".join(f"{word} from {min(values):.1f} to {max(values):.1f} %" for word, values in parts)
+    return f"the chosen setting has {ranges} on the validation folds: its figures on other classes are a matter of luck"
 
 
 def refit(
