@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from zskl.experiments import choice_notes
 from zskl.experiments.compare import Comparison, Figure, Row
 from zskl.experiments.record import Record
 from zskl.experiments.record_parts import Choice
@@ -29,7 +30,10 @@ def outputs(results: Results) -> list[Output]:
     for problem in results.measured:
         rows = [row for name in results.methods for row in _chosen(name, results.runs.get((problem, name), ()))]
         if rows:
-            table = Comparison(("method", "by", "setting"), ("validation score",), tuple(rows), (CHOSEN,))
+            every = [record for method in results.methods for record in results.runs.get((problem, method), ())]
+            luck = choice_notes.over_folds(every)
+            notes = (CHOSEN, *([f"Figures that {luck}."] if luck else []))
+            table = Comparison(("method", "by", "setting"), ("validation score",), tuple(rows), notes)
             made.append(Output("choices", f"choices-{problem.stem}", problem.name, table))
     found = [row for (problem, method), mine in results.runs.items() for row in _edges(problem, method, mine)]
     if found:
@@ -62,7 +66,7 @@ def _edges(problem: Problem, method: str, found: Sequence[Record]) -> list[Row]:
     seeds: dict[tuple[str, str, str], list[int]] = {}
     for record in found:
         for scoring, name in SCORINGS.items():
-            for edge in getattr(_choice(record, scoring), "edges", None) or ():
+            for edge in _choice(record, scoring).edges or ():
                 told = f"{edge.name} {edge.value:g}", f"{edge.side}, {edge.why}"
                 seeds.setdefault((name, *told), []).append(record.seed)
     return [
