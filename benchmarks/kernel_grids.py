@@ -1,9 +1,9 @@
 """The wide searches behind the default grids of the kernel methods, on validation folds only; no test row is read.
 
-Run: python benchmarks/kernel_grids.py SEARCH … [--dataset CUB] [--root DIR] [--features NAME] [--device cuda]; needs the
-data. SEARCH is a method, or "schedule": how the step size of gaussian-ort falls. Prints the best settings by both
-scorings, and for each value of each setting the best that it reached. On a GPU a search takes half a minute; on a CPU
-hours.
+Run: python benchmarks/kernel_grids.py SEARCH … [--dataset CUB] [--root DIR] [--features NAME] [--device cuda]; needs
+the data. SEARCH is a method, or "schedule": how the step size of gaussian-ort falls. Prints the best settings by both
+scorings, and for each value of each setting the best that it reached. A search takes about a minute on a GPU, and
+hours on a CPU.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from grids import examine, summary
 from rich.console import Console
 
-from grids import examine, summary
 from zskl import datasets, selection
 
 Grid = Mapping[str, Sequence[Any]]
