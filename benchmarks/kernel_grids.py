@@ -21,7 +21,7 @@ Grid = Mapping[str, Sequence[Any]]
 ENDS = (2, 4, 6, 8, 10)
 SCALINGS = ("center-l2", "sqrt-center-l2")
 POLYNOMIAL: Grid = {
-    "repulsion": (3.0, 6.0, 12.0, 25.0, 50.0),
+    "repulsion": (6.0, 15.0, 40.0, 100.0),
     "bias": (0.5, 1.0, 2.0),
     "incoherence_weight": (0.1, 0.3, 1.0, 3.0),
     "learning_rate": (3e-4, 1e-3),
@@ -59,7 +59,7 @@ SEARCHES: Mapping[str, tuple[str, list[Grid]]] = {  # method and grids
         [
             {"schedule": ("constant",), **SCHEDULED},
             {"schedule": ("exponential",), "decay": (1e-4, 3e-4), **SCHEDULED},
-            {"schedule": ("inverse-time",), "decay": (3e-4, 1e-3), **SCHEDULED},
+            {"schedule": ("inverse-time",), "decay": (1e-3,), **SCHEDULED},
         ],
     ),
 }
