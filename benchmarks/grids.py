@@ -21,76 +21,51 @@ from rich.console import Console
 from zskl import datasets, methods, selection
 from zskl.datasets import Dataset
 
-FEATURES = ("l2-center-l2", "sqrt-center-l2", "center-l2", "standardize-l2", "l2", "none")
-SIGNATURES = ("center-l2", "l2", "none", "standardize-l2")
 Grid = Mapping[str, Sequence[Any]]
 
+USUAL = {"feature_scaling": ("l2-center-l2", "sqrt-center-l2", "center-l2")}
+OTHER = {"feature_scaling": ("standardize-l2", "l2", "none")}
+DESCRIBED = {**USUAL, "signature_scaling": ("l2", "none", "standardize-l2")}
+RIDGES = {"gamma": (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0), "lam": (0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)}
+ESZSL = {**RIDGES, "targets": ("zero-one", "signs")}
+ENCODER = {"lam": (1e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6)}
+SAE = {**ENCODER, "direction": ("to-features", "to-signatures")}
+SIGMA = (0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
+SYNC = {"sigma": SIGMA, "lam": (1e-4, 1e-3, 1e-2), "loss": ("one-vs-other", "structured")}
+CONSE = {"T": (1, 2, 5, 10, 20, 50, 100), "C": (0.3, 1.0, 3.0, 10.0, 30.0)}
+THRESHOLDS = ("mean", "median", "matrix-mean")
+SSE = {"gamma": (0.3, 1.0), "epochs": (6, 12)}
+
 CLOSED: dict[str, list[Grid]] = {
-    "eszsl": [
-        {
-            "gamma": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0),
-            "lam": (0.001, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0),
-            "targets": ("signs", "zero-one"),
-            "feature_scaling": FEATURES,
-            "signature_scaling": SIGNATURES,
-        }
-    ],
-    "sae": [
-        {
-            "lam": (1e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6),
-            "direction": ("to-features", "to-signatures"),
-            "feature_scaling": FEATURES,
-            "signature_scaling": SIGNATURES,
-        }
-    ],
+    "eszsl": [{**ESZSL, **USUAL}, {**ESZSL, **DESCRIBED}, {**ESZSL, **OTHER}],
+    "sae": [{**SAE, **USUAL}, {**SAE, **DESCRIBED}, {**SAE, **OTHER}],
     "sync": [
-        {
-            "lam": (1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2),
-            "sigma": (0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 4.0, 6.0, 8.0),
-            "loss": ("one-vs-other", "structured"),
-            "feature_scaling": FEATURES[:4],
-            "signature_scaling": ("center-l2", "l2", "standardize-l2"),
-        }
+        {**SYNC, "feature_scaling": USUAL["feature_scaling"][:2]},
+        {**SYNC, "feature_scaling": ("center-l2", "standardize-l2")},
+        {**SYNC, "feature_scaling": USUAL["feature_scaling"][:2], "signature_scaling": ("l2", "standardize-l2")},
+        {**SYNC, "lam": (1e-6, 1e-5, 3e-2), "loss": ("one-vs-other",), "feature_scaling": USUAL["feature_scaling"][:2]},
+        {**SYNC, "lam": (1e-5,), "loss": ("structured",), "feature_scaling": USUAL["feature_scaling"][:2]},
     ],
-    "conse": [
-        {
-            "T": (1, 2, 5, 10, 20, 50, 100),
-            "C": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
-            "feature_scaling": FEATURES[:4],
-            "signature_scaling": ("center-l2", "l2", "standardize-l2"),
-        }
-    ],
-    "dap": [
-        {
-            "C": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
-            "threshold": ("mean", "median", "matrix-mean"),
-            "feature_scaling": FEATURES[:4],
-        }
-    ],
-    "iap": [
-        {
-            "C": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
-            "threshold": ("mean", "median", "matrix-mean"),
-            "feature_scaling": FEATURES[:4],
-        }
-    ],
+    "conse": [{**CONSE, **USUAL}, {**CONSE, **DESCRIBED, "C": (1.0, 3.0, 10.0)}, {**CONSE, **OTHER}],
+    "dap": [{"C": (0.3, 1.0, 3.0, 10.0, 30.0), "threshold": (threshold,), **USUAL} for threshold in THRESHOLDS],
+    "iap": [{"C": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0), "threshold": THRESHOLDS, **USUAL}],
     "sse": [
         {"gamma": (0.1, 0.3, 1.0, 3.0), "epochs": (3, 6, 12), "feature_scaling": ("l2", "sqrt-l2")},
-        {"gamma": (0.3, 1.0), "learning_rate": (0.03, 0.3), "epochs": (3, 6, 12), "feature_scaling": ("sqrt-l2",)},
-        {"gamma": (0.3, 1.0), "signature_scaling": ("l2", "none", "standardize-l2"), "epochs": (6,)},
-        {"gamma": (0.3, 1.0), "feature_scaling": ("center-l2", "sqrt-center-l2"), "epochs": (6, 12)},
-        {"gamma": (0.3, 1.0), "embedding": ("relu",), "feature_scaling": ("l2", "sqrt-l2"), "epochs": (6,)},
-        {"gamma": (0.3, 1.0), "alignment": (0.0, 10.0), "feature_scaling": ("sqrt-l2",), "epochs": (6,)},
+        {**SSE, "learning_rate": (0.03, 0.3), "feature_scaling": ("l2", "sqrt-l2")},
+        {**SSE, "signature_scaling": ("l2", "none", "standardize-l2"), "feature_scaling": ("sqrt-l2",)},
+        {**SSE, "feature_scaling": ("center-l2", "sqrt-center-l2")},
+        {**SSE, "embedding": ("relu",), "feature_scaling": ("l2", "sqrt-l2")},
+        {**SSE, "alignment": (0.0, 10.0), "feature_scaling": ("sqrt-l2",)},
     ],
 }
 WIDE: dict[str, list[Grid]] = {**CLOSED}
 
 
-def groups(method: str) -> list[dict[str, list[Any]]]:
+def groups(method: str, grids: Sequence[Grid] | None = None) -> list[dict[str, list[Any]]]:
     """The wide grid in pieces that one fit for each fold serves."""
     free = methods.build(method)._free(np.empty((0, 0)))
     found = []
-    for grid in WIDE[method]:
+    for grid in grids or WIDE[method]:
         ride = {name: list(values) for name, values in grid.items() if name in free}
         fixed = [name for name in grid if name not in free]
         found += [

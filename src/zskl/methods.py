@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from zskl.arrays import check_device
-from zskl.baselines import BASELINES
+from zskl.baselines import BASELINES, ESZSL
 from zskl.estimators import model_file
 from zskl.estimators.class_means.classifier import ClassMeansClassifier
 from zskl.estimators.committee.classifier import Committee
@@ -114,6 +114,12 @@ METHODS: Mapping[str, Method] = {
         {**_nested("means", CLASS_MEANS), **_nested("softmax", GAUSSIAN_SOFTMAX)},
     ),
     **{name: Method(baseline, baseline.SUMMARY, {}, baseline.GRID) for name, baseline in BASELINES.items()},
+    "eszsl-signs": Method(
+        ESZSL,
+        "ESZSL as published: -1 for the classes that a row is not of",
+        {"targets": "signs"},
+        {name: values for name, values in ESZSL.GRID.items() if name != "targets"},
+    ),
 }
 ESTIMATORS: Mapping[str, type[ZeroShotClassifier]] = {one.estimator.kind: one.estimator for one in METHODS.values()}
 
