@@ -25,7 +25,10 @@ Grid = Mapping[str, Sequence[Any]]
 
 USUAL = {"feature_scaling": ("l2-center-l2", "sqrt-center-l2", "center-l2")}
 OTHER = {"feature_scaling": ("standardize-l2", "l2", "none")}
-DESCRIBED = {**USUAL, "signature_scaling": ("l2", "none", "standardize-l2")}
+DESCRIBED = {
+    "feature_scaling": (*USUAL["feature_scaling"], "standardize-l2"),
+    "signature_scaling": ("l2", "standardize-l2"),
+}
 RIDGES = {"gamma": (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0), "lam": (0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)}
 ESZSL = {**RIDGES, "targets": ("zero-one", "signs")}
 ENCODER = {"lam": (1e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6)}
@@ -52,7 +55,7 @@ CLOSED: dict[str, list[Grid]] = {
     "sse": [
         {"gamma": (0.1, 0.3, 1.0, 3.0), "epochs": (3, 6, 12), "feature_scaling": ("l2", "sqrt-l2")},
         {**SSE, "learning_rate": (0.03, 0.3), "feature_scaling": ("l2", "sqrt-l2")},
-        {**SSE, "signature_scaling": ("l2", "none", "standardize-l2"), "feature_scaling": ("sqrt-l2",)},
+        {**SSE, "signature_scaling": ("l2", "standardize-l2"), "feature_scaling": ("l2", "sqrt-l2")},
         {**SSE, "feature_scaling": ("center-l2", "sqrt-center-l2")},
         {**SSE, "embedding": ("relu",), "feature_scaling": ("l2", "sqrt-l2")},
         {**SSE, "alignment": (0.0, 10.0), "feature_scaling": ("sqrt-l2",)},

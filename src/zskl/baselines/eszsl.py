@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -78,6 +78,7 @@ class ESZSL(SharedClassifier):
         "targets": TARGETS,
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
     }
+    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"gamma": (1e-3, 1e4), "lam": (1e-4, 1e4)}
     LEARNED: ClassVar = {"projection_": ("d", "p")}
     FREE: ClassVar = ("gamma", "lam", "targets")
 

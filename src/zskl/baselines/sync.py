@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -95,6 +95,7 @@ class SynC(SharedClassifier):
         "loss": ("one-vs-other", "structured"),
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
     }
+    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"lam": (1e-6, 1.0), "sigma": (0.25, 16.0)}
     LEARNED: ClassVar = {"phantoms_": ("C", "p"), "classifiers_": ("C", "d"), "sigma_": None}
     FREE: ClassVar = ("lam", "sigma", "loss")
 
