@@ -1,6 +1,7 @@
 """CNZSL: objective and gradient by hand, Adam, the statistics inside the layers, and damaged files."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,9 +25,7 @@ def standardised_by_hand(rows):
 
 
 def layer_by_hand(rows, W, b):
-    return [
-        [sum(value * W[i][j] for i, value in enumerate(row)) + b[0][j] for j in range(len(b[0]))] for row in rows
-    ]
+    return [[sum(value * W[i][j] for i, value in enumerate(row)) + b[0][j] for j in range(len(b[0]))] for row in rows]
 
 
 def positive_part(rows):
@@ -53,17 +52,21 @@ def loss_by_hand(X, codes, Y, layers, scale, rectified):
     return total / len(X)
 
 
+def training_with(rectified):
+    """A training set in float64, whose features are ≥ 0 or not."""
+    training = double_training()
+    return replace(training, X=np.abs(training.X)) if rectified else training
+
+
 @pytest.mark.parametrize("rectified", [True, False])
 def test_objective_and_gradient_of_a_batch(rectified):
-    training = double_training()
-    network = ClassNormalisedNetwork(training, 0, CNZSL(hidden=3, scale=2.0, rectified=rectified))
+    training = training_with(rectified)
+    network = ClassNormalisedNetwork(training, 0, CNZSL(hidden=3, scale=2.0))
     rows = np.array([0, 2, 3, 7, 8])
     W = network.weights[0]
 
     def loss():
-        return loss_by_hand(
-            training.X[rows], training.codes[rows], training.Y, network.layers(W), 2.0, rectified
-        )
+        return loss_by_hand(training.X[rows], training.codes[rows], training.Y, network.layers(W), 2.0, rectified)
 
     value, gradient = network.gradient(rows)
     assert float(value) == pytest.approx(loss(), rel=FORMULA.double)
@@ -73,10 +76,11 @@ def test_objective_and_gradient_of_a_batch(rectified):
 
 @pytest.mark.parametrize("rectified", [True, False])
 def test_the_statistics_of_the_seen_classes_are_inside_the_layers(rectified):
-    training = double_training()
-    model = CNZSL(hidden=3, rectified=rectified)
+    training = training_with(rectified)
+    model = CNZSL(hidden=3)
     network = ClassNormalisedNetwork(training, 0, model)
     vars(model).update(network.learned())
+    assert model.rectified_ is rectified
     expected = np.array(prototypes_by_hand(training.Y, network.layers(network.weights[0]), rectified))
     cosines = expected / np.linalg.norm(expected, axis=1, keepdims=True)  # with each axis of feature space
     assert_close(model._scores(np.eye(4), training.Y).T, cosines, SUMS.single)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import zskl
 from closed_forms import RAW
@@ -43,8 +44,8 @@ def test_scores_by_hand(small, k, distance):
     expected = by_hand(X, codes, Y, k, 1.5, 0.2, distance)
     assert_close(model.compatibility(X), expected, SOLUTION.single)
     for other in ({"sigma": 1.6}, {"lam": 0.3}, {"n_components": k - 1}):
+        changed = clone(model).set_params(**other).fit(X, codes, Y)
         with pytest.raises(AssertionError):
-            changed = model.__class__(**{**model.get_params(), **other}).fit(X, codes, Y)
             assert_close(changed.compatibility(X), expected, SOLUTION.single)
 
 

@@ -7,7 +7,7 @@ from zskl import methods
 from zskl.baselines import BASELINES
 
 QUICK = {"epochs": 20}  # where a method has them; of small data an epoch is a step or two
-SMALL = {"cnzsl": {"hidden": 32, "batch_size": 16, "learning_rate": 0.01, "rectified": False}}  # signed features
+SMALL = {"cnzsl": {"hidden": 32, "batch_size": 32, "learning_rate": 0.01, "epochs": 10}}  # for few rows
 
 
 def make(name, **settings):

@@ -28,7 +28,8 @@ class ClassNormalisedNetwork:
     def __init__(self, training: Training, seed: int, model: CNZSL) -> None:
         Y, h = class_signatures(training), model.hidden
         p, d = Y.shape[1], training.X.shape[1]
-        self.X, self.own, self.rectified = model.scale * unit(training.X), members(training), model.rectified
+        self.X, self.own = model.scale * unit(training.X), members(training)
+        self.rectified = bool(namespace(self.X).all(self.X >= 0))
         self.Y, self.scale, self.drop_every = math.sqrt(p) * Y, model.scale, model.drop_every
         self.shapes = ((p, h), (1, h), (h, h), (1, h), (h, d), (1, d))
         bounds = (p**-0.5, p**-0.5, h**-0.5, h**-0.5, math.sqrt(3 / (h * d)), h**-0.5)
@@ -95,13 +96,13 @@ class ClassNormalisedNetwork:
     def learned(self) -> Learned:
         """The layers with the class statistics of the training classes inside: a plain network."""
         A, a, B, b, C, c = (to_numpy(layer).astype(np.float64) for layer in self.layers(self.weights[0]))
-        Y = to_numpy(self.Y).astype(np.float64)
-        S, mean, divisor = standardised(relu(Y @ A + a) @ B + b)
+        S, *first = standardised(relu(to_numpy(self.Y).astype(np.float64) @ A + a) @ B + b)
+        _, *second = standardised(relu(S))
+        (mean, divisor), (last_mean, last_divisor) = map(to_numpy, first), map(to_numpy, second)
         A, B, b = A * math.sqrt(A.shape[0]), B / divisor, (b - mean) / divisor
-        _, mean, divisor = standardised(relu(S))
-        C, c = C / divisor.T, c - (mean / divisor) @ C
+        C, c = C / last_divisor.T, c - (last_mean / last_divisor) @ C
         found = zip(LAYERS, (A, a, B, b, C, c), strict=True)
-        return {"rectified_": bool(self.rectified), **{name: layer.astype(np.float32) for name, layer in found}}
+        return {"rectified_": self.rectified, **{name: layer.astype(np.float32) for name, layer in found}}
 
 
 def relu(A: Array) -> Array:
@@ -109,7 +110,7 @@ def relu(A: Array) -> Array:
 
 
 def standardised(A: Array) -> tuple[Array, Array, Array]:
-    """Columns of mean 0 and variance 1 over the classes, the means (1, h) and what the columns were divided by (1, h)."""
+    """Columns of mean 0 and variance 1 over the classes; their means (1, h), and what divided them (1, h)."""
     xp = namespace(A)
     mean = xp.mean(A, axis=0, keepdims=True)
     gaps = A - mean
@@ -128,11 +129,12 @@ class CNZSL(DescentClassifier):
 
     Three layers with ReLU; the inputs of the second ReLU and of the last layer are standardised over the classes::
 
-        f(y) = [ S(relu(S(relu(√p y A + a) B + b))) C + c ]₊,   S(h) = (h − mean over classes) / deviation over classes
+        f(y) = S(relu(S(relu(√p y A + a) B + b))) C + c,   S(h) = (h − mean over classes) / deviation over classes
         min −(1/n) Σ_i log softmax_c(γ² cos(x_i, f(y_c)))  over the seen classes c,   score = cos(x, f(y))
 
-    In training the means and deviations are those of the seen classes at the current weights, and afterwards those
-    at the final ones. So a score does not depend on which other candidates there are.
+    If no scaled feature is below 0, as after a ReLU, one more ReLU keeps f so. In training the means and deviations are
+    those of the seen classes at the current weights, and afterwards those at the final ones. So a score does not depend
+    on which other candidates there are.
 
     Parameters
     ----------
@@ -140,8 +142,6 @@ class CNZSL(DescentClassifier):
         Units h of each hidden layer.
     scale : float, default=5.0
         γ > 0, whose square multiplies cosines in the loss.
-    rectified : bool, default=True
-        Whether prototypes are ≥ 0 as features after a ReLU are (the outer [ ]₊). Use False for features of either sign.
     weight_decay : float, default=1e-4
         What is added to the gradient for each unit of a weight, ≥ 0.
     batch_size : int, default=256
@@ -172,7 +172,7 @@ class CNZSL(DescentClassifier):
     output_, output_bias_ : ndarray of shapes (h, d) and (1, d)
         C and c, with the second S in them.
     rectified_ : bool
-        Whether prototypes are ≥ 0.
+        Whether prototypes are ≥ 0, as all training features were.
     classes_ : ndarray of shape (C,)
         The seen classes, sorted.
     candidates_ : ndarray
@@ -188,7 +188,7 @@ class CNZSL(DescentClassifier):
     >>> from zskl import baselines, datasets, protocols
     >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
     >>> X, y = data.samples("trainval")
-    >>> model = baselines.CNZSL(hidden=64, rectified=False, random_state=0).fit(X, y, data.signatures)
+    >>> model = baselines.CNZSL(hidden=64, random_state=0).fit(X, y, data.signatures)
     >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
     True
     """
@@ -200,7 +200,6 @@ class CNZSL(DescentClassifier):
         "scale": (5.0, 7.0),
         "learning_rate": (3e-4, 1e-3),
         "epochs": (5, 10, 20, 30, 50),
-        "rectified": (True, False),
         "feature_scaling": ("none", "sqrt-center-l2"),
     }
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {}
@@ -220,7 +219,6 @@ class CNZSL(DescentClassifier):
         *,
         hidden: int = 512,
         scale: float = 5.0,
-        rectified: bool = True,
         weight_decay: float = 1e-4,
         batch_size: int = 256,
         epochs: int = 50,
@@ -234,7 +232,6 @@ class CNZSL(DescentClassifier):
     ) -> None:
         self.hidden = hidden
         self.scale = scale
-        self.rectified = rectified
         self.weight_decay = weight_decay
         self.batch_size = batch_size
         self.epochs = epochs
@@ -251,7 +248,6 @@ class CNZSL(DescentClassifier):
         count("hidden", self.hidden)
         count("drop_every", self.drop_every)
         positive("scale", self.scale)
-        flag("rectified", self.rectified)
         positive("weight_decay", self.weight_decay, zero_allowed=True)
 
     def _problem(self, training: Training, seed: int) -> ClassNormalisedNetwork:

@@ -94,15 +94,15 @@ class EXEM(SharedClassifier):
     kind: ClassVar[str] = "exem"
     SUMMARY: ClassVar[str] = "Class exemplars predicted from signatures by kernel regression"
     GRID: ClassVar = {
-        "n_components": (100, 250, 500),
-        "sigma": (1.0, 2.0, 4.0),
-        "lam": (0.01, 0.03, 0.1, 0.3, 1.0),
+        "n_components": (125, 250, 500),
+        "sigma": (1.4, 2.0, 2.8),
+        "lam": (0.01, 0.03, 0.1, 0.3),
         "distance": DISTANCES,
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
     }
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {
-        "n_components": (25, 2000),
-        "sigma": (0.25, 16.0),
+        "n_components": (30, 2000),
+        "sigma": (0.1, 30.0),
         "lam": (1e-4, 100.0),
     }
     LEARNED: ClassVar = {
@@ -148,7 +148,7 @@ class EXEM(SharedClassifier):
         means = to_numpy(class_sums(training)).astype(np.float64) / training.sizes[:, None]
         basis, deviations = components(training)
         center = means.mean(axis=0)
-        between = squared_distances(Y, Y)
+        between = to_numpy(squared_distances(Y, Y))
 
         @cache
         def kernel(sigma: float) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
