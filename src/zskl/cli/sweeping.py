@@ -65,8 +65,8 @@ def _show(results: list[Record]) -> None:
     if given is not None:
         say("after examples of the unseen classes, or after adaptation to unlabelled test rows:")
         show(drawn(given, without=("dataset", "seeds")))
-        for sentence in table.notes:
-            note(sentence)
+    for sentence in table.notes:
+        note(sentence)
     first = results[0]
     left_out = sorted({*first.zsl.left_out, *first.gzsl.left_out})
     if left_out:
