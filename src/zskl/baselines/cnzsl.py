@@ -141,7 +141,7 @@ class CNZSL(DescentClassifier):
     hidden : int, default=512
         Units h of each hidden layer.
     scale : float, default=5.0
-        γ > 0, whose square multiplies cosines in the loss.
+        The number γ > 0 whose square multiplies cosines in the loss.
     weight_decay : float, default=1e-4
         What is added to the gradient for each unit of a weight, ≥ 0.
     batch_size : int, default=256
