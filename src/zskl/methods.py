@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from zskl.arrays import check_device
 from zskl.baselines import BASELINES
@@ -18,6 +18,7 @@ from zskl.kernels import UnknownKernelError
 from zskl.parameters import did_you_mean
 
 __all__ = ["METHODS", "Method", "build", "find", "load"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,9 @@ class Method:
         The settings in which the method differs from the estimator's defaults.
     grid : mapping of str to sequence, default={}
         The values of each setting that selection tries by default.
+    bounds : mapping of str to (float, float), default={}
+        The lowest and the highest value to which selection extends a number of the grid, where its choice is at an
+        edge.
 
     Examples
     --------
@@ -46,6 +50,7 @@ class Method:
     description: str
     overrides: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def random(self) -> bool:
@@ -75,19 +80,28 @@ CLASS_MEANS = {
     "bandwidth": (1.0, 4.0),
     "noise": (0.03, 0.1),
     "shrinkage": (0.1, 0.2, 0.45, 0.75),
-    "crowding": (0.0, 0.1, 0.2, 0.3),
-    "description_weight": (2.0, 10.0),
+    "crowding": (0.0, 0.1, 0.2, 0.3, 0.4),
+    "description_weight": (5.0, 50.0),
     "prior": ("zero", "identity", "cosine"),
     "feature_scaling": ("sqrt-l2", "l2"),
 }
+CLASS_MEANS_BOUNDS = {
+    "bandwidth": (0.25, 16.0),
+    "noise": (0.003, 1.0),
+    "shrinkage": (0.01, 1.0),
+    "crowding": (0.0, 0.6),
+    "description_weight": (0.5, 50.0),
+}
+KERNEL_BOUNDS: dict[str, tuple[float, float]] = {}
 
 
-def _nested(member: str, grid: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    return {f"{member}__{name}": values for name, values in grid.items()}
+def _nested(member: str, settings: Mapping[str, T]) -> dict[str, T]:
+    return {f"{member}__{name}": values for name, values in settings.items()}
 
 
 def _kernel(description: str, grid: Mapping[str, Sequence[Any]], **overrides: Any) -> Method:
-    return Method(ZeroShotKernelClassifier, description, overrides, grid)
+    bounds = {name: KERNEL_BOUNDS[name] for name in grid if name in KERNEL_BOUNDS}
+    return Method(ZeroShotKernelClassifier, description, overrides, grid, bounds)
 
 
 def _polynomial(degree: int) -> Method:
@@ -110,15 +124,23 @@ METHODS: Mapping[str, Method] = {
         "Cauchy kernel, incoherence, softmax loss (ours)", CAUCHY_SOFTMAX, kernel="cauchy", loss="softmax"
     ),
     "class-means": Method(
-        ClassMeansClassifier, "Class means predicted from descriptions, in closed form (ours)", {}, CLASS_MEANS
+        ClassMeansClassifier,
+        "Class means predicted from descriptions, in closed form (ours)",
+        {},
+        CLASS_MEANS,
+        CLASS_MEANS_BOUNDS,
     ),
     "means-softmax": Method(
         Committee,
         "Committee of class-means and gaussian-softmax (ours)",
         {},
         {**_nested("means", CLASS_MEANS), **_nested("softmax", GAUSSIAN_SOFTMAX)},
+        {**_nested("means", CLASS_MEANS_BOUNDS), **_nested("softmax", KERNEL_BOUNDS)},
     ),
-    **{name: Method(baseline, baseline.SUMMARY, {}, baseline.GRID) for name, baseline in BASELINES.items()},
+    **{
+        name: Method(baseline, baseline.SUMMARY, {}, baseline.GRID, getattr(baseline, "BOUNDS", {}))
+        for name, baseline in BASELINES.items()
+    },
 }
 ESTIMATORS: Mapping[str, type[ZeroShotClassifier]] = {one.estimator.kind: one.estimator for one in METHODS.values()}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -38,6 +40,18 @@ def test_a_key_names_what_decides_figures_and_not_the_device(digits):
         Unit("gaussian", 0, QUICK, tune=True, scoring="gzsl"),
     ]
     assert len({key, *(unit.key(digits) for unit in others)}) == len(others) + 1
+
+
+def test_a_key_names_the_bounds_of_a_grid(digits, monkeypatch):
+    unit = Unit("eszsl", 0, {"lam": 1.0}, tune=True)
+    keys = {unit.key(digits)}
+    for bounds in ({"gamma": (0.01, 1e3)}, {"gamma": (0.01, 1e4)}, {"gamma": (0.01, 1e4), "lam": (0.1, 5)}):
+        changed = replace(methods.METHODS["eszsl"], bounds=bounds)
+        monkeypatch.setattr(methods, "METHODS", {**methods.METHODS, "eszsl": changed})
+        keys.add(unit.key(digits))
+    assert len(keys) == 3  # what is fixed has no bounds
+    assert unit.bounds == {"gamma": (0.01, 1e4)}
+    assert Unit("eszsl", 0).bounds == {}
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ from zskl.selection import fold_worker
 from zskl.selection.constant import best_constant
 from zskl.selection.fold_worker import Task, examine
 from zskl.selection.grid import group
-from zskl.selection.grid_search import judge
 from zskl.selection.material import material
+from zskl.selection.search_results import judge
 
 
 def test_every_setting_on_every_fold_equals_a_lone_fit(found, monkeypatch):

@@ -63,7 +63,7 @@ def fit(
     from zskl.engines import Engine
     from zskl.parameters import one_of
     from zskl.selection.class_folds import TooFewRows
-    from zskl.selection.grid_search import SCORINGS
+    from zskl.selection.search_results import SCORINGS
 
     startup.over()
     quick = method.lower() == DEFAULT
@@ -84,11 +84,13 @@ def fit(
     with progress_display() as progress:
         task = progress.add_task(f"{loaded.name} {method}", total=None)
         if tune:
-            grid = {name: values for name, values in methods.find(method).grid.items() if name not in settings}
+            named_method = methods.find(method)
+            grid = {name: values for name, values in named_method.grid.items() if name not in settings}
             try:
                 found = selection.tune(
                     *(model, X, y, loaded.signatures, grid, selection.folds(loaded), scoring),
                     report=lambda done, total: progress.update(task, completed=done, total=total),
+                    extend=named_method.bounds,
                 )
             except TooFewRows as error:
                 if asked or calibrate:
@@ -105,6 +107,8 @@ def fit(
         chosen = ", ".join(f"{name}={value}" for name, value in found.best.items())
         say(f"chosen of {len(found.settings)} settings by {scoring} on validation classes: {chosen}")
         say(f"its score there: {100 * found.score:.1f} per cent, ± {100 * found.spread:.1f} over folds")
+        if found.edges:
+            note(f"{'; '.join(map(str, found.edges))}: the best may lie beyond")
     if model.temperatures_ is not None:
         written = ", ".join(f"{value:.3g} among {name}" for name, value in model.temperatures_.items())
         constant = f"{model.calibration_:.4g} is subtracted from the scores of seen classes"

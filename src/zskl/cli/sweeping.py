@@ -10,7 +10,7 @@ from zskl.cli.signals import STOPS, told
 from zskl.cli.tables import drawn, show
 from zskl.cli.terminal import fail, note, say
 from zskl.engines import Engine
-from zskl.experiments import compare, jsonl_log, run_folder, sweep
+from zskl.experiments import choice_notes, compare, jsonl_log, run_folder, sweep
 from zskl.experiments.record import Record
 from zskl.experiments.sweep import Failure, Piece
 
@@ -67,6 +67,8 @@ def _show(results: list[Record]) -> None:
         show(drawn(given, without=("dataset", "seeds")))
         for sentence in table.notes:
             note(sentence)
+    for remark in filter(None, (choice_notes.at_edges(results), choice_notes.over_folds(results))):
+        note(remark)
     first = results[0]
     left_out = sorted({*first.zsl.left_out, *first.gzsl.left_out})
     if left_out:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from zskl.experiments import given_figures, leading, uncertainty
+from zskl.experiments import choice_notes, given_figures, leading, uncertainty
 from zskl.experiments.collect import Runs, collect
 from zskl.experiments.figure import FIGURES, Figure, over_seeds
 from zskl.experiments.record import Record
@@ -123,7 +123,7 @@ def compare(runs: Runs, sort: str | None = None, differences: bool = False) -> C
     mixed = [name for name in LABELS if name in ALWAYS or _varies(rows, name)]
     order = (*FIGURES, SECONDS, *given_figures.columns(found))
     columns = [name for name in order if any(name in row.figures for row in rows)]
-    notes = [*_notes(rows), *given_figures.notes(groups.values())]
+    notes = [*_notes(rows), *given_figures.notes(groups.values()), *choice_notes.over_seeds(groups.values())]
     pairs = list(zip(rows, groups.values(), strict=True))
     if differences:
         columns = [name for name in columns if name != SECONDS]
@@ -159,8 +159,9 @@ def _mode(record: Record) -> str:
 
 def _grid(record: Record) -> str:
     """A short name of the grid that was searched."""
-    grid = record.tune.grid
-    return hashlib.sha256(json.dumps(grid, sort_keys=True).encode()).hexdigest()[:6] if grid else ""
+    grid, bounds = record.tune.grid, record.tune.bounds
+    searched = [grid, bounds] if bounds else grid
+    return hashlib.sha256(json.dumps(searched, sort_keys=True).encode()).hexdigest()[:6] if grid else ""
 
 
 def _varies(rows: Sequence[Row], label: str) -> bool:

@@ -24,14 +24,14 @@ from zskl.selection.calibration import engine_for
 from zskl.selection.class_folds import folds as make_folds
 from zskl.selection.fold_worker import Examiner, take
 from zskl.selection.grid import Grid
-from zskl.selection.grid_search import Choice, Report, Search, examined, judge, plan
+from zskl.selection.grid_search import Plan, Report, examined, plan, walked
 from zskl.selection.material import Material, material
+from zskl.selection.search_results import Choice, Search, judge
 from zskl.signatures.groups import attribute_groups
 from zskl.signatures.table import SignatureTable
 
 METHOD = "class-means"
 TINY = 1e-6  # of the largest number in a table
-Found = Mapping[tuple[int, int], Margins | int]  # from place and fold to what came of it
 Groups = Mapping[str, tuple[int, ...]]  # from a name to columns of the signatures
 
 
@@ -103,47 +103,69 @@ def expect(
 ) -> Expectation:
     """What class means would reach on new classes of a dataset. Reads its training rows alone.
 
-    `grid` holds the settings to choose from, by default those of the method; `report` is called with runs done and runs
-    in all.
+    `grid` holds the settings to choose from, by default those of the method, extended within its bounds; `report` is
+    called with the runs done and the runs in all of the grid.
     """
     estimator = ClassMeansClassifier(device=device)
     X, y = data.samples("trainval")
     shared = material(estimator, X, y, data.signatures, make_folds(data))
     runner = engine_for(engine, estimator, X)
-    planned = plan(shared, methods.find(METHOD).grid if grid is None else grid)
-    settings, found = list(planned.settings), examined(planned, runner, report)
-    searches = [_of_others(shared, settings, found, fold) for fold in range(len(shared.folds))]
+    method = methods.find(METHOD)
+    planned = plan(shared, method.grid, method.bounds) if grid is None else plan(shared, grid)
+    tried = _Tried(planned, runner)
+    tried.add(planned, report)
+    searches = [tried.by_others(fold) for fold in range(len(shared.folds))]
     choices = [search.pick("zsl") for search in searches]
     groups = attribute_groups(_names(shared.table))
     losses = _without_groups(shared, [choice.setting for choice in choices], groups, runner)
-    whole = Figure(tuple(_margins(found, choice, fold).zsl for fold, choice in enumerate(choices)))
+    whole = Figure(tuple(tried.margins(choice, fold).zsl for fold, choice in enumerate(choices)))
     ranked = [Group(name, len(groups[name]), figure, whole - figure) for name, figure in losses.items()]
     return Expectation(
         whole,
-        _harmonic(searches, found) if all(len(fold.val_seen) for fold in shared.folds) else None,
+        _harmonic(searches, tried) if all(len(fold.val_seen) for fold in shared.folds) else None,
         tuple(len(np.unique(shared.y[fold.val_unseen])) for fold in shared.folds),
         tuple(choice.setting for choice in choices),
         tuple(sorted(ranked, key=lambda one: (-one.loss.mean, one.name))),
     )
 
 
-def _of_others(shared: Material, settings: Sequence[Mapping[str, Any]], found: Found, fold: int) -> Search:
-    """The search as the other folds saw it; a single fold judges itself."""
-    others = [k for k in range(len(shared.folds)) if k != fold] or [fold]
-    part = {(place, new): found[place, old] for place in range(len(settings)) for new, old in enumerate(others)}
-    return judge(settings, [shared.folds[k] for k in others], part)
+class _Tried:
+    """What came of each setting on each fold, for folds that judge without one another."""
+
+    def __init__(self, planned: Plan, engine: Engine | None) -> None:
+        self.planned, self.engine = planned, engine
+        self.found: dict[tuple[str, int], Margins | int] = {}
+
+    def add(self, part: Plan, report: Report | None = None) -> None:
+        """Make these runs on all folds."""
+        for (place, fold), answer in examined(part, self.engine, report).items():
+            self.found[repr(part.settings[place]), fold] = answer
+
+    def by_others(self, fold: int) -> Search:
+        """The search as the other folds see it, extended where they choose an edge; a single fold judges itself."""
+        folds = self.planned.shared.folds
+        others = [k for k in range(len(folds)) if k != fold] or [fold]
+
+        def seen(settings: Sequence[dict[str, Any]]) -> Search:
+            new = [setting for setting in settings if (repr(setting), fold) not in self.found]
+            if new:
+                self.add(self.planned.beyond(new))
+            keys = [repr(setting) for setting in settings]
+            part = {(k, n): self.found[key, other] for k, key in enumerate(keys) for n, other in enumerate(others)}
+            return judge(settings, [folds[k] for k in others], part)
+
+        return walked(seen(self.planned.settings), self.planned.reach, seen)
+
+    def margins(self, choice: Choice, fold: int) -> Margins:
+        answer = self.found[repr(choice.setting), fold]
+        assert isinstance(answer, Margins)  # this method does not diverge
+        return answer
 
 
-def _margins(found: Found, choice: Choice, fold: int) -> Margins:
-    answer = found[choice.place, fold]
-    assert isinstance(answer, Margins)  # this method does not diverge
-    return answer
-
-
-def _harmonic(searches: Sequence[Search], found: Found) -> Figure:
+def _harmonic(searches: Sequence[Search], tried: _Tried) -> Figure:
     """H of each fold, with the setting and the constant that the other folds chose."""
     choices = [search.pick("gzsl") for search in searches]
-    both = [_margins(found, choice, fold).at(choice.calibration) for fold, choice in enumerate(choices)]
+    both = [tried.margins(choice, fold).at(choice.calibration) for fold, choice in enumerate(choices)]
     return Figure(tuple(harmonic_mean(*one) for one in both))
 
 

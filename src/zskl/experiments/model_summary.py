@@ -33,7 +33,7 @@ class ModelSummary:
 def mistakes(result: Result) -> Shares:
     """Class → its most frequent wrong answers, each with its share of the rows of the class."""
     found = result.mistaken.items()
-    return {str(true): tuple((str(answer), _short(share)) for answer, share in wrong) for true, wrong in found}
+    return {str(true): tuple((str(answer), short(share)) for answer, share in wrong) for true, wrong in found}
 
 
 def of_model(model: ZeroShotClassifier, data: Dataset) -> ModelSummary:
@@ -52,7 +52,7 @@ def gram(W: NDArray[np.floating]) -> tuple[tuple[float, ...], ...]:
     first = np.asarray(W, np.float64)[:, :GRAM]
     length = np.linalg.norm(first, axis=0)
     unit = first / np.where(length > 0, length, 1.0)
-    return tuple(tuple(_short(value) for value in row) for row in (unit.T @ unit).tolist())
+    return tuple(tuple(short(value) for value in row) for row in (unit.T @ unit).tolist())
 
 
 def course(objective: NDArray[np.floating]) -> Course:
@@ -61,7 +61,7 @@ def course(objective: NDArray[np.floating]) -> Course:
     blocks = np.array_split(values, min(POINTS, len(values)))
     means = [float(block.mean()) for block in blocks]
     steps = np.cumsum([len(block) for block in blocks]).tolist()
-    finite = [(step, _short(mean)) for step, mean in zip(steps, means, strict=True) if np.isfinite(mean)]
+    finite = [(step, short(mean)) for step, mean in zip(steps, means, strict=True) if np.isfinite(mean)]
     return Course(tuple(step for step, _ in finite), tuple(mean for _, mean in finite))
 
 
@@ -78,7 +78,7 @@ def attributes(model: ZeroShotClassifier, data: Dataset) -> Shares:
         mean = mine.mean(axis=0, dtype=np.float64)
         length = float(np.linalg.norm(mean)) or 1.0
         places = np.argsort(-mean, kind="stable")[:NEAREST].tolist()
-        found[str(label)] = tuple((str(data.attribute_names[k]), _short(mean[k] / length)) for k in places)
+        found[str(label)] = tuple((str(data.attribute_names[k]), short(mean[k] / length)) for k in places)
     return found
 
 
@@ -86,10 +86,11 @@ def tried(search: Search) -> Tried:
     """Every setting as a row of its values and its mean "zsl" and "gzsl" over folds, None where it diverged."""
     names = tuple(dict.fromkeys(name for setting in search.settings for name in setting))
     means = np.stack([search.zsl.mean(axis=1), search.gzsl.mean(axis=1)], axis=1).tolist()
-    scores = [tuple(_short(mean) if np.isfinite(mean) else None for mean in pair) for pair in means]
+    scores = [tuple(short(mean) if np.isfinite(mean) else None for mean in pair) for pair in means]
     rows = zip(search.settings, scores, strict=True)
     return Tried(names, tuple((*(setting.get(name) for name in names), *pair) for setting, pair in rows))
 
 
-def _short(value: float) -> float:
+def short(value: float) -> float:
+    """Four digits, which is what a record needs."""
     return float(f"{value:.4g}")

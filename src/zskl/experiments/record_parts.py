@@ -118,14 +118,37 @@ class Probabilities:
 
 
 @dataclass(frozen=True)
+class Edge:
+    """A number of a chosen setting that is the "lowest" or "highest" that was tried.
+
+    `bound` is the bound that kept the search from going on; None where the grid was not extended.
+    """
+
+    name: str
+    value: float
+    side: str
+    bound: float | None = None
+
+    @property
+    def why(self) -> str:
+        return "not extended" if self.bound is None else "at its bound"
+
+
+@dataclass(frozen=True)
 class Choice:
-    """The setting that validation chose by one scoring, and its scores on the folds."""
+    """The setting that validation chose by one scoring, and its scores on the folds.
+
+    `figures` are its other figures on each fold: "zsl", "seen", "unseen" and "harmonic" without a constant, "gzsl" with
+    it. `edges` are its numbers beyond which nothing was tried. Both are None in records that do not know.
+    """
 
     setting: Setting = field(default_factory=dict)
     score: float | None = None
     fold_scores: tuple[float, ...] = ()
     spread: float | None = None
     calibration: float | None = None
+    figures: Mapping[str, tuple[float, ...]] | None = None
+    edges: tuple[Edge, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -173,8 +196,10 @@ class Tuning:
 
     scoring: str | None = None
     grid: Mapping[str, tuple[object, ...]] | None = None
+    bounds: Mapping[str, tuple[float, float]] | None = None  # to which the grid may be extended
     folds: int | None = None
     settings: int | None = None  # how many were tried
+    extended: int | None = None  # how many of these, the last ones, are beyond the grid
     table: Tried | None = None
     diverged: tuple[Diverged, ...] = ()
     choices: Choices = field(default_factory=Choices)

@@ -18,8 +18,8 @@ from zskl.experiments import record_parts as parts
 from zskl.experiments.record import Record
 from zskl.parameters import count, one_of
 from zskl.selection import Choice, Search
-from zskl.selection.grid_search import SCORINGS as SELECTED
 from zskl.selection.material import check_seen
+from zskl.selection.search_results import SCORINGS as SELECTED
 from zskl.training.solver import Progress
 
 SCORINGS = (*SELECTED, "both")
@@ -77,6 +77,12 @@ class Unit:
         grid = methods.find(self.method).grid
         return {name: list(values) for name, values in grid.items() if name not in self.settings}
 
+    @property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """Setting → lowest and highest value to which tuning may extend the grid."""
+        bounds = methods.find(self.method).bounds
+        return {name: bounds[name] for name in self.grid or () if name in bounds}
+
     def key(self, data: Dataset) -> str:
         """What a finished unit is known by: all that decides its figures, but not where they were computed."""
         return jsonl_log.key_of(
@@ -89,6 +95,7 @@ class Unit:
                 "calibrate": self.calibrate,
                 "scoring": self.scoring,
                 "grid": self.grid,
+                **({"bounds": self.bounds} if self.bounds else {}),
                 **({"shots": list(self.shots)} if self.shots else {}),  # so that other units keep their keys
                 **({"unlabelled": list(self.unlabelled)} if self.unlabelled else {}),
             }
@@ -221,7 +228,7 @@ def _fitted(
     folds = selection.folds(data)
     if unit.scoring != "zsl":
         check_seen(folds)  # before the search is paid for
-    search = selection.search(estimator, X, y, table, unit.grid or {}, folds, engine, searching)
+    search = selection.search(estimator, X, y, table, unit.grid or {}, folds, engine, searching, unit.bounds)
     clock.lap("search")
     if len(search.diverged) == len(search.settings):
         raise ArithmeticError(f"all {len(search.settings)} settings of the grid diverged: fix a lower learning_rate")
@@ -246,7 +253,13 @@ def _choosing(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> part
     )
     made = {
         scoring: parts.Choice(
-            jsonl_log.plain(choice.setting), choice.score, choice.fold_scores, choice.spread, choice.calibration
+            jsonl_log.plain(choice.setting),
+            choice.score,
+            choice.fold_scores,
+            choice.spread,
+            choice.calibration,
+            {name: tuple(map(model_summary.short, figures)) for name, figures in choice.figures.items()},
+            tuple(parts.Edge(edge.name, float(edge.value), edge.side, edge.bound) for edge in choice.edges),
         )
         for scoring, choice in choices.items()
     }
@@ -254,7 +267,9 @@ def _choosing(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> part
         scoring=unit.scoring,
         grid={name: tuple(values) for name, values in (unit.grid or {}).items()},
         folds=len(search.folds),
+        bounds=unit.bounds or None,
         settings=len(search.settings),
+        extended=search.extended,
         table=model_summary.tried(search),
         diverged=tuple(diverged),
         choices=parts.Choices(made.get("zsl"), made.get("gzsl")),

@@ -135,7 +135,7 @@ def select(
     return Results(
         tuple(problems),
         tuple(methods),
-        _sorted(evaluations, problems, methods, seeds, lambda record: record.tune.grid),
+        _sorted(evaluations, problems, methods, seeds, lambda record: (record.tune.grid, record.tune.bounds)),
         _sorted(varied, problems, about("sensitivity"), seeds, lambda record: record.setting),
         _sorted(watched, problems, about("convergence"), seeds, lambda record: record.setting),
         tuple(times),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from zskl.experiments import choice_notes
 from zskl.experiments.record_parts import Setting
 from zskl.plots import ValidationGridDisplay, validation_grid
 from zskl.report.contents import Cell, Figure, Table, figure
@@ -25,16 +26,32 @@ def choices(problem: Problem) -> list[Table]:
                         Cell(SCORINGS[scoring]),
                         Cell("") if mean is None else Cell(f"{100 * mean:.1f}", 100 * mean),
                         Cell(" · ".join(f"{score:.1f}" for score in folds)),
+                        Cell(choice_notes.spreads(choice)),
                         Cell("") if constant is None else Cell(f"{constant:.4g}", constant),
                         Cell(spoken(choice.setting)),
+                        Cell(choice_notes.edges(choice)),
                     ]
                 )
     if not rows:
         return []
-    columns = ["method", "seed", "chosen by", "mean (%)", "folds (%)", "constant", "settings"]
+    columns = [
+        "method",
+        "seed",
+        "chosen by",
+        "mean (%)",
+        "folds (%)",
+        "± over folds",
+        "constant",
+        "settings",
+        "at an edge",
+    ]
     note = (
-        "Scores are of held-out training classes, never of test rows; constant: subtracted from scores of seen classes."
+        "Scores are of held-out training classes, never of test rows; constant: subtracted from scores of seen "
+        "classes; at an edge: nothing beyond was tried."
     )
+    records = [record for case in problem.cases for record in case.records]
+    luck = choice_notes.over_folds(records)
+    note += f" Figures that {luck}." if luck else ""
     return [Table(f"choices-{problem.address}", "What validation chose", columns, rows, note)]
 
 

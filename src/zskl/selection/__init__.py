@@ -2,12 +2,14 @@
 
 from zskl.selection.calibration import calibrate
 from zskl.selection.class_folds import Fold, folds
-from zskl.selection.grid_search import Choice, Search
+from zskl.selection.edges import Edge
 from zskl.selection.method_search import search
+from zskl.selection.search_results import Choice, Search
 from zskl.selection.tuned_model import Tuned, refit, tune
 
 __all__ = [
     "Choice",
+    "Edge",
     "Fold",
     "Search",
     "Tuned",

@@ -25,10 +25,12 @@ from zskl.metrics.seen_unseen import Margins, margins
 from zskl.parameters import did_you_mean
 from zskl.selection import temperatures
 from zskl.selection.constant import Scored
+from zskl.selection.edges import Bounds, Edge, check_bounds
 from zskl.selection.fold_worker import Examiner, take
 from zskl.selection.grid import Grid
-from zskl.selection.grid_search import SCORINGS, Plan, Report, Search, judge, plan, search_grid
+from zskl.selection.grid_search import Plan, Report, plan, search_grid
 from zskl.selection.material import Material
+from zskl.selection.search_results import SCORINGS, Search, judge
 
 TENTHS = {2: 10, 3: 6}  # members → into how many shares the weight is divided; more members share it in MANY
 MANY = 4
@@ -42,10 +44,16 @@ class Candidate:
     setting: Mapping[str, Any]
     scored: tuple[Scored, ...]
     temperature: float
+    edges: tuple[Edge, ...]
 
 
 def search_members(
-    shared: Material, committee: Committee, grid: Grid, engine: Engine | None, report: Report | None
+    shared: Material,
+    committee: Committee,
+    grid: Grid,
+    engine: Engine | None,
+    report: Report | None,
+    extend: Bounds | None = None,
 ) -> Search:
     """All mixtures as settings, with nested names for those of the members, by both figures."""
     committee._check_parameters()
@@ -53,11 +61,16 @@ def search_members(
     for key, values in own.items():
         for value in values:
             clone(committee).set_params(**{key: value})._check_parameters()
-    hired = dict(committee._hired())
-    plans = {name: plan(replace(shared, estimator=member), grids[name]) for name, member in hired.items()}
-    candidates = {name: _candidates(plans, name, engine, report) for name in plans}
+    bounds = {tuple(key.split("__", 1)): ends for key, ends in check_bounds(extend, committee).items()}
+    plans = {}
+    for name, member in committee._hired():
+        mine = {setting: ends for (owner, setting), ends in bounds.items() if owner == name}
+        plans[name] = plan(replace(shared, estimator=member), grids[name], mine)
+    runs = {name: 0 if len(planned.settings) == 1 else len(planned.tasks) for name, planned in plans.items()}
+    candidates = {name: _candidates(plans[name], name, runs, engine, report) for name in plans}
     settings: list[dict[str, Any]] = []
     found: dict[tuple[int, int], Margins | int] = {}
+    edges: dict[int, tuple[Edge, ...]] = {}
     for chosen in product(*candidates.values()):
         members = dict(zip(candidates, chosen, strict=True))
         for weights, heat in product(*_mixtures(committee, own, members)):
@@ -68,8 +81,11 @@ def search_members(
                 total = sum(f * one.scored[fold][0] for f, one in zip(factors, chosen, strict=True))
                 found[len(settings), fold] = margins(np.asarray(total), columns, seen)
             nested = {f"{name}__{key}": value for name, one in members.items() for key, value in one.setting.items()}
+            edges[len(settings)] = tuple(
+                replace(edge, name=f"{name}__{edge.name}") for name, one in members.items() for edge in one.edges
+            )
             settings.append({**nested, "weights": list(weights), "member_temperatures": list(heat)})
-    return judge(settings, shared.folds, found)
+    return replace(judge(settings, shared.folds, found), edges=edges)
 
 
 def divided(grid: Grid, committee: Committee) -> tuple[dict[str, list[Any]], dict[str, list[dict[str, Any]]]]:
@@ -99,28 +115,31 @@ def divided(grid: Grid, committee: Committee) -> tuple[dict[str, list[Any]], dic
     return own, grids
 
 
-def _candidates(plans: Mapping[str, Plan], name: str, engine: Engine | None, report: Report | None) -> list[Candidate]:
-    """The settings of a member that go on: the best by either figure."""
-    runs = {one: 0 if len(planned.settings) == 1 else len(planned.tasks) for one, planned in plans.items()}
+def _candidates(
+    planned: Plan, name: str, runs: dict[str, int], engine: Engine | None, report: Report | None
+) -> list[Candidate]:
+    """The settings of a member that go on: the best by either figure. `runs` counts those of every member."""
     before = sum(list(runs.values())[: list(runs).index(name)])
 
-    def reported(done: int, _: int) -> None:
+    def reported(done: int, own: int) -> None:
+        runs[name] = own  # it grows with the grid
         if report is not None:
             report(before + done, sum(runs.values()))
 
-    planned = plans[name]
-    settings = list(planned.settings)
+    settings: list[dict[str, Any]] = list(planned.settings)
+    edges: list[tuple[Edge, ...]] = [()] * len(planned.settings)
     if runs[name]:  # of a single setting there is nothing to find out
         found = search_grid(planned, engine, reported)
         places = dict.fromkeys(int(found.ranking(scoring)[0]) for scoring in SCORINGS)
-        settings = [dict(found.pick("zsl", place).setting) for place in places]
+        picked = [found.pick("zsl", place) for place in places]
+        settings, edges = [dict(one.setting) for one in picked], [one.edges for one in picked]
     shared = planned.shared
     models = [clone(shared.estimator).set_params(**setting) for setting in settings]
     tasks = [(model, fold) for model in models for fold in range(len(shared.folds))]
     with closing(engines.each(_score, tasks, shared, engine)) as results:
         scored = [scores for _, scores in sorted(results, key=lambda one: one[0])]
     folds = len(shared.folds)
-    return [_candidate(setting, scored[k * folds : (k + 1) * folds]) for k, setting in enumerate(settings)]
+    return [_candidate(setting, scored[k * folds : (k + 1) * folds], edges[k]) for k, setting in enumerate(settings)]
 
 
 def _score(shared: Material, task: tuple[ZeroShotClassifier, int]) -> Scored:
@@ -132,10 +151,10 @@ def _score(shared: Material, task: tuple[ZeroShotClassifier, int]) -> Scored:
     return examiner.scores(fitted), examiner.own, examiner.is_seen
 
 
-def _candidate(setting: Mapping[str, Any], scored: Sequence[Scored]) -> Candidate:
+def _candidate(setting: Mapping[str, Any], scored: Sequence[Scored], edges: tuple[Edge, ...]) -> Candidate:
     """Its temperature fits all rows before all classes: held-out classes alone may be too few to tell."""
     heat = temperatures.fit([(scores, own) for scores, own, _ in scored], "the fold's")
-    return Candidate(setting, tuple(scored), float(f"{heat:.4g}"))
+    return Candidate(setting, tuple(scored), float(f"{heat:.4g}"), edges)
 
 
 def _mixtures(

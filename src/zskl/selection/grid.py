@@ -40,10 +40,15 @@ def expand(grid: Grid, estimator: ZeroShotClassifier) -> list[dict[str, Any]]:
     settings = [dict(setting) for setting in ParameterGrid(lists or [{}])]
     unique = {repr(sorted(setting.items(), key=lambda item: item[0])): setting for setting in settings}
     for setting in unique.values():
-        check = getattr(with_setting(estimator, setting), "_check_parameters", None)
-        if check is not None:
-            check()  # a bad value is refused before any work
+        check(estimator, setting)
     return list(unique.values())
+
+
+def check(estimator: ZeroShotClassifier, setting: Mapping[str, Any]) -> None:
+    """Refuse a bad value before any work."""
+    own = getattr(with_setting(estimator, setting), "_check_parameters", None)
+    if own is not None:
+        own()
 
 
 def with_setting(estimator: ZeroShotClassifier, setting: Mapping[str, Any]) -> ZeroShotClassifier:

@@ -1,220 +1,104 @@
-"""The search: every setting on every fold, by both figures at once; then one of them picks."""
+"""The search: every setting on every fold, by both figures at once; then on, where a choice is at an edge."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zskl import engines
 from zskl.arrays import on_gpu
 from zskl.engines import Engine
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.metrics import harmonic_mean
 from zskl.metrics.seen_unseen import Margins
-from zskl.parameters import one_of
-from zskl.selection.class_folds import Fold
-from zskl.selection.constant import best_constant
+from zskl.selection.edges import Bounds, Reach, check_bounds
 from zskl.selection.fold_worker import Task, examine
 from zskl.selection.grid import Grid, expand, group, with_setting
-from zskl.selection.material import Material, check_seen
+from zskl.selection.material import Material
+from zskl.selection.search_results import SCORINGS, Search, judge
 
-SCORINGS = ("zsl", "gzsl")
 Report = Callable[[int, int], object]  # runs done, runs in all
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A setting that a search chose, with its score.
-
-    Parameters
-    ----------
-    scoring : {"zsl", "gzsl"}
-        What it was chosen by.
-    place : int
-        Its place among the settings of the search.
-    setting : mapping of str to object
-        Its values by name.
-    score : float
-        Its mean score over the folds.
-    fold_scores : tuple of float
-        Its score on each fold.
-    spread : float
-        The standard deviation of these scores.
-    calibration : float
-        The constant with the highest mean H over the folds for this setting.
-
-    Examples
-    --------
-    >>> from zskl import baselines, datasets, selection
-    >>> data = datasets.make_synthetic(noise=0.6)
-    >>> X, y = data.samples("trainval")
-    >>> search = selection.search(baselines.ESZSL(), X, y, data.signatures, {"gamma": [0.1, 10.0]})
-    >>> sorted(search.pick("zsl").setting)
-    ['gamma']
-    """
-
-    scoring: str
-    place: int
-    setting: Mapping[str, Any]
-    score: float
-    fold_scores: tuple[float, ...]
-    spread: float
-    calibration: float
-
-
-@dataclass(frozen=True)
-class Search:
-    """The figures of S settings on F folds, −∞ for a setting that diverged on any fold.
-
-    Parameters
-    ----------
-    settings : tuple of mapping
-        The settings.
-    folds : tuple of Fold
-        The folds.
-    zsl : ndarray of shape (S, F)
-        Accuracies of the held-out classes among themselves.
-    gzsl : ndarray of shape (S, F)
-        Harmonic means among all classes of the fold, at the setting's calibration constant.
-    raw : ndarray of shape (S, F)
-        Harmonic means without a constant.
-    constants : ndarray of shape (S,)
-        The calibration constant of each setting.
-    diverged : mapping of int to int
-        The place of a setting that diverged, and the first step at which it did.
-
-    Examples
-    --------
-    >>> from zskl import baselines, datasets, selection
-    >>> data = datasets.make_synthetic(noise=0.6)
-    >>> X, y = data.samples("trainval")
-    >>> grid = {"gamma": [0.1, 10.0], "lam": [1.0, 10.0]}
-    >>> search = selection.search(baselines.ESZSL(), X, y, data.signatures, grid)
-    >>> search.zsl.shape
-    (4, 3)
-    """
-
-    settings: tuple[Mapping[str, Any], ...]
-    folds: tuple[Fold, ...]
-    zsl: NDArray[np.float64]
-    gzsl: NDArray[np.float64]
-    raw: NDArray[np.float64]
-    constants: NDArray[np.float64]
-    diverged: Mapping[int, int]
-
-    def scores(self, scoring: str) -> NDArray[np.float64]:
-        """Get the scores of all settings.
-
-        Parameters
-        ----------
-        scoring : {"zsl", "gzsl"}
-            Which of the two figures.
-
-        Returns
-        -------
-        ndarray of shape (S, F)
-            The score of every setting on every fold.
-        """
-        one_of("scoring", scoring, SCORINGS)
-        return self.zsl if scoring == "zsl" else self.gzsl
-
-    def ranking(self, scoring: str) -> NDArray[np.int64]:
-        """Rank the settings by their mean over the folds.
-
-        Parameters
-        ----------
-        scoring : {"zsl", "gzsl"}
-            Which of the two figures.
-
-        Returns
-        -------
-        ndarray of shape (S,)
-            Places of the settings, best mean first; of equals, the earlier one first.
-        """
-        return np.argsort(-self.scores(scoring).mean(axis=1), kind="stable")
-
-    def pick(self, scoring: str, place: int | None = None) -> Choice:
-        """Choose the best setting.
-
-        Parameters
-        ----------
-        scoring : {"zsl", "gzsl"}
-            Which of the two figures.
-        place : int, default=None
-            The place of another setting to take instead.
-
-        Returns
-        -------
-        Choice
-            The setting and its scores.
-        """
-        scores = self.scores(scoring)
-        if scoring == "gzsl":
-            check_seen(self.folds)
-        best = int(self.ranking(scoring)[0]) if place is None else place
-        if not np.isfinite(scores[best]).all():
-            raise ValueError(
-                f"all {len(self.settings)} settings diverged, the last of them at step {max(self.diverged.values())}: "
-                "search lower learning rates"
-            )
-        mine = scores[best]
-        return Choice(
-            scoring,
-            best,
-            dict(self.settings[best]),
-            float(mine.mean()),
-            tuple(mine.tolist()),
-            float(mine.std(ddof=1)) if len(mine) > 1 else 0.0,
-            float(self.constants[best]),
-        )
+Found = dict[tuple[int, int], Margins | int]  # place and fold → margins, or the step of divergence
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The settings of a search and the runs that try them."""
+    """The settings of a search, the runs that try them, and how far their numbers may be extended."""
 
     shared: Material
     settings: tuple[dict[str, Any], ...]
     tasks: tuple[Task, ...]
+    reach: Reach
+
+    def beyond(self, settings: Sequence[dict[str, Any]]) -> Plan:
+        """The runs of settings beyond the grid."""
+        return replace(self, settings=tuple(settings), tasks=_tasks(self.shared, settings))
 
 
-def plan(shared: Material, grid: Grid) -> Plan:
-    """Refuse what is wrong with a grid before any work is done."""
+def plan(shared: Material, grid: Grid, extend: Bounds | None = None) -> Plan:
+    """Refuse what is wrong with a grid and with bounds before any work is done."""
     estimator = shared.estimator
+    bounds = check_bounds(extend, estimator)
     settings = applicable(expand(grid, estimator), estimator, shared)
-    groups = group(settings, estimator._free(shared.X))
-    tasks = [
+    return Plan(shared, tuple(settings), _tasks(shared, settings), Reach(estimator, settings, bounds))
+
+
+def _tasks(shared: Material, settings: Sequence[dict[str, Any]]) -> tuple[Task, ...]:
+    """A run for each fold and each group of settings that one fit serves."""
+    groups = group(settings, shared.estimator._free(shared.X))
+    return tuple(
         Task(fold, tuple(places), tuple(settings[place] for place in places))
         for fold in range(len(shared.folds))
         for places in groups
-    ]
-    return Plan(shared, tuple(settings), tuple(tasks))
+    )
 
 
 def search_grid(planned: Plan, engine: Engine | None = None, report: Report | None = None) -> Search:
-    """Make all runs, and judge every setting."""
-    return judge(planned.settings, planned.shared.folds, examined(planned, engine, report))
+    """Make all runs and judge every setting; then go on wherever a choice is at an edge."""
+    shared, runner, made = planned.shared, _runner(planned.shared, engine), 0
+
+    def tried(part: Plan) -> Search:
+        nonlocal made
+        before, made = made, made + len(part.tasks)
+        found = examined(part, ready, lambda done, _: report(before + done, made) if report is not None else None)
+        return judge(part.settings, shared.folds, found)
+
+    with engines.opened(runner) if runner is not None else nullcontext() as ready:
+        return walked(tried(planned), planned.reach, lambda settings: tried(planned.beyond(settings)))
 
 
-def examined(
-    planned: Plan, engine: Engine | None = None, report: Report | None = None
-) -> dict[tuple[int, int], Margins | int]:
+def walked(found: Search, reach: Reach, attempt: Callable[[Sequence[dict[str, Any]]], Search]) -> Search:
+    """The search, extended by what `attempt` says about settings beyond the grid, until no choice asks for more."""
+    while beyond := reach.steps(found.settings, chosen(found)):
+        found = found.joined(attempt(beyond))
+    return replace(found, edges=reach.edges(found.settings))
+
+
+def chosen(found: Search) -> list[int]:
+    """The places that the scorings choose, as far as the folds allow these and not everything diverged."""
+    scorings = SCORINGS if all(len(fold.val_seen) for fold in found.folds) else SCORINGS[:1]
+    places = [int(found.ranking(scoring)[0]) for scoring in scorings]
+    return [place for place in places if place not in found.diverged]
+
+
+def examined(planned: Plan, engine: Engine | None = None, report: Report | None = None) -> Found:
     """What came of each place on each fold: its margins, or the step of divergence."""
     shared, tasks = planned.shared, planned.tasks
-    if on_gpu(shared.X, getattr(shared.estimator, "device", None)):
-        engine = None
-    found: dict[tuple[int, int], Margins | int] = {}
-    with closing(engines.each(examine, tasks, shared, engine)) as results:
+    found: Found = {}
+    with closing(engines.each(examine, tasks, shared, _runner(shared, engine))) as results:
         for done, (number, answers) in enumerate(results, start=1):
             found.update({(place, tasks[number].fold): answer for place, answer in answers})
             if report is not None:
                 report(done, len(tasks))
     return found
+
+
+def _runner(shared: Material, engine: Engine | None) -> Engine | None:
+    """On a GPU everything runs in this process."""
+    return None if on_gpu(shared.X, getattr(shared.estimator, "device", None)) else engine
 
 
 def applicable(settings: list[dict[str, Any]], estimator: ZeroShotClassifier, shared: Material) -> list[dict[str, Any]]:
@@ -232,26 +116,3 @@ def applicable(settings: list[dict[str, Any]], estimator: ZeroShotClassifier, sh
             "or another prior"
         )
     return list(left.values())
-
-
-def judge(
-    settings: Sequence[Mapping[str, Any]],
-    folds: Sequence[Fold],
-    found: Mapping[tuple[int, int], Margins | int],
-) -> Search:
-    """All figures, from the margins (or the step of divergence) of each place on each fold."""
-    shape = (len(settings), len(folds))
-    zsl, gzsl, raw = (np.full(shape, -np.inf) for _ in range(3))
-    constants = np.zeros(len(settings))
-    diverged: dict[int, int] = {}
-    for place in range(len(settings)):
-        answers = [found[place, fold] for fold in range(len(folds))]
-        steps = [answer for answer in answers if isinstance(answer, int)]
-        if steps:
-            diverged[place] = min(steps)
-            continue
-        whole = [answer for answer in answers if isinstance(answer, Margins)]
-        zsl[place] = [one.zsl for one in whole]
-        raw[place] = [harmonic_mean(*one.at(0.0)) for one in whole]
-        constants[place], gzsl[place] = best_constant(whole)
-    return Search(tuple(settings), tuple(folds), zsl, gzsl, raw, constants, diverged)

@@ -10,9 +10,11 @@ from zskl.estimators.committee.classifier import Committee
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.selection.class_folds import Fold
 from zskl.selection.committee_search import search_members
+from zskl.selection.edges import Bounds
 from zskl.selection.grid import Grid
-from zskl.selection.grid_search import Report, Search, plan, search_grid
+from zskl.selection.grid_search import Report, plan, search_grid
 from zskl.selection.material import Material, material
+from zskl.selection.search_results import Search
 
 
 def search(
@@ -24,8 +26,12 @@ def search(
     folds: Sequence[Fold] | int | None = None,
     engine: Engine | None = None,
     report: Report | None = None,
+    extend: Bounds | None = None,
 ) -> Search:
     """Try every setting of a grid on every fold of the training rows.
+
+    With `extend`, a number that is chosen at the edge of what was tried is tried one step further, by the grid's own
+    step and for either scoring, until the choice is inside or a bound is reached.
 
     On a GPU, settings that can train as one stack do. On the CPU the runs go through `engine`. All values of a free
     setting, such as epochs, cost one run together. Of a committee, each member is searched by itself, then weights and
@@ -48,7 +54,10 @@ def search(
     engine : Engine or None, default=None
         Where the runs happen. None runs them one after the other in this process.
     report : callable, default=None
-        Called after each run with the runs done and the runs in all.
+        Called after each run with the runs done and the runs in all; these grow where the grid is extended.
+    extend : mapping of str to (float, float), default=None
+        The lowest and the highest value to which each number may be extended, as in `Method.bounds`. None tries the
+        grid alone; `Choice.edges` then says which numbers are at an edge.
 
     Returns
     -------
@@ -64,11 +73,17 @@ def search(
     >>> search.zsl.shape  # settings by folds
     (3, 3)
     """
-    return search_checked(material(estimator, X, y, signatures, folds), grid, engine, report)
+    return search_checked(material(estimator, X, y, signatures, folds), grid, engine, report, extend)
 
 
-def search_checked(shared: Material, grid: Grid, engine: Engine | None = None, report: Report | None = None) -> Search:
+def search_checked(
+    shared: Material,
+    grid: Grid,
+    engine: Engine | None = None,
+    report: Report | None = None,
+    extend: Bounds | None = None,
+) -> Search:
     """`search` on rows, signatures and folds that are checked already."""
     if isinstance(shared.estimator, Committee):
-        return search_members(shared, shared.estimator, grid, engine, report)
-    return search_grid(plan(shared, grid), engine, report)
+        return search_members(shared, shared.estimator, grid, engine, report, extend)
+    return search_grid(plan(shared, grid, extend), engine, report)

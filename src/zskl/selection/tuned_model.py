@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,11 +16,15 @@ from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.parameters import one_of
 from zskl.selection.calibration import calibrate, engine_for
 from zskl.selection.class_folds import Fold
+from zskl.selection.edges import Bounds, Edge
 from zskl.selection.grid import Grid
-from zskl.selection.grid_search import SCORINGS, Choice, Report, Search
+from zskl.selection.grid_search import Report
 from zskl.selection.material import check_seen, material
 from zskl.selection.method_search import search_checked
+from zskl.selection.search_results import SCORINGS, Choice, Search
 from zskl.training.solver import DivergenceError
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,10 @@ class Tuned:
         The chosen setting, fitted on all training rows and calibrated.
     search : Search
         The whole search.
+    edges : tuple of Edge
+        The numbers of the chosen setting beyond which nothing was tried.
+    figures : mapping of str to tuple of float
+        All figures of the chosen setting on each fold, as in `Choice`.
 
     Examples
     --------
@@ -70,6 +79,8 @@ class Tuned:
     diverged: Mapping[int, int]
     model: ZeroShotClassifier = field(repr=False)
     search: Search = field(repr=False)
+    edges: tuple[Edge, ...] = ()
+    figures: Mapping[str, tuple[float, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -88,6 +99,7 @@ def tune(
     scoring: str = "zsl",
     engine: Engine | str | None = "auto",
     report: Report | None = None,
+    extend: Bounds | None = None,
 ) -> Tuned:
     """Choose settings on folds of the training rows, and fit the best on all of them.
 
@@ -114,6 +126,8 @@ def tune(
         Where the runs happen. "auto" takes all cores on the CPU, and this process on a GPU. None is this process.
     report : callable, default=None
         Called after each run with the runs done and the runs in all.
+    extend : mapping of str to (float, float), default=None
+        How far each number may be extended where its choice is at the edge of the grid, see `selection.search`.
 
     Returns
     -------
@@ -140,8 +154,10 @@ def tune(
     shared = material(estimator, X, y, signatures, folds)
     if scoring == "gzsl":
         check_seen(shared.folds)
-    found = search_checked(shared, grid, runner, report)
+    found = search_checked(shared, grid, runner, report, extend)
     model, choice = refit(estimator, found, scoring, X, y, signatures, engine=runner)
+    if choice.wide:
+        log.warning("%s", _unsteady(choice))
     return Tuned(
         scoring,
         found.settings,
@@ -153,7 +169,16 @@ def tune(
         found.diverged,
         model,
         found,
+        choice.edges,
+        choice.figures,
     )
+
+
+def _unsteady(choice: Choice) -> str:
+    words = {"seen": "seen accuracy", "gzsl": "H at the best constant"}
+    parts = [(words[name], [100 * value for value in choice.figures[name]]) for name in choice.wide]
+    ranges = " and ".join(f"{word} from {min(values):.1f} to {max(values):.1f} %" for word, values in parts)
+    return f"the chosen setting has {ranges} on the validation folds: its figures on other classes are a matter of luck"
 
 
 def refit(
