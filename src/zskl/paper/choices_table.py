@@ -30,9 +30,7 @@ def outputs(results: Results) -> list[Output]:
     for problem in results.measured:
         rows = [row for name in results.methods for row in _chosen(name, results.runs.get((problem, name), ()))]
         if rows:
-            every = [record for method in results.methods for record in results.runs.get((problem, method), ())]
-            luck = choice_notes.over_folds(every)
-            notes = (CHOSEN, *([f"Figures that {luck}."] if luck else []))
+            notes = (CHOSEN, *_doubts([results.runs.get((problem, name), ()) for name in results.methods]))
             table = Comparison(("method", "by", "setting"), ("validation score",), tuple(rows), notes)
             made.append(Output("choices", f"choices-{problem.stem}", problem.name, table))
     found = [row for (problem, method), mine in results.runs.items() for row in _edges(problem, method, mine)]
@@ -40,6 +38,13 @@ def outputs(results: Results) -> list[Output]:
         table = Comparison(tuple(found[0].labels), (), tuple(found), (EDGES,))
         made.append(Output("choices", "edges", "Chosen at an edge", table))
     return [*made, *_seconds(results)]
+
+
+def _doubts(groups: Sequence[Sequence[Record]]) -> list[str]:
+    """Sentences on what differs widely between folds, or between seeds with the same settings."""
+    folds = choice_notes.over_folds(record for group in groups for record in group)
+    seeds = choice_notes.over_seeds([group for group in groups if group])
+    return [*([f"Figures that {folds}."] if folds else []), *(f"{note}." for note in seeds)]
 
 
 def _chosen(method: str, found: Sequence[Record]) -> list[Row]:
@@ -50,7 +55,8 @@ def _chosen(method: str, found: Sequence[Record]) -> list[Row]:
         score = over_seeds(100 * one.score for one in choices if one.score is not None)
         spread = over_seeds(100 * one.spread for one in choices if one.spread is not None)
         if score is not None:
-            setting = ", ".join(f"{key} {value}" for key, value in choices[0].setting.items())
+            edges = {edge.name: f" ({edge.why})" for edge in choices[0].edges or ()}
+            setting = ", ".join(f"{key} {value}{edges.get(key, '')}" for key, value in choices[0].setting.items())
             words = {"method": "" if rows else method, "by": name, "setting": setting}
             figure = Figure(score.mean, None if spread is None else spread.mean)
             rows.append(Row(words, None, {"validation score": figure}))
