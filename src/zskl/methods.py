@@ -58,17 +58,22 @@ class Method:
         return self.estimator.RANDOM
 
 
-TRAINED = {"feature_scaling": ("center-l2", "sqrt-center-l2"), "epochs": (2, 4, 6, 8, 10)}  # see docs/selection.md
+TRAINED = {  # reasons are in docs/selection.md
+    "feature_scaling": ("center-l2", "sqrt-center-l2"),
+    "signature_scaling": ("center-l2", "sqrt-center-l2"),
+    "epochs": (2, 4, 8),
+}
 SQUARED = {"learning_rate": (3e-4, 1e-3), **TRAINED}
-SOFTMAX = {"temperature": (0.05, 0.1), "learning_rate": (1e-4, 3e-4, 1e-3), **TRAINED}
+SOFTMAX = {"temperature": (0.05, 0.1), "learning_rate": (1e-4, 3e-4), **TRAINED}
 LINEAR = {
     "repulsion": (15.0, 40.0),
     "incoherence_weight": (0.3, 3.0),
     "learning_rate": (1e-4, 3e-4),
     **TRAINED,
+    "feature_scaling": ("sqrt-center-l2",),
 }
-GAUSSIAN = {"sigma": (0.5, 0.7, 1.0), "repulsion": (3.0, 10.0), **SQUARED}
-CAUCHY = {"sigma": (0.1, 0.3, 1.0), "repulsion": (1.0, 3.0), **SQUARED}
+GAUSSIAN = {"sigma": (0.7, 1.0), "repulsion": (3.0, 10.0), **SQUARED}
+CAUCHY = {"sigma": (0.3, 1.0), "repulsion": (1.0, 3.0), **SQUARED}
 POLYNOMIAL = {
     degree: {"bias": bias, **LINEAR} for degree, bias in {2: (0.25, 0.5), 4: (1.0, 2.0), 6: (1.0, 2.0)}.items()
 }
@@ -81,7 +86,7 @@ KERNEL_BOUNDS = {
     "incoherence_weight": (0.003, 100.0),
     "temperature": (0.003, 1.0),
     "learning_rate": (1e-5, 1e-2),
-    "epochs": (1, 20),
+    "epochs": (1, 16),
 }
 CLASS_MEANS = {
     "kernel": ("gaussian", "linear"),

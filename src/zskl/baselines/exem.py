@@ -99,6 +99,7 @@ class EXEM(SharedClassifier):
         "lam": (0.01, 0.03, 0.1, 0.3),
         "distance": DISTANCES,
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+        "signature_scaling": ("center-l2", "sqrt-center-l2"),
     }
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {
         "n_components": (30, 2000),

@@ -95,7 +95,7 @@ class SynC(SharedClassifier):
         "sigma": (1.0, 1.4, 2.0, 2.8, 4.0, 5.6),
         "loss": ("one-vs-other", "structured"),
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
-        "signature_scaling": ("center-l2", "standardize-l2"),
+        "signature_scaling": ("center-l2", "sqrt-center-l2", "standardize-l2"),
     }
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"lam": (1e-6, 1.0), "sigma": (0.25, 16.0)}
     LEARNED: ClassVar = {"phantoms_": ("C", "p"), "classifiers_": ("C", "d"), "sigma_": None}
