@@ -89,6 +89,17 @@ def test_after_a_killed_worker_every_task_is_done_exactly_once(engine, tmp_path)
     assert set(told) == set(here)
 
 
+def test_a_task_that_is_done_before_its_turn_is_told_too():
+    from zskl.engines.dask_cluster import HandedOut
+
+    told = []
+    handed = HandedOut(range(6), 2, told.append)
+    assert told == [0, 1]
+    for position in (4, 5, 0):  # then the workers are lost
+        handed.done(position)
+    assert told == [0, 1, 4, 5, 2]
+
+
 def test_loky_shares_arrays_through_a_file():
     shared = (np.ones((100, 100)), pd.DataFrame({"a": [1.0]}))
     assert dict(each(held.size_of_task, range(3), shared, LOKY)) == dict.fromkeys(range(3), ("memmap", 10000.0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -86,7 +86,7 @@ def run(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, star
         except OSError as error:  # a worker died while the data was sent
             raise LostError from error
         futures = {client.submit(call, function, data, task, pure=False): position for position, task in tasks.items()}
-        handed = _handed_out(tasks, sum(client.nthreads().values()), started)
+        handed = HandedOut(tasks, sum(client.nthreads().values()), started)
         try:
             for future in distributed.as_completed(list(futures), loop=client.loop):
                 position = futures[future]
@@ -101,22 +101,30 @@ def run(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, star
                     raise LostError from error
                 del futures[future]
                 future.release()
-                next(handed, None)
+                handed.done(position)
                 yield position, value
         finally:
             client.cancel(list(futures), force=True)
 
 
-def _handed_out(tasks: dict[int, Any], slots: int, started: Started) -> Iterator[None]:
-    """A cluster takes tasks in order: the first `slots` start now, and one more with each `next`, when one is done."""
+class HandedOut:
+    """Tells which tasks have started, as far as one can know: the first `slots` now, and another when one is done.
 
-    def rest() -> Iterator[None]:
-        for position in positions:
-            tell(started, position)
-            yield
+    A cluster takes tasks in order, or nearly so: one that is done has started, whatever its place.
+    """
 
-    positions = iter(list(tasks))
-    moves = rest()
-    for _ in range(slots):
-        next(moves, None)
-    return moves
+    def __init__(self, tasks: Iterable[int], slots: int, started: Started) -> None:
+        self._waiting = dict.fromkeys(tasks)
+        self._started = started
+        for position in list(self._waiting)[:slots]:
+            self._tell(position)
+
+    def done(self, position: int) -> None:
+        if position in self._waiting:
+            self._tell(position)
+        elif self._waiting:
+            self._tell(next(iter(self._waiting)))
+
+    def _tell(self, position: int) -> None:
+        del self._waiting[position]
+        tell(self._started, position)
