@@ -18,6 +18,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from rich.console import Console
 
+from descent_grids import DESCENT
 from zskl import datasets, methods, selection
 from zskl.datasets import Dataset
 
@@ -61,7 +62,7 @@ CLOSED: dict[str, list[Grid]] = {
         {**SSE, "alignment": (0.0, 10.0, 100.0), "feature_scaling": ("sqrt-l2",)},
     ],
 }
-WIDE: dict[str, list[Grid]] = {**CLOSED}
+WIDE: dict[str, list[Grid]] = {**CLOSED, **DESCENT}
 
 
 def groups(method: str, grids: Sequence[Grid] | None = None) -> list[dict[str, list[Any]]]:
