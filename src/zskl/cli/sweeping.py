@@ -65,8 +65,8 @@ def _show(results: list[Record]) -> None:
     if given is not None:
         say("after examples of the unseen classes, or after adaptation to unlabelled test rows:")
         show(drawn(given, without=("dataset", "seeds")))
-        for sentence in table.notes:
-            note(sentence)
+    for sentence in table.notes:
+        note(sentence)
     for remark in filter(None, (choice_notes.at_edges(results), choice_notes.over_folds(results))):
         note(remark)
     first = results[0]
