@@ -18,7 +18,7 @@ GRID = {"shrinkage": (0.1, 0.6)}
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Two settings, and no processes for so little."""
-    monkeypatch.setitem(methods.METHODS, "class-means", replace(methods.METHODS["class-means"], grid=GRID))
+    monkeypatch.setitem(methods.METHODS, "class-means", replace(methods.METHODS["class-means"], grid=GRID, bounds={}))
     monkeypatch.setattr("zskl.selection.calibration.Engine", lambda *names: None)
 
 

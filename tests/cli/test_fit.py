@@ -13,20 +13,25 @@ from own_files import MAKE
 from zskl import datasets, methods, selection
 
 GRID = {"shrinkage": (0.1, 0.6), "crowding": (0.0, 0.3)}
+BOUNDS = {"crowding": (0.0, 0.3)}  # the grid already reaches them
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Four settings, and no processes for so little."""
-    monkeypatch.setitem(methods.METHODS, "class-means", replace(methods.METHODS["class-means"], grid=GRID))
+    changed = replace(methods.METHODS["class-means"], grid=GRID, bounds=BOUNDS)
+    monkeypatch.setitem(methods.METHODS, "class-means", changed)
     monkeypatch.setattr(import_module("zskl.selection.calibration"), "Engine", lambda *names: None)
 
 
 def test_the_default_is_class_means_tuned_and_calibrated(tmp_path):
-    code, out = invoke("fit", "digits", "-o", tmp_path / "m.zskl")
-    assert code == 0
+    done = command.zskl("fit", "digits", "-o", str(tmp_path / "m.zskl"))
+    assert done.returncode == 0
+    out, told = done.stdout, done.stderr
     assert "chosen of 4 settings by gzsl on validation classes" in out
     assert "calibrated: " in out
+    assert "value tried (its bound)" in told
+    assert "value tried (the grid was not extended)" in told
     assert "class-means fitted on" in out
     assert "(zskl teach): " in out
     assert "in H from unlabelled rows of all classes (zskl adapt): " in out

@@ -18,7 +18,7 @@ def test_a_tuned_model_answers_with_probabilities_and_unknown(tmp_path, monkeypa
     data = datasets.load("digits")
     np.save("rows.npy", data.X[:40])
     grid = {"sigma": (1.0,), "epochs": (1, 2)}
-    monkeypatch.setitem(methods.METHODS, "gaussian", replace(methods.METHODS["gaussian"], grid=grid))
+    monkeypatch.setitem(methods.METHODS, "gaussian", replace(methods.METHODS["gaussian"], grid=grid, bounds={}))
     monkeypatch.setattr(
         import_module("zskl.selection.calibration"), "Engine", lambda *names: None
     )  # no processes for so little

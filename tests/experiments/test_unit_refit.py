@@ -19,7 +19,7 @@ def ranked(monkeypatch):
     """Sets the score of each sigma by zsl and by gzsl, and which sigmas diverge on all training rows."""
     data = datasets.load("digits")
     method = methods.METHODS["gaussian"]
-    changed = replace(method, grid={"sigma": SIGMAS})
+    changed = replace(method, grid={"sigma": SIGMAS}, bounds={})
     monkeypatch.setattr(methods, "METHODS", {**methods.METHODS, "gaussian": changed})
     search, fit = selection.search, ZeroShotKernelClassifier.fit
     fits = []

@@ -109,6 +109,7 @@ def test_records_of_everything_draw_everything():
     assert names == pairs | {"curves", "classes", "confusion", "convergence", "gram-1", "gram-2"}
     assert set(page.tables) == {"zero-shot", "generalised", "choices-p1", "attributes-p1", "ece-p1", "times", "sources"}
     assert len(page.tables["choices-p1"]) == 1 + 2 * len(found)
+    assert page.tables["choices-p1"][1][-1] == "epochs 10 not extended"
     assert "Calibration takes H of eszsl from 40.0 to 66.0 %; over 2 methods its effect goes from +21.9" in page.text
     assert "abcdef0123456789" in [cell for row in page.tables["sources"] for cell in row]
 

@@ -24,7 +24,7 @@ def search(zsl, seen, gzsl):
 
 
 def slow_choice(means, seen, gzsl):
-    """The twin: the best; if it is unsteady, the best steady one at most a point below."""
+    """The twin: the best; if it is unsteady, the best steady one at most half a point below."""
 
     def unsteady(k):
         return any(
@@ -34,7 +34,7 @@ def slow_choice(means, seen, gzsl):
 
     best = max(range(len(means)), key=lambda k: (means[k], -k))
     if unsteady(best):
-        steady = [k for k in range(len(means)) if not unsteady(k) and means[k] >= means[best] - 0.01]
+        steady = [k for k in range(len(means)) if not unsteady(k) and means[k] >= means[best] - 0.005]
         best = max(steady, key=lambda k: (means[k], -k), default=best)
     return best
 

@@ -40,7 +40,7 @@ def shortened(cache):
         grid = {setting: tuple(values)[:1] for setting, values in method.grid.items()}
         if "sigma" in grid and name in paper_methods.PARTS["sensitivity"]:
             grid["sigma"] = tuple(method.grid["sigma"])[:2]
-        return replace(method, grid=grid)
+        return replace(method, grid=grid, bounds={})
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(methods, "METHODS", {name: short(name, one) for name, one in methods.METHODS.items()})

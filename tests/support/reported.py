@@ -39,6 +39,7 @@ def full(method="gaussian", seed=0, accuracy=0.5, classes=("ant", "bee", EVIL), 
         [s, e, "center-l2", 0.3 + s / 10 + e / 100, None if s > 1 else 0.4] for s in (0.5, 1.0, 2.0) for e in (1, 10)
     ]
     choice = {"setting": {"sigma": 1.0, "epochs": 10}, "score": 0.5, "fold_scores": [0.4, 0.6], "calibration": 0.12}
+    choice |= {"figures": {"seen": [0.7, 0.2]}, "edges": [{"name": "epochs", "value": 10, "side": "highest"}]}
     return {
         **record,
         "features": "",

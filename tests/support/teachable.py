@@ -46,6 +46,8 @@ class Teachable(ESZSL):
 
 def registered(patch):
     """The methods with "teachable" among them, and a small grid of "class-means"."""
-    one = replace(methods.METHODS["eszsl"], estimator=Teachable, grid={"gamma": (0.1, 1.0), "lam": (0.1, 1.0)})
-    other = replace(methods.METHODS["class-means"], grid={"shrinkage": (0.1, 0.9), "crowding": (0.0, 0.3)})
+    one = replace(
+        methods.METHODS["eszsl"], estimator=Teachable, grid={"gamma": (0.1, 1.0), "lam": (0.1, 1.0)}, bounds={}
+    )
+    other = replace(methods.METHODS["class-means"], grid={"shrinkage": (0.1, 0.9), "crowding": (0.0, 0.3)}, bounds={})
     patch.setattr(methods, "METHODS", {**methods.METHODS, "teachable": one, "class-means": other})

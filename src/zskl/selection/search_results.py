@@ -151,7 +151,7 @@ class Search:
         """Rank the settings by their mean over the folds.
 
         If seen accuracy or H of the best one differ widely between folds, the best setting that is steady comes first,
-        as long as its mean is at most a point lower.
+        as long as its mean is at most half a point lower.
 
         Parameters
         ----------

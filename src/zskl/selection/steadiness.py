@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 POINTS, SHARE = 0.05, 0.2  # a standard deviation above both, the second of the mean, is wide
-EQUAL = 0.01  # a wide setting gives way to the best steady one whose mean is at most this far below
+EQUAL = 0.005  # a wide setting gives way to the best steady one whose mean is at most this far below
 
 
 def wide(figures: ArrayLike) -> NDArray[np.bool_]:
