@@ -7,6 +7,7 @@ import pytest
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from published_methods import SMALL
 from zskl import baselines, methods
 from zskl.baselines import BASELINES
 
@@ -15,7 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "baselines.md"
 
 
 @pytest.mark.filterwarnings("ignore::zskl.estimators.estimator.UncalibratedWarning")
-@parametrize_with_checks([baseline() for baseline in BASELINES.values()])
+@parametrize_with_checks([baseline(**SMALL.get(name, {})) for name, baseline in BASELINES.items()])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

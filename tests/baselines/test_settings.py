@@ -10,6 +10,8 @@ from tolerances import AFTER_FIT, SUMS, assert_close
 from zskl import datasets, protocols
 from zskl.baselines import BASELINES
 
+FEW = {"n_components": (3, 6, 12)}  # where 24 columns make all values of a grid the same
+
 
 @each
 def test_a_class_with_several_signatures_scores_the_best_of_them(name):
@@ -31,7 +33,7 @@ def test_settings_fitted_together_equal_those_fitted_alone(name, data):
     X, y = data.X[rows], data.y[rows]
     estimator = make(name)
     free = estimator._free(X)
-    grid = {key: list(values)[:3] for key, values in BASELINES[name].GRID.items() if key in free}
+    grid = {key: list(FEW.get(key, values))[:3] for key, values in BASELINES[name].GRID.items() if key in free}
     settings = list(ParameterGrid(grid))[:9]
     found = {}
 

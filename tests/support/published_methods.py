@@ -7,10 +7,11 @@ from zskl import methods
 from zskl.baselines import BASELINES
 
 QUICK = {"epochs": 20}  # where a method has them; of small data an epoch is a step or two
+SMALL = {"cnzsl": {"hidden": 32, "batch_size": 32, "learning_rate": 0.01, "epochs": 10}}  # for few rows
 
 
 def make(name, **settings):
-    model = methods.build(name, {"random_state": 0})
+    model = methods.build(name, {"random_state": 0, **SMALL.get(name, {})})
     known = model.get_params()
     return model.set_params(**{**{key: value for key, value in QUICK.items() if key in known}, **settings})
 

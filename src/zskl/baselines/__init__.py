@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from zskl.baselines.ale import ALE
 from zskl.baselines.cmt import CMT
 from zskl.baselines.cmt_star import CMTStar
+from zskl.baselines.cnzsl import CNZSL
 from zskl.baselines.conse import ConSE
 from zskl.baselines.cosine import Cosine
 from zskl.baselines.dap import DAP
 from zskl.baselines.devise import DeViSE
 from zskl.baselines.eszsl import ESZSL
+from zskl.baselines.exem import EXEM
 from zskl.baselines.iap import IAP
 from zskl.baselines.latem import LatEm
 from zskl.baselines.sae import SAE
@@ -24,8 +26,10 @@ __all__ = [
     "ALE",
     "BASELINES",
     "CMT",
+    "CNZSL",
     "DAP",
     "ESZSL",
+    "EXEM",
     "IAP",
     "SAE",
     "SJE",
@@ -40,5 +44,5 @@ __all__ = [
 
 BASELINES: Mapping[str, type[ZeroShotClassifier]] = {
     baseline.kind: baseline
-    for baseline in (DAP, IAP, ConSE, CMT, CMTStar, SSE, LatEm, ALE, DeViSE, SJE, ESZSL, SynC, SAE, Cosine)
+    for baseline in (DAP, IAP, ConSE, CMT, CMTStar, SSE, LatEm, ALE, DeViSE, SJE, ESZSL, SynC, SAE, EXEM, CNZSL, Cosine)
 }

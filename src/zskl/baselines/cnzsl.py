@@ -1,0 +1,274 @@
+"""CNZSL: a network from signatures to prototypes in feature space, whose layers are standardised over the classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from zskl.arrays import Array, generator, like, namespace, to_numpy
+from zskl.baselines.adam import Adam
+from zskl.baselines.descent import DescentClassifier, Learned
+from zskl.baselines.logistic import log_sum_exp
+from zskl.baselines.shared_fit import class_signatures, members, unit
+from zskl.estimators.candidates import softmax
+from zskl.estimators.estimator import Training
+from zskl.parameters import count, flag, positive
+
+EPSILON = 1e-5  # added to variances
+DROP = 0.1  # factor of the rate after every `drop_every` epochs
+LAYERS = ("first_", "first_bias_", "second_", "second_bias_", "output_", "output_bias_")
+
+
+class ClassNormalisedNetwork:
+    """−(1/n) Σ_i log softmax_c(γ² cos(x_i, f(y_c))) over three layers, which lie in one vector."""
+
+    def __init__(self, training: Training, seed: int, model: CNZSL) -> None:
+        Y, h = class_signatures(training), model.hidden
+        p, d = Y.shape[1], training.X.shape[1]
+        self.X, self.own = model.scale * unit(training.X), members(training)
+        self.rectified = bool(namespace(self.X).all(self.X >= 0))
+        self.Y, self.scale, self.drop_every = math.sqrt(p) * Y, model.scale, model.drop_every
+        self.shapes = ((p, h), (1, h), (h, h), (1, h), (h, d), (1, d))
+        bounds = (p**-0.5, p**-0.5, h**-0.5, h**-0.5, math.sqrt(3 / (h * d)), h**-0.5)
+        draw = generator(seed, 1)
+        start = [draw.uniform(-bound, bound, shape) for bound, shape in zip(bounds, self.shapes, strict=True)]
+        W = like(np.concatenate([layer.ravel() for layer in start]), self.X)
+        self.weights, self.gradients = [W], [namespace(W).zeros_like(W)]
+        self.adam, self.rate = Adam(W, model.weight_decay), 1.0
+
+    def layers(self, flat: Array) -> list[Array]:
+        """Views of weights, biases, weights, ... in one vector."""
+        found, first = [], 0
+        for shape in self.shapes:
+            last = first + math.prod(shape)
+            found.append(namespace(flat).reshape(flat[first:last], shape))
+            first = last
+        return found
+
+    def step(self, rows: Array) -> Array:
+        value, gradient = self.gradient(rows)
+        direction = self.adam.direction(self.weights[0], gradient)
+        direction *= self.rate
+        self.gradients = [direction]
+        return value
+
+    def gradient(self, rows: Array) -> tuple[Array, Array]:
+        """The objective () on a batch of rows (n,) and its gradient in one vector."""
+        X, own = self.X[rows], self.own[rows]
+        xp, n = namespace(X), X.shape[0]
+        A, a, B, b, C, c = self.layers(self.weights[0])
+        H = relu(self.Y @ A + a)
+        S, _, first = standardised(H @ B + b)
+        R = relu(S)
+        T, _, second = standardised(R)
+        P = T @ C + c
+        if self.rectified:
+            P = relu(P)
+        length = xp.sqrt(xp.sum(P * P, axis=1, keepdims=True))
+        length = xp.where(length > 0, length, xp.ones_like(length))
+        U = P / length
+        logits = self.scale * (X @ U.T)
+        value: Array = (xp.sum(log_sum_exp(logits)) - xp.sum(own * logits)) / n
+
+        back = xp.zeros_like(self.weights[0])
+        dA, da, dB, db, dC, dc = self.layers(back)
+        G = (self.scale / n) * ((softmax(logits) - own).T @ X)
+        G = (G - U * xp.sum(U * G, axis=1, keepdims=True)) / length
+        if self.rectified:
+            G *= xp.astype(P > 0, P.dtype)
+        dC += T.T @ G
+        dc += xp.sum(G, axis=0, keepdims=True)
+        G = unstandardised(G @ C.T, T, second) * xp.astype(R > 0, R.dtype)
+        G = unstandardised(G, S, first)
+        dB += H.T @ G
+        db += xp.sum(G, axis=0, keepdims=True)
+        G = (G @ B.T) * xp.astype(H > 0, H.dtype)
+        dA += self.Y.T @ G
+        da += xp.sum(G, axis=0, keepdims=True)
+        return value, back
+
+    def keep(self, epochs: int) -> None:
+        self.rate = DROP ** (epochs // self.drop_every)
+
+    def learned(self) -> Learned:
+        """The layers with the class statistics of the training classes inside: a plain network."""
+        A, a, B, b, C, c = (to_numpy(layer).astype(np.float64) for layer in self.layers(self.weights[0]))
+        S, *first = standardised(relu(to_numpy(self.Y).astype(np.float64) @ A + a) @ B + b)
+        _, *second = standardised(relu(S))
+        (mean, divisor), (last_mean, last_divisor) = map(to_numpy, first), map(to_numpy, second)
+        A, B, b = A * math.sqrt(A.shape[0]), B / divisor, (b - mean) / divisor
+        C, c = C / last_divisor.T, c - (last_mean / last_divisor) @ C
+        found = zip(LAYERS, (A, a, B, b, C, c), strict=True)
+        return {"rectified_": self.rectified, **{name: layer.astype(np.float32) for name, layer in found}}
+
+
+def relu(A: Array) -> Array:
+    return namespace(A).maximum(A, 0 * A)
+
+
+def standardised(A: Array) -> tuple[Array, Array, Array]:
+    """Columns of mean 0 and variance 1 over the classes; their means (1, h), and what divided them (1, h)."""
+    xp = namespace(A)
+    mean = xp.mean(A, axis=0, keepdims=True)
+    gaps = A - mean
+    divisor = xp.sqrt(xp.mean(gaps * gaps, axis=0, keepdims=True) + EPSILON)
+    return gaps / divisor, mean, divisor
+
+
+def unstandardised(G: Array, S: Array, divisor: Array) -> Array:
+    """The gradient by what went into `standardised`, from that by what came out, S."""
+    xp = namespace(G)
+    return (G - xp.mean(G, axis=0, keepdims=True) - S * xp.mean(G * S, axis=0, keepdims=True)) / divisor
+
+
+class CNZSL(DescentClassifier):
+    """Class normalisation: a network maps signatures to prototypes in feature space, normalised over the classes.
+
+    Three layers with ReLU; the inputs of the second ReLU and of the last layer are standardised over the classes::
+
+        f(y) = S(relu(S(relu(√p y A + a) B + b))) C + c,   S(h) = (h − mean over classes) / deviation over classes
+        min −(1/n) Σ_i log softmax_c(γ² cos(x_i, f(y_c)))  over the seen classes c,   score = cos(x, f(y))
+
+    If no scaled feature is below 0, as after a ReLU, one more ReLU keeps f so. In training the means and deviations are
+    those of the seen classes at the current weights, and afterwards those at the final ones. So a score does not depend
+    on which other candidates there are.
+
+    Parameters
+    ----------
+    hidden : int, default=512
+        Units h of each hidden layer.
+    scale : float, default=5.0
+        γ > 0, whose square multiplies cosines in the loss.
+    weight_decay : float, default=1e-4
+        What is added to the gradient for each unit of a weight, ≥ 0.
+    batch_size : int, default=256
+        Rows in a batch. A short last batch is left out.
+    epochs : int, default=50
+        Passes over the training rows.
+    learning_rate : float, default=5e-4
+        Length of a step of Adam at first.
+    drop_every : int, default=25
+        After every so many epochs the rate becomes a tenth.
+    feature_scaling : str, default="none"
+        Scaling of the features, see `zskl.scaling`. The cosine divides by the lengths in any case.
+    signature_scaling : str, default="l2"
+        Scaling of the signatures, see `zskl.scaling`.
+    signature_mean : {"seen", "all"}, default="seen"
+        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
+    device : str or None, default=None
+        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
+    random_state : int, RandomState or None, default=None
+        Seed of the start and of the batches. None takes another seed in every fit.
+
+    Attributes
+    ----------
+    first_, first_bias_ : ndarray of shapes (p, h) and (1, h)
+        A, with √p in it, and a, in float32.
+    second_, second_bias_ : ndarray of shapes (h, h) and (1, h)
+        B and b, with the first S in them.
+    output_, output_bias_ : ndarray of shapes (h, d) and (1, d)
+        C and c, with the second S in them.
+    rectified_ : bool
+        Whether prototypes are ≥ 0, as all training features were.
+    classes_ : ndarray of shape (C,)
+        The seen classes, sorted.
+    candidates_ : ndarray
+        The seen classes, then the further classes of the table: the default candidates of `predict`.
+
+    References
+    ----------
+    .. [1] I. Skorokhodov and M. Elhoseiny, "Class normalization for (continual)? generalized zero-shot learning",
+       ICLR 2021.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, protocols
+    >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
+    >>> X, y = data.samples("trainval")
+    >>> model = baselines.CNZSL(hidden=64, random_state=0).fit(X, y, data.signatures)
+    >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
+    True
+    """
+
+    kind: ClassVar[str] = "cnzsl"
+    SUMMARY: ClassVar[str] = "Class-normalised network from signatures to prototypes"
+    GRID: ClassVar = {
+        "hidden": (512,),
+        "scale": (5.0, 7.0),
+        "learning_rate": (3e-4, 1e-3),
+        "epochs": (5, 10, 20, 30, 50),
+        "feature_scaling": ("none", "sqrt-center-l2"),
+    }
+    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    LEARNED: ClassVar = {
+        "first_": ("p", "*"),
+        "first_bias_": ("*", "*"),
+        "second_": ("*", "*"),
+        "second_bias_": ("*", "*"),
+        "output_": ("*", "d"),
+        "output_bias_": ("*", "d"),
+        "rectified_": None,
+    }
+    momentum = 0.0  # that of Adam is its own
+
+    def __init__(
+        self,
+        *,
+        hidden: int = 512,
+        scale: float = 5.0,
+        weight_decay: float = 1e-4,
+        batch_size: int = 256,
+        epochs: int = 50,
+        learning_rate: float = 5e-4,
+        drop_every: int = 25,
+        feature_scaling: str = "none",
+        signature_scaling: str = "l2",
+        signature_mean: str = "seen",
+        device: str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.hidden = hidden
+        self.scale = scale
+        self.weight_decay = weight_decay
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.drop_every = drop_every
+        self.feature_scaling = feature_scaling
+        self.signature_scaling = signature_scaling
+        self.signature_mean = signature_mean
+        self.device = device
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        count("hidden", self.hidden)
+        count("drop_every", self.drop_every)
+        positive("scale", self.scale)
+        positive("weight_decay", self.weight_decay, zero_allowed=True)
+
+    def _problem(self, training: Training, seed: int) -> ClassNormalisedNetwork:
+        return ClassNormalisedNetwork(training, seed, self)
+
+    def _scores(self, X: Array, Y: Array) -> Array:
+        A, a, B, b, C, c = (like(getattr(self, name), Y) for name in LAYERS)
+        P = relu(relu(Y @ A + a) @ B + b) @ C + c
+        return unit(X) @ like(unit(relu(P) if self.rectified_ else P), X).T
+
+    @classmethod
+    def _restore(cls, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], known: Any = None) -> Self:
+        model = super()._restore(header, arrays, known)
+        shapes = [getattr(model, name).shape for name in LAYERS]
+        (p, h), d = shapes[0], shapes[4][1]
+        if shapes != [(p, h), (1, h), (h, h), (1, h), (h, d), (1, d)]:
+            raise ValueError(f"layers of shapes {', '.join(map(str, shapes))} do not fit together")
+        return model
+
+    @classmethod
+    def _unstored(cls, name: str, value: Any) -> Any:
+        if name == "rectified_":
+            flag("rectified", value)
+        return super()._unstored(name, value)
