@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from zskl.arrays import check_device
-from zskl.baselines import BASELINES
+from zskl.baselines import BASELINES, ESZSL
 from zskl.estimators import model_file
 from zskl.estimators.class_means.classifier import ClassMeansClassifier
 from zskl.estimators.committee.classifier import Committee
@@ -141,6 +141,13 @@ METHODS: Mapping[str, Method] = {
         name: Method(baseline, baseline.SUMMARY, {}, baseline.GRID, getattr(baseline, "BOUNDS", {}))
         for name, baseline in BASELINES.items()
     },
+    "eszsl-signs": Method(
+        ESZSL,
+        "ESZSL as published: -1 for the classes that a row is not of",
+        {"targets": "signs"},
+        {name: values for name, values in ESZSL.GRID.items() if name != "targets"},
+        ESZSL.BOUNDS,
+    ),
 }
 ESTIMATORS: Mapping[str, type[ZeroShotClassifier]] = {one.estimator.kind: one.estimator for one in METHODS.values()}
 

@@ -55,6 +55,10 @@ def test_thresholds_separate_seen_classes_and_withstand_rounding():
     mean, median = attributes.thresholds(Y, "mean"), attributes.thresholds(Y, "median")
     assert_close(mean, [0.5, 5.0, 0.5, 0.6], FORMULA.double)
     assert_close(median, [0.5, 5.0, 0.5, 0.25], FORMULA.double)  # the median of mostly ones is not a threshold
+    whole = attributes.thresholds(Y, "matrix-mean")  # all classes have the second attribute, none has another
+    assert_close(whole, [27.5 / 16] * 4, FORMULA.double)
+    assert attributes.present(Y, whole).tolist() == [[0.0, 1.0, 0.0, 0.0]] * 4
+    assert_close(attributes.thresholds(Y[:, 2:], "matrix-mean"), [0.5, 0.6], FORMULA.double)  # about 4.5 / 8
     for threshold in (mean, median):
         assert (attributes.present(Y, threshold) == attributes.present(Y.astype(np.float32), threshold))[
             :, [0, 2, 3]

@@ -8,21 +8,26 @@ import numpy as np
 
 from zskl.arrays import Array, like, namespace
 
-THRESHOLDS = ("mean", "median")
+THRESHOLDS = ("mean", "median", "matrix-mean")
 
 
 def thresholds(Y: np.ndarray[Any, Any], rule: str) -> np.ndarray[Any, Any]:
-    """(p,) the threshold above which an attribute is present, near the mean or median of the seen classes Y (C, p).
+    """(p,) the threshold above which an attribute is present, for the seen classes Y (C, p).
 
-    A threshold lies in the middle between its two neighbouring values, so that rounding cannot move a class across it.
-    The threshold of a constant attribute is its value.
+    It is near the attribute's mean or median, or near the mean of the whole of Y. It lies in the middle between its two
+    neighbouring values, so that rounding cannot move a class across it. The threshold of a constant attribute is its
+    value, unless it is that of the whole of Y: then all classes may have an attribute.
     """
     Y = Y.astype(np.float64)
-    about = Y.mean(axis=0) if rule == "mean" else np.median(Y, axis=0)
-    about = np.where(about >= Y.max(axis=0), Y.min(axis=0), about)  # the median of mostly ones
+    if rule == "matrix-mean":
+        about = np.full(Y.shape[1], Y.mean())
+    else:
+        about = Y.mean(axis=0) if rule == "mean" else np.median(Y, axis=0)
+        about = np.where(about >= Y.max(axis=0), Y.min(axis=0), about)  # the median of mostly ones
     below = np.where(about >= Y, Y, -np.inf).max(axis=0)
     above = np.where(about < Y, Y, np.inf).min(axis=0)
-    middle: np.ndarray[Any, Any] = np.where(np.isfinite(above), 0.5 * (below + above), about)
+    between = np.isfinite(below) & np.isfinite(above)
+    middle: np.ndarray[Any, Any] = np.where(between, 0.5 * (below + above), about)
     return middle
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -85,6 +85,7 @@ class ConSE(SharedClassifier):
         "C": (0.3, 1.0, 3.0, 10.0),
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
     }
+    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"T": (1, 1000), "C": (0.01, 1000.0)}
     LEARNED: ClassVar = {"weights_": ("d", "C"), "intercept_": ("C",), "seen_": ("C", "p"), "T_": None}
     FREE: ClassVar = ("T", "C")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar, Self
 
 import numpy as np
@@ -29,12 +29,13 @@ class DAP(SharedClassifier):
     ----------
     C : float, default=1.0
         Inverse strength of the ridge of the logistic regressions.
-    threshold : {"mean", "median"}, default="mean"
-        Which value of the seen classes parts the presence of an attribute from its absence.
+    threshold : {"mean", "median", "matrix-mean"}, default="mean"
+        Which value parts the presence of an attribute from its absence: its mean or median over the seen classes, or,
+        as published, the mean of all attributes over these classes.
     feature_scaling : str, default="l2-center-l2"
         Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
-    signature_scaling : str, default="center"
-        Scaling of the signatures, see `zskl.scaling`.
+    signature_scaling : str, default="none"
+        Scaling of the signatures, see `zskl.scaling`. After centring, "matrix-mean" is as good as "mean".
     signature_mean : {"seen", "all"}, default="seen"
         Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
     device : str or None, default=None
@@ -81,8 +82,10 @@ class DAP(SharedClassifier):
     SUMMARY: ClassVar[str] = "Direct attribute prediction: a classifier for each attribute"
     GRID: ClassVar = {
         "C": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
+        "threshold": ("mean", "matrix-mean"),
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
     }
+    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"C": (0.01, 1000.0)}
     LEARNED: ClassVar = {"weights_": ("d", "p"), "intercept_": ("p",), "threshold_": ("p",), "prior_": ("p",)}
     FREE: ClassVar = ("C", "threshold")
 
@@ -92,7 +95,7 @@ class DAP(SharedClassifier):
         threshold: str = "mean",
         *,
         feature_scaling: str = "l2-center-l2",
-        signature_scaling: str = "center",
+        signature_scaling: str = "none",
         signature_mean: str = "seen",
         device: str | None = None,
         random_state: int | np.random.RandomState | None = None,

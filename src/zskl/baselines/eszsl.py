@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar, Self
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zskl.arrays import Array, like, to_numpy
+from zskl.arrays import Array, NumPyArray, like, to_numpy
 from zskl.baselines.linear import spectrum
 from zskl.baselines.shared_fit import SharedClassifier, class_signatures, class_sums
 from zskl.estimators.estimator import Training
 from zskl.estimators.score_parts import ScoreParts
-from zskl.parameters import positive
+from zskl.parameters import one_of, positive
+
+TARGETS = ("zero-one", "signs")
 
 
 class ESZSL(SharedClassifier):
@@ -22,8 +24,8 @@ class ESZSL(SharedClassifier):
 
         min ‖XWYᵀ − L‖² + γ‖WYᵀ‖² + λ‖XW‖² + γλ‖W‖²,   W = (XᵀX + γI)⁻¹ XᵀLY (YᵀY + λI)⁻¹
 
-    L (n, C) is 1 for the class of a row and −1 for the others. One eigendecomposition of XᵀX and one of YᵀY serve
-    all γ and λ.
+    L (n, C) is 1 for the class of a row, and 0 or −1 for the others. One eigendecomposition of XᵀX and one of YᵀY
+    serve all γ, λ and both L.
 
     Parameters
     ----------
@@ -31,6 +33,8 @@ class ESZSL(SharedClassifier):
         Ridge γ > 0 in feature space.
     lam : float, default=1.0
         Ridge λ > 0 in signature space.
+    targets : {"zero-one", "signs"}, default="zero-one"
+        What L has for the classes that a row is not of: 0, or −1 as published.
     feature_scaling : str, default="l2-center-l2"
         Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
     signature_scaling : str, default="center-l2"
@@ -72,15 +76,18 @@ class ESZSL(SharedClassifier):
     GRID: ClassVar = {
         "gamma": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
         "lam": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
+        "targets": TARGETS,
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
     }
+    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"gamma": (1e-3, 1e4), "lam": (1e-4, 1e4)}
     LEARNED: ClassVar = {"projection_": ("d", "p")}
-    FREE: ClassVar = ("gamma", "lam")
+    FREE: ClassVar = ("gamma", "lam", "targets")
 
     def __init__(
         self,
         gamma: float = 1.0,
         lam: float = 1.0,
+        targets: str = "zero-one",
         *,
         feature_scaling: str = "l2-center-l2",
         signature_scaling: str = "center-l2",
@@ -90,6 +97,7 @@ class ESZSL(SharedClassifier):
     ) -> None:
         self.gamma = gamma
         self.lam = lam
+        self.targets = targets
         self.feature_scaling = feature_scaling
         self.signature_scaling = signature_scaling
         self.signature_mean = signature_mean
@@ -99,17 +107,19 @@ class ESZSL(SharedClassifier):
     def _check_parameters(self) -> None:
         positive("gamma", self.gamma)
         positive("lam", self.lam)
+        one_of("targets", self.targets, TARGETS)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training)).astype(np.float64)
         sums = to_numpy(class_sums(training)).astype(np.float64)
-        target = (2 * sums - sums.sum(axis=0)).T @ Y  # (d, p): XᵀLY
         U, a = spectrum(training.X)
         V, b = spectrum(Y)
-        middle = U.T @ target @ V
+        left, right = U.T @ sums.T, Y @ V
+        middle = {"zero-one": left @ right}  # (d, p): UᵀXᵀLYV
+        middle["signs"] = 2 * middle["zero-one"] - np.outer(left.sum(axis=1), right.sum(axis=0))
 
         def finish(model: Self) -> None:
-            core = middle / ((a + model.gamma)[:, None] * (b + model.lam))
+            core = middle[model.targets] / ((a + model.gamma)[:, None] * (b + model.lam))
             model.projection_ = (U @ core @ V.T).astype(np.float32)
 
         return finish
@@ -119,3 +129,8 @@ class ESZSL(SharedClassifier):
 
     def _score_parts(self) -> ScoreParts:
         return ScoreParts(self.projection_)
+
+    @classmethod
+    def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
+        parameters = {"targets": "signs", **header["parameters"]}  # a file of 0.1 names no targets
+        return super()._restore({**header, "parameters": parameters}, arrays, known)

@@ -46,9 +46,18 @@ def rotate(X: Array) -> Rows:
 
 
 def minimise(
-    rows: Rows, loss: Loss, outputs: int, ridge: float, curvature: float, intercept: bool = True
+    rows: Rows,
+    loss: Loss,
+    outputs: int,
+    ridge: float,
+    curvature: float,
+    intercept: bool = True,
+    start: np.ndarray[Any, Any] | None = None,
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """(W (d, k), b (k,)) float32; `curvature` is about that of the loss in one output, b = 0 without `intercept`."""
+    """(W (d, k), b (k,)) float32; `curvature` is about that of the loss in one output, b = 0 without `intercept`.
+
+    It starts from 0, or with W at `start` (d, k).
+    """
     X = rows.rotated
     n, r = X.shape
     scale = 1 / np.sqrt(curvature * rows.energy / n + ridge)  # (r,)
@@ -61,10 +70,12 @@ def minimise(
         steps = [gradient.ravel(), to_numpy(slope).sum(axis=0, dtype=np.float64)] if intercept else [gradient.ravel()]
         return value + 0.5 * float((shrinkage * V * V).sum()), np.concatenate(steps)
 
-    start = np.zeros(r * outputs + (outputs if intercept else 0))
-    first = float(np.abs(evaluate(start)[1]).max())
+    begin = np.zeros(r * outputs + (outputs if intercept else 0))
+    first = float(np.abs(evaluate(begin)[1]).max())
+    if start is not None:
+        begin[: r * outputs] = (rows.basis.T @ start / scale[:, None]).ravel()
     options = {"maxiter": PASSES, "maxfun": 2 * PASSES, "gtol": TOLERANCE * first, "ftol": 0.0, "maxcor": 10}
-    found = minimize(evaluate, start, jac=True, method="L-BFGS-B", options=options).x
+    found = minimize(evaluate, begin, jac=True, method="L-BFGS-B", options=options).x
     W = rows.basis @ (scale[:, None] * found[: r * outputs].reshape(r, outputs))
     b = found[r * outputs :] if intercept else np.zeros(outputs)
     return W.astype(np.float32), b.astype(np.float32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -77,6 +77,7 @@ class SAE(SharedClassifier):
         "direction": ("to-features", "to-signatures"),
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
     }
+    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"lam": (1e-4, 1e6)}
     LEARNED: ClassVar = {"projection_": ("d", "p"), "direction_": None}
     FREE: ClassVar = ("lam", "direction")
 

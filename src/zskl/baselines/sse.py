@@ -109,6 +109,7 @@ class SSE(ZeroShotClassifier):
         "epochs": (3, 6),
         "feature_scaling": ("l2", "sqrt-l2"),
     }
+    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"gamma": (0.01, 30.0), "epochs": (1, 24)}
     LEARNED: ClassVar = {
         "weights_": ("*", "d"),
         "thresholds_": ("C", "*", "d"),
