@@ -58,23 +58,31 @@ class Method:
         return self.estimator.RANDOM
 
 
-SQUARED = {
-    "repulsion": (1.0, 6.0),
-    "learning_rate": (3e-4, 1e-3),
-    "feature_scaling": ("center-l2", "sqrt-center-l2"),
-    "epochs": (2, 4, 6, 8, 10),
-}
-SOFTMAX = {
-    "temperature": (0.05, 0.1),
+TRAINED = {"feature_scaling": ("center-l2", "sqrt-center-l2"), "epochs": (2, 4, 6, 8, 10)}  # see docs/selection.md
+SQUARED = {"learning_rate": (3e-4, 1e-3), **TRAINED}
+SOFTMAX = {"temperature": (0.05, 0.1), "learning_rate": (1e-4, 3e-4, 1e-3), **TRAINED}
+LINEAR = {
+    "repulsion": (15.0, 40.0),
+    "incoherence_weight": (0.3, 3.0),
     "learning_rate": (1e-4, 3e-4),
-    "feature_scaling": ("center-l2", "sqrt-center-l2"),
-    "epochs": (1, 2, 4, 6, 8, 10),
+    **TRAINED,
 }
-GAUSSIAN = {"sigma": (0.7, 1.0, 1.3), **SQUARED}
-CAUCHY = {"sigma": (0.3, 0.7, 1.5), **SQUARED}
-POLYNOMIAL = {"bias": (0.5, 1.0, 2.0), **SQUARED}
-GAUSSIAN_SOFTMAX = {"sigma": (0.7, 1.0, 1.4), **SOFTMAX}
-CAUCHY_SOFTMAX = {"sigma": (0.3, 0.7, 1.5), **SOFTMAX}
+GAUSSIAN = {"sigma": (0.5, 0.7, 1.0), "repulsion": (3.0, 10.0), **SQUARED}
+CAUCHY = {"sigma": (0.1, 0.3, 1.0), "repulsion": (1.0, 3.0), **SQUARED}
+POLYNOMIAL = {
+    degree: {"bias": bias, **LINEAR} for degree, bias in {2: (0.25, 0.5), 4: (1.0, 2.0), 6: (1.0, 2.0)}.items()
+}
+GAUSSIAN_SOFTMAX = {"sigma": (0.7, 1.0), **SOFTMAX}
+CAUCHY_SOFTMAX = {"sigma": (0.3, 1.0), **SOFTMAX}
+RADII = {"gaussian": (0.2, 5.0), "cauchy": (0.03, 100.0)}
+KERNEL_BOUNDS = {
+    "bias": (0.1, 8.0),
+    "repulsion": (0.1, 300.0),
+    "incoherence_weight": (0.003, 100.0),
+    "temperature": (0.003, 1.0),
+    "learning_rate": (1e-5, 1e-2),
+    "epochs": (1, 20),
+}
 CLASS_MEANS = {
     "kernel": ("gaussian", "linear"),
     "bandwidth": (1.0, 4.0),
@@ -92,7 +100,6 @@ CLASS_MEANS_BOUNDS = {
     "crowding": (0.0, 0.6),
     "description_weight": (0.5, 50.0),
 }
-KERNEL_BOUNDS: dict[str, tuple[float, float]] = {}
 
 
 def _nested(member: str, settings: Mapping[str, T]) -> dict[str, T]:
@@ -100,13 +107,17 @@ def _nested(member: str, settings: Mapping[str, T]) -> dict[str, T]:
 
 
 def _kernel(description: str, grid: Mapping[str, Sequence[Any]], **overrides: Any) -> Method:
-    bounds = {name: KERNEL_BOUNDS[name] for name in grid if name in KERNEL_BOUNDS}
-    return Method(ZeroShotKernelClassifier, description, overrides, grid, bounds)
+    return Method(ZeroShotKernelClassifier, description, overrides, grid, _kernel_bounds(overrides["kernel"], grid))
+
+
+def _kernel_bounds(kernel: str, grid: Mapping[str, Sequence[Any]]) -> dict[str, tuple[float, float]]:
+    known = {**KERNEL_BOUNDS, **({"sigma": RADII[kernel]} if kernel in RADII else {})}
+    return {name: known[name] for name in grid if name in known}
 
 
 def _polynomial(degree: int) -> Method:
     sentence = f"Polynomial kernel, degree {degree}"
-    return _kernel(sentence, POLYNOMIAL, kernel="polynomial", degree=degree, loss="linear")
+    return _kernel(sentence, POLYNOMIAL[degree], kernel="polynomial", degree=degree, loss="linear")
 
 
 METHODS: Mapping[str, Method] = {
@@ -135,7 +146,7 @@ METHODS: Mapping[str, Method] = {
         "Committee of class-means and gaussian-softmax (ours)",
         {},
         {**_nested("means", CLASS_MEANS), **_nested("softmax", GAUSSIAN_SOFTMAX)},
-        {**_nested("means", CLASS_MEANS_BOUNDS), **_nested("softmax", KERNEL_BOUNDS)},
+        {**_nested("means", CLASS_MEANS_BOUNDS), **_nested("softmax", _kernel_bounds("gaussian", GAUSSIAN_SOFTMAX))},
     ),
     **{
         name: Method(baseline, baseline.SUMMARY, {}, baseline.GRID, getattr(baseline, "BOUNDS", {}))

@@ -40,7 +40,7 @@ CHOICES = [
     ("kernel", "Cauchy", "cauchy", "gaussian, cauchy, polynomial"),
     ("loss", "square", "squared", "squared, linear, softmax"),
     ("loss", "soft-max", "softmax", "squared, linear, softmax"),
-    ("balance", "size", "sizes", "mean, paper, sizes"),
+    ("balance", "size", "sizes", "mean, paper, sizes, printed"),
     ("schedule", "exponental", "exponential", "constant, exponential, inverse-time"),
     ("schedule", "inverse_time", "inverse-time", "constant, exponential, inverse-time"),
     ("init", "unifrom", "uniform", "uniform, orthogonal"),

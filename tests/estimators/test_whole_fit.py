@@ -34,6 +34,7 @@ SETTINGS = [  # every setting of the constructor that has a say in W, away from 
     {"loss": "softmax", "temperature": 1.5},
     {"balance": "paper"},
     {"balance": "sizes"},
+    {"balance": "printed"},
     {"batch_size": 5},
     {"epochs": 3},
     {"learning_rate": 1e-3},

@@ -1,5 +1,7 @@
 """The fitted temperature, and the probabilities that it gives."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -39,16 +41,17 @@ def test_scores_that_tell_nothing_have_temperature_one():
 def test_probabilities_are_the_softmax_of_scores_over_the_fitted_temperature(calibrated):
     X = DATA.X[DATA.parts["test_unseen"]]
     cases = {"seen": DATA.seen_classes, "unseen": DATA.unseen_classes, "mixed": DATA.class_names}
-    for situation, candidates in cases.items():
+    for (situation, candidates), constant in itertools.product(cases.items(), (True, False)):  # without it the same T
         scores = calibrated.compatibility(X, candidates=candidates).astype(np.float64)
-        if situation == "mixed":
+        if situation == "mixed" and constant:
             scores -= calibrated.calibration_ * np.isin(candidates, DATA.seen_classes)
         exponents = scores / calibrated.temperatures_[situation]  # the rounding of each is a relative error of exp
         e = np.exp(exponents)
-        found = calibrated.predict_proba(X, candidates=candidates)
+        found = calibrated.predict_proba(X, candidates=candidates, calibrated=constant)
         assert_close(found, e / e.sum(axis=1, keepdims=True), FORMULA.single * np.abs(exponents).max())
         np.testing.assert_array_equal(
-            np.asarray(candidates)[found.argmax(axis=1)], calibrated.predict(X, candidates=candidates)
+            np.asarray(candidates)[found.argmax(axis=1)],
+            calibrated.predict(X, candidates=candidates, calibrated=constant),
         )
 
 

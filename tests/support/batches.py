@@ -16,6 +16,7 @@ VARIANTS = [  # the softmax has no balance, whatever is set, and the polynomial 
     for kernel, loss, balance in itertools.product(kernels.names(), LOSSES, BALANCES)
     for incoherence, shape in itertools.product((True, False), ("C<p", "C>p"))
     if (loss != "softmax" or balance == "sizes") and (kernel != "polynomial" or incoherence)
+    if balance != "paper" or shape == "C<p"  # its weights differ from those of "sizes" in one number alone
 ]
 REPULSION, TEMPERATURE, ALPHA = (0.5, 1.0, 3.0), (0.3, 0.5, 1.1), (0.2, 1.0, 2.0)  # of the members of a stack
 

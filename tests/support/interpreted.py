@@ -15,7 +15,7 @@ import torch
 from zskl import kernels
 from zskl.training import cuda_graph, rmsprop
 from zskl.training.fused import FusedStep
-from zskl.training.objective import BALANCES, LOSSES, Objective
+from zskl.training.objective import BALANCES, LOSSES, Objective, class_weights
 
 K, N, SMOOTHING, EPSILON = 3, 50, 0.9, 1e-6
 SIZES = ((10, 70, 37, 21), (3, 64, 16, 16), (17, 65, 5, 2))  # n, d, p, C: sides that fill no tile, and such that do
@@ -35,6 +35,7 @@ def check(kernel, loss, balance, incoherent, sizes, smoothing=SMOOTHING):
     X, Y = (torch.nn.functional.normalize(torch.randn(shape)) for shape in ((N, d), (C, p)))
     codes, counts = torch.randint(0, C, (N,)), torch.randint(1, 9, (C,)).float()
     W, V = 1.2 * torch.randn(K, d, p) / d**0.5, 1e-4 * torch.rand(K, d, p)
+    V *= class_weights(balance, counts)[0].mean() ** 2  # second moments of gradients of this size
     objective = Objective(
         kernels.stack([kernels.build(kernel, {"sigma": sigma}) for sigma in (0.7, 1.0, 1.3)], column),
         loss=loss,
@@ -57,7 +58,9 @@ def check(kernel, loss, balance, incoherent, sizes, smoothing=SMOOTHING):
 
 
 if __name__ == "__main__":
-    cases = [("gaussian", loss, balance, True) for loss, balance in itertools.product(LOSSES, BALANCES)]
+    weighted = [loss for loss in LOSSES if loss != "softmax"]  # which has no balance
+    cases = [("gaussian", loss, balance, True) for loss, balance in itertools.product(weighted, BALANCES)]
+    cases += [("gaussian", "softmax", "mean", True)]
     cases += [("gaussian", loss, "mean", False) for loss in LOSSES]
     cases += [("cauchy", loss, "mean", incoherent) for loss, incoherent in itertools.product(LOSSES, (True, False))]
     found = {" ".join(map(str, case)): check(*case, SIZES[0]) for case in cases}

@@ -105,19 +105,22 @@ def scores(setting, W, X, Y):
     return np.array([[score(setting, W, x, y) for y in Y] for x in X])
 
 
-def weight(setting, own, code, sizes):
-    """w[i, j] of a sample of class `code` for its own class, or for one of the others."""
+def weight(setting, j, code, sizes):
+    """w[i, j] of a sample of class `code` for class j, its own or another one."""
+    own = j == code
     C, N = len(sizes), sum(float(size) for size in sizes)
     if setting.balance == "mean":
         return 1.0 if own else setting.repulsion / (C - 1)
     if setting.balance == "paper":
         return N / C if own else setting.repulsion
+    if setting.balance == "printed":
+        return N * float(sizes[j]) * (1.0 if own else setting.repulsion)
     return float(sizes[code]) if own else setting.repulsion
 
 
-def pair(setting, W, x, y, own, code, sizes):
+def pair(setting, W, x, y, j, code, sizes):
     """What one sample and one class add to n · loss, and the gradient of it; squared and linear loss."""
-    w, value, gradient = weight(setting, own, code, sizes), 0.0, np.zeros((len(x), len(y)))
+    own, w, value, gradient = j == code, weight(setting, j, code, sizes), 0.0, np.zeros((len(x), len(y)))
     for k, dk in kernel_terms(setting, W, x, y):
         if setting.loss == "linear":
             sign = -1 if own else 1
@@ -167,7 +170,7 @@ def full_sum(setting, W, X, descriptions, codes, sizes):
             found = [
                 (v / len(rows), g / len(rows))
                 for j, rows in enumerate(descriptions)
-                for v, g in (pair(setting, W, x, y, j == code, code, sizes) for y in rows)
+                for v, g in (pair(setting, W, x, y, j, code, sizes) for y in rows)
             ]
         value += sum(v for v, _ in found) / len(X)
         gradient += sum(g for _, g in found) / len(X)

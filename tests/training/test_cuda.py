@@ -39,7 +39,7 @@ def test_objective_and_scores(name, loss, incoherence, C, p):
     rng = np.random.default_rng(1)
     W, rows, Y = (rng.standard_normal(shape) / 2 for shape in ((3, 6, p), (8, 6), (C, p)))
     codes, sizes = np.arange(8) % C, np.arange(1.0, C + 1)
-    objective = Objective(kernels.get(name)(), loss, "sizes", incoherence, temperature=0.5)
+    objective = Objective(kernels.get(name)(), loss, "printed", incoherence, temperature=0.5)
     expected = objective.evaluate(W, rows, Y, codes, sizes, per_sample=True)
     found = objective.evaluate(*(on_gpu(array) for array in (W, rows, Y, codes, sizes)), per_sample=True)
     for one, other in zip(found, expected, strict=True):

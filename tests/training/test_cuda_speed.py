@@ -10,7 +10,7 @@ from zskl.estimators import stack
 from zskl.estimators.stacked_fits import fit_stack
 from zskl.methods import build
 from zskl.training import cuda_graph, fused, solver
-from zskl.training.objective import LOSSES
+from zskl.training.objective import BALANCES, LOSSES
 from zskl.training.solver import SCHEDULES, SECOND_MOMENTS
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: tests on a GPU")
@@ -79,9 +79,20 @@ def spied(monkeypatch):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kernel", ["gaussian", "cauchy"])
 def test_fused_kernels_train_what_the_cpu_trains(spied, kernel, loss, incoherence):
+    compare_with_the_cpu(spied, kernel, loss=loss, incoherence=incoherence)
+
+
+@pytest.mark.parametrize("balance", [balance for balance in BALANCES if balance != "mean"])
+@pytest.mark.parametrize("loss", ["squared", "linear"])
+def test_fused_kernels_know_every_balance(spied, loss, balance):
+    compare_with_the_cpu(spied, "gaussian", repulsion=0.2, loss=loss, balance=balance)  # five other classes add up
+
+
+def compare_with_the_cpu(spied, kernel, repulsion=1.0, **common):
     pytest.importorskip("triton", reason="Triton is not installed: fused kernels")
-    settings = [{"sigma": 0.6 + 0.2 * k, "repulsion": 1.0 + k, "temperature": 0.1 + 0.1 * k} for k in range(3)]
-    one = estimator(kernel, loss=loss, incoherence=incoherence)
+    weights = [{"repulsion": repulsion * (1 + k), "temperature": 0.1 + 0.1 * k} for k in range(3)]
+    settings = [{"sigma": 0.6 + 0.2 * k, **weights[k]} for k in range(3)]
+    one = estimator(kernel, **common)
     found = fit_stack(one.set_params(device=DEVICE), settings, X, y, TABLE)
     assert spied, "the fused step was not used"
     expected = fit_stack(one.set_params(device=None), settings, X, y, TABLE)

@@ -11,6 +11,7 @@ from batches import SHAPES, VARIANTS, lone, make_batch, settings_of, stacked
 from tolerances import DIFFERENCES, SUMS, assert_close
 from zskl import kernels
 from zskl.kernels import Cauchy, Gaussian, Polynomial
+from zskl.metrics import polarisation
 from zskl.training.objective import BALANCES, LOSSES, Evaluation, Objective
 
 
@@ -48,6 +49,24 @@ def test_value_and_gradient_equal_the_double_loop(kernel, loss, balance, incoher
             assert_close(found.gradient, gradient, SUMS.double)
 
 
+@pytest.mark.parametrize("incoherence", [True, False])
+@pytest.mark.parametrize("kernel", kernels.names())
+def test_the_printed_balance_is_the_polarisation_of_all_rows(kernel, incoherence):
+    """Eq. 6–8 and 11: each row against the signature of each row; and so is the mean over the batches of an epoch."""
+    batch, codes = make_batch("C<p", n=12), np.repeat([0, 1, 2], [6, 2, 4])
+    sizes = np.bincount(codes).astype(float)
+    for setting in settings_of(kernel, "linear", "printed", incoherence):
+        K = naive.scores(setting, batch.W[0], batch.X, batch.Y[codes])
+        expected = naive.penalty(setting, batch.W[0])[0] - polarisation(K, codes, repulsion=setting.repulsion)
+        evaluate = lone(setting).evaluate
+        assert_close(evaluate(batch.W[0], batch.X, batch.Y, codes, sizes).objective, expected, SUMS.double)
+        order = np.random.default_rng(0).permutation(12).reshape(3, 4)
+        parts = [evaluate(batch.W[0], batch.X[rows], batch.Y, codes[rows], sizes).objective for rows in order]
+        assert_close(np.mean(parts), expected, SUMS.double)
+        other = replace(lone(setting), balance="sizes").evaluate(batch.W[0], batch.X, batch.Y, codes, sizes).objective
+        assert abs(12 * float(other) - expected) > 0.1 * abs(expected)  # λ instead of λ N_c
+
+
 @pytest.mark.parametrize("degree", range(1, 7))
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("bias", [0.0, 1.0])
@@ -55,6 +74,22 @@ def test_every_degree_of_the_polynomial(degree, loss, bias):
     batch = make_batch("C>p")
     objective = Objective(Polynomial(degree, bias), loss, temperature=0.5)
     assert gradient_error(lambda W: objective.evaluate(W, *batch.data), batch.W[0]) < DIFFERENCES
+
+
+@pytest.mark.parametrize(
+    ("degree", "loss", "balance", "bounded"),
+    [(2, "linear", balance, True) for balance in BALANCES]
+    + [(4, "linear", balance, balance == "mean") for balance in BALANCES]
+    + [(6, "linear", "mean", False), (6, "squared", "mean", True), (6, "softmax", "mean", True)],
+)
+def test_where_the_penalty_bounds_the_polynomial_objective(degree, loss, balance, bounded):
+    """Along t·x yᵀ of one row and its class, where s = t and ‖WᵀW‖² = t⁴: the objective falls without end, or not."""
+    batch = make_batch("C<p", n=1)
+    objective = Objective(Polynomial(degree), loss, balance, repulsion=0.1, incoherence_weight=1.1)
+    W = np.outer(batch.X[0], batch.Y[batch.codes[0]])
+    values = [float(objective.evaluate(t * W, *batch.data).objective) for t in (100.0, 1000.0)]
+    assert (min(values) >= -W.shape[1] / 4) == bounded
+    assert bounded or values[1] < 100 * values[0]
 
 
 def test_incoherence_changes_nothing_for_the_polynomial_kernel():

@@ -68,10 +68,10 @@ def dense_loss(torch, setting, W, X, Y, codes, sizes):
         k = {"gaussian": lambda D: torch.exp(-D / (2 * sigma**2)), "cauchy": lambda D: 1 / (1 + sigma * D)}
         values = [k[setting.kernel](one) for one in (D if setting.incoherence else D[:1])]
     T = torch.nn.functional.one_hot(codes, C).to(X.dtype)
-    ones = torch.ones_like(X[:, 0])
-    own = {"mean": ones, "paper": ones * sizes.sum() / C, "sizes": sizes[codes]}
-    others = setting.repulsion / (C - 1) if setting.balance == "mean" else setting.repulsion
-    w = T * own[setting.balance][:, None] + (1 - T) * others
+    ones, N = torch.ones_like(sizes), sizes.sum()
+    own = {"mean": ones, "paper": ones * N / C, "sizes": sizes, "printed": N * sizes}[setting.balance]
+    others = {"mean": ones / (C - 1), "printed": N * sizes}.get(setting.balance, ones)
+    w = T * own + (1 - T) * setting.repulsion * others
     if setting.loss == "softmax":
         loss = torch.nn.functional.cross_entropy(sum(values) / setting.temperature, codes)
     elif setting.loss == "linear":

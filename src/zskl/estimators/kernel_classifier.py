@@ -44,8 +44,8 @@ class ZeroShotKernelClassifier(SearchMaps, ZeroShotClassifier):
         The loss. Softmax uses `temperature`, and neither `repulsion` nor `balance`.
     temperature : float, default=0.05
         Temperature of the softmax loss.
-    balance : {"mean", "paper", "sizes"}, default="mean"
-        How the true class is weighted against the others.
+    balance : {"mean", "paper", "sizes", "printed"}, default="mean"
+        How the true class is weighted against the others; each has its own scale of `repulsion`.
     batch_size, epochs : int, default=10 and 6
         Rows in a batch, and passes over the rows. A short last batch is left out.
     learning_rate : float, default=3e-4

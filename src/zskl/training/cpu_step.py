@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from zskl.arrays import NumPyArray, to_numpy
-from zskl.training.objective import Evaluation, Objective
+from zskl.training.objective import Evaluation, Objective, class_weights
 
 
 class CpuStep:
@@ -26,7 +26,8 @@ class CpuStep:
     ) -> None:
         d, p = shape
         self.objective = objective
-        self.sizes = sizes
+        mine, others = class_weights(objective.balance, sizes)
+        self.weights = to_numpy(mine), to_numpy(objective.repulsion * others)
         self.X = np.empty((n, d), dtype)
         self.P, self.U = np.empty((n, p), dtype), np.empty((n, p), dtype)
         self.S, self.D = np.empty((n, C), dtype), np.empty((1 + objective.incoherence, n, C), dtype)
@@ -75,7 +76,7 @@ class CpuStep:
             D[1] += self._image_norms(w, Y)
         np.maximum(D, 0, out=D)
         k, slope = _kernel(o, D)
-        value, outer = loss_in_place(o, k, codes, self.rows, self.sizes)
+        value, outer = loss_in_place(o, k, codes, self.rows, self.weights)
         slope *= outer
         slope *= 2 / len(X)
         A = slope[0]
@@ -112,7 +113,7 @@ class CpuStep:
     def _polynomial(self, w: NumPyArray, Y: NumPyArray, codes: NumPyArray) -> Any:
         o, X, S, M, N = self.objective, self.X, self.S, self.M, self.N
         k, slope = _kernel(o, S[None])
-        value, outer = loss_in_place(o, k, codes, self.rows, self.sizes)
+        value, outer = loss_in_place(o, k, codes, self.rows, self.weights)
         slope *= outer
         A = slope[0]
         A *= 1 / len(X)
@@ -141,30 +142,27 @@ def _own(array: NumPyArray, t: NumPyArray, shared: bool) -> NumPyArray:
 
 
 def loss_in_place(
-    o: Objective, k: NumPyArray, codes: NumPyArray, rows: NumPyArray, sizes: NumPyArray
+    o: Objective, k: NumPyArray, codes: NumPyArray, rows: NumPyArray, weights: tuple[NumPyArray, NumPyArray]
 ) -> tuple[Any, NumPyArray]:
-    """The loss of kernel values k (terms, n, C) and ∂(n·loss)/∂k of that shape, or one for all terms; k is used up."""
-    n, C = k.shape[1:]
+    """The loss of kernel values k (terms, n, C) and ∂(n·loss)/∂k of that shape, or one for all terms; k is used up.
+
+    `weights` are those of each class (C,) for its own samples and for others.
+    """
+    n = k.shape[1]
     if o.loss == "softmax":
         return _softmax(o, k, codes, rows)
-    own: Any = 1.0
-    others = o.repulsion
-    if o.balance == "mean":
-        others = others / (C - 1)
-    elif o.balance == "paper":
-        own = float(sizes.sum()) / C
-    else:
-        own = sizes[codes]
+    own, others = weights[0][codes], weights[1]  # (n,) and (C,)
     mine = k[:, rows, codes]  # (terms, n)
     if o.loss == "linear":
-        value = others * (k.sum() - mine.sum()) - (own * mine).sum()
+        k[:, rows, codes] = 0
+        value = (others * k).sum() - (own * mine).sum()
         k[...] = others
         k[:, rows, codes] = -own
         return value / n, k
     mine -= 1  # (k − t)², t = 1 for the true class
     weighted = own * mine
     k[:, rows, codes] = 0
-    value = others * np.vdot(k, k) + np.vdot(weighted, mine)
+    value = np.vdot(others * k, k) + np.vdot(weighted, mine)
     k *= 2 * others
     weighted *= 2
     k[:, rows, codes] = weighted

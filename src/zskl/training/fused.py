@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from zskl.kernels import Cauchy, Gaussian
-from zskl.training.objective import Objective
+from zskl.training.objective import Objective, class_weights
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -43,7 +43,7 @@ class FusedStep:
         K, d, p = W.shape
         C, n = len(Y), tape.order.shape[1]
         self.objective, self.W, self.V, self.tape = objective, W, V, tape
-        self.features, self.Y, self.codes, self.sizes = X.contiguous(), Y.contiguous(), codes, sizes
+        self.features, self.Y, self.codes = X.contiguous(), Y.contiguous(), codes
         self.shape = K, n, d, p, C
         empty, classes = W.new_empty, C if objective.incoherence else 0
         self.X, self.P, self.gradient, self.b = empty((n, d)), empty((K, n, p)), empty((K, d, p)), empty((K, C))
@@ -53,7 +53,7 @@ class FusedStep:
         kernel: Any = objective.kernel
         self.width = self._column(-0.5 / kernel.sigma**2 if kernel.name == "gaussian" else kernel.sigma)
         self.repulsion, self.temperature = self._column(objective.repulsion), self._column(objective.temperature)
-        self.mean_size = float(sizes.sum()) / C
+        self.mine, self.others = class_weights(objective.balance, sizes)  # (C,) each
         exact = torch.get_float32_matmul_precision() == "highest"  # what the user told PyTorch counts here too
         self.precision = "tf32x3" if exact else "tf32"
 
@@ -80,9 +80,9 @@ class FusedStep:
             torch.linalg.vector_norm(self.Z, dim=1, out=self.z_norms)
         go.compare[(K,)](
             *(tape.order, tape.place, self.codes, self.x_norms, self.y_norms, self.z_norms, self.Y, self.P),
-            *(self.width, self.repulsion, self.temperature, self.sizes, self.mean_size),
+            *(self.width, self.repulsion, self.temperature, self.mine, self.others),
             *(self.right, height, self.b, tape.objectives, K, n, p, C),
-            **{"KERNEL": o.kernel.name, "LOSS": o.loss, "BALANCE": o.balance, "INCOHERENT": incoherent},
+            **{"KERNEL": o.kernel.name, "LOSS": o.loss, "INCOHERENT": incoherent},
             **{"PRECISION": self.precision, "NB": NB, "PB": 32, "CB": _power(C), "num_warps": 8},
         )
         if incoherent:

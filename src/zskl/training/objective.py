@@ -15,7 +15,7 @@ from zskl.kernels import Kernel, squared_distances
 from zskl.kernels.score import Pairs, kernel_score
 
 LOSSES = ("squared", "linear", "softmax")
-BALANCES = ("mean", "paper", "sizes")
+BALANCES = ("mean", "paper", "sizes", "printed")
 
 
 class Evaluation(NamedTuple):
@@ -170,7 +170,7 @@ def _loss(o: Objective, values: list[Array], codes: Array, sizes: Array) -> tupl
         losses = xp.where(mine == 0, xp.log1p(others), xp.log(total) - mine)  # mine is 0 where the true class leads
         slope = xp.where(own, -others, e) / (total * o.temperature)  # q − 1 as −Σ of the other q: no cancellation
         return xp.sum(losses, axis=(-2, -1)) / n, [slope for _ in values]
-    w = _weights(o, own, codes, sizes)
+    w = _weights(o, own, sizes)
     if o.loss == "linear":
         signed = xp.where(own, -w, w)
         return xp.sum(signed * sum(values[1:], start=values[0]), axis=(-2, -1)) / n, [signed for _ in values]
@@ -180,14 +180,20 @@ def _loss(o: Objective, values: list[Array], codes: Array, sizes: Array) -> tupl
     return sum(terms[1:], start=terms[0]) / n, [2 * w * error for error in errors]
 
 
-def _weights(o: Objective, own: Array, codes: Array, sizes: Array) -> Array:
-    """w[i, j]: the weight of class j for sample i, (n, C) or (K, n, C)."""
+def class_weights(balance: str, sizes: Array) -> tuple[Array, Array]:
+    """What each class weighs for its own samples, and for those of others at λ = 1; (C,) from the sizes (C,)."""
     xp = namespace(sizes)
-    C = own.shape[-1]
-    others = o.repulsion / (C - 1) if o.balance == "mean" else o.repulsion
-    others = xp.zeros_like(sizes) + others  # (C,) or (K, 1, C)
-    if o.balance == "mean":
-        return xp.where(own, xp.ones_like(sizes), others)
-    if o.balance == "paper":  # N/C for every class
-        return xp.where(own, xp.zeros_like(sizes) + xp.sum(sizes) / C, others)
-    return xp.where(own, sizes[codes][:, None], others)
+    ones, N, C = xp.ones_like(sizes), xp.sum(sizes), sizes.shape[0]
+    if balance == "mean":
+        return ones, ones / max(1, C - 1)
+    if balance == "paper":  # N/C for every class
+        return ones * (N / C), ones
+    if balance == "sizes":
+        return sizes, ones
+    return N * sizes, N * sizes  # "printed": Σ over all rows is N times a mean over a batch, in expectation
+
+
+def _weights(o: Objective, own: Array, sizes: Array) -> Array:
+    """w[i, j]: the weight of class j for sample i, (n, C) or (K, n, C)."""
+    mine, others = class_weights(o.balance, sizes)
+    return namespace(sizes).where(own, mine, o.repulsion * others)

@@ -30,9 +30,9 @@ def gather(features, order, place, X, left, n, d, width, INCOHERENT: tl.constexp
 
 @triton.jit
 def compare(
-    order, place, codes, x_norms, y_norms, z_norms, Y, P, width, repulsion, temperature, sizes, mean_size,
+    order, place, codes, x_norms, y_norms, z_norms, Y, P, width, repulsion, temperature, mine_of, others_of,
     right, height, b, objectives, K, n, p, C,
-    KERNEL: tl.constexpr, LOSS: tl.constexpr, BALANCE: tl.constexpr, INCOHERENT: tl.constexpr,
+    KERNEL: tl.constexpr, LOSS: tl.constexpr, INCOHERENT: tl.constexpr,
     PRECISION: tl.constexpr, NB: tl.constexpr, PB: tl.constexpr, CB: tl.constexpr,
 ):  # fmt: skip
     k = tl.program_id(0).to(tl.int64)
@@ -83,13 +83,9 @@ def compare(
         outer1 = tl.where(own, -others[:, None], e) / (total * heat)[:, None]
         outer2 = outer1
     else:
-        rest = tl.load(repulsion + k)
-        if BALANCE == "mean":
-            weight = tl.where(own, 1.0, rest / (C - 1))
-        elif BALANCE == "paper":
-            weight = tl.where(own, mean_size, rest)
-        else:
-            weight = tl.where(own, tl.load(sizes + code, mask=i < n, other=0.0)[:, None], rest)
+        attraction = tl.load(mine_of + c, mask=c < C, other=0.0)
+        rest = tl.load(repulsion + k) * tl.load(others_of + c, mask=c < C, other=0.0)
+        weight = tl.where(own, attraction[None, :], rest[None, :])
         if LOSS == "linear":
             outer1 = tl.where(own, -weight, weight)
             outer2 = outer1
