@@ -12,9 +12,9 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from grids import examine, summary
 from rich.console import Console
 
+from grids import examine, summary
 from zskl import datasets, selection
 
 Grid = Mapping[str, Sequence[Any]]
