@@ -33,7 +33,7 @@ def test_all_writes_every_format_of_every_part(whole):
     assert stages == ["methods", "sensitivity", "convergence"]
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", ["zsl", "gram", "convergence"])
 def test_each_part_resumes_and_writes_its_own_tables(part, whole, root, tmp_path):
     out = tmp_path / "copy"
     shutil.copytree(whole[0], out)
@@ -42,8 +42,7 @@ def test_each_part_resumes_and_writes_its_own_tables(part, whole, root, tmp_path
     done = paper(part, out, "--root", root, "--dataset", "CUB")
     assert (done.returncode, "0 unit(s) run" in done.stdout) == (0, True), done.stderr
     stems = {file.stem.partition("-")[0] for file in (out / "tables").glob("*.csv")}
-    further = {"choices", "seconds"} if part in ("zsl", "gzsl") else set()
-    assert stems == {part, "claims"} | further | ({"differences"} if part == "zsl" else set())
+    assert stems == {part, "claims"} | ({"differences", "choices", "edges", "seconds"} if part == "zsl" else set())
     assert (out / "records.jsonl").read_bytes() == before
 
 

@@ -73,6 +73,16 @@ def test_curves_hold_what_the_records_say(whole):
     assert near(lines[0]["objective, training mean"], statistics.mean(first))
 
 
+def test_every_choice_at_an_edge_has_a_note(whole):
+    found = {
+        (record["method"], f"{edge['name']} {edge['value']:g}")
+        for record in runs(whole[0])
+        for choice in record["tune"]["choices"].values()
+        for edge in choice.get("edges", ())
+    }
+    assert {(row["method"], row["setting"]) for row in table(whole[0], "edges")} == found != set()
+
+
 def test_methods_below_their_published_figure_are_named(whole):
     text = (whole[0] / "tables" / "zsl-cub.md").read_text("utf-8")
     low = [line for line in text.splitlines() if "↓" in line]
