@@ -66,18 +66,39 @@ def test_frequencies_are_those_of_all_draws_of_a_tiny_case():
         assert abs(np.mean(found == value) - share) < 4 * np.sqrt(share / len(found)), value
 
 
-def test_the_variance_is_that_between_classes_and_within_them():
+def _twelve():
+    """Which rows of twelve classes are right, their accuracies, and the variance of the mean."""
     rng = np.random.default_rng(0)
-    sizes = np.full(12, 8)
     right = rng.random(96) < np.repeat(rng.random(12), 8)
     p = right.reshape(12, 8).mean(axis=1)
-    expected = (p.var() + np.mean(p * (1 - p) / 8)) / 12
+    return right, p, (p.var() + np.mean(p * (1 - p) / 8)) / 12
+
+
+def test_the_variance_is_that_between_classes_and_within_them():
+    sizes = np.full(12, 8)
+    right, p, expected = _twelve()
     found = bootstrap.draw_means(right[:, None], sizes)[:, 0]
     assert found.var() == pytest.approx(expected, rel=0.06)  # 10 000 draws: a standard error of 0.014
     assert found.mean() == pytest.approx(p.mean(), abs=4 * np.sqrt(expected / len(found)))
     low, high = bootstrap.interval(found)
     assert low < p.mean() < high
     assert high - low == pytest.approx(2 * 1.96 * np.sqrt(expected), rel=0.1)
+
+
+def test_draws_of_rows_alone_would_be_found(monkeypatch):
+    """The planted fault: every draw takes each class once."""
+
+    class Faulty:
+        def __init__(self, *seed):
+            self.rng = np.random.default_rng(seed)
+
+        def integers(self, high, size, dtype=np.int64):
+            every = np.arange(high) if isinstance(size, tuple) else self.rng.integers(high, size=size, dtype=dtype)
+            return np.broadcast_to(every, size)
+
+    monkeypatch.setattr(bootstrap, "generator", Faulty)
+    right, _, expected = _twelve()
+    assert bootstrap.draw_means(right[:, None], np.full(12, 8)).var() < expected / 2
 
 
 def test_an_area_of_levels_is_that_of_the_curve():
