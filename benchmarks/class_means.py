@@ -71,9 +71,10 @@ def load(source: str, roots: list[Path | None]) -> datasets.Dataset:
 def measure(data: datasets.Dataset, method: str, draws: int) -> dict[str, Any]:
     """All figures of one method: one search, then a model chosen by zero-shot accuracy and one chosen by H."""
     X, y = data.samples("trainval")
-    estimator, grid = methods.build(method, {"random_state": 0}), methods.find(method).grid
+    estimator, entry = methods.build(method, {"random_state": 0}), methods.find(method)
     started = time.perf_counter()
-    search = selection.search(estimator, X, y, data.signatures, grid, selection.folds(data), Engine())
+    folds = selection.folds(data)
+    search = selection.search(estimator, X, y, data.signatures, entry.grid, folds, Engine(), extend=entry.bounds)
     searched = time.perf_counter()
     models = {}
     for scoring in ("zsl", "gzsl"):

@@ -59,7 +59,8 @@ def trained(data: datasets.Dataset, engine: str | None) -> tuple[ClassMeansClass
     X, y = data.samples("trainval")
     known = data.signatures.loc[data.signatures.index.isin(np.unique(y))]
     method = methods.find("class-means")
-    tuned = selection.tune(methods.build("class-means"), X, y, known, method.grid, selection.folds(data), engine=engine)
+    estimator, folds = methods.build("class-means"), selection.folds(data)
+    tuned = selection.tune(estimator, X, y, known, method.grid, folds, engine=engine, extend=method.bounds)
     assert isinstance(tuned.model, ClassMeansClassifier)
     return tuned.model, dict(tuned.best)
 

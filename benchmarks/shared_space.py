@@ -134,8 +134,9 @@ def measure(data: datasets.Dataset, grid: Grid | None = None) -> dict[str, Any]:
         "cosine zsl": protocols.zsl(plain, data).accuracy,
         "cosine H": best_harmonic(plain, data),
     }
-    estimator, grid = methods.build("class-means"), grid or methods.find("class-means").grid
-    search = selection.search(estimator, X, y, data.signatures, grid, selection.folds(data), Engine())
+    estimator, entry, folds = methods.build("class-means"), methods.find("class-means"), selection.folds(data)
+    bounds = None if grid else entry.bounds
+    search = selection.search(estimator, X, y, data.signatures, grid or entry.grid, folds, Engine(), extend=bounds)
     for scoring in ("zsl", "gzsl"):
         model, choice = selection.refit(estimator, search, scoring, X, y, data.signatures)
         figures[f"{scoring} chose"] = dict(choice.setting)

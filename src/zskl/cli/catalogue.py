@@ -23,10 +23,11 @@ def methods(
 
     startup.over()
     if name is not None:
-        grid = methods.find(name).grid
-        settings = Table("setting", "value", "tried by --tune", box=box.SIMPLE)
+        entry = methods.find(name)
+        settings = Table("setting", "value", "tried by --tune", "extended within", box=box.SIMPLE)
         for key, value in methods.build(name)._settings().items():
-            settings.add_row(key, str(value), ", ".join(map(str, grid.get(key, ()))))
+            tried, ends = entry.grid.get(key, ()), entry.bounds.get(key, ())
+            settings.add_row(key, str(value), ", ".join(map(str, tried)), " … ".join(f"{end:g}" for end in ends))
         console.print(settings)
         return
     table = Table("method", "what it is", "sets", box=box.SIMPLE)
