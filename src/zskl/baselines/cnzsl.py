@@ -141,18 +141,18 @@ class CNZSL(DescentClassifier):
     hidden : int, default=512
         Units h of each hidden layer.
     scale : float, default=5.0
-        γ > 0, whose square multiplies cosines in the loss.
+        The number γ > 0 whose square multiplies cosines in the loss.
     weight_decay : float, default=1e-4
         What is added to the gradient for each unit of a weight, ≥ 0.
     batch_size : int, default=256
         Rows in a batch. A short last batch is left out.
-    epochs : int, default=50
+    epochs : int, default=40
         Passes over the training rows.
-    learning_rate : float, default=5e-4
+    learning_rate : float, default=1e-3
         Length of a step of Adam at first.
     drop_every : int, default=25
         After every so many epochs the rate becomes a tenth.
-    feature_scaling : str, default="none"
+    feature_scaling : str, default="sqrt-l2"
         Scaling of the features, see `zskl.scaling`. The cosine divides by the lengths in any case.
     signature_scaling : str, default="l2"
         Scaling of the signatures, see `zskl.scaling`.
@@ -178,6 +178,11 @@ class CNZSL(DescentClassifier):
     candidates_ : ndarray
         The seen classes, then the further classes of the table: the default candidates of `predict`.
 
+    Notes
+    -----
+    Differs from the published code: the statistics of S are those of the final weights, not running means over the last
+    steps, and S divides by the standard deviation, as in the paper, not by the variance.
+
     References
     ----------
     .. [1] I. Skorokhodov and M. Elhoseiny, "Class normalization for (continual)? generalized zero-shot learning",
@@ -196,13 +201,16 @@ class CNZSL(DescentClassifier):
     kind: ClassVar[str] = "cnzsl"
     SUMMARY: ClassVar[str] = "Class-normalised network from signatures to prototypes"
     GRID: ClassVar = {
-        "hidden": (512,),
-        "scale": (5.0, 7.0),
-        "learning_rate": (3e-4, 1e-3),
-        "epochs": (5, 10, 20, 30, 50),
-        "feature_scaling": ("none", "sqrt-center-l2"),
+        "scale": (4.0, 5.0),
+        "learning_rate": (5e-4, 1e-3),
+        "epochs": (5, 10, 20, 40),
+        "feature_scaling": ("none", "sqrt-l2"),
     }
-    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "scale": (1.0, 20.0),
+        "learning_rate": (1e-5, 1e-2),
+        "epochs": (1, 80),
+    }
     LEARNED: ClassVar = {
         "first_": ("p", "*"),
         "first_bias_": ("*", "*"),
@@ -221,10 +229,10 @@ class CNZSL(DescentClassifier):
         scale: float = 5.0,
         weight_decay: float = 1e-4,
         batch_size: int = 256,
-        epochs: int = 50,
-        learning_rate: float = 5e-4,
+        epochs: int = 40,
+        learning_rate: float = 1e-3,
         drop_every: int = 25,
-        feature_scaling: str = "none",
+        feature_scaling: str = "sqrt-l2",
         signature_scaling: str = "l2",
         signature_mean: str = "seen",
         device: str | None = None,
