@@ -11,7 +11,7 @@ from published_methods import SMALL
 from zskl import baselines, methods
 from zskl.baselines import BASELINES
 
-FEWEST = {"eszsl": 49}  # settings of a default grid; 12 for others
+FEWEST = {"eszsl": 64}  # settings of a default grid; 12 for others
 PAGE = Path(__file__).parents[2] / "docs" / "baselines.md"
 
 
@@ -44,6 +44,8 @@ def test_the_page_of_the_baselines_lists_the_grid(name):
     listed = " ".join(re.search(r"Default grid: (.*?)\.\n", section[0] + "\n", re.DOTALL)[1].split())
     for setting, values in BASELINES[name].GRID.items():
         assert f"`{setting}` {', '.join(map(shown, values))}" in listed
+    for setting, ends in getattr(BASELINES[name], "BOUNDS", {}).items():
+        assert f"`{setting}` {ends[0]:g} to {ends[1]:g}" in " ".join(section[0].split())
     assert "$$" in section[0] or "```text" in section[0]  # its equation
 
 

@@ -81,8 +81,8 @@ class ConSE(SharedClassifier):
     RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Convex combination of the signatures of the most probable seen classes"
     GRID: ClassVar = {
-        "T": (1, 5, 10, 20, 50, 100),
-        "C": (0.3, 1.0, 3.0, 10.0),
+        "T": (5, 10, 20, 50, 100),
+        "C": (1.0, 3.0, 10.0),
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
     }
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"T": (1, 1000), "C": (0.01, 1000.0)}

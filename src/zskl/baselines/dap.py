@@ -81,7 +81,7 @@ class DAP(SharedClassifier):
     RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Direct attribute prediction: a classifier for each attribute"
     GRID: ClassVar = {
-        "C": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
+        "C": (1.0, 3.0, 10.0),
         "threshold": ("mean", "matrix-mean"),
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
     }

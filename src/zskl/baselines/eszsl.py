@@ -74,12 +74,13 @@ class ESZSL(SharedClassifier):
     RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Bilinear map in closed form, ridges on both sides"
     GRID: ClassVar = {
-        "gamma": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
-        "lam": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
+        "gamma": (0.3, 1.0, 3.0, 10.0),
+        "lam": (0.1, 0.3, 1.0, 3.0),
         "targets": TARGETS,
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+        "signature_scaling": ("center-l2", "standardize-l2"),
     }
-    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"gamma": (1e-3, 1e4), "lam": (1e-4, 1e4)}
+    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"gamma": (1e-3, 1e4), "lam": (1e-3, 1e4)}
     LEARNED: ClassVar = {"projection_": ("d", "p")}
     FREE: ClassVar = ("gamma", "lam", "targets")
 

@@ -81,7 +81,7 @@ class IAP(SharedClassifier):
     RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Indirect attribute prediction: attributes recalled from seen classes"
     GRID: ClassVar = {
-        "C": (0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
+        "C": (1.0, 3.0, 10.0, 30.0),
         "threshold": ("mean", "matrix-mean"),
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
     }

@@ -73,9 +73,10 @@ class SAE(SharedClassifier):
     RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Semantic auto-encoder: one map there and back"
     GRID: ClassVar = {
-        "lam": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0),
+        "lam": (0.03, 0.1, 0.3, 1.0, 10.0, 100.0, 1000.0),
         "direction": ("to-features", "to-signatures"),
-        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+        "feature_scaling": ("l2-center-l2", "sqrt-center-l2", "standardize-l2"),
+        "signature_scaling": ("center-l2", "standardize-l2"),
     }
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"lam": (1e-4, 1e6)}
     LEARNED: ClassVar = {"projection_": ("d", "p"), "direction_": None}

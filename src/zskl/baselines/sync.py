@@ -92,7 +92,7 @@ class SynC(SharedClassifier):
     SUMMARY: ClassVar[str] = "Classifiers synthesised from those of phantom classes"
     GRID: ClassVar = {
         "lam": (1e-4, 1e-3, 3e-3, 1e-2),
-        "sigma": (1.0, 1.4, 2.0, 3.0, 4.0),
+        "sigma": (1.4, 2.0, 2.8, 4.0),
         "loss": ("one-vs-other", "structured"),
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
     }
