@@ -78,6 +78,10 @@ def main() -> None:
     fixed = {"random_state": 0, "device": chosen.device}
     for name in chosen.search:
         method, grids = SEARCHES[name]
+        if chosen.device:  # the kernels of a GPU cover no polynomial: its products take most of the time
+            import torch
+
+            torch.set_float32_matmul_precision("high" if method.startswith("polynomial") else "highest")
         lines = [line for grid in grids for line in examine(method, grid, X, y, data.signatures, folds, fixed)]
         Console().print(f"{data.name}, {data.features}, {name}: {len(lines)} settings", soft_wrap=True)
         Console().print(summary(lines), soft_wrap=True, highlight=False, markup=False)
