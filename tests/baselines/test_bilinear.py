@@ -99,7 +99,7 @@ def test_a_whole_fit_against_a_plain_loop_in_signature_space(estimator):
     """W (d, p) itself under momentum, with no coordinates, in float64; 5 classes in 6 attributes."""
     chosen = np.isin(TRAINING[1], np.unique(TRAINING[1])[:5])
     X, y = TRAINING[0][chosen], TRAINING[1][chosen]
-    model = estimator(random_state=0, epochs=3, batch_size=16, learning_rate=0.2, momentum=0.5)
+    model = estimator(random_state=0, epochs=3, batch_size=16, learning_rate=0.2, momentum=0.5, weight_decay=0.3)
     ours = clone(model)
     ours.fit(X, y, DATA.signatures)
     training, seed = model._prepare(X, y, DATA.signatures), model._seed()
@@ -110,7 +110,7 @@ def test_a_whole_fit_against_a_plain_loop_in_signature_space(estimator):
     for epoch in range(3):
         for rows in batches(len(X), 16, seed, epoch):
             G = estimator.LOSS(X[rows] @ W @ Y.T, codes[rows], 1.0)[1]
-            V = 0.5 * V - 0.2 * X[rows].T @ G @ Y
+            V = 0.5 * V - 0.2 * (X[rows].T @ G @ Y + 0.3 * W)
             W = W + V
     assert_close(ours.projection_, W, FIT.single)
     with pytest.raises(AssertionError):  # the last step left out

@@ -186,6 +186,7 @@ def test_a_divergence_keeps_what_was_finished_before():
         (ALE(epochs=0), "epochs is 0: expected an integer ≥ 1"),
         (SJE(batch_size=2.5), "batch_size is 2.5: expected an integer"),
         (DeViSE(momentum=1.0), "momentum is 1.0: expected a number from 0 to below 1"),
+        (ALE(weight_decay=-1.0), "weight_decay is -1.0: expected a finite number ≥ 0"),
         (ALE(margin=0), "margin is 0: expected a finite number > 0"),
         (LatEm(n_maps=0), "n_maps is 0: expected an integer"),
         (LatEm(prune_below=1.5), "prune_below is 1.5: expected a share between 0 and 1"),

@@ -46,6 +46,8 @@ class ALE(BilinearClassifier):
         Length of a step, the same in the whole run.
     momentum : float, default=0.9
         Share of the previous step that goes into the next one, in [0, 1).
+    weight_decay : float, default=0.0
+        Weight λ ≥ 0 of a penalty λ/2 ‖W‖². 0 is the method as published.
     feature_scaling : str, default="center-l2"
         Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
     signature_scaling : str, default="center-l2"
@@ -89,8 +91,11 @@ class ALE(BilinearClassifier):
     kind: ClassVar[str] = "ale"
     SUMMARY: ClassVar[str] = "Bilinear map, violations weighed by rank"
     GRID: ClassVar = {
-        "feature_scaling": ("l2-center-l2", "sqrt-center-l2", "center-l2"),
-        "learning_rate": (0.03, 0.1, 0.3),
+        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+        "signature_scaling": ("center-l2", "sqrt-center-l2"),
+        "weight_decay": (0.0, 1e-4),
+        "learning_rate": (0.1, 0.3),
         "epochs": (5, 10, 20, 40),
     }
+    BOUNDS: ClassVar = {"weight_decay": (0.0, 1e-3), "learning_rate": (0.01, 3.0), "epochs": (1, 160)}
     LOSS: ClassVar[Loss] = staticmethod(weighted_ranking)

@@ -81,6 +81,7 @@ class BilinearClassifier(DescentClassifier):
         epochs: int = 20,
         learning_rate: float = 0.1,
         momentum: float = 0.9,
+        weight_decay: float = 0.0,
         feature_scaling: str = "center-l2",
         signature_scaling: str = "center-l2",
         signature_mean: str = "seen",
@@ -92,6 +93,7 @@ class BilinearClassifier(DescentClassifier):
         self.epochs = epochs
         self.learning_rate = learning_rate
         self.momentum = momentum
+        self.weight_decay = weight_decay
         self.feature_scaling = feature_scaling
         self.signature_scaling = signature_scaling
         self.signature_mean = signature_mean

@@ -122,11 +122,13 @@ class CMT(DescentClassifier):
     kind: ClassVar[str] = "cmt"
     SUMMARY: ClassVar[str] = "Cross-modal transfer: a two-layer network into signature space"
     GRID: ClassVar = {
-        "feature_scaling": ("l2-center-l2", "sqrt-center-l2", "center-l2"),
+        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+        "signature_scaling": ("center-l2", "sqrt-center-l2"),
         "hidden": (128, 256),
         "learning_rate": (0.3, 1.0),
-        "epochs": (5, 10, 20, 30),
+        "epochs": (5, 10, 20),
     }
+    BOUNDS: ClassVar = {"hidden": (32, 512), "learning_rate": (0.03, 10.0), "epochs": (1, 160)}
     LEARNED: ClassVar = {"hidden_": ("d", "*"), "output_": ("*", "p")}
 
     def __init__(

@@ -105,9 +105,11 @@ class CMTStar(CMT):
     SUMMARY: ClassVar[str] = "Cross-modal transfer with novelty detection"
     GRID: ClassVar = {
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+        "signature_scaling": ("center-l2", "sqrt-center-l2"),
         "learning_rate": (0.3, 1.0),
-        "epochs": (5, 10, 20, 30),
+        "epochs": (5, 10, 20),
     }
+    BOUNDS: ClassVar = {"learning_rate": (0.03, 10.0), "epochs": (1, 160)}
     LEARNED: ClassVar = {
         **CMT.LEARNED,
         "prototypes_": ("C", "p"),

@@ -1,6 +1,6 @@
 """Mini-batch gradient descent with momentum, and the fits that use it.
 
-    V ← μV − η ∇,    W ← W + V
+    V ← μV − η (∇ + λW),    W ← W + V
 
 Epoch e visits the rows in an order drawn from (seed, e) alone, and the rate is constant. So the first epochs of a run
 are a shorter run, and one run serves every number of epochs.
@@ -49,6 +49,7 @@ def run(
     seed: int,
     learning_rate: float,
     momentum: float,
+    weight_decay: float = 0.0,
     callback: Callback | None = None,
 ) -> Iterator[int]:
     """Train in place; yields the number of epochs done after each. Raises `DivergenceError` after one that diverged."""
@@ -62,6 +63,8 @@ def run(
             with np.errstate(all="ignore"):  # a diverging run overflows; the check is at the end of the epoch
                 objectives.append(problem.step(like(rows, problem.weights[0], "int64")))
                 for W, V, G in zip(problem.weights, velocities, problem.gradients, strict=True):
+                    if weight_decay:
+                        G += weight_decay * W
                     V *= momentum
                     G *= learning_rate
                     V -= G
@@ -93,6 +96,7 @@ class DescentClassifier(ZeroShotClassifier):
     epochs: int
     learning_rate: float
     momentum: float
+    weight_decay: float = 0.0  # a setting of some methods
     random_state: int | np.random.RandomState | None
 
     def _problem(self, training: Training, seed: int) -> Problem:
@@ -102,6 +106,7 @@ class DescentClassifier(ZeroShotClassifier):
         count("epochs", self.epochs)
         count("batch_size", self.batch_size)
         positive("learning_rate", self.learning_rate)
+        positive("weight_decay", self.weight_decay, zero_allowed=True)
         if positive("momentum", self.momentum, zero_allowed=True) >= 1:
             raise ValueError(f"momentum is {self.momentum!r}: expected a number from 0 to below 1")
 
@@ -176,6 +181,7 @@ class DescentClassifier(ZeroShotClassifier):
             seed=seed,
             learning_rate=self.learning_rate,
             momentum=self.momentum,
+            weight_decay=self.weight_decay,
             callback=callback,
         )
         for epochs in finished:

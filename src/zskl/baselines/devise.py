@@ -32,6 +32,8 @@ class DeViSE(BilinearClassifier):
         Length of a step, the same in the whole run.
     momentum : float, default=0.9
         Share of the previous step that goes into the next one, in [0, 1).
+    weight_decay : float, default=0.0
+        Weight λ ≥ 0 of a penalty λ/2 ‖W‖². 0 is the method as published.
     feature_scaling : str, default="center-l2"
         Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
     signature_scaling : str, default="center-l2"
@@ -75,8 +77,11 @@ class DeViSE(BilinearClassifier):
     kind: ClassVar[str] = "devise"
     SUMMARY: ClassVar[str] = "Bilinear map, pairwise hinge over all wrong classes"
     GRID: ClassVar = {
-        "feature_scaling": ("l2-center-l2", "sqrt-center-l2", "center-l2"),
-        "learning_rate": (0.03, 0.1, 0.3),
+        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+        "signature_scaling": ("center-l2", "sqrt-center-l2"),
+        "weight_decay": (0.0, 1e-3),
+        "learning_rate": (0.01, 0.03),
         "epochs": (5, 10, 20, 40),
     }
+    BOUNDS: ClassVar = {"weight_decay": (0.0, 1e-2), "learning_rate": (0.001, 0.3), "epochs": (1, 160)}
     LOSS: ClassVar[Loss] = staticmethod(pairwise_hinge)

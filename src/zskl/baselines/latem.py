@@ -130,11 +130,13 @@ class LatEm(DescentClassifier):
     kind: ClassVar[str] = "latem"
     SUMMARY: ClassVar[str] = "Latent embeddings: several bilinear maps, the best one scores"
     GRID: ClassVar = {
-        "feature_scaling": ("sqrt-center-l2",),
-        "n_maps": (2, 4, 6),
+        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+        "signature_scaling": ("center-l2", "sqrt-center-l2"),
+        "n_maps": (1, 2),
         "learning_rate": (0.1, 0.3),
         "epochs": (10, 20, 40),
     }
+    BOUNDS: ClassVar = {"n_maps": (1, 8), "learning_rate": (0.01, 3.0), "epochs": (1, 160)}
     LEARNED: ClassVar = {"projections_": ("*", "d", "p")}
 
     def __init__(
