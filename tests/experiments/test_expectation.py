@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tolerances import SUMS, assert_close
-from zskl import ClassMeansClassifier, datasets, selection
+from zskl import ClassMeansClassifier, datasets, methods, selection
 from zskl.experiments.expectation import Figure, expect
 from zskl.metrics import harmonic_mean, mean_per_class_accuracy
 
@@ -78,6 +78,20 @@ def test_a_fold_judges_what_the_other_folds_chose(data):
         model.calibration_ = choice.calibration
         both = [accuracy(model, X[rows], y[rows], table) for rows in (fold.val_seen, fold.val_unseen)]
         assert_close(found.harmonic.folds[number], harmonic_mean(*both), SUMS.double)
+
+
+def test_each_fold_is_judged_by_what_the_others_chose_beyond_the_grid(data, monkeypatch):
+    grid, bounds = {"shrinkage": (0.5, 0.6), "noise": (0.1, 0.2)}, {"shrinkage": (0.3, 0.9), "noise": (0.05, 0.5)}
+    method = replace(methods.METHODS["class-means"], grid=grid, bounds=bounds)
+    monkeypatch.setitem(methods.METHODS, "class-means", method)
+    X, y = data.samples("trainval")
+    folds = selection.folds(data)
+    found = expect(data, engine=None)
+    for number, fold in enumerate(folds):
+        others = [one for one in folds if one is not fold]
+        search = selection.search(ClassMeansClassifier(), X, y, data.signatures, grid, others, extend=bounds)
+        assert search.extended > 0
+        assert found.settings[number] == search.pick("zsl").setting
 
 
 def test_test_rows_and_unseen_classes_change_nothing(data):

@@ -62,7 +62,7 @@ def test_epochs_cost_nothing_extra(monkeypatch):
     steps = []
     minimise = solver.minimise
     monkeypatch.setattr(solver, "minimise", lambda *args, **kw: [steps.append(kw["epochs"]), minimise(*args, **kw)][1])
-    selection.search(estimator(), *TRAINING, GRID, FOLDS)
+    selection.search(estimator(batch_size=60), *TRAINING, GRID, FOLDS)
     assert steps == [4] * (2 * 2 * 3)  # one run of the most epochs for each other setting and fold
 
 
@@ -110,14 +110,14 @@ def test_signatures_of_other_classes_do_not_move_the_choice(found):
 def test_data_frames_arrays_and_mappings_are_searched_alike():
     X, y, table = TRAINING
     grid = {"learning_rate": [1e-2], "epochs": [1, 4]}
-    found = selection.search(estimator(), *TRAINING, grid, FOLDS)
+    found = selection.search(estimator(batch_size=60), *TRAINING, grid, FOLDS)
     classes = np.unique(y)
     for features, signatures in [
         (pd.DataFrame(X), table),
         (X, table.loc[classes].to_numpy()),
         (X.tolist(), {label: table.loc[label].to_numpy() for label in classes.tolist()}),
     ]:
-        other = selection.search(estimator(), features, y, signatures, grid, FOLDS)
+        other = selection.search(estimator(batch_size=60), features, y, signatures, grid, FOLDS)
         np.testing.assert_allclose(other.zsl, found.zsl, rtol=0, atol=ROWS_APART)
 
 
