@@ -84,6 +84,7 @@ class ConSE(SharedClassifier):
         "T": (5, 10, 20, 50, 100),
         "C": (1.0, 3.0, 10.0),
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+        "signature_scaling": ("center-l2", "standardize-l2"),
     }
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"T": (1, 1000), "C": (0.01, 1000.0)}
     LEARNED: ClassVar = {"weights_": ("d", "C"), "intercept_": ("C",), "seen_": ("C", "p"), "T_": None}

@@ -91,10 +91,11 @@ class SynC(SharedClassifier):
     RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Classifiers synthesised from those of phantom classes"
     GRID: ClassVar = {
-        "lam": (1e-4, 1e-3, 3e-3, 1e-2),
-        "sigma": (1.4, 2.0, 2.8, 4.0),
+        "lam": (1e-4, 3e-4, 1e-3, 3e-3),
+        "sigma": (1.0, 1.4, 2.0, 2.8, 4.0, 5.6),
         "loss": ("one-vs-other", "structured"),
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+        "signature_scaling": ("center-l2", "standardize-l2"),
     }
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"lam": (1e-6, 1.0), "sigma": (0.25, 16.0)}
     LEARNED: ClassVar = {"phantoms_": ("C", "p"), "classifiers_": ("C", "d"), "sigma_": None}
