@@ -97,5 +97,5 @@ class ALE(BilinearClassifier):
         "learning_rate": (0.1, 0.3),
         "epochs": (5, 10, 20, 40),
     }
-    BOUNDS: ClassVar = {"weight_decay": (0.0, 1e-3), "learning_rate": (0.01, 3.0), "epochs": (1, 160)}
+    BOUNDS: ClassVar = {"weight_decay": (0.0, 1e-3), "learning_rate": (0.01, 3.0), "epochs": (1, 320)}
     LOSS: ClassVar[Loss] = staticmethod(weighted_ranking)

@@ -83,5 +83,5 @@ class DeViSE(BilinearClassifier):
         "learning_rate": (0.01, 0.03),
         "epochs": (5, 10, 20, 40),
     }
-    BOUNDS: ClassVar = {"weight_decay": (0.0, 1e-2), "learning_rate": (0.001, 0.3), "epochs": (1, 160)}
+    BOUNDS: ClassVar = {"weight_decay": (0.0, 1e-2), "learning_rate": (0.001, 0.3), "epochs": (1, 320)}
     LOSS: ClassVar[Loss] = staticmethod(pairwise_hinge)
