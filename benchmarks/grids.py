@@ -58,7 +58,7 @@ CLOSED: dict[str, list[Grid]] = {
         {**SSE, "signature_scaling": ("l2", "standardize-l2"), "feature_scaling": ("l2", "sqrt-l2")},
         {**SSE, "feature_scaling": ("center-l2", "sqrt-center-l2")},
         {**SSE, "embedding": ("relu",), "feature_scaling": ("l2", "sqrt-l2")},
-        {**SSE, "alignment": (0.0, 10.0), "feature_scaling": ("sqrt-l2",)},
+        {**SSE, "alignment": (0.0, 10.0, 100.0), "feature_scaling": ("sqrt-l2",)},
     ],
 }
 WIDE: dict[str, list[Grid]] = {**CLOSED}

@@ -76,7 +76,7 @@ class SAE(SharedClassifier):
         "lam": (0.03, 0.1, 0.3, 1.0, 10.0, 100.0, 1000.0),
         "direction": ("to-features", "to-signatures"),
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2", "standardize-l2"),
-        "signature_scaling": ("center-l2", "standardize-l2"),
+        "signature_scaling": ("center-l2", "l2", "standardize-l2"),
     }
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"lam": (1e-4, 1e6)}
     LEARNED: ClassVar = {"projection_": ("d", "p"), "direction_": None}

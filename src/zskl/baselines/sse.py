@@ -105,11 +105,16 @@ class SSE(ZeroShotClassifier):
     kind: ClassVar[str] = "sse"
     SUMMARY: ClassVar[str] = "Semantic similarity embedding: classes and samples as mixtures of seen classes"
     GRID: ClassVar = {
-        "gamma": (0.1, 0.3, 1.0, 3.0),
+        "gamma": (0.3, 1.0),
+        "alignment": (1.0, 10.0),
         "epochs": (3, 6, 12),
         "feature_scaling": ("sqrt-l2",),
     }
-    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"gamma": (0.01, 30.0), "epochs": (1, 24)}
+    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "gamma": (0.01, 30.0),
+        "alignment": (0.1, 100.0),
+        "epochs": (1, 24),
+    }
     LEARNED: ClassVar = {
         "weights_": ("*", "d"),
         "thresholds_": ("C", "*", "d"),
