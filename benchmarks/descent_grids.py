@@ -46,9 +46,9 @@ DESCENT: dict[str, list[Grid]] = {
         {"learning_rate": (0.3, 1.0), "hidden": (64, 128, 512)},
     ),
     "cmt-star": around(
-        {"learning_rate": (1.0,), "epochs": EPOCHS[:5]},
+        {"learning_rate": (1.0,), "epochs": EPOCHS[:5], "feature_scaling": ("sqrt-center-l2", "l2-center-l2")},
         {"learning_rate": (0.3,)},
-        {"hidden": (256,)},
+        {"hidden": (256,), "signature_scaling": ("center-l2", "sqrt-center-l2")},
         {"C": (1.0, 100.0)},
     ),
 }

@@ -106,10 +106,11 @@ class CMTStar(CMT):
     GRID: ClassVar = {
         "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
         "signature_scaling": ("center-l2", "sqrt-center-l2"),
-        "learning_rate": (0.3, 1.0),
+        "hidden": (128, 256),
+        "learning_rate": (1.0,),
         "epochs": (5, 10, 20),
     }
-    BOUNDS: ClassVar = {"learning_rate": (0.03, 10.0), "epochs": (1, 160)}
+    BOUNDS: ClassVar = {"hidden": (32, 512), "epochs": (1, 160)}
     LEARNED: ClassVar = {
         **CMT.LEARNED,
         "prototypes_": ("C", "p"),
