@@ -55,4 +55,5 @@ def test_seeds_that_chose_the_same_setting_and_differ_are_told():
     assert note.startswith("AWA1 gaussian-ort: 2 seeds with the same settings differ widely, seen 16.4 to 33.0 %")
     assert compare([record(0, 0.33), record(1, 0.31)]).notes == ()
     assert compare([record(0, 0.33), record(1, 0.164, setting={"epochs": 10})]).notes == ()
-    assert compare([record(0, 0.33), record(1, 0.164, method="gaussian")]).notes == ()
+    apart = compare([record(0, 0.33), record(1, 0.164, method="gaussian")]).notes
+    assert not any("differ widely" in note for note in apart)

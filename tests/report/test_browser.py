@@ -28,9 +28,9 @@ const figures = [...document.querySelectorAll("svg")].map((svg) => {
   const shapes = svg.querySelectorAll("path,rect,circle").length;
   return { name, wide: frame.width, high: frame.height, shapes, outside, over, size };
 });
-const column = () => [...document.querySelector("#generalised tbody").rows].map((row) => row.cells[2].textContent);
+const column = () => [...document.querySelector("#generalised tbody").rows].map((row) => row.cells[3].dataset.value);
 const orders = [column()];
-for (let k = 0; k < 2; k++) { document.querySelectorAll("#generalised th button")[2].click(); orders.push(column()); }
+for (let k = 0; k < 2; k++) { document.querySelectorAll("#generalised th button")[3].click(); orders.push(column()); }
 return { figures, orders, page: document.body.scrollWidth, window: document.body.clientWidth,
   ground: getComputedStyle(document.body).backgroundColor };
 """

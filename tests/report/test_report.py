@@ -52,10 +52,8 @@ def data_of(page, name):
 def test_numbers_are_those_of_the_comparison(digits_records, digits_text):
     table = compare.compare([Record.from_json(line) for line in digits_records])
     page = Page(digits_text)
-    for name, figures in {
-        "zero-shot": ["zero-shot"],
-        "generalised": ["unseen", "seen", "H", "calibrated H", "area"],
-    }.items():
+    shown = {"zero-shot": ["zero-shot"], "generalised": ["unseen", "seen", "H", "calibrated H", "area"]}
+    for name, figures in shown.items():
         head, *rows = page.tables[name]
         assert head == [*table.labels, "seeds", *(f"{figure} (%)" for figure in figures)]
         for row, cells in zip(table.rows, rows, strict=True):

@@ -92,6 +92,7 @@ class EXEM(SharedClassifier):
     """
 
     kind: ClassVar[str] = "exem"
+    RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Class exemplars predicted from signatures by kernel regression"
     GRID: ClassVar = {
         "n_components": (125, 250, 500),
