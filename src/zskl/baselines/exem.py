@@ -115,7 +115,6 @@ class EXEM(SharedClassifier):
         "sigma_": None,
     }
     FREE: ClassVar = ("n_components", "sigma", "lam", "distance")
-    RANDOM: ClassVar[bool] = False
 
     def __init__(
         self,
