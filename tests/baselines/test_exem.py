@@ -10,6 +10,7 @@ import zskl
 from closed_forms import RAW
 from tolerances import SOLUTION, assert_close
 from zskl.baselines import EXEM
+from zskl.baselines.exem import DISTANCES
 
 
 def by_hand(X, codes, Y, k, sigma, lam, distance):
@@ -55,11 +56,14 @@ def test_as_many_components_as_there_are(small):
     np.testing.assert_array_equal(few.basis_, many.basis_)
 
 
-def test_one_row_of_each_class(small):
-    """Nothing varies within classes, so nothing is standardised."""
+@pytest.mark.parametrize("rounding", [0, 1e-7])
+def test_classes_whose_rows_are_equal(small, rounding):
+    """Nothing varies within classes, or only by rounding: nothing is standardised."""
     X, _, Y = small
-    plain, other = (EXEM(3, distance=name, **RAW).fit(X[:5], range(5), Y) for name in ("euclidean", "standardized"))
-    np.testing.assert_array_equal(plain.compatibility(X), other.compatibility(X))
+    rows = np.repeat(X[:5], 2, axis=0) * (1 + rounding * (-1) ** np.arange(10)[:, None])
+    fits = (EXEM(3, distance=name, **RAW).fit(rows, np.repeat(range(5), 2), Y) for name in DISTANCES)
+    plain, other = (model.compatibility(X) for model in fits)
+    np.testing.assert_array_equal(plain, other)
 
 
 @pytest.mark.parametrize(

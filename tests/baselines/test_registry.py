@@ -24,7 +24,7 @@ def test_scikit_learn_contract(estimator, check):
 @pytest.mark.parametrize("name", BASELINES)
 def test_a_name_is_a_method_with_a_grid_of_its_own(name):
     baseline, method = BASELINES[name], methods.METHODS[name]
-    assert method == methods.Method(baseline, baseline.SUMMARY, {}, baseline.GRID)
+    assert method == methods.Method(baseline, baseline.SUMMARY, {}, baseline.GRID, getattr(baseline, "BOUNDS", {}))
     assert getattr(baselines, baseline.__name__) is baseline
     assert baseline.__name__ in baselines.__all__
     settings = list(ParameterGrid({key: list(values) for key, values in baseline.GRID.items()}))

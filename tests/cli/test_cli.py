@@ -192,7 +192,7 @@ def test_a_dataset_is_named_once(monkeypatch):
 
 def test_choosing_shows_the_calibrated_figure(tmp_path, monkeypatch):
     monkeypatch.setattr("zskl.engines.Engine", lambda *names: None)  # no processes for so little
-    fixed = ("sigma=1", "repulsion=1", "feature_scaling=center-l2")
+    fixed = ("sigma=1", "repulsion=1", "feature_scaling=center-l2", "signature_scaling=center-l2")
     settings = [word for text in fixed for word in ("--set", text)]
     done = zskl("run", "digits", "--method", "gaussian-ort", "--tune", "--calibrate", *settings, "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr

@@ -17,7 +17,7 @@ from zskl.estimators.estimator import Training
 from zskl.parameters import count, one_of, positive
 
 DISTANCES = ("euclidean", "standardized")
-LEAST = 1e-6  # of the largest standard deviation: a column that varies less within classes is not stretched further
+LEAST = 1e-4  # of the widest spread of all rows: what varies less within classes may be rounding, and is not stretched
 
 
 class EXEM(SharedClassifier):
@@ -200,5 +200,5 @@ def components(training: Training) -> tuple[np.ndarray[Any, Any], np.ndarray[Any
     sizes = like(training.sizes, X)
     gaps = Z - (own.T @ Z / sizes[:, None])[training.codes]
     within = to_numpy(own.T @ (gaps * gaps) / sizes[:, None]).astype(np.float64)
-    deviations = np.sqrt(within).mean(axis=0)
-    return basis, np.maximum(deviations, LEAST * deviations.max()) if deviations.max() > 0 else np.ones_like(deviations)
+    deviations, least = np.sqrt(within).mean(axis=0), LEAST * np.sqrt(energy.max() / X.shape[0])
+    return basis, np.maximum(deviations, least) if deviations.max() > least else np.ones_like(deviations)

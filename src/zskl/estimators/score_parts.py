@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ScaledSignatures: TypeAlias = tuple[NumPyArray, NumPyArray | None]  # signatures y (n, p), and WᵀWy where there is a D2
 NEAR = 1e-8  # of Σ|differences|: if their sum is smaller, rounding spoils the secant and the slope takes its place
-EXPLAINED = "the kernel methods, ale, cosine, devise, eszsl, sae and sje"
+EXPLAINED = "the kernel methods, ale, cosine, devise, eszsl, eszsl-signs, sae and sje"
 
 
 @dataclass(frozen=True)
