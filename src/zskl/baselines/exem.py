@@ -73,6 +73,7 @@ class EXEM(SharedClassifier):
     Notes
     -----
     Differs from the paper: kernel ridge regression instead of support vector regression (ν-SVR), with the same kernel.
+    s is at least 1e-4 of the standard deviation of all rows along the first component, so no rounding is stretched.
 
     References
     ----------
