@@ -92,7 +92,8 @@ def _claims(verdicts: Sequence[Verdict]) -> list[str]:
     tested = [one for one in verdicts if one.answer != UNTESTED]
     for claim in dict.fromkeys(one.claim for one in tested):
         mine = [(one.where, f"**{one.answer}**", one.figure) for one in tested if one.claim == claim]
-        parts += [f"### {claim[0].upper()}{claim[1:]}\n", table(("case", "holds", "figures"), mine)]
+        title = claim[0].upper() + claim[1:] if claim[0].isascii() else claim  # λ stays λ
+            parts += [f"### {title}\n", table(("case", "holds", "figures"), mine)]
     return parts
 
 
