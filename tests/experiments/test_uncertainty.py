@@ -167,7 +167,10 @@ def test_what_is_remembered_is_bounded(monkeypatch):
         uncertainty.figures([answered(seed=50 + seed)])
     assert len(drawn_figures._FOUND) <= 2
     many = [answered(f"method {seed}", seed) for seed in range(5)]  # more than are remembered
+    drawn, draw = [], bootstrap.draw_means
+    monkeypatch.setattr(bootstrap, "draw_means", lambda *some, **more: drawn.append(1) or draw(*some, **more))
     assert all(row.figures["H"].low is not None for row in compare.compare(many).rows)
+    assert len(drawn) == 2  # once for each side: nothing was forgotten on the way
 
 
 def test_the_area_is_that_of_the_plain_model_also_where_the_constant_is_0():

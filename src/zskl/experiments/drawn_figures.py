@@ -40,8 +40,9 @@ def prepare(records: Iterable[Record]) -> None:
         waiting = list(cases)
         for start in range(0, len(waiting), step):
             _FOUND.update(_drawn(waiting[start : start + step], sizes, bootstrap.how_many(most)))
-    while len(_FOUND) > max(KEPT, len(wanted)):
-        _FOUND.popitem(last=False)
+    if groups:  # otherwise a comparison of more than KEPT would forget what it prepared, and draw it again
+        while len(_FOUND) > max(KEPT, len(wanted)):
+            _FOUND.popitem(last=False)
 
 
 def mean_draws(records: Sequence[Record], column: str) -> NDArray[np.float64] | None:
