@@ -94,7 +94,7 @@ def _claims(verdicts: Sequence[Verdict]) -> list[str]:
     for claim in dict.fromkeys(one.claim for one in tested):
         mine = [(one.where, f"**{one.answer}**", one.figure) for one in tested if one.claim == claim]
         title = claim[0].upper() + claim[1:] if claim[0].isascii() else claim  # λ stays λ
-            parts += [f"### {title}\n", table(("case", "holds", "figures"), mine)]
+        parts += [f"### {title}\n", table(("case", "holds", "figures"), mine)]
     return parts
 
 
