@@ -50,25 +50,28 @@ def main() -> None:
         else:
             spent, device = sum(record.seconds.values()), record.device or "cpu"
         groups.setdefault((family(record.method), device), []).append((record, spent))
-    rows = []
+    rows, missing = [], []
     for (name, device), found in groups.items():
         method = ONE[name][device != "cpu"]
         mine = [
             (record, spent)
             for record, spent in found
             if isinstance(record, Record) and record.method == method and record.features_digest == data.features_digest
+            if record.seconds.search
         ]
         if not mine:
             Console().print(f"{name} on {device}: no record of {method} on {chosen.dataset}, left out")
+            missing.append(f"{name} on {device}")
             continue
-        record, there = mine[0]
+        record = mine[0][0]
+        there = record.seconds.search or 0.0  # what is timed here, without fit and evaluation
         here = seconds(method, data, record.tune.settings or 1)
         hours = here / there * sum(spent for _, spent in found) / 2 / 3600
         rows.append({"family": name, "recorded on": device, "method": method, "units": len(found)})
-        rows[-1] |= {"seconds of a unit there": round(there, 1), "seconds of a unit here": round(here, 1)}
+        rows[-1] |= {"seconds of a search there": round(there, 1), "seconds of a search here": round(here, 1)}
         rows[-1]["hours on two cores"] = round(hours, 2)
         Console().print(rows[-1])
-    made = {"processor": processor(), "dataset": chosen.dataset, "rows": rows}
+    made = {"processor": processor(), "dataset": chosen.dataset, "rows": rows, "missing": missing}
     write_atomically(chosen.folder / EXTRAPOLATED, (json.dumps(made, indent=1) + "\n").encode())
     Console().print(f"all of it: {sum(row['hours on two cores'] for row in rows):.1f} hours on two cores")
 

@@ -28,7 +28,7 @@ def record(data):
     return Unit("class-means", 0, calibrate=True, shots=(2,)).run(data)
 
 
-@pytest.mark.parametrize("numbers", [[], [0], [0, 1, 1], [1] * 17, [0, 200, 3], [700, 0, 65535]])
+@pytest.mark.parametrize("numbers", [[], [0], [0, 1, 1], [1] * 17, [0, 200, 3], [700, 0, 65535], [70_000, 0]])
 def test_what_is_packed_is_read_back(numbers):
     text = pack(np.array(numbers, np.int64))
     assert unpack(text, len(numbers)).tolist() == numbers

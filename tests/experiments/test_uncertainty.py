@@ -166,3 +166,32 @@ def test_what_is_remembered_is_bounded(monkeypatch):
     for seed in range(4):
         uncertainty.figures([answered(seed=50 + seed)])
     assert len(drawn_figures._FOUND) <= 2
+    many = [answered(f"method {seed}", seed) for seed in range(5)]  # more than are remembered
+    drawn, draw = [], bootstrap.draw_means
+    monkeypatch.setattr(bootstrap, "draw_means", lambda *some, **more: drawn.append(1) or draw(*some, **more))
+    assert all(row.figures["H"].low is not None for row in compare.compare(many).rows)
+    assert len(drawn) == 2  # once for each side: nothing was forgotten on the way
+
+
+def test_the_area_is_that_of_the_plain_model_also_where_the_constant_is_0():
+    record, other = answered(seed=1), answered(seed=2)
+    both = replace(record, gzsl_calibrated=other.gzsl)  # which keeps levels
+    assert np.array_equal(*(drawn_figures.mean_draws([one], "area") for one in (record, both)))
+
+
+def test_where_nothing_is_random_the_last_record_with_answers_stands_for_all_seeds():
+    """Old folders have the same run for several seeds, without answers."""
+    new = answered("eszsl", 0, unseen=rights(0.5))
+    old = [replace(answered("eszsl", seed), class_rows=None) for seed in (1, 2)]
+    assert uncertainty.figures([new, *old]) == uncertainty.figures([new])
+    rivals = {"eszsl": [new, *old], "bad": [answered("bad", unseen=rights(0))]}
+    assert uncertainty.leaders(rivals, "zero-shot").best == {"eszsl"}
+    random = replace(old[0], method="gaussian"), replace(new, method="gaussian")
+    assert uncertainty.figures(random)["zero-shot"].low is None
+
+
+def test_few_classes_are_said():
+    note = "birds: of 5 unseen classes a 95 % interval is too narrow, so that differences look clear too often"
+    assert note in compare.compare([answered("one"), answered("two")]).notes
+    many = {"unseen": pack(np.full(20, 1)), "seen": pack(np.full(SEEN, ROWS))}
+    assert uncertainty.few_classes([answered(class_rows=many), replace(answered(), class_rows=None)]) == ""

@@ -118,3 +118,11 @@ def test_rows_without_a_class_are_refused():
         bootstrap.draw_means(np.zeros((3, 1)), [2, 2])
     with pytest.raises(ValueError, match="at least one row of each class"):
         bootstrap.draw_means(np.zeros((2, 1)), [2, 0])
+
+
+@pytest.mark.parametrize(("classes", "share"), [(3, 25), (5, 16), (10, 10), (50, 6)])
+def test_differences_that_are_nothing_look_clear_as_often_as_the_docs_say(classes, share):
+    """docs/uncertainty.md; the noise of rows left out, since every class has one."""
+    nothing = np.random.default_rng(classes).normal(size=(classes, 2000))
+    low, high = np.percentile(bootstrap.draw_means(nothing, [1] * classes, draws=2000), [2.5, 97.5], axis=0)
+    assert 100 * np.mean((low > 0) | (high < 0)) == pytest.approx(share, abs=2)

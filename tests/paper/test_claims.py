@@ -81,6 +81,19 @@ def test_a_paired_interval_decides_accuracies(low, high, answer, monkeypatch):
     assert all(f"difference {apart.mean:+.1f} [{low:+.1f}, {high:+.1f}]" in one.figure for one in found)
 
 
+def test_beating_all_baselines_needs_a_clear_difference_to_each(monkeypatch):
+    results = made_up(True)
+    rivals = {**results.runs, (HERE, "ale"): [evaluation(0, 0.54, 0.2, 0.44)]}  # below sje, but not clearly below ours
+
+    def apart(ours, theirs, column):
+        return Difference(2.0, -1.0, 5.0) if theirs is rivals[HERE, "ale"] else Difference(1.0, 0.5, 1.5)
+
+    monkeypatch.setattr(uncertainty, "difference", apart)
+    found = [one for one in claims.judge(replace(results, runs=rivals)) if one.claim == claims.OWN]
+    assert {one.answer for one in found} == {claims.UNDECIDED}
+    assert all("against sje" in one.figure and "but not clearly above ale" in one.figure for one in found)
+
+
 def test_claims_that_nothing_tests_say_so():
     found = claims.judge(Results((HERE,), paper_methods.ALL, {}))
     assert [verdict.claim for verdict in found] == list(claims.CLAIMS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from evaluated import HERE, evaluation
@@ -68,3 +70,15 @@ def test_the_clock_counts_stages_that_run_beside_each_other_once():
     text = "\n".join(wall_times.section(times))
     assert "took 16 minutes" in text
     assert "| methods | cpu | 6 | 4 | 1080 |" in text
+
+
+def test_an_extrapolation_says_what_it_leaves_out(tmp_path):
+    file = tmp_path / wall_times.EXTRAPOLATED
+    found = {"processor": "a chip", "dataset": "AWA1", "rows": [{"family": "ours", "hours on two cores": 1.5}]}
+    for missing, words in (([], "all of it"), (["later baselines on cuda"], "all but later baselines on cuda")):
+        file.write_text(json.dumps(found | {"missing": missing}), "utf-8")
+        said, table = wall_times.extrapolated(tmp_path)
+        assert f"(a chip) {words} would take 1.5 hours" in said
+        assert table.endswith("| ours | 1.5 |\n")
+    file.write_text(json.dumps(found | {"rows": []}), "utf-8")
+    assert wall_times.extrapolated(tmp_path) == []

@@ -1,7 +1,7 @@
 """What each test row was answered, packed into a few kilobytes of text, so that uncertainty is computed from records.
 
 The rows of a part lie class by class, in the order of `class_names` of the dataset, and within a class as the part has
-them. Whole numbers are packed into text: a byte with the bits of a number (1, 8 or 16), then the numbers, all
+them. Whole numbers are packed into text: a byte with the bits of a number (1, 8, 16 or 32), then the numbers, all
 compressed by zlib and written in base64.
 """
 
@@ -53,12 +53,12 @@ class Answers:
 
 
 def pack(numbers: NDArray[np.integer] | NDArray[np.bool_]) -> str:
-    """Whole numbers from 0 to 65535 as text."""
+    """Whole numbers from 0 to 2³² − 1 as text."""
     found = np.asarray(numbers, dtype=np.int64)
     largest = int(found.max(initial=0))
     if largest > 1:
-        bits, body = (8, found.astype("<u1")) if largest < 256 else (16, found.astype("<u2"))
-        written = bytes([bits]) + body.tobytes()
+        bits = 8 if largest < 2**8 else 16 if largest < 2**16 else 32
+        written = bytes([bits]) + found.astype(f"<u{bits // 8}").tobytes()
     else:  # the bits that fill the last byte are counted in the first one
         written = bytes([1, -len(found) % 8]) + np.packbits(found.astype(np.uint8)).tobytes()
     return base64.b64encode(zlib.compress(written, 9)).decode()

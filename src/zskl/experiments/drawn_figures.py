@@ -27,9 +27,11 @@ _FOUND: OrderedDict[_Case, Mapping[str, Draws]] = OrderedDict()
 def prepare(records: Iterable[Record]) -> None:
     """Compute the draws of many records together, which is quicker than one by one, and remember them."""
     groups: dict[ClassRows, dict[_Case, None]] = {}
-    for record in records:
-        case = _case(record)
-        if case is not None and case not in _FOUND:
+    wanted = dict.fromkeys(case for record in records if (case := _case(record)) is not None)
+    for case in wanted:
+        if case in _FOUND:
+            _FOUND.move_to_end(case)  # what was asked for last is forgotten last
+        else:
             groups.setdefault(case[0], {})[case] = None
     for rows, cases in groups.items():
         sizes = {side: unpack(getattr(rows, side)) for side in SIDES}
@@ -38,8 +40,9 @@ def prepare(records: Iterable[Record]) -> None:
         waiting = list(cases)
         for start in range(0, len(waiting), step):
             _FOUND.update(_drawn(waiting[start : start + step], sizes, bootstrap.how_many(most)))
-    while len(_FOUND) > max(KEPT, sum(map(len, groups.values()))):
-        _FOUND.popitem(last=False)
+    if groups:  # otherwise a comparison of more than KEPT would forget what it prepared, and draw it again
+        while len(_FOUND) > max(KEPT, len(wanted)):
+            _FOUND.popitem(last=False)
 
 
 def mean_draws(records: Sequence[Record], column: str) -> NDArray[np.float64] | None:
@@ -89,8 +92,9 @@ def _drawn(
                 continue
             seen = means[case, column, "seen"].astype(np.float64)
             columns[column] = harmonic_means(seen[:, 0], unseen[:, 0])
-            if column == "H":
-                columns |= {"seen": seen[:, 0], "unseen": unseen[:, 0]}
+            if column != "H":  # seen, unseen and area are those of the plain model
+                continue
+            columns |= {"seen": seen[:, 0], "unseen": unseen[:, 0]}
             if answers.unseen_levels is not None:
                 columns["area"] = bootstrap.area(seen[:, 1:], unseen[:, 1:])
         yield case, {column: values.astype(np.float32) for column, values in columns.items()}

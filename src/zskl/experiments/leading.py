@@ -69,9 +69,10 @@ def _problems(pairs: Pairs) -> dict[str, dict[str, Sequence[Record]]]:
 
 
 def _notes(problem: str, found: Mapping[str, Leaders], groups: Mapping[str, Sequence[Record]]) -> list[str]:
-    """Why no figure of a column is marked."""
+    """What to mind of intervals, and why no figure of a column is marked."""
     unknown = {groups[name][0].method: None for one in found.values() for name in one.unknown}
-    notes = []
+    few = uncertainty.few_classes(record for group in groups.values() for record in group)
+    notes = [f"{problem}: {few}"] if few else []
     if unknown:
         notes.append(
             f"{problem}: the records of {', '.join(unknown)} keep no answers of rows, so these figures have no "

@@ -6,21 +6,23 @@ the mean of theirs, as the figure of a table is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from zskl import methods
 from zskl.experiments import given_figures
+from zskl.experiments.answers import unpack
 from zskl.experiments.drawn_figures import mean_draws, prepare
 from zskl.experiments.figure import FIGURES, Figure, Read, over_seeds
 from zskl.experiments.record import Record
 from zskl.metrics import bootstrap
 
-__all__ = ["Difference", "Leaders", "difference", "figures", "is_random", "leaders", "prepare"]
+__all__ = ["Difference", "Leaders", "difference", "few_classes", "figures", "is_random", "leaders", "prepare"]
 
 ROUNDING = 1e-3  # points: draws are in single precision
+FEW = 20  # classes: with fewer, an interval over classes is markedly too narrow
 
 
 @dataclass(frozen=True)
@@ -53,16 +55,14 @@ class Leaders:
 def figures(records: Sequence[Record]) -> dict[str, Figure]:
     """The figures of all seeds of a method, in per cent, by column; those that every seed has.
 
-    Of several records of a seed the last that has a figure counts.
+    Of several records of a seed the last that has a figure counts. A method without randomness has one.
     """
     found = {}
     readers: dict[str, Read] = {**FIGURES, **given_figures.columns(records)}
     for column, read in readers.items():
-        mine = _by_seed(records, read)
+        mine = _counting(records, column, read)
         if mine:
-            values = [100 * value for _, value in mine]
-            random = len(values) > 1 and is_random(records[0].method, column)
-            figure = over_seeds(values) if random else Figure(float(np.mean(values)))
+            figure = over_seeds([100 * value for _, value in mine])
             draws = mean_draws([record for record, _ in mine], column)
             low, high = (None, None) if draws is None else bootstrap.interval(100 * draws)
             found[column] = replace(figure, low=low, high=high, mark=given_figures.mark(column, records))
@@ -75,7 +75,7 @@ def difference(ours: Sequence[Record], theirs: Sequence[Record], column: str) ->
     read = {**FIGURES, **given_figures.columns([*ours, *theirs])}.get(column)
     if read is None:
         return None
-    mine, yours = _by_seed(ours, read), _by_seed(theirs, read)
+    mine, yours = _counting(ours, column, read), _counting(theirs, column, read)
     one, other = (mean_draws([record for record, _ in found], column) for found in (mine, yours))
     if one is None or other is None:
         return None
@@ -86,7 +86,8 @@ def difference(ours: Sequence[Record], theirs: Sequence[Record], column: str) ->
 def leaders(groups: Mapping[str, Sequence[Record]], column: str, most: bool = True) -> Leaders:
     """Who is best among methods by name; `most`: the largest figure is the best."""
     readers = {**FIGURES, **given_figures.columns([record for group in groups.values() for record in group])}
-    found = {name: _by_seed(group, readers[column]) for name, group in groups.items()} if column in readers else {}
+    read = readers.get(column)
+    found = {} if read is None else {name: _counting(group, column, read) for name, group in groups.items()}
     means = {name: float(np.mean([value for _, value in mine])) for name, mine in found.items() if mine}
     if len(means) < 2:
         return Leaders(next(iter(means), None), rivals=len(means))
@@ -99,16 +100,33 @@ def leaders(groups: Mapping[str, Sequence[Record]], column: str, most: bool = Tr
     return Leaders(first, best if len(best) < len(means) else frozenset(), len(means))
 
 
+def few_classes(records: Iterable[Record]) -> str:
+    """A sentence where figures with intervals are of few unseen classes; otherwise empty."""
+    known = {record.class_rows for record in records if record.class_rows is not None}
+    least = min((len(unpack(rows.unseen)) for rows in known), default=FEW)
+    if least >= FEW:
+        return ""
+    return f"of {least} unseen classes a 95 % interval is too narrow, so that differences look clear too often"
+
+
 def is_random(method: str, column: str = "") -> bool:
     """Whether another seed gives another figure: of a random method, or after examples that the seed drew."""
     known = methods.METHODS.get(method)
     return known is None or known.random or given_figures.is_taught(column)
 
 
-def _by_seed(records: Sequence[Record], read: Read) -> list[tuple[Record, float]]:
-    """For each seed the last record that has the figure, and the figure; nothing if a seed has none."""
-    found = {record.seed: (record, value) for record in records if (value := read(record)) is not None}
-    return list(found.values()) if found.keys() == {record.seed for record in records} else []
+def _counting(records: Sequence[Record], column: str, read: Read) -> list[tuple[Record, float]]:
+    """For each seed the last record that has the figure, and the figure; nothing if a seed has none.
+
+    Where nothing is random, seeds are one run many times over: the last record counts, of those that keep answers.
+    """
+    have = [(record, value) for record in records if (value := read(record)) is not None]
+    found = {one[0].seed: one for one in have}
+    if found.keys() != {record.seed for record in records}:
+        return []
+    if is_random(records[0].method, column):
+        return list(found.values())
+    return sorted(have, key=lambda one: one[0].class_rows is not None)[-1:]
 
 
 def _check_same_data(records: Sequence[Record]) -> None:

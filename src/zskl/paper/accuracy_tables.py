@@ -97,7 +97,8 @@ def _ours(
         unknown |= dict.fromkeys(leaders.unknown)
         if leaders.rivals > 1 and not leaders.best and not leaders.unknown:
             shared.append(column)
-    notes = []
+    few = uncertainty.few_classes(record for name in names for record in results.runs[problem, name])
+    notes = [f"{few[0].upper()}{few[1:]}."] if few else []
     if unknown:
         whose = "the records" if len(unknown) == len(names) else f"the records of {', '.join(unknown)}"
         notes.append(f"No interval and nothing in bold: {whose} keep no answers; run them again.")

@@ -124,7 +124,7 @@ def _interior(results: Results) -> Iterator[Verdict]:
 
 
 def _beaten(results: Results, claim: str, methods: Sequence[str], baselines: Sequence[str]) -> Iterator[Verdict]:
-    """The best mean of the methods against the best of the baselines."""
+    """The best mean of the methods against the best of the baselines; it holds if no other baseline comes as near."""
     for problem in results.measured:
         for column in ("zero-shot", "H", "calibrated H"):
             mine, rivals = (results.ranked(problem, names, column) for names in (methods, baselines))
@@ -132,6 +132,10 @@ def _beaten(results: Results, claim: str, methods: Sequence[str], baselines: Seq
                 (name, best), (rival, other) = mine[0], rivals[0]
                 above = sum(figure.mean > other.mean for _, figure in mine)
                 answer, words = _paired(results.difference(problem, name, rival, column), other, best)
+                apart = {one: results.difference(problem, name, one, column) for one, _ in rivals[1:]}
+                near = [one for one, found in apart.items() if found is not None and not found.decided]
+                if answer == YES and near:
+                    answer, words = UNDECIDED, f"{words}, but not clearly above {', '.join(near)}"
                 told = f"{name} {_said(best)} against {rival} {_said(other)}; {words}"
                 told += f"; {above} of {len(mine)} have a higher mean than the best of {len(rivals)} baselines"
                 yield Verdict(claim, f"{problem.name}, {column}", answer, told)

@@ -34,7 +34,8 @@ JUDGED = """An accuracy is judged by the paired difference of two methods: **yes
 excludes 0, **undecided** where it does not. Curves and ‖WᵀW − I‖² have no interval, and are judged by means over seeds.
 λ: test accuracy at the end of the curve against that at the λ which validation chose. σ: the inner value that is best
 on validation against both ends, by test accuracy. Baselines: the best of the methods against the best of the baselines,
-both by mean.
+both by mean; "yes" needs a clear difference to every baseline. No interval is corrected for the number of comparisons:
+of twenty differences that are 0, one or two are called clear ([more](uncertainty.md)).
 """
 
 

@@ -55,11 +55,14 @@ def extrapolated(folder: Path) -> list[str]:
     if not file.is_file():
         return []
     found = json.loads(file.read_text("utf-8"))
-    rows = found["rows"]
+    rows, missing = found["rows"], found.get("missing")
+    if not rows:
+        return []
+    what = f"all but {', '.join(missing)}" if missing else "all of it"
     hours = sum(row["hours on two cores"] for row in rows)
     lines = [" | ".join(map(str, row)) for row in (rows[0], ["---"] * len(rows[0]), *(row.values() for row in rows))]
     said = (
-        f"On two cores ({found['processor']}) all of it would take {hours:.1f} hours: extrapolated from one method "
+        f"On two cores ({found['processor']}) {what} would take {hours:.1f} hours: extrapolated from one method "
         f"of each family, run on {found['dataset']}.\n"
     )
     return [said, "".join(f"| {line} |\n" for line in lines)]

@@ -84,9 +84,9 @@ def _merit(row: Row) -> float:
 def _name(row: Row, rivals: Sequence[Row]) -> str:
     """The method, and what else is needed to tell the row from others of the method."""
     twins = [other for other in rivals if other.labels["method"] == row.labels["method"]]
-    extra = [
-        row.labels[label] or "defaults"
-        for label in ("chosen by", "settings")
-        if len({other.labels[label] for other in twins}) > 1
-    ]
+    told = [label for label in ("chosen by", "settings") if len({other.labels[label] for other in twins}) > 1]
+    extra = [row.labels[label] or "defaults" for label in told]
+    alike = [other for other in twins if all(other.labels[label] == row.labels[label] for label in told)]
+    if len({other.labels["grid"] for other in alike}) > 1:
+        extra.append(f"grid {row.labels['grid'] or 'unknown'}")
     return " ".join([row.labels["method"], *(f"({words})" for words in extra)])
