@@ -111,6 +111,19 @@ def test_adam_by_hand():
         W -= 0.1 * found
 
 
+def test_weights_decay_once():
+    """A fit is steps of Adam on the whole set, whose gradients have the penalty, and nothing besides."""
+    model = CNZSL(hidden=3, weight_decay=0.5, learning_rate=0.1, epochs=3, batch_size=9)
+    training = double_training()
+    [(_, learned)] = model._train(training, 0, [3])
+    network = ClassNormalisedNetwork(training, 0, model)
+    adam, W = Adam(network.weights[0], 0.5), network.weights[0]
+    for _ in range(3):
+        W -= 0.1 * adam.direction(W, network.gradient(np.arange(9))[1])
+    for name, layer in network.learned().items():
+        assert_close(learned[name], layer, SUMS.single)
+
+
 def test_the_rate_drops_to_a_tenth():
     network = ClassNormalisedNetwork(double_training(), 0, CNZSL(hidden=3, drop_every=2))
     rates = []

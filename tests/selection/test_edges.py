@@ -120,6 +120,8 @@ def test_each_scoring_is_followed_and_all_steps_of_a_round_go_together():
         ([0.1, 0.2, 0.45, 0.75], 0.75, "highest", (0.01, 1), 1.0),
         ([0.1, 0.2, 0.45, 0.75], 0.1, "lowest", (0.01, 1), 0.05),
         ([0.3, 1.0], 2.0, "highest", (0.1, 1.0), None),
+        ([20000.0, 20001.0, 20002.0], 20002.0, "highest", (1.0, 3e4), 20003.0),  # 2e4 with four digits
+        ([0.5, 0.50001, 0.6], 0.5, "lowest", (0.1, 0.9), 0.5 * (0.5 / 0.50001)),
     ],
 )
 def test_a_step_is_the_grid_s_own_and_ends_at_the_bound(values, value, side, bounds, expected):
@@ -196,6 +198,8 @@ def test_members_of_a_committee_are_extended():
     assert alone.extended > 0
     assert tuned.best["a__gamma"] in {alone.pick(scoring).setting["gamma"] for scoring in ("zsl", "gzsl")}
     assert [edge.name for edge in tuned.edges if edge.why == "not extended"] == ["b__lam"]
+    with pytest.raises(ValueError, match="extend names 'weights': expected a setting of a member, such as 'a__"):
+        selection.search(members, *TRAINING, grid, FOLDS, extend={"weights": (0, 1)})
 
 
 @pytest.mark.parametrize(

@@ -220,6 +220,7 @@ class CNZSL(DescentClassifier):
         "output_bias_": ("*", "d"),
         "rectified_": None,
     }
+    DECAYS: ClassVar[bool] = False  # Adam does
     momentum = 0.0  # that of Adam is its own
 
     def __init__(

@@ -92,6 +92,7 @@ class DescentClassifier(ZeroShotClassifier):
     """A method trained by `run`. A subclass writes `_problem` and `_scores`, and has the settings named here."""
 
     FREE: ClassVar[tuple[str, ...]] = ("epochs",)
+    DECAYS: ClassVar[bool] = True  # whether `run` adds the penalty of weights; False if the problem's gradients have it
     batch_size: int
     epochs: int
     learning_rate: float
@@ -181,7 +182,7 @@ class DescentClassifier(ZeroShotClassifier):
             seed=seed,
             learning_rate=self.learning_rate,
             momentum=self.momentum,
-            weight_decay=self.weight_decay,
+            weight_decay=self.weight_decay if self.DECAYS else 0.0,
             callback=callback,
         )
         for epochs in finished:

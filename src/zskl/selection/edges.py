@@ -20,7 +20,7 @@ from zskl.selection.grid import check, with_setting
 Setting = Mapping[str, Any]
 Bounds = Mapping[str, tuple[float, float]]  # setting → lowest and highest value that a grid may be extended to
 SIDES = ("lowest", "highest")
-DIGITS = 4  # of a value that is not in the grid
+DIGITS = 4  # of a value that is not in the grid, unless its step is too short for them
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,8 @@ def is_number(value: Any) -> bool:
 def further(values: Sequence[float], value: float, side: str, bounds: tuple[float, float]) -> float | None:
     """The value one step beyond `value`, which is at or beyond that end of the grid's `values`; None at the bound.
 
-    A grid of at least three equal steps, or with a value that is not positive, goes on by its last difference; another
-    by the ratio of its last two values. Whole numbers stay whole. The last step ends at the bound.
+    A grid of at least three equally distant values, or with one that is not positive, goes on by its last difference;
+    another by the ratio of its last two values. Whole numbers stay whole. The last step ends at the bound.
     """
     up = side == "highest"
     last, before = (values[-1], values[-2]) if up else (values[0], values[1])
@@ -109,6 +109,8 @@ def further(values: Sequence[float], value: float, side: str, bounds: tuple[floa
         new = max(round(new), value + 1) if up else min(round(new), value - 1)
         return min(new, limit) if up else max(new, limit)
     rounded = float(f"{new:.{DIGITS}g}")
+    if rounded <= value if up else rounded >= value:  # a step of fewer digits than that
+        rounded = new
     return float(min(rounded, limit) if up else max(rounded, limit))
 
 
