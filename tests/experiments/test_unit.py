@@ -42,6 +42,17 @@ def test_a_key_names_what_decides_figures_and_not_the_device(digits):
     assert len({key, *(unit.key(digits) for unit in others)}) == len(others) + 1
 
 
+def test_records_from_before_a_default_changed_are_not_taken_for_new_ones(digits, monkeypatch):
+    plain, tuned, other = (Unit("eszsl", 0, **how) for how in ({}, {"tune": True}, {"settings": {"targets": "signs"}}))
+    for name, settings in experiment.REDEFINED.items():
+        assert methods.build(name).get_params().items() >= settings.items()
+    now = [unit.key(digits) for unit in (plain, tuned, other)]
+    assert now[0] == Unit("eszsl", 0, {"targets": "zero-one"}).key(digits)
+    monkeypatch.setattr(experiment, "REDEFINED", {})
+    before = [unit.key(digits) for unit in (plain, tuned, other)]
+    assert [old == new for old, new in zip(before, now, strict=True)] == [False, True, True]
+
+
 def test_a_key_names_the_bounds_of_a_grid(digits, monkeypatch):
     unit = Unit("eszsl", 0, {"lam": 1.0}, tune=True)
     keys = {unit.key(digits)}

@@ -23,6 +23,9 @@ from zskl.selection.search_results import SCORINGS as SELECTED
 from zskl.training.solver import Progress
 
 SCORINGS = (*SELECTED, "both")
+REDEFINED: Mapping[str, Mapping[str, object]] = {  # defaults that changed: keys of older records lack them
+    "eszsl": {"targets": "zero-one"}
+}
 
 Report: TypeAlias = Callable[[str, int, int], object]  # "search" or "fit", steps done, steps in all
 
@@ -90,7 +93,7 @@ class Unit:
                 **identity(data),
                 "method": self.method,
                 "seed": self.seed,
-                "settings": dict(self.settings),
+                "settings": {**({} if self.tune else REDEFINED.get(self.method.lower(), {})), **self.settings},
                 "tune": self.tune,
                 "calibrate": self.calibrate,
                 "scoring": self.scoring,
