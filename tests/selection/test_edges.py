@@ -120,6 +120,7 @@ def test_each_scoring_is_followed_and_all_steps_of_a_round_go_together():
         ([0.1, 0.2, 0.45, 0.75], 0.75, "highest", (0.01, 1), 1.0),
         ([0.1, 0.2, 0.45, 0.75], 0.1, "lowest", (0.01, 1), 0.05),
         ([0.3, 1.0], 2.0, "highest", (0.1, 1.0), None),
+        ([0.1, 0.3], 0.3, "highest", (0.1, 3 * 0.1), None),
     ],
 )
 def test_a_step_is_the_grid_s_own_and_ends_at_the_bound(values, value, side, bounds, expected):
@@ -137,6 +138,18 @@ def test_a_value_that_diverges_ends_its_direction():
     assert sorted(found.settings[place]["gamma"] for place in found.diverged) == [1000.0] * 3
     nothing = extended(baselines.ESZSL(), GRID, {"gamma": (1e-3, 1e6)}, Surface(near(gamma=1), diverges=bool))
     assert nothing.extended == 0
+
+
+@pytest.mark.parametrize("best", [0.3, 3 * 0.1])
+def test_values_that_differ_by_rounding_are_the_same(best):
+    """Neither hides the edge from the other, and the step is not from one to the other."""
+    grid, bounds = {"gamma": [0.1, 0.3, 3 * 0.1]}, {"gamma": (0.01, 1.0)}
+    surface = Surface(lambda one: float(one["gamma"] == best))
+    found = extended(baselines.ESZSL(), grid, bounds, surface)
+    assert [one["gamma"] for one in found.settings] == [0.1, 0.3, 3 * 0.1, 0.9]
+    assert found.pick("zsl").edges == ()
+    alone = extended(baselines.ESZSL(), grid, {}, surface)
+    assert [(edge.name, edge.side) for edge in alone.pick("zsl").edges] == [("gamma", "highest")]
 
 
 def test_edges_are_told_where_nothing_is_extended():
@@ -196,6 +209,8 @@ def test_members_of_a_committee_are_extended():
     assert alone.extended > 0
     assert tuned.best["a__gamma"] in {alone.pick(scoring).setting["gamma"] for scoring in ("zsl", "gzsl")}
     assert [edge.name for edge in tuned.edges if edge.why == "not extended"] == ["b__lam"]
+    with pytest.raises(ValueError, match="extend names 'weights': expected a setting of a member, such as 'a__"):
+        selection.search(members, *TRAINING, grid, FOLDS, extend={"weights": (0, 1)})
 
 
 @pytest.mark.parametrize(

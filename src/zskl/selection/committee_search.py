@@ -61,10 +61,14 @@ def search_members(
     for key, values in own.items():
         for value in values:
             clone(committee).set_params(**{key: value})._check_parameters()
-    bounds = {tuple(key.split("__", 1)): ends for key, ends in check_bounds(extend, committee).items()}
+    bounds = check_bounds(extend, committee)
+    for key in bounds:
+        if "__" not in key:
+            example = next(name for name in committee.get_params() if "__" in name)
+            raise ValueError(f"extend names {key!r}: expected a setting of a member, such as {example!r}")
     plans = {}
     for name, member in committee._hired():
-        mine = {setting: ends for (owner, setting), ends in bounds.items() if owner == name}
+        mine = {key.removeprefix(f"{name}__"): ends for key, ends in bounds.items() if key.startswith(f"{name}__")}
         plans[name] = plan(replace(shared, estimator=member), grids[name], mine)
     runs = {name: 0 if len(planned.settings) == 1 else len(planned.tasks) for name, planned in plans.items()}
     candidates = {name: _candidates(plans[name], name, runs, engine, report) for name in plans}
