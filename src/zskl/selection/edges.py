@@ -20,7 +20,8 @@ from zskl.selection.grid import check, with_setting
 Setting = Mapping[str, Any]
 Bounds = Mapping[str, tuple[float, float]]  # setting → lowest and highest value that a grid may be extended to
 SIDES = ("lowest", "highest")
-DIGITS = 4  # of a value that is not in the grid, unless its step is too short for them
+DIGITS = 4  # of a value that is not in the grid
+ROUNDING = 1e-9  # values that differ by less, of their size, are the same: 0.3 and 3 * 0.1
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def further(values: Sequence[float], value: float, side: str, bounds: tuple[floa
     up = side == "highest"
     last, before = (values[-1], values[-2]) if up else (values[0], values[1])
     limit = bounds[up]
-    if value >= limit if up else value <= limit:
+    if _up_to(limit, value) if up else _up_to(value, limit):
         return None
     gaps = np.diff(values)
     even = len(gaps) > 1 and np.allclose(gaps, gaps[0], rtol=1e-6, atol=0)
@@ -109,8 +110,6 @@ def further(values: Sequence[float], value: float, side: str, bounds: tuple[floa
         new = max(round(new), value + 1) if up else min(round(new), value - 1)
         return min(new, limit) if up else max(new, limit)
     rounded = float(f"{new:.{DIGITS}g}")
-    if rounded <= value if up else rounded >= value:  # a step of fewer digits than that
-        rounded = new
     return float(min(rounded, limit) if up else max(rounded, limit))
 
 
@@ -118,6 +117,17 @@ def _typed(ends: tuple[float, float], values: Sequence[float]) -> tuple[float, f
     """Bounds of the same kind as the values."""
     low, high = ends
     return (math.ceil(low), math.floor(high)) if _whole(values) else (float(low), float(high))
+
+
+def _up_to(value: float, end: float) -> bool:
+    """value ≤ end, but for rounding."""
+    return value <= end or math.isclose(value, end, rel_tol=ROUNDING)
+
+
+def _distinct(values: Sequence[float]) -> list[float]:
+    """The values, rising, and of those that are the same but for rounding the lowest."""
+    rising = sorted(set(values))
+    return [value for k, value in enumerate(rising) if k == 0 or not _up_to(value, rising[k - 1])]
 
 
 def _whole(values: Sequence[float]) -> bool:
@@ -131,7 +141,7 @@ class Reach:
         self.estimator = estimator
         names = dict.fromkeys(name for setting in settings for name in setting)
         found = {name: [setting[name] for setting in settings if name in setting] for name in names}
-        numbers = {name: sorted(set(values)) for name, values in found.items() if all(map(is_number, values))}
+        numbers = {name: _distinct(values) for name, values in found.items() if all(map(is_number, values))}
         self.values = {name: values for name, values in numbers.items() if len(values) > 1}  # rising
         self.bounds = {name: _typed(bounds[name], values) for name, values in self.values.items() if name in bounds}
         for name, ends in self.bounds.items():
@@ -179,10 +189,14 @@ class Reach:
             if name not in setting:
                 continue
             value = setting[name]
-            ends = [side for side, out in zip(SIDES, (value <= values[0], value >= values[-1]), strict=True) if out]
+            ends = [
+                side
+                for side, out in zip(SIDES, (_up_to(value, values[0]), _up_to(values[-1], value)), strict=True)
+                if out
+            ]
             for side in ends:
                 lowest, highest = lines.ends(name, setting)
-                last = value <= lowest if side == SIDES[0] else value >= highest
+                last = _up_to(value, lowest) if side == SIDES[0] else _up_to(highest, value)
                 if last and self._counts(setting, name, values[-1] if side == SIDES[0] else values[0]):
                     yield name, value, side
 
@@ -197,8 +211,8 @@ class Reach:
         """The bound, where the value is at it."""
         low, high = self.bounds.get(name, (-math.inf, math.inf))
         if side == SIDES[0]:
-            return low if value <= low else None
-        return high if value >= high else None
+            return low if _up_to(value, low) else None
+        return high if _up_to(high, value) else None
 
     def _rides(self, setting: Setting, best: Setting) -> bool:
         """Whether two settings are the same, or differ in one free name."""
