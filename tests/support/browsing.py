@@ -50,6 +50,15 @@ def until(page, condition):
         page.wait_for_timeout(20)
 
 
+def caught(page, held):
+    """The first request that a route holds back in a list: the page knows of it before the list does."""
+    end = time.monotonic() + LIMIT
+    while not held:
+        assert time.monotonic() < end, "no request came"
+        page.wait_for_timeout(20)
+    return held[0]
+
+
 def describe(page, segments):
     """Set the switches of segments, each once the rows for the last have come: on a phone these take room."""
     for name, lit in segments.items():

@@ -117,7 +117,7 @@ def test_a_fused_step_that_cannot_be_compiled_is_replaced(spied, monkeypatch, ca
     monkeypatch.setattr(fused.FusedStep, "__call__", fail)
     found = estimator(device=DEVICE).fit(X, y, TABLE)
     assert (
-        "fused kernels cannot be used here (RuntimeError: out of resource: shared memory): taking plain ones"
+        "fused kernels cannot be used here (RuntimeError: out of resource: shared memory): using plain ones"
         in caplog.text
     )
     assert_close(found.projection_, estimator().fit(X, y, TABLE).projection_, AFTER_FIT.single)

@@ -25,7 +25,8 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "ours": OURS,
 }
 GROUPS: Mapping[str, tuple[str, ...]] = {"baselines": RIVALS, "kernels": KERNELS, "ours": OURS}
-ON_CPU = {*FIRST, "exem", "class-means"}  # whatever the device
+LARGE = {"sse", "sync", "conse", "dap", "iap"}  # baselines whose steps are large enough to gain from a GPU
+ON_CPU = {*FIRST, "exem", "class-means"} - LARGE  # whatever the device
 PAIRS = (("gaussian", "gaussian-ort"), ("cauchy", "cauchy-ort"))  # without and with incoherence
 DATASETS = ("AWA1", "AWA2", "SUN", "CUB", "APY")
 SLOWEST = (  # first, so that no process is left alone with a long one at the end

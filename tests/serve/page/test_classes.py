@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from browsing import MARKS, asked, saved
+from browsing import MARKS, asked, caught, saved
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
 pytestmark = MARKS
@@ -70,7 +70,7 @@ def test_figures_that_come_late_take_neither_the_focus_nor_an_open_dialog(demo, 
     expect(page.locator("#class-title")).to_be_focused()
     expect(page.locator(".detail")).to_contain_text("Loading the answers for test rows")
     page.get_by_role("button", name="Delete …").click()
-    asked(page, held[0].continue_, "/confusion")
+    asked(page, caught(page, held).continue_, "/confusion")
     expect(page.locator(".detail")).to_contain_text("No test rows of this class.")
     page.get_by_role("button", name="Keep it").click()  # the dialog is still there
     page.locator(".sortable").get_by_role("link", name="3", exact=True).click()

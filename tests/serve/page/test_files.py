@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from browsing import FEATURES, MARKS, until
+from browsing import FEATURES, MARKS, caught, until
 from zskl import datasets
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
@@ -74,7 +74,7 @@ def test_rows_of_the_data_that_come_late_do_not_stand_for_a_file(machines, visit
     page.route("**/rows?*", lambda one: held.append(one))  # never answered
     page.goto(f"{address}/#classify")
     until(page, "document.querySelector('.pick [aria-busy=true]') !== null")
-    assert held
+    caught(page, held)
     with page.expect_event("requestfailed", lambda request: "/rows?" in request.url):  # the page gives it up
         page.get_by_label("A file", exact=True).check()
     page.unroute("**/rows?*")
