@@ -54,7 +54,7 @@ def fitted(width: int, classes: int) -> ZeroShotKernelClassifier:
 
 
 def anonymous() -> int:
-    with open("/proc/self/status") as status:
+    with open("/proc/self/status", encoding="utf-8") as status:
         return 1024 * int(re.search(r"RssAnon:\s+(\d+)", status.read())[1])  # type: ignore[index]
 
 

@@ -1,4 +1,9 @@
-"""Files and folders appear whole or not at all."""
+"""Files and folders appear whole or not at all, for one process at a time."""
+
+import os
+import re
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,7 +22,7 @@ def test_a_file_is_replaced_whole(tmp_path):
         file.write(b"new")
         assert path.read_text() == "old"
     assert path.read_text() == "new"
-    assert path.stat().st_mode & 0o777 == 0o640
+    assert os.name != "posix" or path.stat().st_mode & 0o777 == 0o640
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -44,6 +49,24 @@ def test_a_folder_is_replaced_whole_and_a_failure_leaves_the_old_one(tmp_path):
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_what_another_program_holds_open_is_a_sentence(tmp_path, monkeypatch):
+    """As on Windows, where a spreadsheet keeps others from replacing the file it shows."""
+    table, folder = tmp_path / "a.csv", tmp_path / "b"
+    table.write_text("old")
+    folder.mkdir()
+
+    def held(old, new):
+        raise PermissionError(13, "Access is denied")
+
+    monkeypatch.setattr(files.os, "replace", held)
+    for path, replacing in ((table, files.replacing), (folder, files.replacing_folder)):
+        named = re.escape(f"cannot write {path} (Access is denied): if a program has it open, close it there")
+        with pytest.raises(PermissionError, match=named), replacing(path):
+            pass
+    assert table.read_text() == "old"
+    assert sorted(tmp_path.iterdir()) == [table, folder]
+
+
 def test_what_a_killed_process_left_is_found_by_the_name_of_its_target(tmp_path):
     with files.replacing(tmp_path / "a.csv"), files.replacing_folder(tmp_path / "b"):
         found = files.leftovers(tmp_path)
@@ -64,3 +87,52 @@ def test_a_target_that_is_also_an_input_is_refused(tmp_path):
         files.check_target(tmp_path)
     with pytest.raises(FileNotFoundError, match="create it first"):
         files.check_target(tmp_path / "none" / "a.csv")
+
+
+def opened(path):
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+
+
+class Windows:
+    """What msvcrt does: it locks bytes from where the file stands, for one handle, until that is closed."""
+
+    LK_NBLCK = 2
+
+    def __init__(self):
+        self.holder = None
+
+    def locking(self, handle, mode, length):
+        assert (mode, length, os.lseek(handle, 0, os.SEEK_CUR)) == (self.LK_NBLCK, 1, files.LOCKED)
+        if self.holder not in (None, handle):
+            raise PermissionError(13, "Permission denied")
+        self.holder = handle
+
+
+@pytest.mark.parametrize("system", ["this", "Windows"])
+def test_a_second_handle_waits_until_the_first_is_closed(tmp_path, monkeypatch, system):
+    windows = Windows()
+    if system == "Windows":
+        monkeypatch.setitem(sys.modules, "msvcrt", windows)
+        monkeypatch.setattr(files, "sys", SimpleNamespace(platform="win32"))
+    first, second = opened(tmp_path / "lock"), opened(tmp_path / "lock")
+    os.write(first, b"a line")
+    assert files.lock(first)
+    assert not files.lock(second)
+
+    def closed(seconds):
+        os.close(first)
+        windows.holder = None
+
+    monkeypatch.setattr(files, "time", SimpleNamespace(sleep=closed))
+    files.wait_for_lock(second)
+    assert os.read(second, 10) == b"a line"  # it still stands where it stood
+    os.close(second)
+
+
+def test_a_file_system_without_locks_lets_everybody_in(tmp_path, monkeypatch):
+    def none(handle):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(files, "_lock_on_windows" if sys.platform == "win32" else "_lock_on_posix", none)
+    with (tmp_path / "lock").open("wb") as file:
+        assert files.lock(file.fileno())

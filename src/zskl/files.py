@@ -1,20 +1,25 @@
-"""Files and folders that appear whole or not at all. A failure leaves what was there before.
+"""Files and folders that appear whole or not at all, for one process at a time, on every system.
 
-Everything is written under a hidden name beside its target, `.NAME.RANDOM.part`, and renamed at the end. If a process
-is killed, that name stays behind; `leftovers` finds it.
+Everything is written under a hidden name beside its target, `.NAME.RANDOM.part`, and renamed at the end. A failure
+leaves what was there before. If a process is killed, the hidden name stays behind; `leftovers` finds it.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
+import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 PART = ".part"
+LOCKED = (1 << 31) - 2  # on Windows nobody else can read a locked byte, so it is one that no file of ours reaches
+PAUSE = 0.1  # seconds between two tries to get a lock
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
@@ -49,7 +54,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
-        os.replace(temporary, path)
+        _rename(temporary, path, path)
     except BaseException:
         os.unlink(temporary)
         raise
@@ -60,14 +65,14 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary folder that becomes `path` when the block ends without an error; otherwise it is removed."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART))
+    temporary = _hidden(path, PART)
+    temporary.mkdir()  # not mkdtemp: on Windows its folders stay closed to other users
     try:
         yield temporary
-        temporary.chmod(0o777 & ~_umask())
         if path.exists():
             _exchange(temporary, path)
         else:
-            temporary.rename(path)
+            _rename(temporary, path, path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -79,15 +84,29 @@ def leftovers(folder: Path, name: str = "*") -> list[Path]:
 
 
 def _exchange(new: Path, path: Path) -> None:
-    old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".old"))
-    path.rename(old / path.name)
+    old = _hidden(path, ".old")
+    _rename(path, old, path)
     try:
-        new.rename(path)
+        _rename(new, path, path)
     except BaseException:
-        (old / path.name).rename(path)
-        old.rmdir()
+        old.rename(path)
         raise
     shutil.rmtree(old)
+
+
+def _hidden(path: Path, suffix: str) -> Path:
+    """A new name beside `path`."""
+    return path.parent / f".{path.name}.{secrets.token_hex(6)}{suffix}"
+
+
+def _rename(old: str | Path, new: Path, path: Path) -> None:
+    """A step on the way to a new `path`. On Windows a file that is open stays where it is, and so does its folder."""
+    try:
+        os.replace(old, new)
+    except PermissionError as error:
+        raise PermissionError(
+            f"cannot write {path} ({error.strerror}): if a program has it open, close it there, then try again"
+        ) from None
 
 
 def _umask() -> int:
@@ -95,3 +114,43 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def lock(handle: int) -> bool:
+    """Lock an open file until it is closed or the process ends, in any way. False if somebody else has the lock.
+
+    Some network file systems have no locks. There the answer is always yes.
+    """
+    try:
+        if sys.platform == "win32":
+            _lock_on_windows(handle)
+        else:
+            _lock_on_posix(handle)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def wait_for_lock(handle: int) -> None:
+    """Lock an open file as soon as nobody else has the lock."""
+    while not lock(handle):
+        time.sleep(PAUSE)
+
+
+def _lock_on_posix(handle: int) -> None:
+    import fcntl
+
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _lock_on_windows(handle: int) -> None:
+    import msvcrt
+
+    here = os.lseek(handle, 0, os.SEEK_CUR)
+    os.lseek(handle, LOCKED, os.SEEK_SET)
+    try:
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+    finally:
+        os.lseek(handle, here, os.SEEK_SET)

@@ -191,7 +191,7 @@ def test_a_csv_file_goes_through_all_steps_in_blocks(csv, monkeypatch, capsys):
     assert found["make"] < 1.5
     assert found["predict"] < 1.5
     assert found["train"] < 2.4  # 0.6 of the rows are for training: three times these, not four
-    assert len(Path("large-predictions.csv").read_text().splitlines()) == LINES + 1
+    assert len(Path("large-predictions.csv").read_text(encoding="utf-8").splitlines()) == LINES + 1
 
 
 # Scaling -------------------------------------------------------------------------------------------------------------

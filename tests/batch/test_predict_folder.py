@@ -124,7 +124,7 @@ def test_what_is_done_with_candidates_is_not_done_again(here):
 @pytest.mark.parametrize("line", ['{"a": 1}', '{"shard": "a.npy"}'])
 def test_lines_of_others_count_for_nothing(here, line):
     Path("out").mkdir()
-    Path("out", "predictions.jsonl").write_text(line + "\n")
+    Path("out", "predictions.jsonl").write_text(line + "\n", encoding="utf-8")
     code, _, _, again = run()
     assert (code, again) == (0, ALL)
 
@@ -179,7 +179,7 @@ def test_a_changed_shard_and_a_new_one_are_done(here):
 def test_a_lost_or_changed_output_is_done_again(here):
     run()
     Path("out/a.npy.csv").unlink()
-    Path("out/c.pq.csv").write_text("edited")
+    Path("out/c.pq.csv").write_text("edited", encoding="utf-8")
     _, out, _, again = run()
     assert again == ["a.npy.csv", "c.pq.csv"]
     assert "2 of 3 shards are done again: without their file of predictions, or with one that was changed" in out
@@ -190,11 +190,11 @@ def test_a_file_of_the_same_size_that_no_line_describes_is_not_trusted(here):
     """As if a run with another model had been killed between a file and its line."""
     run()
     path = Path("out/a.npy.csv")
-    text = path.read_text()
-    path.write_text(text[:-2] + "9\n")
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text[:-2] + "9\n", encoding="utf-8")
     os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
     assert run()[3] == ["a.npy.csv"]
-    assert path.read_text() == text
+    assert path.read_text(encoding="utf-8") == text
 
 
 @pytest.mark.parametrize("engine", [[], pytest.param(["--workers", "2"], marks=ENGINES)], ids=["here", "loky"])
@@ -238,7 +238,6 @@ def test_wrong_turns(here):
 
 
 def test_a_second_run_in_the_same_folder_is_refused(here):
-    pytest.importorskip("fcntl", reason="no file locks here")
     with jsonl_log.opened("out", predict_folder.FILE), pytest.raises(OSError, match="another run is writing to out"):
         run()
 
@@ -263,7 +262,7 @@ def test_a_shard_that_changes_while_it_is_read_has_no_line(here, monkeypatch):
 
 def test_what_a_killed_run_left_is_cleared_away(here):
     Path("out").mkdir()
-    Path("out/.a.npy.csv.abc.part").write_text("half of a file")
+    Path("out/.a.npy.csv.abc.part").write_text("half of a file", encoding="utf-8")
     assert run()[3] == ALL
     assert not list(Path("out").glob(".*"))
 
@@ -277,7 +276,7 @@ def test_workers_with_another_model_are_refused(here):
         found = dict(enumerate(predict_folder.find("shards")))
         outcomes = list(predict_folder.run(job, found, None, folder, lambda place: None, lambda place, state: None))
     assert all("is not what it was when this run began" in outcome.sentence for _, outcome in outcomes)
-    assert not Path("out", predict_folder.FILE).read_text()
+    assert not Path("out", predict_folder.FILE).read_text(encoding="utf-8")
 
 
 def test_a_mistake_of_ours_is_not_blamed_on_a_shard(here, monkeypatch):

@@ -49,7 +49,7 @@ INTERRUPT = """
 import os, signal, sys
 
 def interrupt():
-    os.kill(os.getpid(), signal.{number})
+    signal.raise_signal(signal.{number})
 
 class Deleted:
     __del__ = lambda self: interrupt()

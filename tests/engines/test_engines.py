@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ import held
 from swept import timeless
 from zskl import ZeroShotKernelClassifier, datasets, engines
 from zskl.batch import predict_folder
-from zskl.engines import Engine, each
+from zskl.engines import Engine, each, parent
 from zskl.experiments import jsonl_log, run_folder, sweep
 from zskl.experiments.record import Record
 from zskl.experiments.sweep import Failure, Piece, Source
@@ -98,6 +99,16 @@ def test_a_task_that_is_done_before_its_turn_is_told_too():
     for position in (4, 5, 0):  # then the workers are lost
         handed.done(position)
     assert told == [0, 1, 4, 5, 2]
+
+
+def test_on_windows_workers_leave_ctrl_c_to_the_process_that_started_them(monkeypatch):
+    monkeypatch.setattr(parent, "os", SimpleNamespace(name="nt"))
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        parent.watch(1)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_loky_shares_arrays_through_a_file():

@@ -53,7 +53,11 @@ def test_a_model_file_as_the_file_of_classes_stays_whole(toy_file):
     assert toy_file.read_bytes() == before
 
 
-def test_a_file_of_mostly_outdated_lines_is_written_again(tmp_path):
+def denied(*_):
+    raise PermissionError(13, "Access is denied")
+
+
+def test_a_file_of_mostly_outdated_lines_is_written_again(tmp_path, monkeypatch):
     model, _ = strings()
     path = tmp_path / "classes.jsonl"
     with class_file.opened(path) as kept:
@@ -63,6 +67,11 @@ def test_a_file_of_mostly_outdated_lines_is_written_again(tmp_path):
             service.classes.put(f"gone {k}", {"size": 1.0}, True)
             service.classes.delete(f"gone {k}")
     assert len(path.read_text().splitlines()) == 60
+    with monkeypatch.context() as windows:  # where an open file cannot be replaced
+        windows.setattr(os, "replace", denied)
+        with class_file.opened(path) as kept:
+            assert kept.classes == {"one": {"size": 19.0}}
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
     for _ in range(2):
         with class_file.opened(path) as kept:
             assert len(path.read_text().splitlines()) == 1

@@ -3,6 +3,7 @@
 import csv
 import struct
 import zlib
+from pathlib import PureWindowsPath
 
 import numpy as np
 import pytest
@@ -39,6 +40,15 @@ def decoded(png):
     width, height, depth, colour = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
     assert (depth, colour) == (8, 0)
     return width, height, zlib.decompress(chunks[b"IDAT"])
+
+
+def test_names_of_rows_may_have_the_slashes_of_windows(tmp_path, monkeypatch):
+    monkeypatch.setattr(row_pictures, "PurePath", PureWindowsPath)
+    (tmp_path / "owl").mkdir()
+    (tmp_path / "owl" / "a.png").touch()
+    found = row_pictures.find(tmp_path, 2, ["C:\\birds\\owl\\a.png", "owl/a.png"])
+    assert found.has(0)
+    assert found.has(1)
 
 
 def test_pictures_from_files(tmp_path):

@@ -4,6 +4,7 @@ import json
 import signal
 import socket
 import threading
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -17,6 +18,8 @@ from answers import refusal
 from served import ODD, not_started
 from served_models import strings
 from zskl.serve import server
+
+ON_POSIX = pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP, no Ctrl-C for one process")
 
 
 @pytest.mark.parametrize(
@@ -61,6 +64,15 @@ def test_options_that_make_no_sense_together(toy_file, tmp_path, monkeypatch):
         assert f"port {port}" in not_started(toy_file, "--port", port, "--classes", tmp_path / "c.jsonl")
 
 
+def test_two_services_never_have_one_port(monkeypatch):
+    """Windows' own SO_REUSEADDR would let them."""
+    monkeypatch.setattr(server, "os", SimpleNamespace(name="nt"))
+    with server.bound("127.0.0.1", 0) as first:
+        assert first.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR) == 0
+        with pytest.raises(OSError, match="choose another by --host and --port"):
+            server.bound("127.0.0.1", first.getsockname()[1])
+
+
 def ended_by(number, service, headers=()):
     """Send a signal in the middle of a request: the request is answered, then the process ends by itself."""
     X = strings()[1]
@@ -89,6 +101,7 @@ def ended_by(number, service, headers=()):
     return service.process.stdout.read().splitlines()
 
 
+@ON_POSIX
 def test_classes_are_there_after_a_restart_however_it_was_ended(tmp_path, toy_file):
     """Services one after another, ended by SIGHUP, Ctrl-C and from within; the first has a token. All others that
     tests start are ended by SIGTERM."""
@@ -120,6 +133,7 @@ def test_classes_are_there_after_a_restart_however_it_was_ended(tmp_path, toy_fi
     assert other.exists()
 
 
+@ON_POSIX
 @pytest.mark.parametrize("ignored", [True, False])
 def test_under_nohup_a_terminal_that_closes_ends_nothing(ignored):
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)

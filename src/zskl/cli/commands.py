@@ -31,7 +31,7 @@ from zskl.cli import (
     teach,
     words,
 )
-from zskl.cli.terminal import fail, say
+from zskl.cli.terminal import fail, forgive_letters, say
 from zskl.version import __version__
 
 COMMANDS: tuple[Callable[..., None], ...] = (
@@ -78,6 +78,7 @@ def root(
 
 def start() -> None:
     """Run the command that the arguments name; what a user can mend is told in one sentence."""
+    forgive_letters()
     try:
         app()
     except signals.STOPS as stop:

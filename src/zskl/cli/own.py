@@ -73,7 +73,7 @@ def make(
         data = datasets.make(out, features, labels, signatures, force=force, **how)
         found = datasets.check(data)
     else:
-        with new_folder(out, force) as place, TemporaryDirectory(dir=place) as scratch:
+        with new_folder(out, force) as place, TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as scratch:
             made = Path(scratch) / out.name
             data = datasets.make(made, features, labels, signatures, **how)
             writer.write(data, place, folder.row_names(made))

@@ -6,7 +6,8 @@ import signal
 from types import FrameType
 from typing import NoReturn
 
-SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]  # Windows has no SIGHUP
+NAMES = ("SIGTERM", "SIGHUP", "SIGBREAK")  # Windows has the last in place of the second
+SIGNALS = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
 
 
 class Ended(SystemExit):

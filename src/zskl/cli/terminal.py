@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import NoReturn
 
@@ -10,6 +11,13 @@ from rich.markup import escape
 
 console = Console()
 problems = Console(stderr=True)
+
+
+def forgive_letters() -> None:
+    """Write "?" for a letter that the terminal's encoding lacks, such as σ in Windows' cp1252, in place of an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
 
 
 def say(sentence: str) -> None:

@@ -25,13 +25,6 @@ from zskl.files import write_atomically
 from zskl.kernels import Kernel
 from zskl.version import __version__
 
-try:
-    import fcntl
-
-    locks: Any = fcntl
-except ImportError:  # Windows: nothing keeps a second run out of a folder
-    locks = None
-
 FILE = "records.jsonl"
 PACKAGES = ("numpy", "scikit-learn", "torch")
 
@@ -150,16 +143,13 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[Callable[[Mapping[str, ob
 
 def _lock(handle: int, path: Path) -> None:
     """Keep others out until the file is closed or the process ends, however it ends."""
-    if locks is None:
-        return
-    try:
-        locks.flock(handle, locks.LOCK_EX | locks.LOCK_NB)
-        if not os.path.samestat(os.fstat(handle), os.stat(path)):  # replaced since it was opened
-            raise BlockingIOError
-    except BlockingIOError:
-        raise Busy(f"another run is writing to {path.parent}: wait for it, or give this one another folder") from None
-    except OSError:
-        return  # a file system without locks
+    if not files.lock(handle) or _replaced(handle, path):
+        raise Busy(f"another run is writing to {path.parent}: wait for it, or give this one another folder")
+
+
+def _replaced(handle: int, path: Path) -> bool:
+    """Whether another process has put a new file there since this one was opened."""
+    return path.exists() and not os.path.samestat(os.fstat(handle), path.stat())
 
 
 def _mend(path: Path, handle: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from zskl.experiments import jsonl_log
@@ -41,7 +41,8 @@ def opened(path: Path) -> Iterator[ClassFile]:
                 with jsonl_log.opened(path.parent, path.name) as log:
                     current = [line for line in log.done.values() if not line["deleted"]]
                     if len(jsonl_log.read(path)) > WASTE * (len(current) + 1):
-                        jsonl_log.write(path, current)
+                        with suppress(PermissionError):  # Windows replaces no open file: it stays long
+                            jsonl_log.write(path, current)
             log = stack.enter_context(jsonl_log.opened(path.parent, path.name))
         except jsonl_log.Busy:
             raise OSError(

@@ -8,7 +8,7 @@ import os
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath
 from typing import Any, Protocol
 
 import numpy as np
@@ -132,7 +132,7 @@ def _matched(place: Path, names: Sequence[str]) -> dict[int, Path]:
                     ends[steps[-length:]] = None if steps[-length:] in ends else path
     found = {}
     for row, name in enumerate(names):
-        steps = PurePosixPath(name).parts
+        steps = PurePath(name).parts  # on Windows, tables may have either slash
         match = next((ends[steps[-length:]] for length in range(len(steps), 0, -1) if steps[-length:] in ends), None)
         if match is not None:
             found[row] = match

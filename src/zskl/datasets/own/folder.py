@@ -50,7 +50,7 @@ def write(folder: Path, data: Dataset, made: Mapping[str, Any], ids: Sequence[st
     values = data.signatures.to_numpy(dtype=np.float64).tolist()
     rows = ([label, *map(repr, row)] for label, row in zip(data.signatures.index.tolist(), values, strict=True))
     _write_csv(folder / SIGNATURES, [CLASS_COLUMN, *data.attribute_names], rows)
-    (folder / SPLITS).write_text(_json(data.parts) + "\n", encoding="utf-8")
+    (folder / SPLITS).write_text(_json(data.parts) + "\n", encoding="utf-8", newline="\n")
     manifest = {
         "format": FORMAT,
         "version": VERSION,
@@ -69,7 +69,7 @@ def write(folder: Path, data: Dataset, made: Mapping[str, Any], ids: Sequence[st
         "fingerprint": data.fingerprint,
         "files": {name: _size_and_checksum(folder / name) for name in FILES[1:]},
     }
-    (folder / MANIFEST).write_text(_json(manifest) + "\n", encoding="utf-8")
+    (folder / MANIFEST).write_text(_json(manifest) + "\n", encoding="utf-8", newline="\n")
 
 
 def load(path: str | os.PathLike[str]) -> Dataset:

@@ -6,13 +6,13 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from zskl.datasets.xlsa17.download import Progress, check_address, download, forget
 from zskl.datasets.xlsa17.locations import SPLITS, cache_folder
 from zskl.datasets.xlsa17.unpack import unpack
-from zskl.files import leftovers, write_atomically
+from zskl.files import leftovers, wait_for_lock, write_atomically
 from zskl.parameters import listed
 
 PACKAGES = {
@@ -99,13 +99,7 @@ def _digest(path: Path) -> str:
 
 @contextmanager
 def _one_at_a_time(path: Path) -> Iterator[None]:
-    """Let one process in at a time, if the system has file locks. A second one waits, then finds the package."""
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # Windows
-        yield
-        return
-    with path.open("w") as file:
-        with suppress(OSError):  # some network file systems have no locks
-            fcntl.flock(file, fcntl.LOCK_EX)
+    """Let one process in at a time, if the file system has locks. A second one waits, then finds the package."""
+    with path.open("wb") as file:
+        wait_for_lock(file.fileno())
         yield

@@ -81,4 +81,4 @@ def _cells(texts: Sequence[str]) -> NDArray[np.generic]:
 
 
 def _write_lines(path: Path, names: Iterable[object]) -> None:
-    path.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    path.write_text("".join(f"{name}\n" for name in names), encoding="utf-8", newline="\n")
