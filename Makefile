@@ -4,6 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DEV    := $(VENV)/.ready-dev
+PACK   := $(VENV)/.ready-package
 
 # Python keeps what it compiles, and compiles what is imported: so pip need not compile everything.
 unexport PYTHONDONTWRITEBYTECODE
@@ -23,7 +24,7 @@ TYPES  := $(BIN)/mypy -n auto
 SAID   := $(VENV)/types.log
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: run test lint types unit coverage portable busy bench clean
+.PHONY: run test lint types unit coverage portable busy package bench clean
 
 run: $(READY)
 	$(BIN)/zskl run digits --method gaussian-ort --method gaussian --tune --calibrate --seeds 3 --out runs/digits
@@ -64,6 +65,13 @@ busy: $(DEV)
 portable: $(DEV)
 	$(BIN)/python tests/support/portable.py -n auto
 
+# What goes to PyPI, in dist/: built, checked, and tried in an environment that has nothing but it and what it needs.
+package: $(PACK)
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tests/support/packaged.py dist
+
 # Needs PyTorch for the version with automatic differentiation: PYTORCH=torch==2.13.0 or any other.
 PYTORCH ?= torch
 bench: $(READY)
@@ -83,5 +91,9 @@ $(DEV): pyproject.toml | $(BIN)/python
 	$(call INSTALL,.[$(EXTRAS)])
 	touch $@ $(READY)
 
+$(PACK): $(DEV)
+	$(call INSTALL,.[$(EXTRAS)$(COMMA)package])
+	touch $@
+
 clean:
-	rm -rf $(VENV) runs build .pytest_cache .mypy_cache .ruff_cache src/*.egg-info
+	rm -rf $(VENV) runs build dist .pytest_cache .mypy_cache .ruff_cache src/*.egg-info
