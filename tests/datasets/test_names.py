@@ -9,12 +9,12 @@ from zskl.datasets import digits, make_synthetic
 def test_load_by_name():
     assert datasets.load("Digits").fingerprint == digits.load().fingerprint
     assert datasets.load("SYNTHETIC").fingerprint == make_synthetic().fingerprint
-    assert [name for name, _ in datasets.names()] == ["digits", "synthetic", *datasets.xlsa17.BENCHMARKS]
+    assert [name for name, _ in datasets.names()] == ["letters", "digits", "synthetic", *datasets.xlsa17.BENCHMARKS]
     assert all(description and "\n" not in description for _, description in datasets.names())
 
 
 def test_unknown_names_are_refused_with_the_nearest():
-    with pytest.raises(ValueError, match=r"'digts' \(did you mean 'digits'\?\).*digits, synthetic"):
+    with pytest.raises(ValueError, match=r"'digts' \(did you mean 'digits'\?\).*letters, digits, synthetic"):
         datasets.load("digts")
 
 

@@ -12,6 +12,7 @@ pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 import served
 from answers import refusal
+from zskl import datasets
 from zskl.serve import row_pictures
 
 
@@ -26,6 +27,14 @@ def test_pictures_of_digits_are_what_the_rows_hold(digits):
     for row in (1797, -1, 10**30):
         refusal(client.get(f"/rows/{row}/picture"), 404)
     refusal(client.get("/rows/x/picture"), 422)
+
+
+def test_pictures_of_letters_are_drawn():
+    drawn = row_pictures.of(datasets.load("letters:german"), None, None)
+    width, height, lines = decoded(drawn.read(33)[0])
+    grey = np.frombuffer(lines, np.uint8).reshape(height, width + 1)[:, 1:]
+    np.testing.assert_array_equal(grey[::2, ::2], 255 - datasets.letters.pictures()[33])
+    assert [drawn.has(row) for row in (-1, 0, 7199, 7200)] == [False, True, True, False]
 
 
 def decoded(png):

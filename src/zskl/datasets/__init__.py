@@ -6,7 +6,7 @@ from collections.abc import Callable
 from os import PathLike, fspath
 from pathlib import Path
 
-from zskl.datasets import digits, xlsa17
+from zskl.datasets import digits, letters, xlsa17
 from zskl.datasets.dataset import Dataset
 from zskl.datasets.health import Health, check
 from zskl.datasets.own import folder
@@ -16,9 +16,13 @@ from zskl.datasets.synthetic import make_synthetic
 from zskl.datasets.xlsa17.benchmarks import has_feature_files
 from zskl.parameters import did_you_mean
 
-__all__ = ["Dataset", "Health", "check", "load", "make", "make_synthetic", "names", "row_names", "xlsa17"]
+__all__ = ["Dataset", "Health", "check", "letters", "load", "make", "make_synthetic", "names", "row_names", "xlsa17"]
 
 BUNDLED: dict[str, tuple[Callable[[], Dataset], str]] = {
+    "letters": (
+        letters.load,
+        "accented letters described by base letter and mark, drawn from fonts; letters:polish holds out a language",
+    ),
     "digits": (
         digits.load,
         "hand-written digits described by seven display segments (ships with scikit-learn)",
@@ -39,8 +43,9 @@ def load(
     Parameters
     ----------
     name : str or path-like
-        "digits" or "synthetic", which come with the library; a benchmark: "AWA1", "AWA2", "SUN", "CUB" or "APY"; or a
-        folder that `make` or `zskl data make` wrote. Upper and lower case make no difference in names.
+        "letters", "digits" or "synthetic", which come with the library; "letters:polish" and so on, where the letters
+        of a language are unseen; a benchmark: "AWA1", "AWA2", "SUN", "CUB" or "APY"; or a folder that `make` or
+        `zskl data make` wrote. Upper and lower case make no difference in names.
     root : path-like, default=None
         The folder with the files of a benchmark; see `xlsa17.load`.
     features : str, default=None
@@ -83,17 +88,17 @@ def load(
         return xlsa17.read_folder(Path(name), Path(name).resolve().name, features, signatures, folds)
     if name != Path(name).name and Path(name).exists():
         folder.read_manifest(Path(name))  # says what is missing there
-    key = name.lower()
-    if key not in BUNDLED:
+    key, colon, language = name.lower().partition(":")
+    if key not in BUNDLED or (colon and key != "letters"):
         known = [known for known, _ in names()]
         raise ValueError(
-            f"no dataset is called {name!r}{did_you_mean(key, known)}: expected the path of a dataset folder, or one "
-            f"of {', '.join(known)}"
+            f"no dataset is called {name!r}{did_you_mean(name.lower(), known)}: expected the path of a dataset folder, "
+            f"or one of {', '.join(known)}"
         )
     for argument, value in (("root", root), ("features", features), ("signatures", signatures), ("folds", folds)):
         if value is not None:
             raise ValueError(f"{argument} is {str(value)!r}, but the bundled dataset {key!r} takes none: leave it out")
-    return BUNDLED[key][0]()
+    return letters.load(language) if colon else BUNDLED[key][0]()
 
 
 def names() -> list[tuple[str, str]]:
@@ -108,6 +113,6 @@ def names() -> list[tuple[str, str]]:
     --------
     >>> from zskl import datasets
     >>> [name for name, _ in datasets.names()]
-    ['digits', 'synthetic', 'AWA1', 'AWA2', 'SUN', 'CUB', 'APY']
+    ['letters', 'digits', 'synthetic', 'AWA1', 'AWA2', 'SUN', 'CUB', 'APY']
     """
     return [(name, description) for name, (_, description) in BUNDLED.items()] + list(xlsa17.BENCHMARKS.items())

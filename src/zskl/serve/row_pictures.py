@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl.datasets import Dataset
+from zskl.datasets import Dataset, letters
 from zskl.parameters import listed
 
 TYPES = {
@@ -22,7 +22,7 @@ TYPES = {
     ".jpg": "image/jpeg", ".png": "image/png", ".webp": "image/webp",
 }  # fmt: skip
 ROWS = "rows.csv"  # in a folder of pictures: columns "file" and "row"
-ZOOM = 8  # pixels on the screen for one of a digit
+SHOWN = 64  # pixels of a drawing on the screen, at least: each of its own pixels becomes several
 
 
 class RowPictures(Protocol):
@@ -47,26 +47,32 @@ class PictureFiles:
         return path.read_bytes(), TYPES[path.suffix.lower()]
 
 
-class DrawnDigits:
-    """Rows of 64 values from 0 to 16, the darkness of 8 × 8 pixels."""
+class DrawnRows:
+    """A drawing of every row: (n, height, width) bytes, 0 paper to 255 ink."""
 
-    def __init__(self, X: NDArray[Any]) -> None:
-        self._X = X
+    def __init__(self, ink: NDArray[np.uint8]) -> None:
+        self._ink, self._zoom = ink, max(1, SHOWN // ink.shape[1])
 
     def has(self, row: int) -> bool:
-        return 0 <= row < len(self._X)
+        return 0 <= row < len(self._ink)
 
     def read(self, row: int) -> tuple[bytes, str]:
-        ink = np.clip(np.asarray(self._X[row], np.float64).reshape(8, 8) / 16, 0, 1)
-        grey = (255 * (1 - ink)).round().astype(np.uint8)
-        return png(np.kron(grey, np.ones((ZOOM, ZOOM), np.uint8))), "image/png"
+        return png(np.kron(255 - self._ink[row], np.ones((self._zoom, self._zoom), np.uint8))), "image/png"
 
 
 def of(data: Dataset, folder: str | os.PathLike[str] | None, names: Sequence[str] | None) -> RowPictures | None:
-    """Pictures of the rows of a dataset: those in `folder`, if you name one. Digits are drawn."""
+    """Pictures of the rows of a dataset: those in `folder`, if you name one. Letters and digits are drawn."""
     if folder is not None:
         return find(folder, len(data.X), names)
-    return DrawnDigits(data.X) if data.name == "digits" and data.X.shape[1] == 64 else None
+    if data.name.partition(":")[0] == "letters" and data.source == letters.SOURCE:
+        return DrawnRows(letters.pictures())
+    return drawn_digits(data.X) if data.name == "digits" and data.X.shape[1] == 64 else None
+
+
+def drawn_digits(X: NDArray[Any]) -> DrawnRows:
+    """Rows of 64 values from 0 to 16, the darkness of 8 × 8 pixels."""
+    ink = np.clip(np.asarray(X, np.float64).reshape(-1, 8, 8) / 16, 0, 1)
+    return DrawnRows(255 - (255 * (1 - ink)).round().astype(np.uint8))
 
 
 def png(grey: NDArray[Any]) -> bytes:

@@ -93,7 +93,7 @@ def pictured(tmp_path_factory):
     images = place / "images"
     images.mkdir()
     for row in (0, 8, 16, 39):
-        (images / f"{row}.png").write_bytes(row_pictures.DrawnDigits(data.X[few]).read(row)[0])
+        (images / f"{row}.png").write_bytes(row_pictures.drawn_digits(data.X[few]).read(row)[0])
     (images / "rows.csv").write_text("file,row\n" + "".join(f"{row}.png,{row}\n" for row in (0, 8, 16, 39)))
     with in_thread(place / "own.zskl", data=str(place / "own"), images=images) as (address, _):
         yield address
