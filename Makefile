@@ -100,4 +100,4 @@ $(DOCS): pyproject.toml | $(BIN)/python
 	touch $@ $(READY)
 
 clean:
-	rm -rf $(VENV) runs build docs/generated .pytest_cache .mypy_cache .ruff_cache src/*.egg-info
+	rm -rf $(VENV) runs build docs/examples docs/reference .pytest_cache .mypy_cache .ruff_cache src/*.egg-info

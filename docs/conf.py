@@ -40,14 +40,15 @@ default_role = "py:obj"
 templates_path = ["site/templates"]
 autosummary_filename_map = public_names.file_names()
 autosummary_ignore_module_all = False
+toc_object_entries_show_parents = "hide"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # docstrings say the types, in words
 numpydoc_show_class_members = False  # the template lists them
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
-    "gallery_dirs": "generated/examples",
-    "backreferences_dir": "generated/uses",
+    "gallery_dirs": "examples",
+    "backreferences_dir": "examples/uses",
     "doc_module": ("zskl",),
     "reference_url": {"zskl": None},
     "filename_pattern": r"\.py$",  # all of them are executed

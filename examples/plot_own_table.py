@@ -2,23 +2,21 @@
 Your own table
 ==============
 
-You have a table of measurements and a table that describes each class. Two fruits have no measurement at all: can they be
-recognised from their descriptions?
+You have a table of measurements and a table that describes each class. Two fruits
+have no measurement at all: can they be recognised from their descriptions?
 """
 
 # %%
 # Two tables
 # ----------
-# The first table describes each fruit by four traits, from 0 to 10. In your work this comes from a person who knows the
-# classes, or from a catalogue.
+# The first table describes each fruit by four traits, from 0 to 10. In your work it
+# comes from a person who knows the classes, or from a catalogue.
 
 import io
 
 import pandas as pd
 
-traits = pd.read_csv(
-    io.StringIO(
-        """fruit,sweet,sour,firm,large
+text = """fruit,sweet,sour,firm,large
 apple,8,3,8,4
 orange,5,7,5,4
 lemon,2,9,6,3
@@ -35,25 +33,25 @@ melon,8,2,9,8
 kiwi,6,6,4,2
 papaya,8,1,3,7
 """
-    ),
-    index_col="fruit",
-)
+traits = pd.read_csv(io.StringIO(text), index_col="fruit")
 traits.head()
 
 # %%
-# The second table has a row per sample. Here a program stands in for an instrument with ten sensors.
+# The second table has a row per sample. Here a program stands in for an instrument
+# with ten sensors.
 
 import numpy as np
 
 draw = np.random.default_rng(0)
 response = draw.normal(size=(4, 10))
-columns = [f"sensor {k}" for k in range(10)]
+sensors = [f"sensor {k}" for k in range(10)]
 
 
 def measured(fruit, times=40):
     """Some samples of one fruit."""
-    values = traits.loc[fruit].to_numpy() @ response + 4 * draw.normal(size=(times, 10))
-    return pd.DataFrame(values, columns=columns).assign(fruit=fruit)
+    values = traits.loc[fruit].to_numpy() @ response
+    values = values + 4 * draw.normal(size=(times, 10))
+    return pd.DataFrame(values, columns=sensors).assign(fruit=fruit)
 
 
 samples = pd.concat([measured(fruit) for fruit in traits.index], ignore_index=True)
@@ -62,8 +60,8 @@ samples.sample(3, random_state=0).round(1)
 # %%
 # Train without two fruits
 # ------------------------
-# The model gets samples of thirteen fruits, and the descriptions of all fifteen. With ``standardize-l2`` each sensor counts
-# the same, whatever its unit.
+# The model gets samples of thirteen fruits, and the descriptions of all fifteen. With
+# ``standardize-l2`` each sensor counts the same, whatever its unit.
 
 from zskl import ClassMeansClassifier
 
@@ -71,45 +69,49 @@ new = ["kiwi", "papaya"]
 known = samples[~samples["fruit"].isin(new)]
 unknown = samples[samples["fruit"].isin(new)]
 
-model = ClassMeansClassifier(feature_scaling="standardize-l2", signature_scaling="standardize-l2")
-model.fit(known[columns], known["fruit"], traits)
+scaling = {"feature_scaling": "standardize-l2", "signature_scaling": "standardize-l2"}
+model = ClassMeansClassifier(**scaling)
+model = model.fit(known[sensors], known["fruit"], traits)
 
 # %%
 # Predict the two
 # ---------------
 
-found = model.predict(unknown[columns], candidates=new)
-print(f"{np.mean(found == unknown['fruit']):.0%} are right, where a guess is right in 50%")
+found = model.predict(unknown[sensors], candidates=new)
+print(f"{np.mean(found == unknown['fruit']):.0%} are right; a guess would be at 50%")
 
 # %%
 # Add a class
 # -----------
-# You hear of a fruit that is not in the table. Describe it, and it takes part at once. Which samples are most like it?
+# You hear of a fruit that is not in the table. Describe it, and it takes part at once.
+# Which samples are most like it?
 
 lychee = {"lychee": [9, 3, 3, 1]}
-scores = model.compatibility(samples[columns], lychee)[:, 0]
+scores = model.compatibility(samples[sensors], lychee)[:, 0]
 samples.assign(score=scores).nlargest(20, "score")["fruit"].value_counts()
 
 # %%
 # How good is it in general?
 # --------------------------
-# Two fruits are few. A :class:`~zskl.Dataset` names the parts of your rows; with it you can hold out more classes and draw
-# figures. ``datasets.make`` reads the same from files, and draws the parts for you.
+# Two fruits are few. A :class:`~zskl.Dataset` says which rows are for training and
+# which for testing. With it you can hold out more classes and draw figures.
+# :func:`zskl.datasets.make` makes one from files, and draws the parts for you.
 
 from zskl import Dataset
 from zskl.plots import ClassAccuracyDisplay
 
-held_out = ["cherry", "pineapple", "lemon", "pear", *new]
-unseen = samples["fruit"].isin(held_out).to_numpy()
-place = np.arange(len(samples))
+X, y = samples[sensors].to_numpy(), samples["fruit"].to_numpy()
+unseen = np.isin(y, ["cherry", "pineapple", "lemon", "pear", *new])
+row = np.arange(len(y))
 parts = {
-    "trainval": place[~unseen & (place % 5 > 0)],
-    "test_seen": place[~unseen & (place % 5 == 0)],
-    "test_unseen": place[unseen],
+    "trainval": row[~unseen & (row % 5 > 0)],
+    "test_seen": row[~unseen & (row % 5 == 0)],
+    "test_unseen": row[unseen],
 }
-fruits = Dataset("fruits", samples[columns].to_numpy(), samples["fruit"].to_numpy(), traits, parts)
+fruits = Dataset("fruits", X, y, traits, parts)
 
-model.fit(*fruits.samples("trainval"), fruits.signatures)
+model = ClassMeansClassifier(**scaling)
+model = model.fit(*fruits.samples("trainval"), fruits.signatures)
 display = ClassAccuracyDisplay.from_estimator(model, fruits)
 display
 

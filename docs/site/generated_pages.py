@@ -1,4 +1,4 @@
-"""Pages that are made from code: one per public module, the command line, and what lies at the repository's root."""
+"""Pages that are made from code: the reference, one page per public module, and what lies at the repository's root."""
 
 from __future__ import annotations
 
@@ -9,8 +9,27 @@ from pathlib import Path
 import command_page
 import public_names
 
-FOLDER = "generated"
+FOLDER = "reference"
 AT_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md")
+INDEX = """# Reference
+
+These pages are made from the code: from docstrings, whose examples the tests run, and from the commands themselves.
+
+- [Command line](commands.md): every command with its arguments and options.
+- [Changelog](CHANGELOG.md): what changed, newest first.
+
+## Python
+
+{modules}
+
+```{{toctree}}
+:hidden:
+
+commands
+{names}
+CHANGELOG
+```
+"""
 TABLE = """
 .. autosummary::
    :nosignatures:
@@ -20,7 +39,7 @@ TABLE = """
 
 
 def write(docs: Path) -> None:
-    """Write all of them into `docs/generated`, which git ignores."""
+    """Write all of them into `docs/reference`, which git ignores."""
     for name, text in contents(docs.parent).items():
         target = docs / FOLDER / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -30,16 +49,17 @@ def write(docs: Path) -> None:
 
 def contents(root: Path) -> dict[str, str]:
     """File name → text."""
-    made = {f"{module}.rst": module_page(module) for module in public_names.modules()}
-    made["commands.md"] = command_page.text()
+    names = public_names.modules()
+    modules = "\n".join(f"- [`{name}`]({name}.rst): {_summary(name)}" for name in names)
+    made = {"index.md": INDEX.format(modules=modules, names="\n".join(names)), "commands.md": command_page.text()}
+    made |= {f"{name}.rst": module_page(name) for name in names}
     return made | {name: moved((root / name).read_text(encoding="utf-8")) for name in AT_ROOT}
 
 
 def module_page(module: str) -> str:
     """The module's docstring and tables of its names, each with a page of its own."""
     classes, functions, values, elsewhere = public_names.listed(module)
-    about = inspect.getdoc(importlib.import_module(module)) or ""
-    lines = [module, "=" * len(module), "", about, "", f".. currentmodule:: {module}", ""]
+    lines = [module, "=" * len(module), "", _about(module), "", f".. currentmodule:: {module}", ""]
     for title, names in (("Classes", classes), ("Functions", functions), ("Also here", elsewhere)):
         if names:
             shown = [name.removeprefix(f"{module}.") for name in names]
@@ -51,5 +71,13 @@ def module_page(module: str) -> str:
 
 
 def moved(text: str) -> str:
-    """A page of the repository's root, with its links as they are from `docs/generated`."""
+    """A page of the repository's root, with its links as they are from `docs/reference`."""
     return text.replace("](docs/", "](../")
+
+
+def _about(module: str) -> str:
+    return inspect.getdoc(importlib.import_module(module)) or ""
+
+
+def _summary(module: str) -> str:
+    return " ".join(_about(module).split("\n\n")[0].removesuffix("::").split())

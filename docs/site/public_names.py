@@ -22,7 +22,7 @@ def pages() -> dict[str, Any]:
 
 
 def listed(module: str) -> tuple[list[str], list[str], list[str], list[str]]:
-    """Names of a module: classes, functions and other values with pages of their own, and those with pages elsewhere."""
+    """Names of a module: classes and functions with a page under it, other values, and what has its page elsewhere."""
     home = importlib.import_module(module)
     own = pages()
     classes, functions, values, elsewhere = [], [], [], []

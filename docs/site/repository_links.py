@@ -7,9 +7,9 @@ from typing import Any
 
 PLACES = (
     (r"\]\(\.\./README\.md", "](/index.md"),
-    (r"\]\(\.\./(CHANGELOG|CONTRIBUTING)\.md", r"](/generated/\1.md"),
-    (r"\]\(\.\./examples/(\w+)\.py", r"](/generated/examples/\1.rst"),
-    (r"\]\(\.\./examples/?\)", "](/generated/examples/index.rst)"),
+    (r"\]\(\.\./(CHANGELOG|CONTRIBUTING)\.md", r"](/reference/\1.md"),
+    (r"\]\(\.\./examples/(\w+)\.py", r"](/examples/\1.rst"),
+    (r"\]\(\.\./examples/?\)", "](/examples/index.rst)"),
 )
 
 
