@@ -8,6 +8,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "site"), str(HERE.parent / "tests" / "support")]
 
+from pygments.lexers import TextLexer  # noqa: E402
+
 import generated_pages  # noqa: E402
 import public_names  # noqa: E402
 import repository_links  # noqa: E402
@@ -29,6 +31,7 @@ extensions = [
 ]
 exclude_patterns = ["site"]
 highlight_language = "text"  # formulas are indented blocks
+smartquotes = False  # options begin with two hyphens
 nitpicky = False  # types in docstrings are words for people
 
 # The same links work on GitHub: a heading's address is made from its words, as there.
@@ -76,12 +79,15 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "show_toc_level": 2,
     "navigation_with_keys": False,
-    "footer_start": ["copyright"],
+    "footer_start": ["about"],
     "footer_end": [],
-    "pygments_light_style": "a11y-high-contrast-light",
-    "pygments_dark_style": "a11y-high-contrast-dark",
+    "pygments_light_style": "github-light",
+    "pygments_dark_style": "github-dark",
 }
 html_context = {"default_mode": "auto"}
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 # `make docs-links`
 linkcheck_anchors = False
@@ -94,3 +100,4 @@ def setup(app):
     app.connect("config-inited", lambda app, config: generated_pages.write(HERE))
     app.connect("source-read", repository_links.replaced)
     app.connect("autodoc-skip-member", public_names.skipped)
+    app.add_lexer("output", TextLexer)  # what a block prints

@@ -40,11 +40,13 @@ def _command(command: Any, path: str) -> str:
     context = command.context_class(command, info_name=path)
     usage = " ".join([path, *command.collect_usage_pieces(context)])
     lines = [f"## `{path}`", "", _markdown(command.help or ""), "", "```text", usage, "```", ""]
-    for kind, title in (("argument", "Arguments"), ("option", "Options")):
-        records = [one.get_help_record(context) for one in command.params if one.param_type_name == kind]
-        shown = [_entry(*record) for record in records if record]
-        if shown:
-            lines += [f"**{title}**", "", *shown]
+    entries: dict[str, list[str]] = {"argument": [], "option": []}
+    for one in command.params:
+        if record := one.get_help_record(context):  # what is hidden has none
+            names, about = record
+            entries[one.param_type_name].append(_entry(names if names[0] == "-" else names.split()[0], about))
+    for kind, found in entries.items():
+        lines += [f"**{kind.capitalize()}s**", "", *found] if found else []
     return "\n".join(lines)
 
 
@@ -59,6 +61,7 @@ def _entry(names: str, about: str) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Rich's bold text, which here is always code, as code."""
+    """Rich's bold text, which here is always code, as code; options too."""
     text = re.sub(r"\[b\](.*?)\[/b\]", r"`\1`", text, flags=re.DOTALL)
+    text = re.sub(r"(`[^`]*`)|((?<!\w)--?[a-z][\w-]*)", lambda found: found[1] or f"`{found[2]}`", text)
     return "\n".join(line.strip() for line in text.strip().splitlines())
