@@ -5,6 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DEV    := $(VENV)/.ready-dev
 PACK   := $(VENV)/.ready-package
+DOCS   := $(VENV)/.ready-docs
 
 # Python keeps what it compiles, and compiles what is imported: so pip need not compile everything.
 unexport PYTHONDONTWRITEBYTECODE
@@ -24,7 +25,7 @@ TYPES  := $(BIN)/mypy -n auto
 SAID   := $(VENV)/types.log
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
-.PHONY: run test lint types unit coverage portable busy package bench clean
+.PHONY: run test lint types unit coverage portable busy package bench docs docs-links clean
 
 run: $(READY)
 	$(BIN)/zskl run digits --method gaussian-ort --method gaussian --tune --calibrate --seeds 3 --out runs/digits
@@ -79,6 +80,17 @@ bench: $(READY)
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/performance.py
 
+# The documentation site. A warning is an error: a link that leads nowhere, a page in no list, an example that fails.
+SITE   := build/docs
+SPHINX := OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going
+docs: $(DOCS)
+	$(SPHINX) docs $(SITE)
+	@echo "wrote $(SITE)/index.html"
+
+# The same for links to other sites, which need a network.
+docs-links: $(DOCS)
+	$(SPHINX) -b linkcheck docs build/docs-links
+
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(0 if sys.version_info >= (3, 11) else f"zskl needs Python 3.11 or newer, found {v}: try make PYTHON=python3.12 $(MAKECMDGOALS)")'
 	$(PYTHON) -m venv $(VENV)
@@ -95,5 +107,9 @@ $(PACK): $(DEV)
 	$(call INSTALL,.[$(EXTRAS)$(COMMA)package])
 	touch $@
 
+$(DOCS): pyproject.toml | $(BIN)/python
+	$(call INSTALL,.[docs])
+	touch $@ $(READY)
+
 clean:
-	rm -rf $(VENV) runs build dist .pytest_cache .mypy_cache .ruff_cache src/*.egg-info
+	rm -rf $(VENV) runs build dist docs/examples docs/reference .pytest_cache .mypy_cache .ruff_cache src/*.egg-info

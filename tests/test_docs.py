@@ -1,4 +1,5 @@
-"""Code blocks of README.md and docs/ are executed: `python` ones in a module per file, `console` lines as commands."""
+"""Code blocks of README.md and docs/ are executed: `python` ones in a module per file, `console` lines as commands,
+`output` against what was printed."""
 
 from __future__ import annotations
 
@@ -28,6 +29,9 @@ def test_a_broken_block_is_caught(tmp_path, monkeypatch):
         execute("```python\nassert 1 + 1 == 3\n```\n", "planted")
     with pytest.raises(AssertionError):
         execute("```console\n$ zskl run no-such-dataset\n```\n", "planted")
+    with pytest.raises(AssertionError, match="prints\n80% right"):
+        execute("```python\nprint('80% right')\n```\n```output\n82% right\n```\n", "planted")
+    execute("```python\nprint('-0.04 of 80')\n```\n```output\n-0.05 of 81\n```\n", "rounded elsewhere")
 
 
 def test_the_readme_has_blocks_to_run():
@@ -39,5 +43,7 @@ def test_the_readme_has_blocks_to_run():
 def test_links_between_pages_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-            if not target.startswith("http"):
+            if ":" in target:  # what answers there is for `make docs-links`
+                assert re.fullmatch(r"https://[\w.-]+\.[a-z]+(/\S*)?", target), f"{page.name} links to {target}"
+            else:
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"

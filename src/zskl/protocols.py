@@ -1,8 +1,9 @@
 """The two evaluation protocols. Each picks test rows and candidate classes; the model only ranks these.
+::
 
-zsl     rows test_unseen, candidates the unseen classes
-gzsl    rows test_seen and test_unseen, candidates all classes, a constant γ subtracted from seen ones:
-        ŷ_i = argmax_j ( compatibility[i, j] − γ · [class j is seen] )
+    zsl     rows test_unseen, candidates the unseen classes
+    gzsl    rows test_seen and test_unseen, candidates all classes, a constant γ subtracted from seen ones:
+            ŷ_i = argmax_j ( compatibility[i, j] − γ · [class j is seen] )
 
 Both also score a model that was given examples of the unseen classes (`shots`), or the test rows without their labels
 (`unlabelled`); see `zskl.evidence`. Such a result says so.

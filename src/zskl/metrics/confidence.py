@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 
 def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = 15) -> float:
     """
-    Mean distance between probability and accuracy: Σ_b (n_b / n) |mean correct_b − mean confidence_b|.
+    Mean distance between probability and accuracy: `Σ_b (n_b / n) |mean correct_b − mean confidence_b|`.
 
     Parameters
     ----------

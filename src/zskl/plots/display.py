@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Self
 
-from zskl.plots import canvas
+from zskl.plots import canvas, image
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,6 +38,10 @@ class Display(ABC):
         figure = place.figure
         self.ax_, self.figure_ = place, figure if isinstance(figure, Figure) else figure.figure
         return self
+
+    def _repr_png_(self) -> bytes:
+        """Notebooks show this."""
+        return image.png(self.figure_ if hasattr(self, "figure_") else self.plot().figure_)
 
     @property
     @abstractmethod

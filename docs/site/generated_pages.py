@@ -1,0 +1,83 @@
+"""Pages that are made from code: the reference, one page per public module, and what lies at the repository's root."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from pathlib import Path
+
+import command_page
+import public_names
+
+FOLDER = "reference"
+AT_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md")
+INDEX = """# Reference
+
+These pages are made from the code: from docstrings, whose examples the tests run, and from the commands themselves.
+
+- [Command line](commands.md): every command with its arguments and options.
+- [Changelog](CHANGELOG.md): what changed, newest first.
+
+## Python
+
+{modules}
+
+```{{toctree}}
+:hidden:
+
+commands
+{names}
+CHANGELOG
+```
+"""
+TABLE = """
+.. autosummary::
+   :nosignatures:
+{toctree}
+   {names}
+"""
+
+
+def write(docs: Path) -> None:
+    """Write all of them into `docs/reference`, which git ignores."""
+    for name, text in contents(docs.parent).items():
+        target = docs / FOLDER / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.exists() or target.read_text(encoding="utf-8") != text:  # unchanged pages are not built again
+            target.write_text(text, encoding="utf-8")
+
+
+def contents(root: Path) -> dict[str, str]:
+    """File name → text."""
+    names = public_names.modules()
+    modules = "\n".join(f"- [`{name}`]({name}.rst): {_summary(name)}" for name in names)
+    made = {"index.md": INDEX.format(modules=modules, names="\n".join(names)), "commands.md": command_page.text()}
+    made |= {f"{name}.rst": module_page(name) for name in names}
+    return made | {name: moved((root / name).read_text(encoding="utf-8")) for name in AT_ROOT}
+
+
+def module_page(module: str) -> str:
+    """The module's docstring and tables of its names, each with a page of its own."""
+    classes, functions, values, elsewhere = public_names.listed(module)
+    lines = [module, "=" * len(module), "", _about(module), "", f".. currentmodule:: {module}", ""]
+    for title, names in (("Classes", classes), ("Functions", functions), ("Also here", elsewhere)):
+        if names:
+            shown = [name.removeprefix(f"{module}.") for name in names]
+            toctree = "" if names is elsewhere else "   :toctree: api\n"
+            lines += [f".. rubric:: {title}", TABLE.format(toctree=toctree, names="\n   ".join(shown))]
+    if values:
+        lines += [".. rubric:: Values", "", *(line for name in values for line in (f".. autodata:: {name}", ""))]
+    return "\n".join(lines)
+
+
+def moved(text: str) -> str:
+    """A page of the repository's root, with its links as they are from `docs/reference`."""
+    return text.replace("](docs/", "](../")
+
+
+def _about(module: str) -> str:
+    return inspect.getdoc(importlib.import_module(module)) or ""
+
+
+def _summary(module: str) -> str:
+    return " ".join(_about(module).split("\n\n")[0].removesuffix("::").split())
