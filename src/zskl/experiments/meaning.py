@@ -14,6 +14,7 @@ from zskl.experiments.record import Record
 Groups = Mapping[str, Sequence[Record]]  # the name of a method, with its settings where need be → all its seeds
 ZERO_SHOT, PLAIN, CALIBRATED = "zero-shot", "H", "calibrated H"
 FEW = 3  # rivals that a sentence names
+SHOWN = 0.05  # points: what shows in a figure with one digit
 
 
 def sentences(records: Sequence[Record]) -> list[str]:
@@ -67,32 +68,42 @@ def _guessing(records: Sequence[Record], first: str | None, figures: Mapping[str
         return ""
     chance = 100 / classes
     times = figures[first][ZERO_SHOT].mean / chance
-    better = f", so this is {times:.0f} times better" if times >= 2 else ""
+    often = f": {first} is right {times:.{0 if times >= 10 else 1}f} times as often" if classes > 1 else ""
     few = "; with so few classes intervals are too narrow, and a lead may be luck" if classes < uncertainty.FEW else ""
-    return (
-        f"Guessing among {classes} unseen class{'' if classes == 1 else 'es'} is right on {chance:.1f} %{better}{few}."
-    )
+    plural = "" if classes == 1 else "es"
+    return f"Guessing among {classes} unseen class{plural} is right on {chance:.1f} %{often}{few}."
 
 
 def _generalised(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> str:
-    """Who has the highest H among all classes, and what calibration did to it."""
+    """Who has the highest H among all classes, and what calibration did to it and to others."""
     column = CALIBRATED if any(CALIBRATED in mine for mine in figures.values()) else PLAIN
     leaders = uncertainty.leaders(groups, column)
     if leaders.first is None:
         return ""
     who = leaders.first
-    mine = figures[who]
     level = [] if leaders.rivals < 2 or leaders.unknown else _level(groups, column, who)
     alike = f", though it cannot be told apart from {_listed(level)}" if level else ""
-    start = "Among seen and unseen classes together"
-    highest = " the highest" if leaders.rivals > 1 else ""
+    rank = "the highest" if leaders.rivals > 1 else "a"
+    start = f"Among seen and unseen classes together {who} has {rank} {column} of {_interval(figures[who][column])}"
     if column == PLAIN:
-        return f"{start} {who} has{highest} H of {_interval(mine[PLAIN])}{alike}; --calibrate may raise it."
+        return f"{start}{alike}; --calibrate may raise it."
+    return f"{start}, {_moved(figures[who])} without calibration{alike}{_lowered(figures, who)}."
+
+
+def _moved(mine: Mapping[str, Figure]) -> str:
+    """ "up from 5.7"."""
     before, after = mine[PLAIN].mean, mine[CALIBRATED].mean
-    did = "raises" if after >= before + 0.05 else "lowers" if after <= before - 0.05 else "leaves"
-    how = f"{did} H of {who} from {before:.1f} to {_interval(mine[CALIBRATED])}"
-    how = how if did != "leaves" else f"leaves H of {who} at {_interval(mine[CALIBRATED])}"
-    return f"{start} calibration, chosen on validation classes, {how}{',' + highest if highest else ''}{alike}."
+    return f"{'up' if after > before else 'down'} from {before:.1f} %" if abs(after - before) >= SHOWN else "as"
+
+
+def _lowered(figures: Mapping[str, Mapping[str, Figure]], but: str) -> str:
+    """The other methods that calibration did harm."""
+    found = [
+        f"{name} ({mine[PLAIN].mean:.1f} to {mine[CALIBRATED].mean:.1f} %)"
+        for name, mine in figures.items()
+        if name != but and CALIBRATED in mine and mine[CALIBRATED].mean <= mine[PLAIN].mean - SHOWN
+    ]
+    return f"; calibration lowers H of {_listed(found)}" if found else ""
 
 
 def _given(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> str:

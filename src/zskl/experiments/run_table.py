@@ -8,6 +8,7 @@ from zskl.experiments import given_figures, record_table
 from zskl.experiments.compare import Comparison, Figure, Row, compare, labels
 from zskl.experiments.record import Record
 
+CALIBRATED = "calibrated H"
 GIVEN = "given"  # examples or unlabelled rows, beside descriptions
 
 
@@ -23,7 +24,7 @@ def of_run(records: Sequence[Record]) -> Comparison:
         rows += [Row({**said, GIVEN: words}, row.seeds, found) for words, found in _given(row, table.given).items()]
     columns = tuple(name for name in table.figures if name not in table.given)
     names = ("method", "settings", *((GIVEN,) if table.given else ()))
-    return Comparison(names, columns, tuple(rows), tuple(_notes(records)))
+    return Comparison(names, columns, tuple(rows), tuple(_notes(rows, CALIBRATED in columns)))
 
 
 def _given(row: Row, columns: Sequence[str]) -> dict[str, dict[str, Figure]]:
@@ -36,9 +37,16 @@ def _given(row: Row, columns: Sequence[str]) -> dict[str, dict[str, Figure]]:
     return found
 
 
-def _notes(records: Sequence[Record]) -> list[str]:
-    """What explains a mark or a gap in the table."""
-    groups: dict[tuple[str, ...], list[Record]] = {}
-    for record in records:
-        groups.setdefault(labels(record), []).append(record)
-    return given_figures.notes(groups.values())
+def _notes(rows: Sequence[Row], calibrated: bool) -> list[str]:
+    """What explains a mark in the table."""
+    marked = dict.fromkeys(
+        row.labels["method"]
+        for row in rows
+        if any(figure.mark == given_figures.DECLINED for figure in row.figures.values())
+    )
+    advice = "" if calibrated else "; --calibrate tries that"
+    return [
+        f"{given_figures.DECLINED} {name} did not adapt and is scored as it was: validation classes do not promise "
+        f"that unlabelled rows help{advice}"
+        for name in marked
+    ]

@@ -172,8 +172,10 @@ def tune(
     searching, fitting = (ProgressBar("search"), ProgressBar("fit")) if progress else (None, None)
 
     def told(done: int, runs: int) -> None:
-        for one in filter(None, (report, searching)):
-            one(done, runs)
+        if report is not None:
+            report(done, runs)
+        if searching is not None:
+            searching(done, runs)
 
     found = search_checked(shared, grid, runner, told, extend, with_default=True)
     model, choice = refit(estimator, found, scoring, X, y, signatures, fitting, runner)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 LONGEST = 60  # characters of a cell
 _NUMBER = re.compile(r"[+−-]?\d[\d.,e+−-]*( ± [\d.]+)?( %)?$")
+_TABLE = "border-collapse:collapse;color:inherit;background:transparent;margin:0.4em 0"
 _CELL = "padding:0.15em 0.8em;border:0;text-align:"
 _LINE = ";border-bottom:1px solid currentColor"
 
@@ -89,7 +90,7 @@ class Shown:
             line(row, "td", ";font-weight:bold" if place in self.strong else "") for place, row in enumerate(self.rows)
         )
         notes = "".join(f"<div>{_escaped(note, None)}</div>" for note in self.notes)
-        table = f'<table style="border-collapse:collapse;color:inherit;background:transparent;margin:0.4em 0">{head}<tbody>{body}'
+        table = f'<table style="{_TABLE}">{head}<tbody>{body}'
         return f"<div><div><b>{_escaped(self.title, None)}</b></div>{table}</tbody></table>{notes}</div>"
 
     def _right(self) -> set[int]:
