@@ -61,7 +61,7 @@ def _show(results: list[Record]) -> None:
     """The figures of one dataset, and what they mean."""
     table = run_table.of_run(results)
     say(f"\n{results[0].dataset}: mean per-class top-1 accuracy in per cent [95 % interval]")
-    show(drawn(table))
+    show(drawn(table, below=True))
     for sentence in table.notes:
         note(sentence)
     for sentence in meaning.sentences(results):

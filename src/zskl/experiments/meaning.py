@@ -97,13 +97,13 @@ def _moved(mine: Mapping[str, Figure]) -> str:
 
 
 def _lowered(figures: Mapping[str, Mapping[str, Figure]], but: str) -> str:
-    """The other methods that calibration did harm."""
+    """The other methods whose H is higher without calibration."""
     found = [
-        f"{name} ({mine[PLAIN].mean:.1f} to {mine[CALIBRATED].mean:.1f} %)"
+        f"{name} ({mine[CALIBRATED].mean:.1f} against {mine[PLAIN].mean:.1f} %)"
         for name, mine in figures.items()
         if name != but and CALIBRATED in mine and mine[CALIBRATED].mean <= mine[PLAIN].mean - SHOWN
     ]
-    return f"; calibration lowers H of {_listed(found)}" if found else ""
+    return f"; calibrated H is below H for {_listed(found)}" if found else ""
 
 
 def _given(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> str:

@@ -48,10 +48,14 @@ def units(plan: Plan, names: Sequence[str], seeds: int, defaults: Sequence[str] 
         ]
         once += [name] if len(mine) < seeds else []
     remarks = [f"{', '.join(once)}: run once, since every seed gives the same model"] if once else []
+    without: dict[str, list[str]] = {}
     for asked, able, words in ((plan.shots, taught, "examples"), (plan.unlabelled, adapted, "unlabelled rows")):
         unable = [name for name in names if name not in able]
         if asked and unable:
-            remarks.append(f"{', '.join(unable)}: scored without {words}, since they cannot learn from them")
+            without.setdefault(", ".join(unable), []).append(words)
+    for who, what in without.items():
+        them = "they" if "," in who else "it"
+        remarks.append(f"{who}: scored without {' and '.join(what)}, from which {them} cannot learn")
     return found, remarks
 
 

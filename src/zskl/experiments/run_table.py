@@ -9,6 +9,7 @@ from zskl.experiments.compare import Comparison, Figure, Row, compare, labels
 from zskl.experiments.record import Record
 
 CALIBRATED = "calibrated H"
+AREA = "area"  # of the seen–unseen curve: for `zskl compare` and the report
 GIVEN = "given"  # examples or unlabelled rows, beside descriptions
 
 
@@ -22,7 +23,7 @@ def of_run(records: Sequence[Record]) -> Comparison:
         plain = {name: figure for name, figure in row.figures.items() if name not in table.given}
         rows.append(Row(said, row.seeds, plain))
         rows += [Row({**said, GIVEN: words}, row.seeds, found) for words, found in _given(row, table.given).items()]
-    columns = tuple(name for name in table.figures if name not in table.given)
+    columns = tuple(name for name in table.figures if name not in (*table.given, AREA))
     names = ("method", "settings", *((GIVEN,) if table.given else ()))
     return Comparison(names, columns, tuple(rows), tuple(_notes(rows, CALIBRATED in columns)))
 
