@@ -179,6 +179,8 @@ def tune(
 
     found = search_checked(shared, grid, runner, told, extend, with_default=True)
     model, choice = refit(estimator, found, scoring, X, y, signatures, fitting, runner)
+    if len(found.settings) > 1 and set(range(len(found.settings))) - set(found.diverged) == {found.default}:
+        log.warning("all settings but the default diverged: search lower learning rates")
     if choice.wide:
         log.warning("%s", _unsteady(choice))
     return Tuned(
