@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from zskl.experiments.record import Record
     from zskl.methods import load
     from zskl.protocols import Result
+    from zskl.shown.progress import ProgressBar
     from zskl.training.solver import DivergenceError
 else:
     _MODULES = {
@@ -52,6 +53,7 @@ else:
         "Committee": "estimators.committee.classifier",
         "Dataset": "datasets",
         "DivergenceError": "training.solver",
+        "ProgressBar": "shown.progress",
         "Record": "experiments.record",
         "Result": "protocols",
         "UncalibratedWarning": "estimators.estimator",
@@ -82,6 +84,7 @@ __all__ = [
     "Committee",
     "Dataset",
     "DivergenceError",
+    "ProgressBar",
     "Record",
     "Result",
     "UncalibratedWarning",

@@ -1,6 +1,5 @@
 """Notes on choices: numbers at an edge, and figures that folds or seeds do not agree on."""
 
-from zskl.cli import sweeping
 from zskl.experiments import choice_notes, typed_json
 from zskl.experiments.compare import compare
 from zskl.experiments.record import Record
@@ -33,7 +32,7 @@ def test_a_choice_keeps_its_edges_and_figures_in_a_record():
     assert typed_json.from_json(Choice, {"score": 0.5}).edges is None  # a line of an earlier zskl
 
 
-def test_sentences_name_method_value_and_reason(capsys):
+def test_sentences_name_method_value_and_reason():
     assert choice_notes.at_edges([record(), record(1)]) == (
         "chosen at the edge of what was tried: gaussian-ort epochs 80 at its bound, lam 0.1 not extended"
     )
@@ -44,10 +43,6 @@ def test_sentences_name_method_value_and_reason(capsys):
     assert choice_notes.at_edges([steady]) is None
     assert choice_notes.over_folds([steady]) is None
     assert choice_notes.spreads(steady.tune.choices.zsl) == "seen 1.5"
-    sweeping._show([record()])
-    said = capsys.readouterr().err
-    assert "note: chosen at the edge of what was tried: gaussian-ort epochs 80" in said
-    assert "note: differ widely" in said
 
 
 def test_seeds_that_chose_the_same_setting_and_differ_are_told():

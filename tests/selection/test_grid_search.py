@@ -86,7 +86,7 @@ def test_engines_and_stacks_give_the_same_answers(found, monkeypatch):
             np.testing.assert_allclose(getattr(other, name), getattr(found, name), rtol=0, atol=ROWS_APART)
 
 
-def test_a_setting_that_diverges_is_recorded_and_does_not_stop_the_others():
+def test_a_setting_that_diverges_is_recorded_and_does_not_stop_the_others(caplog):
     grid = {"learning_rate": [1e-3, 1e15], "epochs": [1, 2]}
     found = selection.search(estimator(), *TRAINING, grid, FOLDS)
     wild = [place for place, setting in enumerate(found.settings) if setting["learning_rate"] == 1e15]
@@ -95,8 +95,11 @@ def test_a_setting_that_diverges_is_recorded_and_does_not_stop_the_others():
     assert np.isneginf(found.zsl[wild]).all()
     assert np.isneginf(found.gzsl[wild]).all()
     assert found.pick("zsl").setting["learning_rate"] == 1e-3
-    with pytest.raises(ValueError, match=r"all 2 settings diverged.*lower learning rates"):
-        selection.tune(estimator(), *TRAINING, {"learning_rate": [1e15], "epochs": [1, 2]}, FOLDS, engine=None)
+    wild = {"learning_rate": [1e15], "epochs": [1, 2]}
+    with pytest.raises(ValueError, match=r"all 3 settings diverged.*lower learning rates"):
+        selection.tune(estimator(learning_rate=1e14), *TRAINING, wild, FOLDS, engine=None)
+    assert selection.tune(estimator(epochs=1), *TRAINING, wild, FOLDS, engine=None).best["learning_rate"] == 3e-4
+    assert caplog.messages[0] == "all settings but the default diverged: search lower learning rates"
 
 
 def test_signatures_of_other_classes_do_not_move_the_choice(found):

@@ -27,7 +27,8 @@ def test_the_next_best_setting_is_fitted_if_the_best_diverges_on_all_rows(found,
 def test_tune_refits_the_best_on_all_training_rows(found, scoring):
     result = selection.tune(estimator(), *TRAINING, GRID, FOLDS, scoring=scoring, engine=None)
     scores = found.scores(scoring)
-    np.testing.assert_array_equal(result.fold_scores, scores)
+    np.testing.assert_array_equal(result.fold_scores[:-1], scores)
+    assert result.settings[-1] == {name: estimator().get_params()[name] for name in GRID}  # the default, tried too
     best = int(np.argmax(scores.mean(axis=1)))
     assert result.best == found.settings[best]
     assert result.score == pytest.approx(scores[best].mean())

@@ -60,6 +60,7 @@ def fit(
     from zskl import arrays, files, methods, selection
     from zskl.cli import named
     from zskl.cli.bars import progress_display, reporter
+    from zskl.cli.heard import told_once
     from zskl.engines import Engine
     from zskl.parameters import one_of
     from zskl.selection.class_folds import TooFewRows
@@ -81,7 +82,7 @@ def fit(
     loaded = named.load_dataset(data, root, features, signatures)
     X, y = loaded.samples("trainval")
     found: selection.Tuned | None = None
-    with progress_display() as progress:
+    with told_once(), progress_display() as progress:
         task = progress.add_task(f"{loaded.name} {method}", total=None)
         if tune:
             named_method = methods.find(method)

@@ -33,6 +33,10 @@ def run(
     tune: Annotated[
         bool, typer.Option("--tune", help="Choose settings on validation classes, from the method's default grid.")
     ] = False,
+    defaults: Annotated[
+        list[str] | None,
+        typer.Option(metavar="METHOD", help="Leave this method out of --tune, at its default settings; repeatable."),
+    ] = None,
     calibrate: Annotated[
         bool,
         typer.Option(
@@ -50,15 +54,16 @@ def run(
         typer.Option(
             min=1,
             metavar="K",
-            help="Also score after K examples of each unseen class, which are not scored; repeatable.",
+            help="Also score, for methods that can learn so, after K examples of each unseen class, which are not "
+            "scored; repeatable.",
         ),
     ] = None,
     unlabelled: Annotated[
         list[str] | None,
         typer.Option(
             metavar="unseen|all",
-            help="Also score after adaptation to the test rows without their labels, of unseen or of all classes; "
-            "repeatable.",
+            help="Also score, for methods that can, after adaptation to the test rows without their labels, of unseen "
+            "or of all classes; repeatable.",
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds: 0, 1, ...")] = 1,
@@ -92,15 +97,16 @@ def run(
 
     Example: [b]zskl run CUB AWA1 --tune --calibrate --seeds 5 --out runs[/b], and again after an interruption
 
+    Example: [b]zskl run CUB --method eszsl --method gaussian --tune --defaults gaussian[/b]
+
     Example: [b]zskl run CUB --tune --calibrate --shots 1 --shots 5 --unlabelled unseen --unlabelled all[/b]
     """
     from zskl import arrays, methods
     from zskl.cli import named
     from zskl.cli.sweeping import run_pieces
     from zskl.engines import Engine
-    from zskl.experiments import jsonl_log
+    from zskl.experiments import jsonl_log, run_plan
     from zskl.experiments.sweep import Piece
-    from zskl.experiments.unit import Unit, useful_seeds
 
     startup.over()
     arrays.check_device(device)
@@ -108,14 +114,10 @@ def run(
     names = list(dict.fromkeys(name.lower() for name in method or (TAUGHT if shots or unlabelled else DEFAULT)))
     for name in names:
         methods.build(name, settings)  # a bad name or setting is refused before any work
-    units = [
-        Unit(name, seed, settings, device, tune, calibrate, scoring, shots or (), unlabelled or ())
-        for name in names
-        for seed in useful_seeds(name, seeds, shots or ())
-    ]
-    once = [name for name in names if len(useful_seeds(name, seeds, shots or ())) < seeds]
-    if once:
-        say(f"{', '.join(once)}: run once, since every seed gives the same model")
+    plan = run_plan.Plan(settings, device, tune, calibrate, scoring, shots or (), unlabelled or ())
+    units, remarks = run_plan.units(plan, names, seeds, defaults or ())
+    for remark in remarks:
+        say(remark)
     runner = named.engine_of(engine, address, workers) or (Engine() if tune or calibrate else None)
     if json_ is not None:
         jsonl_log.check_target(json_)

@@ -6,11 +6,12 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 
 from zskl.cli.bars import Display
+from zskl.cli.heard import told_once
 from zskl.cli.signals import STOPS, told
 from zskl.cli.tables import drawn, show
 from zskl.cli.terminal import fail, note, say
 from zskl.engines import Engine
-from zskl.experiments import choice_notes, compare, jsonl_log, run_folder, sweep
+from zskl.experiments import jsonl_log, meaning, run_folder, run_table, sweep
 from zskl.experiments.record import Record
 from zskl.experiments.sweep import Failure, Piece
 
@@ -28,6 +29,7 @@ def run_pieces(pieces: list[Piece[Record]], engine: Engine | None, out: Path | N
             say(f"{before} of {len(pieces)} units were done before")
         try:
             with (
+                told_once(),
                 Display([piece.name for piece in pieces], before) as display,
                 closing(sweep.run(pieces, engine, folder, display)) as outcomes,
             ):
@@ -50,25 +52,20 @@ def run_pieces(pieces: list[Piece[Record]], engine: Engine | None, out: Path | N
     for name in dict.fromkeys(record.dataset for record in results):
         _show([record for record in results if record.dataset == name])
     for target in filter(None, (json_, folder and folder.path)):
-        say(f"{len(results)} record(s) written to {target}")
+        say(f"{len(results)} record{'' if len(results) == 1 else 's'} written to {target}")
     if failures:
         fail("; ".join(failures), 2)
 
 
 def _show(results: list[Record]) -> None:
-    """The figures of one dataset: per cent, mean over seeds, with intervals."""
-    table = compare.compare(results)
-    seeds = max(row.seeds or 1 for row in table.rows)
-    say(f"\n{results[0].dataset}: mean per-class top-1 accuracy in per cent [95 % interval], {seeds} seed(s)")
-    plain, given = table.parted()
-    show(drawn(plain, without=("dataset", "seeds")))
-    if given is not None:
-        say("after examples of the unseen classes, or after adaptation to unlabelled test rows:")
-        show(drawn(given, without=("dataset", "seeds")))
+    """The figures of one dataset, and what they mean."""
+    table = run_table.of_run(results)
+    say(f"\n{results[0].dataset}: mean per-class top-1 accuracy in per cent [95 % interval]")
+    show(drawn(table, below=True))
     for sentence in table.notes:
         note(sentence)
-    for remark in filter(None, (choice_notes.at_edges(results), choice_notes.over_folds(results))):
-        note(remark)
+    for sentence in meaning.sentences(results):
+        say(sentence)
     first = results[0]
     left_out = sorted({*first.zsl.left_out, *first.gzsl.left_out})
     if left_out:

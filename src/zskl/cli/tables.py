@@ -16,24 +16,22 @@ from zskl.experiments.compare import Comparison, Figure
 WIDE = 240  # characters of a table in a file
 
 
-def drawn(table: Comparison, without: tuple[str, ...] = ()) -> Table:
-    """For the terminal; the columns named in `without` are left out."""
+def drawn(table: Comparison, below: bool = False) -> Table:
+    """For the terminal; with `below`, intervals stand below their figures."""
     picture = Table(box=box.SIMPLE, collapse_padding=True, pad_edge=False)
-    labels = [name for name in table.labels if name not in without]
-    seeds = [] if "seeds" in without else ["seeds"]
-    for name in labels:
+    for name in table.labels:
         picture.add_column(name)
-    for name in (*seeds, *table.figures):
+    for name in ("seeds", *table.figures):
         picture.add_column(name, justify="right")
     for row in table.rows:
-        count = [table_formats.seeds(row)] if seeds else []
-        cells = [_cell(row.figures.get(name)) for name in table.figures]
-        picture.add_row(*(escape(row.labels[name]) for name in labels), *count, *cells)
+        cells = [_cell(row.figures.get(name), below) for name in table.figures]
+        picture.add_row(*(escape(row.labels[name]) for name in table.labels), table_formats.seeds(row), *cells)
     return picture
 
 
-def _cell(figure: Figure | None) -> str:
-    text = escape(table_formats.cell(figure, " ±"))  # the space is where a narrow terminal breaks the line
+def _cell(figure: Figure | None, below: bool) -> str:
+    written = table_formats.cell(figure, " ±")  # the space is where a narrow terminal breaks the line
+    text = escape(written.replace(" [", "\n[") if below else written)
     return f"[b]{text}[/b]" if figure is not None and figure.best else text
 
 

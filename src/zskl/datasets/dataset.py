@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from zskl.datasets import dataset_checks
 from zskl.datasets.dataset_checks import frozen
 from zskl.parameters import did_you_mean, listed
+from zskl.shown.table import Shown, some
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,6 +106,18 @@ class Dataset:
         classes = f"{len(self.seen_classes)} seen and {len(self.unseen_classes)} unseen classes"
         attributes = f"{len(self.attribute_names)} attributes"
         return f"Dataset({self.name!r}, {n} rows × {d} features, {classes}, {attributes})"
+
+    def _repr_html_(self) -> str:
+        n, d = self.X.shape
+        rows = [
+            ("rows × features", f"{n} × {d}"),
+            (f"{len(self.seen_classes)} seen classes", some(self.seen_classes.tolist())),
+            (f"{len(self.unseen_classes)} unseen classes", some(self.unseen_classes.tolist())),
+            (f"{len(self.attribute_names)} attributes", some(self.attribute_names)),
+            *((f"part {part}", f"{len(places)} rows") for part, places in self.parts.items()),
+        ]
+        features = f", features {self.features}" if self.features else ""
+        return Shown(f"Dataset {self.name}{features}", ("", ""), rows).html()
 
     def __reduce__(self) -> tuple[Any, ...]:  # a mapping proxy does not pickle
         fields = (self.name, self.X, self.y, self.signatures, dict(self.parts), self.source, self.features)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any
 
 from zskl.engines import dask_cluster, processes
 from zskl.engines import engine as kinds
 from zskl.engines.engine import Engine, EngineError, LostError, Results, Started, Task, tell
+from zskl.engines.remarks import heard, repeat
 
 __all__ = ["Engine", "each", "opened", "slots"]
 
@@ -77,7 +79,8 @@ def each(
     """Call a function with every task, and give the results as they finish.
 
     An exception in a task ends the iteration with its own type and message. If a worker dies, its task goes to another
-    one. If more than three workers in a row die without a result, the iteration ends with a RuntimeError.
+    one. If more than three workers in a row die without a result, the iteration ends with a RuntimeError. What a task
+    logs or warns of on a worker is said again in this process.
 
     Parameters
     ----------
@@ -117,10 +120,11 @@ def each(
     with opened(engine) as ready:
         while pending:
             try:
-                with closing(run(function, dict(pending), shared, ready, started)) as results:
-                    for position, value in results:
+                with closing(run(partial(heard, function), dict(pending), shared, ready, started)) as results:
+                    for position, (value, remarks) in results:
                         del pending[position]
                         deaths = 0
+                        repeat(remarks)
                         yield position, value
             except LostError as error:
                 deaths += 1

@@ -13,6 +13,7 @@ from zskl.arrays import NumPyArray, to_numpy
 from zskl.estimators import inputs
 from zskl.estimators.panel import Panel, best_first
 from zskl.parameters import count, did_you_mean, listed
+from zskl.shown.table import Shown
 
 if TYPE_CHECKING:
     from zskl.estimators.estimator import ZeroShotClassifier
@@ -101,18 +102,34 @@ class Explanation:
             "terms": dict(self.terms),
         }
 
+    def __repr__(self) -> str:
+        return f"Explanation({str(self.label)!r} against {str(self.against)!r}: {self.difference:+.4g})"
+
     def __str__(self) -> str:
-        calibration = f", calibration {self.calibration:+.4g}" if self.calibration else ""
-        lines = [f"{self.label} against {self.against}: {self.difference:+.4g}{calibration}"]
         width = max(map(len, [*map(self.told, self.order), *self.terms]))
+        lines = [self._title]
         for m, (_, contribution) in zip(self.order, self.top, strict=True):
-            mine, theirs = f"{self.values[m]:.4g}", f"{self.values_against[m]:.4g}"
-            values = f"{mine} in both" if mine == theirs else f"{mine} against {theirs}"
-            lines.append(f"  {self.told(m):<{width}}  {contribution:+.4g}  ({values})")
+            lines.append(f"  {self.told(m):<{width}}  {contribution:+.4g}  ({self._described(m)})")
         if self.others:
             lines.append(f"  {self.others} more: {self.rest:+.4g}")
         lines += [f"  {name:<{width}}  {value:+.4g}" for name, value in self.terms.items()]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = [(self.told(m), f"{self.contributions[m]:+.4g}", self._described(m)) for m in self.order]
+        rows += [(f"{self.others} more", f"{self.rest:+.4g}", "")] if self.others else []
+        rows += [(name, f"{value:+.4g}", "") for name, value in self.terms.items()]
+        return Shown(self._title, ("", "", ""), rows).html()
+
+    @property
+    def _title(self) -> str:
+        calibration = f", calibration {self.calibration:+.4g}" if self.calibration else ""
+        return f"{self.label} against {self.against}: {self.difference:+.4g}{calibration}"
+
+    def _described(self, m: int) -> str:
+        """The values of an attribute in both signatures."""
+        mine, theirs = f"{self.values[m]:.4g}", f"{self.values_against[m]:.4g}"
+        return f"{mine} in both" if mine == theirs else f"{mine} against {theirs}"
 
 
 def explain(

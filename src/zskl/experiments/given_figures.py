@@ -36,6 +36,19 @@ def columns(records: Sequence[Record]) -> dict[str, Read]:
     }
 
 
+def halves(column: str) -> tuple[str, str]:
+    """The figure of a column and what was given before it, in a person's words.
+
+    >>> halves("H, 5 shots")
+    ('H', '5 examples of each')
+    """
+    name, _, words = column.partition(_AFTER)
+    first, last = words.split()
+    if first == "unlabelled":
+        return name, f"unlabelled rows of {last} classes"
+    return name, f"{first} example{'' if first == '1' else 's'} of each"
+
+
 def is_given(column: str) -> bool:
     """Whether a column is one of these."""
     return _AFTER in column

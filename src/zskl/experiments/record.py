@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from zskl.experiments import typed_json
+from zskl.experiments import record_table, typed_json
 from zskl.experiments.answers import ClassRows
 from zskl.experiments.record_parts import (
     Adapted,
@@ -132,6 +132,16 @@ class Record:
     def device(self) -> str:
         """Where the model was trained."""
         return str(self.config.get("device") or "cpu")
+
+    def __repr__(self) -> str:
+        figures = ", ".join(f"{name} {value}" for name, value in record_table.figures(self))
+        return f"Record({self.dataset!r}, {self.method!r}, seed {self.seed}{f': {figures}' if figures else ''})"
+
+    def __str__(self) -> str:
+        return record_table.of_record(self).text()
+
+    def _repr_html_(self) -> str:
+        return record_table.of_record(self).html()
 
     def to_json(self) -> dict[str, Any]:
         """The record as an object for `json.dumps`; what was not measured has no entry.

@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl.metrics.seen_unseen import Curve
+from zskl.shown.table import Shown, percent, some
+
+HARDEST = 5  # classes that a result shows
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +89,8 @@ class Result:
     >>> from zskl import Result
     >>> Result("zsl", accuracy=0.5, per_class={"emu": 0.5}).as_dict()
     {'protocol': 'zsl', 'accuracy': 0.5, 'per_class': {'emu': 0.5}, 'left_out': []}
+    >>> Result("zsl", accuracy=0.5, per_class={"emu": 0.5})
+    Result('zsl', accuracy 50.0 %, 1 class)
     """
 
     protocol: str
@@ -105,6 +110,36 @@ class Result:
     declined: str | None = None
     adaptation: dict[str, Any] | None = field(default=None, repr=False)
     scored: ScoredRows | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        figures = [f"{name} {value}" for name, value in self._figures() if name != "constant"]
+        classes = f"{len(self.per_class)} class{'' if len(self.per_class) == 1 else 'es'}"
+        return f"Result({', '.join([repr(self.protocol), *figures, classes])})"
+
+    def __str__(self) -> str:
+        return self._shown().text()
+
+    def _repr_html_(self) -> str:
+        return self._shown().html()
+
+    def _figures(self) -> list[tuple[str, str]]:
+        """(name, value) of each that there is."""
+        names = {"accuracy": "accuracy", "unseen": "unseen", "seen": "seen", "harmonic": "H", "ausuc": "area"}
+        found = [(word, percent(getattr(self, name))) for name, word in names.items()]
+        constant = "" if self.calibration is None else f"{self.calibration:.4g}"
+        return [(word, value) for word, value in [*found, ("constant", constant)] if value]
+
+    def _shown(self) -> Shown:
+        title = {"zsl": "Zero-shot: unseen classes alone", "gzsl": "Generalised: seen and unseen classes together"}
+        given = f"after {self.shots} example{'' if self.shots == 1 else 's'} of each unseen class" if self.shots else ""
+        if self.unlabelled is not None:
+            given = f"after unlabelled rows ({self.unlabelled})"
+        hardest = sorted(self.per_class.items(), key=lambda one: one[1])[:HARDEST]
+        rows = [*self._figures(), *((f"lowest: {label}", percent(share)) for label, share in hardest)]
+        notes = [f"no test rows: {some(self.left_out)}"] if self.left_out else []
+        notes += [f"did not adapt: {self.declined}"] if self.declined else []
+        heading = title.get(self.protocol, self.protocol)
+        return Shown(f"{heading}, {given}" if given else heading, ("", ""), rows, notes)
 
     def as_dict(self) -> dict[str, Any]:
         """

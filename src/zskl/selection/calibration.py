@@ -14,11 +14,13 @@ from zskl.arrays import on_gpu
 from zskl.engines import Engine
 from zskl.estimators.class_means.bench import Bench
 from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.parameters import flag
 from zskl.selection.class_folds import Fold
 from zskl.selection.constant import Scored, fitted
 from zskl.selection.fold_worker import Examiner, take
 from zskl.selection.material import Material, check_seen, material
 from zskl.selection.practice import practise
+from zskl.shown.progress import ProgressBar
 
 
 def calibrate(
@@ -29,6 +31,7 @@ def calibrate(
     folds: Sequence[Fold] | int | None = None,
     engine: Engine | str | None = None,
     constant: float | None = None,
+    progress: bool = False,
 ) -> ZeroShotClassifier:
     """Set `calibration_` and `temperatures_` of a fitted model, from clones of it fitted on folds.
 
@@ -53,6 +56,8 @@ def calibrate(
         Where the fits happen. "auto" takes all cores on the CPU, and this process on a GPU. None is this process.
     constant : float, default=None
         The calibration constant. None chooses the one with the highest mean harmonic mean over the folds.
+    progress : bool, default=False
+        Show a bar of the fits on folds, in a terminal or a notebook.
 
     Returns
     -------
@@ -68,13 +73,19 @@ def calibrate(
     >>> sorted(selection.calibrate(model, X, y, data.signatures).temperatures_)
     ['mixed', 'seen', 'unseen']
     """
+    flag("progress", progress)
     check_is_fitted(model)
     shared = material(clone(model), X, y, signatures, folds)
     if constant is None:
         check_seen(shared.folds)
     runner = engine_for(engine, model, X)
     tasks = range(len(shared.folds))
-    parts = [part for _, part in sorted(engines.each(_judge, tasks, shared, runner), key=lambda one: one[0])]
+    bar, judged = ProgressBar("calibration") if progress else None, {}
+    for place, part in engines.each(_judge, tasks, shared, runner):
+        judged[place] = part
+        if bar is not None:
+            bar(len(judged), len(tasks))
+    parts = [judged[place] for place in tasks]
     found = fitted([part.scored for part in parts], constant)
     model.calibration_, model.temperatures_ = found["calibration"], found["temperatures"]
     benches = [part.bench for part in parts if part.bench is not None]

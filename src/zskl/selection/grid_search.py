@@ -16,7 +16,7 @@ from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.metrics.seen_unseen import Margins
 from zskl.selection.edges import Bounds, Reach, check_bounds
 from zskl.selection.fold_worker import Task, examine
-from zskl.selection.grid import Grid, expand, group, with_setting
+from zskl.selection.grid import Grid, check, expand, group, with_setting
 from zskl.selection.material import Material
 from zskl.selection.search_results import SCORINGS, Search, judge
 
@@ -32,18 +32,44 @@ class Plan:
     settings: tuple[dict[str, Any], ...]
     tasks: tuple[Task, ...]
     reach: Reach
+    default: int | None = None  # the place of the estimator's own setting
 
     def beyond(self, settings: Sequence[dict[str, Any]]) -> Plan:
         """The runs of settings beyond the grid."""
         return replace(self, settings=tuple(settings), tasks=_tasks(self.shared, settings))
 
 
-def plan(shared: Material, grid: Grid, extend: Bounds | None = None) -> Plan:
-    """Refuse what is wrong with a grid and with bounds before any work is done."""
+def plan(shared: Material, grid: Grid, extend: Bounds | None = None, with_default: bool = False) -> Plan:
+    """Refuse what is wrong with a grid and with bounds before any work is done.
+
+    `with_default` tries the estimator's own setting too, last, unless it is in the grid.
+    """
     estimator = shared.estimator
     bounds = check_bounds(extend, estimator)
     settings = applicable(expand(grid, estimator), estimator, shared)
-    return Plan(shared, tuple(settings), _tasks(shared, settings), Reach(estimator, settings, bounds))
+    reach = Reach(estimator, settings, bounds)
+    default = _default(settings, estimator)
+    if default is None and with_default and _usable(estimator, shared):
+        known, names = estimator.get_params(), dict.fromkeys(name for setting in settings for name in setting)
+        settings = [*settings, {name: known[name] for name in names}]
+        default = len(settings) - 1
+    return Plan(shared, tuple(settings), _tasks(shared, settings), reach, default)
+
+
+def _default(settings: Sequence[dict[str, Any]], estimator: ZeroShotClassifier) -> int | None:
+    """The place of the setting that changes nothing of the estimator."""
+    own = repr(estimator._effective())
+    same = (place for place, one in enumerate(settings) if repr(with_setting(estimator, one)._effective()) == own)
+    return next(same, None)
+
+
+def _usable(estimator: ZeroShotClassifier, shared: Material) -> bool:
+    """Whether the estimator could be fitted as it is."""
+    try:
+        check(estimator, {})
+    except ValueError:
+        return False
+    return estimator._applies(np.shape(shared.X)[1], shared.table.matrix.shape[1])
 
 
 def _tasks(shared: Material, settings: Sequence[dict[str, Any]]) -> tuple[Task, ...]:
@@ -67,7 +93,8 @@ def search_grid(planned: Plan, engine: Engine | None = None, report: Report | No
         return judge(part.settings, shared.folds, found)
 
     with engines.opened(runner) if runner is not None else nullcontext() as ready:
-        return walked(tried(planned), planned.reach, lambda settings: tried(planned.beyond(settings)))
+        found = walked(tried(planned), planned.reach, lambda settings: tried(planned.beyond(settings)))
+    return replace(found, default=planned.default)
 
 
 def walked(found: Search, reach: Reach, attempt: Callable[[Sequence[dict[str, Any]]], Search]) -> Search:

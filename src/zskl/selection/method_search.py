@@ -82,8 +82,9 @@ def search_checked(
     engine: Engine | None = None,
     report: Report | None = None,
     extend: Bounds | None = None,
+    with_default: bool = False,
 ) -> Search:
-    """`search` on rows, signatures and folds that are checked already."""
+    """`search` on rows, signatures and folds that are checked already; `with_default` as for `plan`."""
     if isinstance(shared.estimator, Committee):
         return search_members(shared, shared.estimator, grid, engine, report, extend)
-    return search_grid(plan(shared, grid, extend), engine, report)
+    return search_grid(plan(shared, grid, extend, with_default), engine, report)

@@ -103,6 +103,8 @@ class Search:
         How many of the settings, the last ones, are beyond the grid.
     edges : mapping of int to tuple of Edge
         The place of a setting, and its numbers beyond which nothing was tried.
+    default : int or None
+        The place of the setting that the estimator had before, if it was tried.
 
     Examples
     --------
@@ -125,6 +127,7 @@ class Search:
     diverged: Mapping[int, int]
     extended: int = 0
     edges: Mapping[int, tuple[Edge, ...]] = field(default_factory=dict)
+    default: int | None = None
 
     @property
     def raw(self) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from scipy.optimize import minimize_scalar
 log = logging.getLogger(__name__)
 Answered = tuple[NDArray[Any], NDArray[np.int64]]  # scores (n, c) of rows, and the column of each row's class
 FLAT = 0.5  # in log T; a minimum this near to the end of the range lies beyond it
+FEW = 5  # candidates: with fewer, a fold says little
 RANGE = (1e-4, 1e4)  # of T, in units of the spread of the scores
 
 
@@ -33,12 +34,16 @@ def fit(answered: Sequence[Answered], candidates: str = "these", rough: bool = F
     within = {"xatol": 0.02 if rough else 1e-4}
     found = minimize_scalar(loss, bounds=tuple(np.log(RANGE)), method="bounded", options=within)
     if not rough and found.x > np.log(RANGE[1]) - FLAT:
-        log.warning(
-            "validation rows do not tell %s candidates apart, so probabilities among them will be nearly equal: their "
-            "order is still that of the scores; more validation classes or other settings may help",
-            candidates,
-        )
+        log.warning("%s", _flat(candidates, max(scores.shape[1] for scores, _ in parts)))
     return float(spread * np.exp(found.x))
+
+
+def _flat(candidates: str, classes: int) -> str:
+    """Why probabilities will be nearly equal."""
+    few = f"a validation fold has only {classes} of them, too few to tell how sure to be"
+    reason = few if classes < FEW else "on validation rows the scores mislead as often as they help"
+    candidates = "seen and unseen" if candidates == "mixed" else candidates
+    return f"probabilities among {candidates} classes will be nearly equal, though their order is right: {reason}"
 
 
 def _nll(logits: NDArray[np.float64], own: NDArray[np.int64]) -> float:

@@ -13,7 +13,8 @@ from sklearn.base import clone
 
 from zskl.engines import Engine
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.parameters import one_of
+from zskl.parameters import flag, one_of
+from zskl.selection import tuned_table
 from zskl.selection.calibration import calibrate, engine_for
 from zskl.selection.class_folds import Fold
 from zskl.selection.edges import Bounds, Edge
@@ -22,6 +23,7 @@ from zskl.selection.grid_search import Report
 from zskl.selection.material import check_seen, material
 from zskl.selection.method_search import search_checked
 from zskl.selection.search_results import SCORINGS, Choice, Search
+from zskl.shown.progress import ProgressBar
 from zskl.training.solver import DivergenceError
 
 log = logging.getLogger(__name__)
@@ -67,6 +69,8 @@ class Tuned:
     >>> tuned = selection.tune(baselines.ESZSL(), X, y, data.signatures, grid, engine=None)
     >>> tuned.model.gamma == tuned.best["gamma"]
     True
+    >>> print(str(tuned).splitlines()[0])
+    3 settings on 3 folds of held-out classes, best by zero-shot accuracy
     """
 
     scoring: str
@@ -88,6 +92,12 @@ class Tuned:
         means: NDArray[np.float64] = self.fold_scores.mean(axis=1)
         return means
 
+    def __repr__(self) -> str:
+        return tuned_table.of_tuned(self).text()
+
+    def _repr_html_(self) -> str:
+        return tuned_table.of_tuned(self).html()
+
 
 def tune(
     estimator: ZeroShotClassifier,
@@ -100,10 +110,12 @@ def tune(
     engine: Engine | str | None = "auto",
     report: Report | None = None,
     extend: Bounds | None = None,
+    progress: bool = False,
 ) -> Tuned:
     """Choose settings on folds of the training rows, and fit the best on all of them.
 
-    The folds hold whole classes out. You cannot pass test rows.
+    The folds hold whole classes out. You cannot pass test rows. The setting that the estimator has is always tried too,
+    unless it is a committee.
 
     Parameters
     ----------
@@ -128,6 +140,8 @@ def tune(
         Called after each run with the runs done and the runs in all.
     extend : mapping of str to (float, float), default=None
         How far each number may be extended where its choice is at the edge of the grid, see `selection.search`.
+    progress : bool, default=False
+        Show bars of the search and of the fit, in a terminal or a notebook.
 
     Returns
     -------
@@ -150,12 +164,23 @@ def tune(
     (3, 3)
     """
     one_of("scoring", scoring, SCORINGS)
+    flag("progress", progress)
     runner = engine_for(engine, estimator, X)
     shared = material(estimator, X, y, signatures, folds)
     if scoring == "gzsl":
         check_seen(shared.folds)
-    found = search_checked(shared, grid, runner, report, extend)
-    model, choice = refit(estimator, found, scoring, X, y, signatures, engine=runner)
+    searching, fitting = (ProgressBar("search"), ProgressBar("fit")) if progress else (None, None)
+
+    def told(done: int, runs: int) -> None:
+        if report is not None:
+            report(done, runs)
+        if searching is not None:
+            searching(done, runs)
+
+    found = search_checked(shared, grid, runner, told, extend, with_default=True)
+    model, choice = refit(estimator, found, scoring, X, y, signatures, fitting, runner)
+    if len(found.settings) > 1 and set(range(len(found.settings))) - set(found.diverged) == {found.default}:
+        log.warning("all settings but the default diverged: search lower learning rates")
     if choice.wide:
         log.warning("%s", _unsteady(choice))
     return Tuned(

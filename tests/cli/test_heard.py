@@ -1,0 +1,81 @@
+"""What the library warns of is told once by a command, whoever said it: this process, its threads or its workers."""
+
+import logging
+import warnings
+from operator import add
+
+import pytest
+
+from command import zskl
+from zskl import engines
+from zskl.cli.heard import told_once
+from zskl.engines import Engine, remarks
+
+pytestmark = pytest.mark.filterwarnings("default:odd rows")  # elsewhere in tests a warning is an error
+LOG = logging.getLogger("zskl.selection.temperatures")
+
+
+def noisy(shared, task):
+    LOG.warning("few %s", "classes")
+    LOG.warning("few %s", "classes")
+    LOG.info("not of interest")
+    warnings.warn("odd rows", UserWarning, stacklevel=1)
+    return shared + task
+
+
+@pytest.fixture
+def workers(monkeypatch):
+    """Engines whose workers are calls in this process, as a worker makes them."""
+
+    def run(function, tasks, shared, engine, started):
+        for position, task in tasks.items():
+            with monkeypatch.context() as elsewhere:
+                elsewhere.setattr(logging.getLogger("zskl"), "handlers", [])
+                value = function(shared, task)
+            yield position, value
+
+    monkeypatch.setattr("zskl.engines.processes.run", run)
+    return Engine(workers=2)
+
+
+def test_each_sentence_is_told_once_with_its_number(workers, capsys):
+    with told_once():
+        assert dict(engines.each(noisy, [1, 2, 3], 10, workers)) == {0: 11, 1: 12, 2: 13}
+        LOG.warning("alone")
+        assert capsys.readouterr().err == ""  # nothing while a display is there
+    lines = capsys.readouterr().err.splitlines()
+    assert sorted(lines) == ["note: alone", "note: few classes (3 times)", "note: odd rows (3 times)"]
+
+
+def test_what_was_heard_is_told_when_a_command_is_stopped(capsys):
+    def stopped():
+        with told_once():
+            LOG.warning("few classes")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert capsys.readouterr().err == "note: few classes\n"
+
+
+def test_a_worker_keeps_its_remarks_for_the_process_that_asked(workers, caplog):
+    value, heard = remarks.heard(noisy, 1, 2)
+    assert value == 3
+    assert [one.text for one in heard] == ["few classes", "odd rows"]
+    assert caplog.messages == []
+    with pytest.warns(UserWarning, match="odd rows"):
+        remarks.repeat(heard)
+    assert caplog.messages == ["few classes"]
+    assert remarks.heard(add, 1, 2) == (3, ())
+    assert logging.getLogger("zskl").propagate is True
+
+
+def test_run_says_a_warning_once_for_all_seeds(tmp_path, monkeypatch):
+    monkeypatch.setattr("zskl.engines.Engine", lambda *names: None)  # no processes for so little
+    settings = ("--set", "epochs=1", "--method", "gaussian", "--calibrate", "--seeds", "2")
+    monkeypatch.setattr("zskl.selection.temperatures.RANGE", (1e-4, 1e-3))  # the best is beyond the range
+    done = zskl("run", "digits", *settings)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("probabilities among unseen classes will be nearly equal") == 1
+    assert "too few to tell how sure to be (2 times)" in done.stderr
+    assert [line for line in done.stderr.splitlines() if line and not line.startswith("note: ")] == []

@@ -1,0 +1,105 @@
+"""The table of a run and the sentences below it, from planted records."""
+
+from dataclasses import replace
+
+import pytest
+
+from answered import UNSEEN, answered, rights
+from zskl.experiments import meaning, run_table
+from zskl.experiments.record import Record
+
+
+def with_classes(record, left_out=()):
+    """The same with the accuracy of each unseen class."""
+    zsl = replace(record.zsl, per_class={str(k): 0.5 for k in range(UNSEEN)}, left_out=left_out)
+    return replace(record, zsl=zsl)
+
+
+def planted(method="gaussian", seed=0, share=0.6, **more):
+    return with_classes(answered(method, seed, rights(share, UNSEEN, seed), **more))
+
+
+def test_a_clear_leader_is_named_with_its_paired_lead():
+    first = planted("eszsl", share=0.9)
+    said, guess, generalised = meaning.sentences([planted("sae", share=0.1), first])
+    assert said.startswith(f"Among unseen classes alone eszsl is right on {100 * first.zsl.accuracy:.1f} % [")
+    assert " and leads sae by " in said
+    points = 100 * (first.zsl.accuracy - planted("sae", share=0.1).zsl.accuracy)
+    assert f"by {points:.1f} points [" in said
+    assert guess.startswith("Guessing among 5 unseen classes is right on 20.0 %: eszsl is right ")
+    assert f"{first.zsl.accuracy / 0.2:.1f} times as often" in guess
+    assert "too narrow" in guess  # five classes are few
+    assert "eszsl has the highest calibrated H of " in generalised
+
+
+def test_what_cannot_be_told_apart_is_not_said_to_lead():
+    twins = [planted("eszsl", 0), planted("sae", 0), planted("sje", 0, share=0.62)]
+    said, _, generalised = meaning.sentences(twins)
+    assert "leads" not in said
+    assert "cannot be told apart from" in said
+    assert "cannot be told apart from" in generalised
+    many = [planted(name, 0) for name in ("eszsl", "sae", "sje", "ale", "dap")]
+    assert "sae, sje, ale and 1 more" in meaning.sentences(many)[0]
+
+
+@pytest.mark.parametrize(
+    ("calibrated", "words"),
+    [(0.9, "up from 50.0 % without calibration"), (0.2, "down from 50.0 %"), (0.5, "as without calibration")],
+)
+def test_what_calibration_did(calibrated, words):
+    line = planted("eszsl").to_json()
+    line["gzsl"]["harmonic"], line["gzsl_calibrated"]["harmonic"] = 0.5, calibrated
+    (sentence,) = meaning.sentences([Record.from_json(line)])[2:]
+    assert f"has a calibrated H of {100 * calibrated:.1f} %" in sentence
+    assert words in sentence
+    better = planted("sae", share=0.9).to_json()
+    better["gzsl_calibrated"]["harmonic"] = 0.95
+    *_, sentence = meaning.sentences([Record.from_json(line), Record.from_json(better)])
+    assert ("calibrated H is below H for eszsl (20.0 against 50.0 %)" in sentence) is (calibrated == 0.2)
+
+
+def test_one_method_without_calibration_or_answers():
+    alone = replace(planted("eszsl"), gzsl_calibrated=None)
+    said, _, generalised = meaning.sentences([alone])
+    assert said.endswith("].")
+    assert generalised.endswith("--calibrate may raise it.")
+    old = [replace(planted(name, share=share), class_rows=None) for name, share in (("eszsl", 0.9), ("sae", 0.1))]
+    assert "it cannot be said whether that is chance" in meaning.sentences(old)[0]
+    bare = {"dataset": "digits", "method": "eszsl", "seed": 0, "zsl": {}, "gzsl": {}}
+    assert meaning.sentences([Record.from_json(bare)]) == []
+
+
+def test_candidates_without_test_rows_count_for_chance():
+    more = replace(planted("eszsl"), zsl=replace(planted("eszsl").zsl, left_out=("a",) * 15))
+    _, guess, _ = meaning.sentences([more])
+    assert "Guessing among 20 unseen classes is right on 5.0 %" in guess
+    assert "too narrow" not in guess
+
+
+TAUGHT = [
+    {"shots": 1, "zsl": {"accuracy": 0.7}, "gzsl": {"harmonic": 0.5}, "gzsl_calibrated": {"harmonic": 0.6}},
+    {"shots": 5, "zsl": {"accuracy": 0.9}, "gzsl": {"harmonic": 0.8}, "gzsl_calibrated": {"harmonic": 0.85}},
+]
+ADAPTED = [{"unlabelled": "unseen", "zsl": {"accuracy": 0.6, "declined": "no gain"}}]
+
+
+def test_what_examples_bring_is_one_more_sentence_and_rows_of_the_one_table():
+    given = planted("class-means", taught=TAUGHT, adapted=ADAPTED)
+    *_, said = meaning.sentences([given, planted("eszsl")])
+    assert "70.0 % with 1 example of each, 90.0 % with 5 examples of each and 60.0 % with unlabelled rows of" in said
+    table = run_table.of_run([given, planted("eszsl", tune={"scoring": "zsl", "settings": 9})])
+    assert table.labels == ("method", "settings", "given")
+    assert [row.labels["given"] for row in table.rows] == [
+        *("", "1 example of each", "5 examples of each", "unlabelled rows of unseen classes", "")
+    ]
+    assert [row.labels["settings"] for row in table.rows] == ["default"] * 4 + ["tuned"]
+    assert table.rows[2].figures["calibrated H"].mean == pytest.approx(85)
+    assert "area" not in table.figures
+    (note,) = table.notes
+    assert note.startswith("† class-means did not adapt")
+    assert run_table.of_run([planted("eszsl")]).labels == ("method", "settings")
+
+
+def test_a_method_that_was_run_in_two_ways_is_named_with_its_settings():
+    ways = [planted("eszsl"), planted("eszsl", share=0.9, settings={"gamma": 2})]
+    assert list(meaning.named(ways)) == ["eszsl (default)", "eszsl (default, with gamma=2)"]
