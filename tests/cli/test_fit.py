@@ -12,13 +12,13 @@ from command import invoke
 from own_files import MAKE
 from zskl import datasets, methods, selection
 
-GRID = {"shrinkage": (0.1, 0.6), "crowding": (0.0, 0.3)}
-BOUNDS = {"crowding": (0.0, 0.3)}  # the grid already reaches them
+GRID = {"shrinkage": (0.1, 0.2), "crowding": (0.0, 0.6)}
+BOUNDS = {"crowding": (0.0, 0.6)}  # the grid already reaches them
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Four settings, and no processes for so little."""
+    """Four settings beside the default one, and no processes for so little."""
     changed = replace(methods.METHODS["class-means"], grid=GRID, bounds=BOUNDS)
     monkeypatch.setitem(methods.METHODS, "class-means", changed)
     monkeypatch.setattr(import_module("zskl.selection.calibration"), "Engine", lambda *names: None)
@@ -28,7 +28,8 @@ def test_the_default_is_class_means_tuned_and_calibrated(tmp_path):
     done = command.zskl("fit", "digits", "-o", str(tmp_path / "m.zskl"))
     assert done.returncode == 0
     out, told = done.stdout, done.stderr
-    assert "chosen of 4 settings by gzsl on validation classes" in out
+    assert "chosen of 5 settings by gzsl on validation classes" in out
+    assert " % over folds; of the default setting " in out
     assert "calibrated: " in out
     assert "value tried (its bound)" in told
     assert "value tried (the grid was not extended)" in told
@@ -51,7 +52,7 @@ def test_tuning_can_be_turned_off_and_asked_for(tmp_path):
     assert zskl.load(file).temperatures_ is None
     assert "calibrated" in invoke("fit", "digits", "-o", file, "--no-tune", "--calibrate")[1]
     out = invoke("fit", "digits", "-o", file, "--tune", "--scoring", "zsl", "--set", "shrinkage=0.3")[1]
-    assert "chosen of 2 settings by zsl" in out
+    assert "chosen of 3 settings by zsl" in out
     assert zskl.load(file).shrinkage == 0.3
     assert "chosen" not in invoke("fit", "digits", "-o", file, "--method", "eszsl")[1]
 

@@ -23,7 +23,7 @@ def test_a_tuned_model_answers_with_probabilities_and_unknown(tmp_path, monkeypa
         import_module("zskl.selection.calibration"), "Engine", lambda *names: None
     )  # no processes for so little
     _, out = invoke("fit", "digits", "-o", "tuned.zskl", "--method", "gaussian", "--tune", "--scoring", "gzsl")
-    assert "chosen of 2 settings by gzsl on validation classes" in out
+    assert "chosen of 3 settings by gzsl on validation classes" in out
     model = zskl.load("tuned.zskl")
     assert model.calibration_ != 0
     command = ("predict", "tuned.zskl", "rows.npy", "--top", "2")

@@ -65,6 +65,7 @@ def fit(
     from zskl.parameters import one_of
     from zskl.selection.class_folds import TooFewRows
     from zskl.selection.search_results import SCORINGS
+    from zskl.selection.tuned_table import score
 
     startup.over()
     quick = method.lower() == DEFAULT
@@ -107,7 +108,9 @@ def fit(
     if found is not None:
         chosen = ", ".join(f"{name}={value}" for name, value in found.best.items())
         say(f"chosen of {len(found.settings)} settings by {scoring} on validation classes: {chosen}")
-        say(f"its score there: {100 * found.score:.1f} per cent, ± {100 * found.spread:.1f} over folds")
+        default = found.search.default
+        beside = f"; of the default setting {score(found, default)}" if default is not None else ""
+        say(f"its score there: {100 * found.score:.1f} ± {100 * found.spread:.1f} % over folds{beside}")
         if found.edges:
             note(f"{'; '.join(map(str, found.edges))}: the best may lie beyond")
     if model.temperatures_ is not None:

@@ -83,7 +83,7 @@ def _generalised(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) ->
     who = leaders.first
     level = [] if leaders.rivals < 2 or leaders.unknown else _level(groups, column, who)
     alike = f", though it cannot be told apart from {_listed(level)}" if level else ""
-    rank = "the highest" if leaders.rivals > 1 else "a"
+    rank = "the highest" if leaders.rivals > 1 else "an" if column == PLAIN else "a"
     start = f"Among seen and unseen classes together {who} has {rank} {column} of {_interval(figures[who][column])}"
     if column == PLAIN:
         return f"{start}{alike}; --calibrate may raise it."
