@@ -30,7 +30,7 @@ def notebook(monkeypatch):
 
 
 def test_tuning_shows_bars_in_a_notebook(notebook):
-    selection.tune(estimator(), *TRAINING, {"sigma": [0.6]}, engine=None, progress=True)
+    selection.tune(estimator(epochs=1), *TRAINING, {"sigma": [0.6]}, engine=None, progress=True)
     search, fit = notebook
     assert [page.partition(">")[2].partition(" ")[0] for page in (search[0], fit[0])] == ["search", "fit"]
     assert 'value="6" max="6"' in search[-1]  # two settings, the default is one of them, on three folds

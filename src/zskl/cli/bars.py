@@ -33,7 +33,7 @@ def progress_display() -> Progress:
         TextColumn("{task.percentage:>3.0f}%"),
         TimeRemainingColumn(),
     )
-    return Progress(*columns, console=problems, transient=True)
+    return Progress(*columns, console=problems, transient=True, disable=not problems.is_terminal)
 
 
 def reporter(progress: Progress, task: TaskID) -> Callable[[Training], None]:
@@ -75,6 +75,7 @@ class Display:
             TimeLeft(),
             console=problems,
             transient=True,
+            disable=not problems.is_terminal,  # elsewhere it would leave empty lines
         )
         self._all = self._progress.add_task(what, total=len(names) - before, state=f"0 of {len(names)} done")
         self._done = 0
