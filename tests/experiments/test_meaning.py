@@ -80,19 +80,24 @@ TAUGHT = [
     {"shots": 1, "zsl": {"accuracy": 0.7}, "gzsl": {"harmonic": 0.5}, "gzsl_calibrated": {"harmonic": 0.6}},
     {"shots": 5, "zsl": {"accuracy": 0.9}, "gzsl": {"harmonic": 0.8}, "gzsl_calibrated": {"harmonic": 0.85}},
 ]
-ADAPTED = [{"unlabelled": "unseen", "zsl": {"accuracy": 0.6, "declined": "no gain"}}]
+ADAPTED = [
+    {"unlabelled": "unseen", "zsl": {"accuracy": 0.6, "declined": "no gain"}},
+    {"unlabelled": "all", "zsl": {"accuracy": 0.8}},
+]
 
 
 def test_what_examples_bring_is_one_more_sentence_and_rows_of_the_one_table():
     given = planted("class-means", taught=TAUGHT, adapted=ADAPTED)
     *_, said = meaning.sentences([given, planted("eszsl")])
-    assert "70.0 % with 1 example of each, 90.0 % with 5 examples of each and 60.0 % with unlabelled rows of" in said
+    assert "70.0 % with 1 example of each, 90.0 % with 5 examples of each and 80.0 % with unlabelled rows of " in said
+    assert "60.0 %" not in said  # this one did not adapt
     table = run_table.of_run([given, planted("eszsl", tune={"scoring": "zsl", "settings": 9})])
     assert table.labels == ("method", "settings", "given")
     assert [row.labels["given"] for row in table.rows] == [
-        *("", "1 example of each", "5 examples of each", "unlabelled rows of unseen classes", "")
+        *("", "1 example of each", "5 examples of each"),
+        *("unlabelled rows of unseen classes", "unlabelled rows of all classes", ""),
     ]
-    assert [row.labels["settings"] for row in table.rows] == ["default"] * 4 + ["tuned"]
+    assert [row.labels["settings"] for row in table.rows] == ["default"] * 5 + ["tuned"]
     assert table.rows[2].figures["calibrated H"].mean == pytest.approx(85)
     assert "area" not in table.figures
     (note,) = table.notes

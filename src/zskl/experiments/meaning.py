@@ -109,7 +109,11 @@ def _lowered(figures: Mapping[str, Mapping[str, Figure]], but: str) -> str:
 def _given(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> str:
     """What examples and unlabelled rows bring to the method with the highest zero-shot accuracy of those given any."""
     given = {
-        name: [column for column in mine if given_figures.is_given(column) and column.startswith(ZERO_SHOT)]
+        name: [
+            column
+            for column, figure in mine.items()
+            if given_figures.is_given(column) and column.startswith(ZERO_SHOT) and not figure.mark  # it did not adapt
+        ]
         for name, mine in figures.items()
     }
     who = max((name for name in given if given[name]), key=_mean(figures, ZERO_SHOT), default=None)
