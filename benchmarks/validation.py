@@ -60,13 +60,16 @@ def main() -> None:
         chosen.figure.write_text(figure(points, f"{chosen.dataset}, {data.features}"), encoding="utf-8")
 
 
-def both(data: Any, method: str, device: str | None) -> tuple[selection.Search, dict[str, np.ndarray]]:
+def both(
+    data: Any, method: str, device: str | None, grid: Any = None
+) -> tuple[selection.Search, dict[str, np.ndarray]]:
     """The search, and for each of its settings the test figures of a model fitted on all training rows."""
     estimator = methods.build(method, {"random_state": 0, "device": device})
     rows = data.parts["trainval"]
     X, y = data.X[rows], data.y[rows]
     engine = None if device else Engine()
-    found = selection.search(estimator, X, y, data.signatures, methods.find(method).grid, selection.folds(data), engine)
+    grid = methods.find(method).grid if grid is None else grid
+    found = selection.search(estimator, X, y, data.signatures, grid, selection.folds(data), engine)
     tested = {scoring: np.full(len(found.settings), -np.inf) for scoring, _ in PANELS}
     for places in group(found.settings, estimator._free(X)):
 

@@ -1,10 +1,13 @@
 """What benchmarks compare computes the same, and the page of figures is what the records give."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import letters_choices
+import letters_page
 import performance
 import step_cpu
 from shapes import BATCH, problem, times
@@ -15,6 +18,12 @@ HERE = Path(__file__).parents[1]
 def test_the_page_is_made_of_the_records():
     page = (HERE / "docs" / "performance.md").read_text("utf-8")
     assert page == performance.page(), "run: python benchmarks/performance.py"
+
+
+def test_the_page_of_letters_is_made_of_its_record():
+    page = (HERE / "docs" / "letters.md").read_text("utf-8")
+    record = json.loads(letters_choices.RECORD.read_text("utf-8"))
+    assert page == letters_page.page(record), "run: python benchmarks/letters_choices.py"
 
 
 def test_a_record_that_is_missing_is_said_to_be(tmp_path):

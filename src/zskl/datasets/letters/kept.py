@@ -17,7 +17,7 @@ from zskl.datasets.letters.alphabet import LETTERS
 from zskl.datasets.xlsa17.locations import cache_folder
 from zskl.files import replacing
 
-VERSION = 1  # raise it when other pictures or other features are made
+VERSION = 2  # raise it when other pictures or other features are made
 ROWS = len(LETTERS) * len(faces.FACES) * faces.TIMES
 WIDTH = edges.DIRECTIONS * edges.ROWS * edges.COLUMNS
 KINDS: dict[str, tuple[tuple[int, ...], type[np.generic]]] = {
