@@ -1,5 +1,4 @@
-"""Code blocks of README.md and docs/ are executed: `python` ones in a module per file, `console` lines as commands,
-`output` against what was printed."""
+"""Code blocks of README.md and docs/ are executed, `console` lines as commands; `output` is what was printed."""
 
 from __future__ import annotations
 

@@ -39,8 +39,15 @@ TABLE = """
 
 
 def write(docs: Path) -> None:
-    """Write all of them into `docs/reference`, which git ignores."""
-    for name, text in contents(docs.parent).items():
+    """Write all of them into `docs/reference`, which git ignores; pages of names that are gone go."""
+    made, others = contents(docs.parent), public_names.file_names()
+    kept = {docs / FOLDER / name for name in made}
+    kept |= {docs / FOLDER / "api" / f"{others.get(name, name)}.rst" for name in public_names.pages()}
+    kept |= {docs / "examples" / f"{script.stem}.rst" for script in (docs.parent / "examples").glob("*.py")}
+    for page in [*docs.glob(f"{FOLDER}/**/*"), *docs.glob("examples/plot_*.rst")]:
+        if page.is_file() and page not in kept:
+            page.unlink()
+    for name, text in made.items():
         target = docs / FOLDER / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.exists() or target.read_text(encoding="utf-8") != text:  # unchanged pages are not built again
