@@ -29,7 +29,7 @@ def test_a_broken_block_is_caught(tmp_path, monkeypatch):
     with pytest.raises(AssertionError):
         execute("```console\n$ zskl run no-such-dataset\n```\n", "planted")
     with pytest.raises(AssertionError, match="prints\n80% right"):
-        execute("```python\nprint('80% right')\n```\n```output\n82% right\n```\n", "planted")
+        execute("```python\nprint('80% right')\n```\n```output\n84% right\n```\n", "planted")
     execute("```python\nprint('-0.04 of 80')\n```\n```output\n-0.05 of 81\n```\n", "rounded elsewhere")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from pathlib import Path
 
 import command_page
@@ -79,7 +80,12 @@ def module_page(module: str) -> str:
 
 def moved(text: str) -> str:
     """A page of the repository's root, with its links as they are from `docs/reference`."""
-    return text.replace("](docs/", "](../")
+    places = {"docs": "..", "README.md": "../index.md"} | {name: name for name in AT_ROOT}
+
+    def place(found: re.Match[str]) -> str:
+        return f"]({places.get(found[1], f'../../{found[1]}')}"
+
+    return re.sub(r"\]\((?!#)([^/:)#]+)(?![^)]*:)", place, text)
 
 
 def _about(module: str) -> str:
