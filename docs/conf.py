@@ -81,8 +81,8 @@ html_theme_options = {
     "navigation_with_keys": False,
     "footer_start": ["about"],
     "footer_end": [],
-    "pygments_light_style": "github-light",
-    "pygments_dark_style": "github-dark",
+    "pygments_light_style": "github-light-high-contrast",
+    "pygments_dark_style": "github-dark-high-contrast",
 }
 html_context = {"default_mode": "auto"}
 
