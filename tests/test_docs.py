@@ -18,9 +18,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").g
 def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("zskl.kernels._registered", dict(zskl.kernels._registered))
-    if (
-        page.name == "tutorial.md"
-    ):  # what validation classes say of examples takes seconds, and the page does not show it
+    if page.name == "tutorial.md":  # seconds of trials that the page does not show
         monkeypatch.setattr("zskl.selection.fold_worker.Examiner.bench", lambda self, model: None)
     with shortened(tmp_path / "cache") if page.name == "paper.md" else nullcontext():  # grids of minutes otherwise
         execute(page.read_text(encoding="utf-8"), page.name)
