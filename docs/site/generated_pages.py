@@ -17,6 +17,7 @@ INDEX = """# Reference
 These pages are made from the code: from docstrings, whose examples the tests run, and from the commands themselves.
 
 - [Command line](commands.md): every command with its arguments and options.
+- [HTTP](../service.md): requests to a model that is served, and the answers.
 - [Changelog](CHANGELOG.md): what changed, newest first.
 
 ## Python
