@@ -82,7 +82,7 @@ bench: $(READY)
 
 # The documentation site. A warning is an error: a link that leads nowhere, a page in no list, an example that fails.
 SITE   := build/docs
-SPHINX := OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going
+SPHINX := OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python -m sphinx --jobs auto --quiet --fail-on-warning --keep-going
 docs: $(DOCS)
 	$(SPHINX) docs $(SITE)
 	@echo "wrote $(SITE)/index.html"

@@ -41,6 +41,7 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 # A name between single backticks in a docstring is a link where there is a page for it.
 default_role = "py:obj"
 templates_path = ["site/templates"]
+autosummary_generate = [f"{generated_pages.FOLDER}/{name}.rst" for name in public_names.modules()]
 autosummary_filename_map = public_names.file_names()
 autosummary_ignore_module_all = False
 toc_object_entries_show_parents = "hide"
@@ -81,8 +82,8 @@ html_theme_options = {
     "navigation_with_keys": False,
     "footer_start": ["about"],
     "footer_end": [],
-    "pygments_light_style": "github-light",
-    "pygments_dark_style": "github-dark",
+    "pygments_light_style": "github-light-high-contrast",
+    "pygments_dark_style": "github-dark-high-contrast",
 }
 html_context = {"default_mode": "auto"}
 

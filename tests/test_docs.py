@@ -1,5 +1,4 @@
-"""Code blocks of README.md and docs/ are executed: `python` ones in a module per file, `console` lines as commands,
-`output` against what was printed."""
+"""Code blocks of README.md and docs/ are executed, `console` lines as commands; `output` is what was printed."""
 
 from __future__ import annotations
 
@@ -19,6 +18,8 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").g
 def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("zskl.kernels._registered", dict(zskl.kernels._registered))
+    if page.name == "tutorial.md":  # seconds of trials that the page does not show
+        monkeypatch.setattr("zskl.selection.fold_worker.Examiner.bench", lambda self, model: None)
     with shortened(tmp_path / "cache") if page.name == "paper.md" else nullcontext():  # grids of minutes otherwise
         execute(page.read_text(encoding="utf-8"), page.name)
 
@@ -30,7 +31,7 @@ def test_a_broken_block_is_caught(tmp_path, monkeypatch):
     with pytest.raises(AssertionError):
         execute("```console\n$ zskl run no-such-dataset\n```\n", "planted")
     with pytest.raises(AssertionError, match="prints\n80% right"):
-        execute("```python\nprint('80% right')\n```\n```output\n82% right\n```\n", "planted")
+        execute("```python\nprint('80% right')\n```\n```output\n84% right\n```\n", "planted")
     execute("```python\nprint('-0.04 of 80')\n```\n```output\n-0.05 of 81\n```\n", "rounded elsewhere")
 
 

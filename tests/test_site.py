@@ -59,6 +59,12 @@ def test_every_command_has_its_options(contents):
     )
 
 
+def test_links_of_pages_from_the_root_are_those_of_their_new_place():
+    found = generated_pages.moved("[a](docs/math.md#x) [b](README.md) [c](CHANGELOG.md) [d](tests/x.py)")
+    assert found == "[a](../math.md#x) [b](../index.md) [c](CHANGELOG.md) [d](../../tests/x.py)"
+    assert generated_pages.moved("[e](https://a.bc/d) [f](#g)") == "[e](https://a.bc/d) [f](#g)"
+
+
 def test_links_out_of_the_folder_lead_to_the_site():
     source = ["[a](../README.md) [b](../CHANGELOG.md#x) [c](../examples/plot_own_table.py) [d](math.md)"]
     repository_links.replaced(None, "page", source)

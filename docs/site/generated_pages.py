@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from pathlib import Path
 
 import command_page
@@ -16,6 +17,7 @@ INDEX = """# Reference
 These pages are made from the code: from docstrings, whose examples the tests run, and from the commands themselves.
 
 - [Command line](commands.md): every command with its arguments and options.
+- [HTTP](../service.md): requests to a model that is served, and the answers.
 - [Changelog](CHANGELOG.md): what changed, newest first.
 
 ## Python
@@ -39,8 +41,15 @@ TABLE = """
 
 
 def write(docs: Path) -> None:
-    """Write all of them into `docs/reference`, which git ignores."""
-    for name, text in contents(docs.parent).items():
+    """Write all of them into `docs/reference`, which git ignores; pages of names that are gone go."""
+    made, others = contents(docs.parent), public_names.file_names()
+    kept = {docs / FOLDER / name for name in made}
+    kept |= {docs / FOLDER / "api" / f"{others.get(name, name)}.rst" for name in public_names.pages()}
+    kept |= {docs / "examples" / f"{script.stem}.rst" for script in (docs.parent / "examples").glob("*.py")}
+    for page in [*docs.glob(f"{FOLDER}/**/*"), *docs.glob("examples/plot_*.rst")]:
+        if page.is_file() and page not in kept:
+            page.unlink()
+    for name, text in made.items():
         target = docs / FOLDER / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.exists() or target.read_text(encoding="utf-8") != text:  # unchanged pages are not built again
@@ -72,7 +81,12 @@ def module_page(module: str) -> str:
 
 def moved(text: str) -> str:
     """A page of the repository's root, with its links as they are from `docs/reference`."""
-    return text.replace("](docs/", "](../")
+    places = {"docs": "..", "README.md": "../index.md"} | {name: name for name in AT_ROOT}
+
+    def place(found: re.Match[str]) -> str:
+        return f"]({places.get(found[1], f'../../{found[1]}')}"
+
+    return re.sub(r"\]\((?!#)([^/:)#]+)(?![^)]*:)", place, text)
 
 
 def _about(module: str) -> str:
