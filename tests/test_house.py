@@ -230,6 +230,13 @@ def test_tests_lie_where_their_subject_does():
         assert lines <= LONGEST, f"{file} has {lines} lines: more than {LONGEST}, split it by subject"
 
 
+def test_the_version_is_the_same_wherever_it_is_told():
+    root = Path(__file__).parents[1]
+    citation, changes = ((root / name).read_text("utf-8") for name in ("CITATION.cff", "CHANGELOG.md"))
+    assert f"\nversion: {zskl.__version__}\n" in citation
+    assert re.search(r"^## (\S+)", changes, re.MULTILINE)[1] == zskl.__version__
+
+
 def test_the_package_itself_is_names_alone():
     body = ast.parse(files()["__init__.py"]).body
     for node in body[1:]:

@@ -26,12 +26,17 @@ DATA = (
 )
 
 
-def command(*arguments: str) -> str:
-    """What the command `zskl` of this environment says."""
+def started(*arguments: str) -> subprocess.Popen[str]:
+    """The command `zskl` of this environment."""
     program = Path(sysconfig.get_path("scripts"), "zskl")
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return subprocess.Popen([program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def said(command: subprocess.Popen[str]) -> str:
+    """What it said, when it has ended well."""
+    words, faults = command.communicate()
+    assert command.returncode == 0, faults
+    return words
 
 
 def main() -> None:
@@ -43,6 +48,7 @@ def main() -> None:
         assert resources.files("zskl").joinpath(name).is_file(), name
     assert published.tables()
     assert not any(Path().iterdir()), "start this in an empty folder"
+    running = started("run", "digits", "--method", "gaussian", "--set", "epochs=1", "--out", "runs")
 
     data = datasets.load("digits")
     rows = data.parts["trainval"]
@@ -52,9 +58,9 @@ def main() -> None:
     model.save("digits.zskl")
     assert zskl.load("digits.zskl").predict(data.X[:5]).tolist() == model.predict(data.X[:5]).tolist()
 
-    assert command("--version") == f"zskl {metadata.version('zskl')}\n"
-    assert "written to runs" in command("run", "digits", "--method", "gaussian", "--set", "epochs=1", "--out", "runs")
-    command("report", "runs", "-o", "report.html")
+    assert said(started("--version")) == f"zskl {metadata.version('zskl')}\n"
+    assert "written to runs" in said(running)
+    said(started("report", "runs", "-o", "report.html"))
     page = Path("report.html").read_text("utf-8")
     assert "<style>" in page
     assert "gaussian" in page
