@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 from typer.testing import CliRunner
 
-from zskl.cli import app, main
+from zskl.cli import app, main, terminal
 
 
 @dataclass
@@ -28,6 +28,8 @@ def zskl(*arguments: str) -> Done:
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setattr(sys, "argv", ["zskl", *arguments])
         patch.setenv("COLUMNS", "120")
+        for one in (terminal.console, terminal.problems):  # these look at COLUMNS only when they are made
+            patch.setattr(one, "_width", 120)
         code = 0
         try:
             main()
