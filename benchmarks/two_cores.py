@@ -3,8 +3,9 @@
 Run: python benchmarks/two_cores.py FOLDER [--dataset AWA1] [--root DIR]
 
 FOLDER holds the records of `zskl paper`. For each family and device there, one method searches a part of its grid
-here, in one thread, where its processor time counts, and is scaled to the number of settings that the record tried. The records say how long the other
-units of the family took in comparison. Two processes run at once. Writes FOLDER/two_cores.json, which the page shows.
+here, in one thread, where its processor time counts, and is scaled to the number of settings that the record tried.
+The records say how long the other units of the family took in comparison. Two processes run at once. Writes
+FOLDER/two_cores.json, which the page shows.
 """
 
 from __future__ import annotations
