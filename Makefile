@@ -28,8 +28,10 @@ PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n au
 .PHONY: run test lint types unit coverage portable busy package bench docs docs-links clean
 
 run: $(READY)
-	$(BIN)/zskl run digits --method gaussian-ort --method gaussian --tune --calibrate --seeds 3 --out runs/digits
-	$(BIN)/zskl report runs/digits -o runs/digits/report.html
+	@$(BIN)/zskl run letters --method class-means --method eszsl --method gaussian-softmax --method gaussian-ort \
+		--tune --defaults gaussian-softmax --defaults gaussian-ort --calibrate --shots 1 --shots 5 --unlabelled all \
+		--out runs/letters
+	@$(BIN)/zskl report runs/letters -o runs/letters/report.html --title "Letters without a training example"
 
 # mypy runs beside the tests, where these wait for something; what it says comes last.
 test: lint

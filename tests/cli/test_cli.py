@@ -30,8 +30,8 @@ def two_seeds(tmp_path_factory):
 def test_run_prints_both_protocols(two_seeds):
     done, file = two_seeds
     assert done.returncode == 0, done.stderr
-    figures = ("zero-shot", "unseen", "seen", "H", "[95 % interval]")
-    for words in ("digits", "gaussian-ort", "default", *figures, "Guessing among 3 unseen classes", str(file)):
+    figures = ("zero-shot", "unseen", "seen", "H", "95 % interval")
+    for words in ("digits", "gaussian-ort", "default", *figures, "where guessing gives 33.3 %", str(file)):
         assert words in done.stdout
 
 

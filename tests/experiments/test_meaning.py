@@ -21,22 +21,19 @@ def planted(method="gaussian", seed=0, share=0.6, **more):
 
 def test_a_clear_leader_is_named_with_its_paired_lead():
     first = planted("eszsl", share=0.9)
-    said, guess, generalised = meaning.sentences([planted("sae", share=0.1), first])
-    assert said.startswith(f"Among unseen classes alone eszsl is right on {100 * first.zsl.accuracy:.1f} % [")
-    assert " and leads sae by " in said
+    said, generalised = meaning.sentences([planted("sae", share=0.1), first])
+    assert said.startswith(f"Among the 5 unseen classes alone eszsl is right on {100 * first.zsl.accuracy:.1f} % [")
     points = 100 * (first.zsl.accuracy - planted("sae", share=0.1).zsl.accuracy)
-    assert f"by {points:.1f} points [" in said
-    assert guess.startswith("Guessing among 5 unseen classes is right on 20.0 %: eszsl is right ")
-    assert f"{first.zsl.accuracy / 0.2:.1f} times as often" in guess
-    assert "too narrow" in guess  # five classes are few
+    assert f"], where guessing gives 20.0 %; it leads sae by {points:.1f} points [" in said
+    assert "too narrow" in said  # five classes are few
     assert "eszsl has the highest calibrated H of " in generalised
 
 
 def test_what_cannot_be_told_apart_is_not_said_to_lead():
     twins = [planted("eszsl", 0), planted("sae", 0), planted("sje", 0, share=0.62)]
-    said, _, generalised = meaning.sentences(twins)
+    said, generalised = meaning.sentences(twins)
     assert "leads" not in said
-    assert "cannot be told apart from" in said
+    assert "it cannot be told apart from" in said
     assert "cannot be told apart from" in generalised
     many = [planted(name, 0) for name in ("eszsl", "sae", "sje", "ale", "dap")]
     assert "sae, sje, ale and 1 more" in meaning.sentences(many)[0]
@@ -49,7 +46,7 @@ def test_what_cannot_be_told_apart_is_not_said_to_lead():
 def test_what_calibration_did(calibrated, words):
     line = planted("eszsl").to_json()
     line["gzsl"]["harmonic"], line["gzsl_calibrated"]["harmonic"] = 0.5, calibrated
-    (sentence,) = meaning.sentences([Record.from_json(line)])[2:]
+    _, sentence = meaning.sentences([Record.from_json(line)])
     assert f"has a calibrated H of {100 * calibrated:.1f} %" in sentence
     assert words in sentence
     better = planted("sae", share=0.9).to_json()
@@ -60,20 +57,31 @@ def test_what_calibration_did(calibrated, words):
 
 def test_one_method_without_calibration_or_answers():
     alone = replace(planted("eszsl"), gzsl_calibrated=None)
-    said, _, generalised = meaning.sentences([alone])
-    assert said.endswith("].")
+    said, generalised = meaning.sentences([alone])
+    assert "%; with so few" in said  # nobody to compare it with
+    assert "eszsl has an H of" in generalised
     assert generalised.endswith("--calibrate may raise it.")
     old = [replace(planted(name, share=share), class_rows=None) for name, share in (("eszsl", 0.9), ("sae", 0.1))]
-    assert "it cannot be said whether that is chance" in meaning.sentences(old)[0]
+    assert "it cannot be said whether by chance" in meaning.sentences(old)[0]
     bare = {"dataset": "digits", "method": "eszsl", "seed": 0, "zsl": {}, "gzsl": {}}
     assert meaning.sentences([Record.from_json(bare)]) == []
 
 
 def test_candidates_without_test_rows_count_for_chance():
     more = replace(planted("eszsl"), zsl=replace(planted("eszsl").zsl, left_out=("a",) * 15))
-    _, guess, _ = meaning.sentences([more])
-    assert "Guessing among 20 unseen classes is right on 5.0 %" in guess
-    assert "too narrow" not in guess
+    said, _ = meaning.sentences([more])
+    assert "Among the 20 unseen classes alone" in said
+    assert "where guessing gives 5.0 %" in said
+    assert "too narrow" not in said
+
+
+def test_the_lowest_is_named_and_whether_only_others_were_tuned():
+    tuned = {"scoring": "zsl", "settings": 9}
+    best, low = planted("eszsl", share=0.9, tune=tuned), planted("gaussian-ort", share=0.1)
+    said, *_ = meaning.sentences([best, planted("sae", tune=tuned), low])
+    assert f"; lowest is gaussian-ort, at its default settings, with {100 * low.zsl.accuracy:.1f} %" in said
+    assert "default settings" not in meaning.sentences([planted("eszsl", share=0.9), planted("sae"), low])[0]
+    assert "lowest" not in meaning.sentences([best, low])[0]
 
 
 TAUGHT = [
@@ -89,20 +97,30 @@ ADAPTED = [
 def test_what_examples_bring_is_one_more_sentence_and_rows_of_the_one_table():
     given = planted("class-means", taught=TAUGHT, adapted=ADAPTED)
     *_, said = meaning.sentences([given, planted("eszsl")])
-    assert "70.0 % with 1 example of each, 90.0 % with 5 examples of each and 80.0 % with unlabelled rows of " in said
-    assert "60.0 %" not in said  # this one did not adapt
+    assert "with 1 example of each class on 70.0 % (60.0 %), with 5 examples of each class on 90.0 % (85.0 %)" in said
+    assert "with unlabelled rows of all classes on 80.0 %;" in said
+    assert "60.0 %;" not in said  # to these rows it did not adapt
+    assert said.endswith("; it did not adapt to unlabelled rows of unseen classes (†).")
+    assert "may be luck" not in said
+    near = replace(given, taught=(replace(given.taught[0], zsl=given.zsl),), adapted=None)
+    assert "differences so small may be luck" in meaning.sentences([near])[-1]
     table = run_table.of_run([given, planted("eszsl", tune={"scoring": "zsl", "settings": 9})])
-    assert table.labels == ("method", "settings", "given")
-    assert [row.labels["given"] for row in table.rows] == [
-        *("", "1 example of each", "5 examples of each"),
-        *("unlabelled rows of unseen classes", "unlabelled rows of all classes", ""),
+    assert table.labels == ("method", "settings")
+    assert [tuple(row.labels.values()) for row in table.rows] == [
+        ("class-means", "default"),
+        ("+ 1 example", ""),
+        ("+ 5 examples", ""),
+        ("+ unlabelled rows of unseen classes", ""),
+        ("+ unlabelled rows of all classes", ""),
+        ("eszsl", "tuned"),
     ]
-    assert [row.labels["settings"] for row in table.rows] == ["default"] * 5 + ["tuned"]
+    assert table.rows[3].figures["zero-shot"].low is None  # as in the first row
     assert table.rows[2].figures["calibrated H"].mean == pytest.approx(85)
     assert "area" not in table.figures
     (note,) = table.notes
     assert note.startswith("† class-means did not adapt")
-    assert run_table.of_run([planted("eszsl")]).labels == ("method", "settings")
+    assert set(run_table.legend([given], table.figures)) == {"zero-shot", "unseen, seen", "H", "calibrated H"}
+    assert "among 5 unseen" in run_table.legend([given], ["zero-shot"])["zero-shot"]
 
 
 def test_a_method_that_was_run_in_two_ways_is_named_with_its_settings():

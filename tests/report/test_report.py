@@ -238,7 +238,7 @@ def test_the_command_writes_the_page(tmp_path):
     jsonl_log.write(tmp_path / "records.jsonl", [plain()])
     outcome = run(tmp_path, "-o", tmp_path / "page.html", "--title", "Ours & theirs")
     assert outcome.exit_code == 0
-    assert outcome.stdout.replace("\n", "") == f"wrote {tmp_path / 'page.html'}: 1 record(s)"
+    assert outcome.stdout.replace("\n", "") == f"1 record, as a page to open in a browser: {tmp_path / 'page.html'}"
     assert "<title>Ours &amp; theirs</title>" in (tmp_path / "page.html").read_text("utf-8")
 
 

@@ -9,7 +9,7 @@ from zskl.cli.bars import Display
 from zskl.cli.heard import told_once
 from zskl.cli.signals import STOPS, told
 from zskl.cli.tables import drawn, show
-from zskl.cli.terminal import fail, note, say
+from zskl.cli.terminal import console, fail, say
 from zskl.engines import Engine
 from zskl.experiments import jsonl_log, meaning, run_folder, run_table, sweep
 from zskl.experiments.record import Record
@@ -60,12 +60,16 @@ def run_pieces(pieces: list[Piece[Record]], engine: Engine | None, out: Path | N
 def _show(results: list[Record]) -> None:
     """The figures of one dataset, and what they mean."""
     table = run_table.of_run(results)
-    say(f"\n{results[0].dataset}: mean per-class top-1 accuracy in per cent [95 % interval]")
+    say(f"\n{results[0].dataset}: per cent right, the mean over classes, with its 95 % interval below")
+    bold = console.is_terminal and any(figure.best for row in table.rows for figure in row.figures.values())
+    best = {"bold": "the highest, and what cannot be told apart from it"} if bold else {}
+    for name, words in {**run_table.legend(results, table.figures), **best}.items():
+        say(f" {name:<13} {words}")
     show(drawn(table, below=True))
     for sentence in table.notes:
-        note(sentence)
+        say(f"{sentence}\n", wrapped=True)
     for sentence in meaning.sentences(results):
-        say(sentence)
+        say(sentence, wrapped=True)
     first = results[0]
     left_out = sorted({*first.zsl.left_out, *first.gzsl.left_out})
     if left_out:

@@ -20,9 +20,9 @@ def forgive_letters() -> None:
             stream.reconfigure(errors="replace")
 
 
-def say(sentence: str) -> None:
-    """Plain text to standard output: no markup, no wrapping."""
-    console.print(escape(sentence), highlight=False, soft_wrap=True)
+def say(sentence: str, wrapped: bool = False) -> None:
+    """Plain text to standard output: no markup. Only where asked, and on a terminal, are lines broken between words."""
+    console.print(escape(sentence), highlight=False, soft_wrap=not (wrapped and console.is_terminal))
 
 
 def note(sentence: str) -> None:

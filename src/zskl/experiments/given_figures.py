@@ -40,13 +40,13 @@ def halves(column: str) -> tuple[str, str]:
     """The figure of a column and what was given before it, in a person's words.
 
     >>> halves("H, 5 shots")
-    ('H', '5 examples of each')
+    ('H', '5 examples of each class')
     """
     name, _, words = column.partition(_AFTER)
     first, last = words.split()
     if first == "unlabelled":
         return name, f"unlabelled rows of {last} classes"
-    return name, f"{first} example{'' if first == '1' else 's'} of each"
+    return name, f"{first} example{'' if first == '1' else 's'} of each class"
 
 
 def is_given(column: str) -> bool:

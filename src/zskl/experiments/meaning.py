@@ -1,4 +1,4 @@
-"""What the records of one dataset mean, in three sentences: who leads, what guessing would give, what calibration did.
+"""What the records of one dataset mean, in three sentences: unseen classes alone, all classes, what examples bring.
 
 Nothing is said to lead unless the paired interval of its lead excludes 0.
 """
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from zskl.experiments import compare, given_figures, record_table, uncertainty
 from zskl.experiments.figure import Figure
 from zskl.experiments.record import Record
+from zskl.experiments.record_parts import Generalised, ZeroShot
 
 Groups = Mapping[str, Sequence[Record]]  # the name of a method, with its settings where need be → all its seeds
 ZERO_SHOT, PLAIN, CALIBRATED = "zero-shot", "H", "calibrated H"
@@ -18,12 +19,11 @@ SHOWN = 0.05  # points: what shows in a figure with one digit
 
 
 def sentences(records: Sequence[Record]) -> list[str]:
-    """Three sentences about records of the same data, and one more where models were given examples or rows."""
+    """Sentences about records of the same data; the last where models were given examples or unlabelled rows."""
     groups = named(records)
     figures = {name: uncertainty.figures(group) for name, group in groups.items()}
-    first = uncertainty.leaders(groups, ZERO_SHOT).first
-    said = [_leader(groups, figures), _guessing(records, first, figures), _generalised(groups, figures)]
-    return [sentence for sentence in (*said, _given(groups, figures)) if sentence]
+    said = [_zero_shot(groups, figures), _generalised(groups, figures), _given(groups, figures)]
+    return [sentence for sentence in said if sentence]
 
 
 def named(records: Sequence[Record]) -> dict[str, list[Record]]:
@@ -40,38 +40,49 @@ def named(records: Sequence[Record]) -> dict[str, list[Record]]:
     return names
 
 
-def _leader(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> str:
-    """Who has the highest zero-shot accuracy, and by how much."""
+def _zero_shot(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> str:
+    """Who is right most often among unseen classes alone, what guessing would give, and who is lowest."""
     leaders = uncertainty.leaders(groups, ZERO_SHOT)
     if leaders.first is None:
         return ""
-    who, mine = leaders.first, figures[leaders.first][ZERO_SHOT]
-    start = f"Among unseen classes alone {who} is right on {_interval(mine)}"
-    if leaders.rivals < 2:
-        return f"{start}."
+    who, number = leaders.first, classes(groups[leaders.first][0].zsl)
+    among = f"the {number} unseen classes" if number > 1 else "unseen classes"
+    guess = f", where guessing gives {100 / number:.1f} %" if number else ""
+    start = f"Among {among} alone {who} is right on {_interval(figures[who][ZERO_SHOT])}{guess}"
+    few = "; with so few classes intervals are too narrow, and a lead may be luck" if number < uncertainty.FEW else ""
+    return f"{start}{_rank(groups, figures, leaders)}{_lowest(groups, figures)}{few if number else ''}."
+
+
+def classes(result: ZeroShot | Generalised) -> int:
+    """How many there are to choose from."""
+    return len(result.per_class) + len(result.left_out)
+
+
+def _rank(groups: Groups, figures: Mapping[str, Mapping[str, Figure]], leaders: uncertainty.Leaders) -> str:
+    """Whether the first leads in zero-shot accuracy, and by how much."""
+    who = leaders.first
+    if who is None or leaders.rivals < 2:
+        return ""
     if leaders.unknown:
-        return f"{start}, the highest; without answers of rows it cannot be said whether that is chance."
+        return "; that is the highest, but without answers of rows it cannot be said whether by chance"
     level = _level(groups, ZERO_SHOT, who)
     if level:
-        return f"{start}, the highest, but cannot be told apart from {_listed(level)}."
+        return f"; it cannot be told apart from {_listed(level)}"
     second = max((name for name in groups if name != who and ZERO_SHOT in figures[name]), key=_mean(figures, ZERO_SHOT))
     lead = uncertainty.difference(groups[who], groups[second], ZERO_SHOT)
     assert lead is not None  # all of them have answers
-    return f"{start} and leads {second} by {lead.mean:.1f} points [{lead.low:.1f}, {lead.high:.1f}]."
+    return f"; it leads {second} by {lead.mean:.1f} points [{lead.low:.1f}, {lead.high:.1f}]"
 
 
-def _guessing(records: Sequence[Record], first: str | None, figures: Mapping[str, Mapping[str, Figure]]) -> str:
-    """What chance is, and what to mind with few classes."""
-    result = records[0].zsl
-    classes = len(result.per_class) + len(result.left_out)
-    if not classes or first is None:
+def _lowest(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> str:
+    """Who is right least often, where there are three or more, and whether anybody tuned it."""
+    names = [name for name in groups if ZERO_SHOT in figures[name]]
+    if len(names) < 3:
         return ""
-    chance = 100 / classes
-    times = figures[first][ZERO_SHOT].mean / chance
-    often = f": {first} is right {times:.{0 if times >= 10 else 1}f} times as often" if classes > 1 else ""
-    few = "; with so few classes intervals are too narrow, and a lead may be luck" if classes < uncertainty.FEW else ""
-    plural = "" if classes == 1 else "es"
-    return f"Guessing among {classes} unseen class{plural} is right on {chance:.1f} %{often}{few}."
+    who = min(names, key=_mean(figures, ZERO_SHOT))
+    others = any(groups[name][0].tune.scoring for name in names)
+    untuned = ", at its default settings," if others and not groups[who][0].tune.scoring else ""
+    return f"; lowest is {who}{untuned} with {figures[who][ZERO_SHOT].mean:.1f} %"
 
 
 def _generalised(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> str:
@@ -83,8 +94,10 @@ def _generalised(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) ->
     who = leaders.first
     level = [] if leaders.rivals < 2 or leaders.unknown else _level(groups, column, who)
     alike = f", though it cannot be told apart from {_listed(level)}" if level else ""
-    rank = "the highest" if leaders.rivals > 1 else "an" if column == PLAIN else "a"
-    start = f"Among seen and unseen classes together {who} has {rank} {column} of {_interval(figures[who][column])}"
+    article = "the highest" if leaders.rivals > 1 else "an" if column == PLAIN else "a"
+    number = classes(groups[who][0].gzsl)
+    among = f"all {number} classes, seen and unseen," if number else "seen and unseen classes together"
+    start = f"Among {among} {who} has {article} {column} of {_interval(figures[who][column])}"
     if column == PLAIN:
         return f"{start}{alike}; --calibrate may raise it."
     return f"{start}, {_moved(figures[who])} without calibration{alike}{_lowered(figures, who)}."
@@ -108,20 +121,27 @@ def _lowered(figures: Mapping[str, Mapping[str, Figure]], but: str) -> str:
 
 def _given(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> str:
     """What examples and unlabelled rows bring to the method with the highest zero-shot accuracy of those given any."""
-    given = {
-        name: [
-            column
-            for column, figure in mine.items()
-            if given_figures.is_given(column) and column.startswith(ZERO_SHOT) and not figure.mark  # it did not adapt
-        ]
-        for name, mine in figures.items()
-    }
+    given = {name: [column for column in mine if given_figures.is_given(column)] for name, mine in figures.items()}
     who = max((name for name in given if given[name]), key=_mean(figures, ZERO_SHOT), default=None)
     if who is None:
         return ""
-    parts = [f"{figures[who][column].mean:.1f} % with {given_figures.halves(column)[1]}" for column in given[who]]
-    plain = figures[who][ZERO_SHOT].mean
-    return f"From descriptions alone {who} gets {plain:.1f} % of unseen classes right, {_listed(parts, len(parts))}."
+    mine = figures[who]
+    told = [f"From descriptions alone {who} is right on {_pair(mine, ZERO_SHOT, CALIBRATED, 'calibrated H ')}"]
+    columns = [column for column in given[who] if given_figures.halves(column)[0] == ZERO_SHOT]
+    used = [column for column in columns if not mine[column].mark]
+    for column in used:
+        pair = _pair(mine, column, column.replace(ZERO_SHOT, CALIBRATED, 1))
+        told.append(f"with {given_figures.halves(column)[1]} on {pair}")
+    luck = bool(used) and all(_within(mine[column].mean, mine[ZERO_SHOT]) for column in used)
+    declined = [given_figures.halves(column)[1] for column in columns if column not in used]
+    refused = f"; it did not adapt to {_listed(declined)} ({given_figures.DECLINED})" if declined else ""
+    return f"{', '.join(told)}{'; differences so small may be luck' if luck else ''}{refused}."
+
+
+def _pair(mine: Mapping[str, Figure], zero_shot: str, calibrated: str, named: str = "") -> str:
+    """ "94.5 % (calibrated H 89.0 %)", or without the name of the second figure."""
+    more = f" ({named}{mine[calibrated].mean:.1f} %)" if calibrated in mine else ""
+    return f"{mine[zero_shot].mean:.1f} %{more}"
 
 
 def _level(groups: Groups, column: str, first: str) -> list[str]:
@@ -132,6 +152,10 @@ def _level(groups: Groups, column: str, first: str) -> list[str]:
 
 def _mean(figures: Mapping[str, Mapping[str, Figure]], column: str) -> Callable[[str], float]:
     return lambda name: figures[name][column].mean
+
+
+def _within(value: float, figure: Figure) -> bool:
+    return figure.low is not None and figure.high is not None and figure.low <= value <= figure.high
 
 
 def _interval(figure: Figure) -> str:

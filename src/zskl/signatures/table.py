@@ -171,7 +171,7 @@ def _from_frame(frame: Any) -> SignatureTable:
             f"attribute columns must be numbers, but {kinds}; drop them, or name the one that gives the class "
             f"{CLASS_COLUMN!r}"
         )
-    matrix = np.column_stack([table[name].cast(nw.Float64).to_numpy() for name in attributes] or [np.empty((0, 0))])
+    matrix = table.select(nw.col(attributes).cast(nw.Float64)).to_numpy() if attributes else np.empty((0, 0))
     return SignatureTable(as_labels(labels, "the class index of signatures"), matrix, tuple(attributes))
 
 
