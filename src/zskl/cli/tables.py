@@ -50,6 +50,8 @@ def show(picture: Table) -> None:
         words = " ".join([str(column.header), *map(str, column.cells)]).replace("[b]", "").replace("[/b]", "").split()
         column.min_width = max(map(len, words), default=1)
     least = sum((column.min_width or 0) + 1 for column in picture.columns)
+    if least + len(picture.columns) - 2 > console.width:
+        picture.padding = 0  # one space between columns, not two
     Console(width=max(console.width, least)).print(picture, crop=False)
 
 

@@ -100,13 +100,16 @@ def _generalised(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) ->
     start = f"Among {among} {who} has {article} {column} of {_interval(figures[who][column])}"
     if column == PLAIN:
         return f"{start}{alike}; --calibrate may raise it."
-    return f"{start}, {_moved(figures[who])} without calibration{alike}{_lowered(figures, who)}."
+    return f"{start}{_moved(figures[who])}{alike}{_lowered(figures, who)}."
 
 
 def _moved(mine: Mapping[str, Figure]) -> str:
-    """ "up from 5.7"."""
+    """ ", up from 5.7 % without calibration"."""
+    if PLAIN not in mine:
+        return ""
     before, after = mine[PLAIN].mean, mine[CALIBRATED].mean
-    return f"{'up' if after > before else 'down'} from {before:.1f} %" if abs(after - before) >= SHOWN else "as"
+    way = f"{'up' if after > before else 'down'} from {before:.1f} %" if abs(after - before) >= SHOWN else "as"
+    return f", {way} without calibration"
 
 
 def _lowered(figures: Mapping[str, Mapping[str, Figure]], but: str) -> str:
@@ -114,7 +117,7 @@ def _lowered(figures: Mapping[str, Mapping[str, Figure]], but: str) -> str:
     found = [
         f"{name} ({mine[CALIBRATED].mean:.1f} against {mine[PLAIN].mean:.1f} %)"
         for name, mine in figures.items()
-        if name != but and CALIBRATED in mine and mine[CALIBRATED].mean <= mine[PLAIN].mean - SHOWN
+        if name != but and {PLAIN, CALIBRATED} <= set(mine) and mine[CALIBRATED].mean <= mine[PLAIN].mean - SHOWN
     ]
     return f"; calibrated H is below H for {_listed(found)}" if found else ""
 
@@ -122,7 +125,11 @@ def _lowered(figures: Mapping[str, Mapping[str, Figure]], but: str) -> str:
 def _given(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> str:
     """What examples and unlabelled rows bring to the method with the highest zero-shot accuracy of those given any."""
     given = {name: [column for column in mine if given_figures.is_given(column)] for name, mine in figures.items()}
-    who = max((name for name in given if given[name]), key=_mean(figures, ZERO_SHOT), default=None)
+    who = max(
+        (name for name in given if given[name] and ZERO_SHOT in figures[name]),
+        key=_mean(figures, ZERO_SHOT),
+        default=None,
+    )
     if who is None:
         return ""
     mine = figures[who]

@@ -49,9 +49,9 @@ def legend(records: Sequence[Record], columns: Sequence[str]) -> dict[str, str]:
     unseen, together = (meaning.classes(result) for result in (records[0].zsl, records[0].gzsl))
     meant = {
         "zero-shot": f"choosing among {unseen or 'all'} unseen classes, which have no training row",
-        "unseen, seen": f"accuracy on unseen and on seen classes, choosing among all {together or 'of them'}",
+        "unseen, seen": f"accuracy on unseen and on seen classes, choosing among all {together or ''}".rstrip(),
         "H": "the harmonic mean of unseen and seen",
-        CALIBRATED: "H after lowering the scores of seen classes as validation advises",
+        CALIBRATED: "H after lowering scores of seen classes as validation advises",
     }
     return {name: words for name, words in meant.items() if name.split(",")[0] in columns}
 

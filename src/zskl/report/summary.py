@@ -6,16 +6,17 @@ import statistics
 from collections.abc import Sequence
 
 from zskl.datasets.xlsa17.benchmarks import BENCHMARKS
-from zskl.experiments import table_formats
+from zskl.experiments import meaning
 from zskl.experiments.compare import Comparison
-from zskl.report.groups import Case, Problem
+from zskl.report.groups import Problem
 
 PUBLISHED = "res101"  # the features that published figures were measured on
 
 
 def sentences(found: Sequence[Problem], table: Comparison) -> list[str]:
-    """A paragraph on all, one on each problem, and the notes of the comparison."""
-    return [_overview(found), *(_problem(one) for one in found), *(f"Note: {note}." for note in table.notes)]
+    """A paragraph on all, two on each problem, and the notes of the comparison."""
+    problems = [text for one in found for text in (_meaning(one), f"{one.name}: {_choice(one)}") if text]
+    return [_overview(found), *problems, *(f"Note: {note}." for note in table.notes)]
 
 
 def _overview(found: Sequence[Problem]) -> str:
@@ -38,41 +39,22 @@ def _seeds(counts: Sequence[int]) -> str:
     return f", {most} each" if min(counts) == max(counts) else f", {min(counts)} to {most} each"
 
 
-def _problem(problem: Problem) -> str:
-    words = [f"{problem.name}:"]
-    best = problem.ranked("zero-shot")[0]
-    if "zero-shot" in best.row.figures:
-        words.append(f"{_best(problem, best, 'zero-shot', 'zero-shot accuracy')}.")
-    final = "calibrated H" if any("calibrated H" in case.row.figures for case in problem.cases) else "H"
-    winner = problem.ranked(final)[0]
-    if final in winner.row.figures:
-        words.append(f"With seen classes among the candidates {_best(problem, winner, final, final)}.")
-    words.append(_chosen(problem))
-    words += _calibration(problem)
+def _meaning(problem: Problem) -> str:
+    """The sentences that `zskl run` prints."""
+    said = meaning.sentences([record for case in problem.cases for record in case.records])
+    return " ".join([f"{problem.name}:", *said]) if said else ""
+
+
+def _choice(problem: Problem) -> str:
+    """How settings were chosen, what calibration brought, and what may be compared."""
+    words = [_chosen(problem), *_calibration(problem)]
     if len(problem.cases) > 1:
         words.append(
             "The highest was picked from these test figures, for display; settings were chosen before, without them."
             if any(case.first.tune.scoring for case in problem.cases)
             else "The highest was picked from these test figures, for display."
         )
-    words.append(_comparable(problem))
-    return " ".join(words)
-
-
-def _best(problem: Problem, case: Case, figure: str, word: str) -> str:
-    text = table_formats.cell(case.row.figures.get(figure), " ± ")
-    rivals = [one for one in problem.cases if figure in one.row.figures]
-    if len(rivals) == 1:
-        return f"{case.name} has {word} {text} %"
-    best = [one.name for one in rivals if one.row.figures[figure].best]
-    if best == [case.name]:
-        return f"the best {word} is {text} %, by {case.name}"
-    highest = f"the highest {word} is {text} %, by {case.name}"
-    if best:
-        return f"{highest}, not clearly above {', '.join(name for name in best if name != case.name)}"
-    if all(one.row.figures[figure].low is not None for one in rivals):
-        return f"{highest}, not clearly above any other"
-    return f"{highest}, from records that do not say how certain that is"
+    return " ".join([*words, _comparable(problem)])
 
 
 def _chosen(problem: Problem) -> str:
@@ -90,18 +72,15 @@ def _chosen(problem: Problem) -> str:
 
 def _calibration(problem: Problem) -> list[str]:
     both = [case for case in problem.cases if {"H", "calibrated H"} <= set(case.row.figures)]
-    if not both:
+    if len(both) < 2:
         return []
     gains = sorted(((case.mean("calibrated H") - case.mean("H"), case.name) for case in both), key=lambda pair: pair[0])
-    top = max(both, key=lambda case: case.mean("calibrated H"))
-    said = f"Calibration takes H of {top.name} from {top.mean('H'):.1f} to {top.mean('calibrated H'):.1f} %"
-    if len(both) > 1:
-        (least, loser), (most, winner) = gains[0], gains[-1]
-        said += (
-            f"; over {len(both)} methods its effect goes from {_points(least)} ({loser}) to {_points(most)} ({winner}),"
-        )
-        said += f" {_points(statistics.mean(gain for gain, _ in gains))} points on average"
-    return [said + "."]
+    (least, loser), (most, winner) = gains[0], gains[-1]
+    mean = _points(statistics.mean(gain for gain, _ in gains))
+    return [
+        f"Over {len(both)} methods the effect of calibration on H goes from {_points(least)} ({loser}) to "
+        f"{_points(most)} points ({winner}), {mean} on average."
+    ]
 
 
 def _points(value: float) -> str:
