@@ -55,6 +55,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "examples/uses",
     "doc_module": ("zskl",),
     "reference_url": {"zskl": None},
+    "within_subsection_order": "reading_order.ReadingOrder",
     "filename_pattern": r"\.py$",  # all of them are executed
     "image_scrapers": ("pictures",),
     "ignore_repr_types": r"zskl\.plots",
