@@ -10,7 +10,7 @@ against unseen classes, and lets the model say "unknown".
 # A model
 # -------
 # The classes are letters such as ñ. Fifty of them are *unseen*: the model gets their
-# descriptions, but no picture. `ESZSL` is a published method. Its score is a sum over
+# descriptions, but no picture. ``ESZSL`` is a published method. Its score is a sum over
 # attributes, so explanations are easy to read.
 
 from zskl import datasets
@@ -139,7 +139,7 @@ tuned = selection.tune(
     X,
     y,
     data.signatures,
-    grid={"gamma": [0.2, 0.5, 2], "lam": [0.5, 2]},
+    grid={"feature_scaling": ["center-l2", "sqrt-center-l2"], "lam": [0.3, 1, 3]},
     folds=folds,
     scoring="gzsl",
     engine=None,

@@ -106,9 +106,7 @@ display
 
 # %%
 
-five = protocols.zsl(
-    model, data, shots=5
-)  # draws the examples, and does not score them
+five = protocols.zsl(model, data, shots=5)  # draws examples, and scores the others
 second = ClassAccuracyDisplay(five.per_class).plot()
 second
 

@@ -96,8 +96,8 @@ for line, (letter, mark) in zip(places, wishes, strict=True):
     line[0].set_title(f"{letter} with {mark}", loc="left", fontsize=9)
 
 # %%
-# Nobody writes a q with a ring, so there is no picture of one. The model still knows
-# what to look for.
+# The dataset has no q with a ring. So the last line shows what comes closest: letters
+# with a q's shape or with a ring.
 #
 # **Next:** :doc:`plot_own_table` does the same with your own numbers.
 # :doc:`The tutorial </tutorial>` explains every step.

@@ -9,8 +9,8 @@ grid search. One thing is different: whole classes must be held out, not rows.
 # %%
 # Columns in different units
 # --------------------------
-# Fifty classes are drawn by a program. Then each column gets another unit, as in a table
-# with metres, grams and euros.
+# A program draws fifty classes. Then each column gets another unit, as in a table with
+# metres, grams and euros.
 
 import numpy as np
 
@@ -25,8 +25,8 @@ X_new, y_new = unseen[0] * units, unseen[1]
 # %%
 # A pipeline
 # ----------
-# The last step is the model. The table of classes goes to its ``fit`` by the name of the
-# step: ``model__signatures``. The pipeline scales, so the model need not scale columns;
+# The last step is the model. The table of classes goes to its ``fit`` by the name of
+# the step: ``model__signatures``. The pipeline scales columns, so the model need not;
 # ``l2`` gives each row the length 1.
 
 from sklearn.decomposition import PCA
@@ -58,9 +58,9 @@ assert right > unscaled
 # Cross-validation
 # ----------------
 # Usual folds split the rows of each class. That tells you how well *seen* classes are
-# recognised. For new classes hold out whole classes: `GroupKFold` does it, with the
-# class as the group. The candidates are then the classes held out, so we write the score
-# ourselves.
+# recognised: those that the model has trained on. For new classes hold out whole
+# classes: ``GroupKFold`` does it, with the class as the group. The candidates are then
+# the classes held out, so we write the score ourselves.
 
 from sklearn.model_selection import GroupKFold, cross_val_score
 
@@ -131,15 +131,14 @@ curve
 # %%
 # What a pipeline cannot do
 # -------------------------
-# :func:`zskl.selection.calibrate` and :func:`zskl.selection.tune` take a model without a
-# pipeline around it. So do model files. If scaling is all you need, the model does it:
-# with ``feature_scaling="standardize-l2"`` everything works.
+# :func:`zskl.selection.calibrate` and :func:`zskl.selection.tune` take a model without
+# a pipeline around it, and a model file holds no pipeline. If scaling is all you need,
+# let the model do it: with ``feature_scaling="standardize-l2"`` all of this works.
 
 from zskl import selection
 
-model = ClassMeansClassifier(feature_scaling="standardize-l2").fit(
-    X, y, data.signatures
-)
+model = ClassMeansClassifier(feature_scaling="standardize-l2")
+model.fit(X, y, data.signatures)
 selection.calibrate(model, X, y, data.signatures)
 right = np.mean(model.predict(X_new, candidates=data.unseen_classes) == y_new)
 sure = model.predict_proba(X_new, candidates=data.unseen_classes).max(axis=1).mean()
