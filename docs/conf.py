@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "site"), str(HERE.parent / "tests" / "support")]
+if os.environ.get("ZSKL_DATA"):  # examples are run in a folder of their own
+    os.environ["ZSKL_DATA"] = os.path.abspath(os.environ["ZSKL_DATA"])
 
 from pygments.lexers import TextLexer  # noqa: E402
 

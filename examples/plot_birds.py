@@ -22,10 +22,10 @@ from zskl import datasets
 
 try:
     data = datasets.load("CUB")
-    print("These are the photos of CUB.")
+    print("These are photos of CUB.")
 except FileNotFoundError:
     data = datasets.make_synthetic(150, 50, 12, 128, 312, noise=2.5)
-    print("CUB is not on this machine. These are random numbers that stand in for it.")
+    print("CUB is not here: random numbers stand in for it.")
 data
 
 # %%
@@ -85,4 +85,4 @@ print(f"{bird}: {np.sum(best == bird)} of the 10 best, among {len(rows)} rows")
 # %%
 # **Next:** :doc:`The benchmarks </benchmarks>` says how to get the files.
 # :doc:`Features from images </images-and-words>` turns your own photos into rows.
-# :doc:`plot_few_examples` shows what one photo of each new species is worth.
+# :doc:`plot_few_examples` shows what a few labelled samples of new classes add.

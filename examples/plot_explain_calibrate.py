@@ -103,7 +103,7 @@ picture = letters.pictures()[data.parts["test_unseen"][hardest]]
 figure, place = plt.subplots(figsize=(1.5, 1.7), layout="constrained")
 place.imshow(picture, cmap="gray_r")
 place.set_title(f"it is {y_new[hardest]}")
-place.axis("off")
+place.set_axis_off()
 
 # %%
 # A probability is good if answers with 80% are right in 80% of the cases. The figure

@@ -31,7 +31,8 @@ row[row > 0]
 # only their signatures. Of every unseen letter, the base letter and the mark are seen,
 # but never together.
 
-print("unseen:", " ".join(data.unseen_classes))
+print(*data.unseen_classes[:25])
+print(*data.unseen_classes[25:])
 
 # %%
 # Train on the others
@@ -82,16 +83,19 @@ display
 # Find letters by a description
 # -----------------------------
 # The other way round: describe a letter, and search among all pictures that were not
-# trained on, of seen and unseen letters alike. These are the ten that match best.
+# trained on, of seen and unseen letters alike. Each line of the figure has the ten that
+# match best. How many of them are what we asked for?
 
 pool = np.concatenate([data.parts["test_seen"], data.parts["test_unseen"]])
 figure, places = plt.subplots(4, 10, figsize=(8, 4.4))
-wishes = [("e", "acute"), ("U", "ring above"), ("z", "caron"), ("q", "ring above")]
+wishes = [("n", "tilde"), ("u", "ring above"), ("Z", "acute"), ("q", "ring above")]
 for line, (letter, mark) in zip(places, wishes, strict=True):
     wish = letters.describe(letter, mark)
     scores = model.compatibility(data.X[pool], {wish.name: wish})[:, 0]
-    for place, best in zip(line, pool[scores.argsort()[::-1]], strict=False):
-        place.imshow(pictures[best], cmap="gray_r")
+    best = pool[scores.argsort()[::-1][:10]]
+    print(f"{letter} with {mark}: {np.sum(data.y[best] == wish.name)} of ten")
+    for place, k in zip(line, best, strict=True):
+        place.imshow(pictures[k], cmap="gray_r")
         place.axis("off")
     line[0].set_title(f"{letter} with {mark}", loc="left", fontsize=9)
 

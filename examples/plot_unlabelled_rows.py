@@ -18,7 +18,7 @@ from zskl import Dataset, datasets
 drawn = datasets.make_synthetic(40, 10, samples_per_class=60, noise=1.5)
 rough = (drawn.signatures > 0).astype(float)
 data = Dataset("rough", drawn.X, drawn.y, rough, drawn.parts)
-rough.head(3)
+rough.iloc[:3, :4]
 
 # %%
 # Train and calibrate
@@ -78,10 +78,12 @@ place.grid(alpha=0.3)
 # the wrong rows. So ``adapt`` refuses unless held-out classes promise a gain. Two rows
 # of each class are too few:
 
+import textwrap
+
 try:
     model.adapt(X_new[pool[:20]])
 except ValueError as reason:
-    print(reason)
+    print(textwrap.fill(str(reason), 60))
 else:
     raise AssertionError("expected a refusal")
 
