@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "site"), str(HERE.parent / "tests" / "support")]
+if os.environ.get("ZSKL_DATA"):  # examples are run in a folder of their own
+    os.environ["ZSKL_DATA"] = os.path.abspath(os.environ["ZSKL_DATA"])
 
 from pygments.lexers import TextLexer  # noqa: E402
 
@@ -55,6 +58,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "examples/uses",
     "doc_module": ("zskl",),
     "reference_url": {"zskl": None},
+    "within_subsection_order": "reading_order.ReadingOrder",
     "filename_pattern": r"\.py$",  # all of them are executed
     "image_scrapers": ("pictures",),
     "ignore_repr_types": r"zskl\.plots",

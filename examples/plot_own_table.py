@@ -117,3 +117,6 @@ display
 
 # %%
 # Each bar is a fruit that the model was never trained on. The dashed line is a guess.
+#
+# **Next:** :doc:`Your own data </own-data>` does the same from files, on the command
+# line. :doc:`plot_few_examples` shows what a few labelled samples of a new class add.
