@@ -27,7 +27,7 @@ def serve(
         str, typer.Option(help="The address to listen at. Any but this machine's own needs --token.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen at; 0 picks a free one.")] = 8000,
-    demo: Annotated[bool, typer.Option("--demo", help="Serve digits: a model and data that need no files.")] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Serve letters: a model and data that need no files.")] = False,
     token: Annotated[
         str | None,
         typer.Option(envvar="ZSKL_TOKEN", help="A secret that every request must send; better set in the environment."),

@@ -1,8 +1,11 @@
-"""The attributes of a model as a person sees them: names, groups, ranges; and descriptions by name → vectors."""
+"""The attributes of a model as a person sees them: names, groups, ranges; and descriptions by name → vectors.
+
+A group is exclusive if every class has at most one of its attributes, as every letter has one base letter: then to say
+that one applies is to say that the others do not.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
@@ -21,7 +24,8 @@ class Vocabulary:
     """The p attributes of a fitted model.
 
     `names` (p,), "attribute 0" and so on where the model has none; `mean` (p,) over the descriptions of seen classes,
-    which stands for whatever a description leaves out; `low` and `high` (p,) over all classes of the model.
+    which stands for whatever a description leaves out; `low` and `high` (p,) over all classes of the model; `exclusive`
+    (p,) whether the attribute belongs to an exclusive group.
     """
 
     def __init__(self, model: ZeroShotClassifier) -> None:
@@ -30,11 +34,20 @@ class Vocabulary:
         self.mean = model.signature_table_.select(model.classes_).matrix.mean(axis=0)
         self.low, self.high = matrix.min(axis=0), matrix.max(axis=0)
         self.binary = ((matrix == 0) | (matrix == 1)).all(axis=0)
+        self._parts = [_divided(name) for name in self.names]
+        self._groups = _grouped(self._parts)
+        self.exclusive = np.zeros(len(self.names), dtype=bool)
+        for places in self._groups.values():
+            alone = self.binary[places].all() and (matrix[:, places].sum(axis=1) <= 1).all()
+            self.exclusive[places] = alone
         self._place = {name: m for m, name in enumerate(self.names)}
         self._furthest = FAR * max(float(np.abs(matrix).max()), 1.0)
 
     def vector(self, given: Mapping[str, float]) -> tuple[NDArray[np.float64], list[str]]:
-        """A description (p,), and the names of the attributes that it leaves to the mean of the seen classes."""
+        """A description (p,), and the names of the attributes that it leaves to the mean of the seen classes.
+
+        If it gives 1 to one of an exclusive group, the others of the group are 0, unless it gives these too.
+        """
         unknown = [name for name in given if name not in self._place]
         if unknown:
             near = did_you_mean(unknown[0], self.names)
@@ -44,7 +57,7 @@ class Vocabulary:
                 f"{f' and {len(unknown) - 1} more' if len(unknown) > 1 else ''}: it has "
                 f"{listed(self.names)}, see GET /model",
             )
-        values = self.mean.copy()
+        values, left = self.mean.copy(), dict.fromkeys(self.names)
         for name, value in given.items():
             if not abs(value) <= self._furthest:
                 raise Refusal(
@@ -54,26 +67,39 @@ class Vocabulary:
                     f"{self.high[self._place[name]]:g}",
                 )
             values[self._place[name]] = value
+            left.pop(name, None)
+        for name in [name for name, value in given.items() if value == 1 and self.exclusive[self._place[name]]]:
+            for other in self._groups[self._parts[self._place[name]][0]]:
+                if self.names[other] not in given:
+                    values[other] = 0
+                    left.pop(self.names[other], None)
         if not values.any():
             raise Refusal(422, "every attribute of this description is 0: give at least one that is not")
-        return values, [name for name in self.names if name not in given]
+        return values, list(left)
 
     def as_json(self) -> list[Attribute]:
         """Each attribute: its name, the group and the rest of the name as people read it, its range and mean."""
-        parts = [_divided(name) for name in self.names]
-        sizes = Counter(group for group, _ in parts)
         return [
             {
                 "name": name,
-                "label": label if group and sizes[group] > 1 else _spaced(name),
-                "group": group if group and sizes[group] > 1 else None,
+                "label": label if group in self._groups else _spaced(name),
+                "group": group if group in self._groups else None,
                 "low": float(self.low[m]),
                 "high": float(self.high[m]),
                 "mean": float(self.mean[m]),
                 "binary": bool(self.binary[m]),
+                "exclusive": bool(self.exclusive[m]),
             }
-            for m, (name, (group, label)) in enumerate(zip(self.names, parts, strict=True))
+            for m, (name, (group, label)) in enumerate(zip(self.names, self._parts, strict=True))
         ]
+
+
+def _grouped(parts: list[tuple[str | None, str]]) -> dict[str | None, list[int]]:
+    """Group → places of its attributes, for groups of more than one."""
+    found: dict[str | None, list[int]] = {}
+    for place, (group, _) in enumerate(parts):
+        found.setdefault(group, []).append(place)
+    return {group: places for group, places in found.items() if group is not None and len(places) > 1}
 
 
 def _divided(name: str) -> tuple[str | None, str]:

@@ -17,6 +17,7 @@ from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.panel import best_first
 from zskl.estimators.projected_rows import ProjectedRows
 from zskl.parameters import listed
+from zskl.serve import rivals
 from zskl.serve.bodies import Features
 from zskl.serve.class_book import Book
 from zskl.serve.refusal import Refusal, no_class, shown
@@ -26,6 +27,7 @@ from zskl.serve.served_model import nameless
 from zskl.signatures.table import SignatureTable
 
 TESTS = ("test_seen", "test_unseen")
+SCORES = 50_000_000  # rows times seen classes whose scores are kept; with more, rows are ranked without rivals
 RowNumbers = NDArray[np.integer[Any]]
 
 
@@ -64,17 +66,33 @@ class LoadedRows:
         """The rows as the model projects them: then another description costs little."""
         return self.model.gallery(self.X)
 
+    @cached_property
+    def _known(self) -> NDArray[np.floating[Any]]:
+        """(n, C) scores of the seen classes, or (n, 0) where these are too many."""
+        if len(self.X) * len(self.model.classes_) > SCORES:
+            return np.empty((len(self.X), 0), np.float32)
+        return to_numpy(self._projected.scores(None, self.model.classes_))
+
     def rank(
-        self, book: Book, vector: NDArray[np.float64], top: int, part: str | None, pictures: bool
+        self,
+        book: Book,
+        vector: NDArray[np.float64],
+        given: NDArray[np.bool_],
+        top: int,
+        part: str | None,
+        pictures: bool,
     ) -> list[RankedRow]:
-        """The rows that a description (p,) fits best, best first."""
+        """The rows that a description (p,) fits best, best first. What is `given` (p,) of it rules some classes out."""
         rows = self._chosen(part, pictures)
         if not len(rows):
             return []
         with self._lock:  # the first one to ask projects, the others wait
-            projected = self._projected
+            projected, known = self._projected, self._known
         described = SignatureTable(np.array(["described"], object), vector[None], None)
         scores = to_numpy(projected.scores(described))[:, 0]
+        if known.shape[1]:
+            table, classes = self.model.signature_table_, self.model.classes_
+            scores = rivals.lessened(scores, known[:, rivals.ruled_out(table, classes, vector, given)])
         if not np.isfinite(scores).all():
             raise Refusal(422, "the values of this description are too large to score rows by: check their scale")
         order, values = best_first(scores[rows][None], min(top, len(rows)))

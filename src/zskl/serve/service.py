@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from pydantic import JsonValue
 
@@ -14,14 +15,15 @@ from zskl.serve.limits import Limits
 from zskl.serve.refusal import Refusal, no_class
 from zskl.serve.rows import LoadedRows
 from zskl.serve.schemas.classes import ClassDetails, ClassList
-from zskl.serve.schemas.model import Health, LoadedData, Model, RequestLimits
+from zskl.serve.schemas.model import Example, Health, LoadedData, Model, RequestLimits
 from zskl.version import __version__
 
 NEAREST = 8  # classes shown beside the one you look at
 
 
 class Service:
-    """A model with its classes, which may be `kept` in a file, and with `rows` if data were loaded."""
+    """A model with its classes, which may be `kept` in a file, with `rows` if data were loaded, and with `examples` of
+    descriptions for the page."""
 
     def __init__(
         self,
@@ -30,8 +32,9 @@ class Service:
         limits: Limits,
         kept: ClassFile | None = None,
         rows: LoadedRows | None = None,
+        examples: Sequence[Example] = (),
     ) -> None:
-        self.name, self.limits, self._rows = name, limits, rows
+        self.name, self.limits, self._rows, self._examples = name, limits, rows, list(examples)
         self._diagnostics = None if rows is None else Diagnostics(rows)
         self.classes = Classes(model, limits, kept)
         self._began = time.monotonic()
@@ -79,6 +82,7 @@ class Service:
             "probabilities": model.temperatures_ is not None,
             "explains": _explains(model),
             "data": None if self._rows is None else _data(self._rows),
+            "examples": self._examples,
             "limits": _limits(self.limits),
         }
 

@@ -11,6 +11,7 @@ from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.serve import class_file, demo, row_pictures, server
 from zskl.serve.limits import Limits
 from zskl.serve.rows import LoadedRows
+from zskl.serve.schemas.model import Example
 from zskl.serve.served_model import by_text
 from zskl.serve.server import check
 from zskl.serve.service import Service
@@ -30,20 +31,22 @@ def run(
     token: str | None,
     say: Callable[[str], object],
 ) -> None:
-    """Serve a model loaded from `path`, or the digits if there is none, until it is stopped.
+    """Serve a model loaded from `path`, or the letters if there is none, until it is stopped.
 
-    Added classes are kept in the file `kept`, by default beside the model; those of the digits only if you name a file.
-    `names` are the names of the rows of the data, `images` the folder of their pictures.
+    Added classes are kept in the file `kept`, by default beside the model; of the letters only if you name a
+    file. `names` are the names of the rows of the data, `images` the folder of their pictures.
     """
+    examples: list[Example] = []
     if model is None or path is None:
-        (model, data), title = demo.build(), "the digits"
+        shown, title = demo.build(), "letters"
+        model, data, examples = shown.model, shown.data, shown.examples
     else:
         title, kept = path.name, kept or path.with_name(f"{path.name}.classes.jsonl")
     rows = None
     if data is not None:
         rows = LoadedRows(data, by_text(model), row_pictures.of(data, images, names), names)
     with class_file.opened(kept) if kept is not None else nullcontext() as file:
-        service = Service(model, title, Limits(), file, rows)
+        service = Service(model, title, Limits(), file, rows, examples)
 
         def ready(address: str) -> None:
             say(f"zskl serves {title} at {address}")

@@ -1,10 +1,16 @@
 // The attributes: in groups that are drawn when they are opened, or as found by a search.
+import { choice, chosen } from "./choice.js";
 import { control, fullName, stateOf } from "./controls.js";
 import { counted, el, field, later } from "./elements.js";
 
 const FOUND = 60; // shown at most by a search
-export const FEW = 12; // attributes that can all be in sight
+const FEW = 12; // controls that can all be in sight
+const CLEAR = 4; // controls among which nobody needs to search
 const FLAT = 60; // more attributes without groups than this are divided
+
+// How many controls there are: a switch or a slider for each attribute, but one choice for an exclusive group.
+const controls = ({ attributes, groups }) => groups.size + attributes.filter((one) => !one.exclusive).length;
+export const isFew = (description) => controls(description) <= FEW;
 
 function grouped(attributes) {
   const groups = new Map();
@@ -47,16 +53,21 @@ export function attributeList(description) {
       return { node: list, sync: () => {} };
     }
     const count = el("span", { class: "quiet" });
-    const node = el("details", { class: "group" }, el("summary", {}, el("span", {}, name), count), list);
-    const fill = () => list.childElementCount || draw(list, members, (one) => one.label);
+    const alone = members[0].exclusive; // then all of them are
+    const pick = alone && choice(description, name, members);
+    if (alone) drawn.add(pick.sync);
+    const body = alone ? pick.item : list;
+    const node = el("details", { class: "group" }, el("summary", {}, el("span", {}, name), count), body);
+    const fill = () => alone || list.childElementCount || draw(list, members, (one) => one.label);
     node.addEventListener("toggle", () => node.open && fill());
-    if (description.attributes.length <= FEW) {
+    if (isFew(description)) {
       fill();
       node.open = true;
     }
     const sync = () => {
       const changed = members.filter((one) => description.changed.has(one.name)).length;
-      count.textContent = changed ? `${changed} of ${members.length} changed` : String(members.length);
+      const told = changed ? `${changed} of ${members.length} changed` : String(members.length);
+      count.textContent = (alone && chosen(description, members)?.label) || told;
       node.classList.toggle("changed", changed > 0);
     };
     return { node, sync };
@@ -71,7 +82,7 @@ export function attributeList(description) {
   const summary = el("p", { class: "quiet", role: "status" });
   const input = el("input", { type: "search", autocomplete: "off", spellcheck: "false" });
   let forget = () => {};
-  const search = () => {
+  const find = () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     forget();
     const hits = hitsOf(description.attributes, words);
@@ -85,24 +96,29 @@ export function attributeList(description) {
         ? `${counted(hits.length, "attribute")}${more}`
         : "No attribute has these letters in its name.";
   };
-  input.addEventListener("input", later(search, 60));
+  input.addEventListener("input", later(find, 60));
   const sync = () => [...drawn, ...groups.map((one) => one.sync)].forEach((one) => one());
   description.addEventListener("change", sync);
   sync();
   const pale =
     !description.attributes.every((one) => one.binary) &&
     el("p", { class: "quiet" }, "Pale means not set: the mean of the seen classes is used.");
-  return el("div", {}, field("Search attributes", input), pale, summary, found, all);
+  const search = controls(description) > CLEAR && field("Search attributes", input);
+  return el("div", {}, search, pale, summary, found, all);
 }
 
 // What was changed since the start, each with a button that undoes it.
 export function changedList(description) {
   const list = el("ul", { class: "chips" });
   const byName = new Map(description.attributes.map((one) => [one.name, one]));
+  const implied = (one) => {
+    const now = one.exclusive && chosen(description, description.groups.get(one.group));
+    return Boolean(now) && now !== one; // off, because another one is chosen
+  };
   const sync = () => {
-    const items = [...description.changed.keys()].slice(0, 40).map((name) => {
-      const one = byName.get(name);
-      const words = `${fullName(one)} ${stateOf(description, one)}`;
+    const changed = [...description.changed.keys()].map((name) => byName.get(name)).filter((one) => !implied(one));
+    const items = changed.slice(0, 40).map((one) => {
+      const words = one.exclusive ? fullName(one) : `${fullName(one)} ${stateOf(description, one)}`;
       const remove = el(
         "button",
         { type: "button", "aria-label": `Undo ${words}` },
@@ -116,7 +132,7 @@ export function changedList(description) {
       });
       return el("li", {}, remove);
     });
-    const more = description.changed.size - items.length;
+    const more = changed.length - items.length;
     list.replaceChildren(...items, ...(more > 0 ? [el("li", { class: "quiet" }, `and ${more} more`)] : []));
     list.hidden = !description.changed.size;
   };

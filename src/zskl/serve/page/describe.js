@@ -1,11 +1,12 @@
 // The view Describe: invent a class by its attributes and watch which rows match.
 import { call, classPath, newest } from "./api.js";
-import { FEW, attributeList, changedList } from "./attributes.js";
+import { attributeList, changedList, isFew } from "./attributes.js";
 import { Description } from "./description.js";
 import { keep } from "./description_store.js";
 import { classOf, classSelect, el, field, named } from "./elements.js";
 import { bestMatches } from "./best_matches.js";
 import { classForm } from "./class_form.js";
+import { examples } from "./examples.js";
 import { display, isDisplay } from "./segments.js";
 import { failed } from "./states.js";
 
@@ -15,6 +16,7 @@ export function describe(section, context) {
   const { attributes } = context.model;
   const description = new Description(attributes);
   keep(description, context.model);
+  const offered = examples(description, context.model.examples);
   const title = el("h2", { id: "describe-title", tabindex: "-1" }, "Describe a class");
   const fault = el("div");
   const select = el("select");
@@ -70,13 +72,14 @@ export function describe(section, context) {
     editing.hidden = !description.editing;
     which.replaceChildren("Editing the class ", el("b", {}, named(description.start ?? "")), ".");
     clear.disabled = !description.changed.size;
-    lower.disabled = description.empty || !description.unset.length; // all off describes nothing
+    lower.disabled = description.empty || description.unset.every((one) => one.exclusive); // all off describes nothing
   };
   description.addEventListener("change", sync);
   sync();
 
   const shown = bestMatches(description, context, startFrom);
-  const buttons = el("div", { class: "row" }, attributes.every((one) => one.binary) && lower, clear);
+  const switches = attributes.every((one) => one.binary) && !attributes.every((one) => one.exclusive);
+  const buttons = el("div", { class: "row" }, switches && lower, clear);
   const controls = el(
     "div",
     { class: "panel controls" },
@@ -84,7 +87,7 @@ export function describe(section, context) {
     field("Start from", select),
     fault,
     isDisplay(attributes) && display(description),
-    attributes.length > FEW && changedList(description),
+    !isFew(description) && changedList(description),
     buttons,
     attributeList(description),
   );
@@ -96,10 +99,11 @@ export function describe(section, context) {
       { class: "lead" },
       "Say what a class looks like. The model ranks the rows that match, even if such a class is new to it.",
     ),
+    offered,
     el(
       "div",
       { class: "columns describe" },
-      el("div", { class: attributes.length > MANY ? "stays" : null }, controls, shown.strip),
+      el("div", { class: attributes.length > MANY && !isFew(description) ? "stays" : null }, controls, shown.strip),
       el("div", {}, shown.node, classForm(description, context)),
     ),
   );

@@ -3,6 +3,9 @@ export class Description extends EventTarget {
   constructor(attributes) {
     super();
     this.attributes = attributes;
+    this.groups = new Map(); // of exclusive attributes: every class has at most one of a group
+    for (const one of attributes.filter(({ exclusive }) => exclusive))
+      this.groups.set(one.group, [...(this.groups.get(one.group) ?? []), one]);
     this.base = new Map(); // given by the class it starts from; empty: from nothing, the mean of the seen classes
     this.changed = new Map();
     this.start = null; // the name of that class
@@ -15,6 +18,21 @@ export class Description extends EventTarget {
     this.changed = new Map();
     this.editing = editing;
     this.#tell();
+  }
+
+  // Start from nothing, with these values set.
+  begin(values) {
+    Object.assign(this, { start: null, base: new Map(), changed: new Map(), editing: false });
+    for (const one of this.attributes) if (Object.hasOwn(values, one.name)) this.#put(one, values[one.name]);
+    this.#tell();
+  }
+
+  // Whether just these values are set, from nothing; beside a 1 the others of its group do not count.
+  describes(values) {
+    const other = new Description(this.attributes);
+    other.begin(values);
+    const same = ([name, value]) => this.changed.get(name) === value;
+    return !this.base.size && this.changed.size === other.changed.size && [...other.changed].every(same);
   }
 
   // What is described stays, but saving makes a class of its own; `gone`: there is no such class any more.
@@ -36,14 +54,19 @@ export class Description extends EventTarget {
     return this.base.get(name) ?? mean;
   }
 
-  set({ name }, value) {
-    if (this.base.get(name) === value) this.changed.delete(name);
-    else this.changed.set(name, value);
+  set(one, value) {
+    this.#put(one, value);
     this.#tell();
   }
 
-  reset({ name }) {
-    this.changed.delete(name);
+  // None of them applies.
+  lower(members) {
+    for (const one of members) this.#put(one, one.low);
+    this.#tell();
+  }
+
+  reset(one) {
+    for (const { name } of this.groups.get(one.exclusive && one.group) ?? [one]) this.changed.delete(name);
     this.#tell();
   }
 
@@ -52,9 +75,9 @@ export class Description extends EventTarget {
     this.#tell();
   }
 
-  // Set all that is not set to their lowest value: the description then leaves nothing to the mean.
+  // Set all switches that are not set to their lowest value. One of an exclusive group is to be chosen.
   lowerRest() {
-    for (const one of this.attributes) if (!this.isSet(one)) this.changed.set(one.name, one.low);
+    for (const one of this.unset) if (!one.exclusive) this.changed.set(one.name, one.low);
     this.#tell();
   }
 
@@ -80,6 +103,13 @@ export class Description extends EventTarget {
     const kept = (pairs) => new Map(pairs.filter(([name, value]) => known.has(name) && Number.isFinite(value)));
     Object.assign(this, { start, editing, base: kept(base), changed: kept(changed) });
     this.#tell();
+  }
+
+  #put(one, value) {
+    const others = one.exclusive && value === one.high ? this.groups.get(one.group) : [];
+    for (const [{ name }, now] of [...others.map((other) => [other, other.low]), [one, value]])
+      if (this.base.get(name) === now) this.changed.delete(name);
+      else this.changed.set(name, now);
   }
 
   #tell() {

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import nullcontext
 from typing import Annotated
 
+import numpy as np
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
@@ -23,12 +24,15 @@ def router(service: Service, turns: asyncio.Semaphore) -> APIRouter:
 
     @routes.post("/rank", response_model=RankedRows, **openapi.takes("Wanted", 409, 413, 415, 422))
     async def rank(request: Request) -> Response:
-        """The rows of the loaded data that fit a description best."""
+        """The rows of the loaded data that fit a description best. The score is that of the description, less half the
+        best score of the seen classes that it rules out."""
         wanted = await json_bodies.small(Wanted, request, service.limits)
         rows, book = service.rows, service.book
-        vector, defaulted = service.classes.words.vector(wanted.attributes)
-        async with nullcontext() if len(rows.X) * len(vector) < QUICK else turns:
-            best = await run_in_threadpool(rows.rank, book, vector, wanted.top, wanted.part, wanted.pictures)
+        words = service.classes.words
+        vector, defaulted = words.vector(wanted.attributes)
+        given = ~np.isin(words.names, defaulted)
+        async with nullcontext() if len(rows.X) * (len(vector) + len(rows.model.classes_)) < QUICK else turns:
+            best = await run_in_threadpool(rows.rank, book, vector, given, wanted.top, wanted.part, wanted.pictures)
         answer: RankedRows = {"defaulted": defaulted, "rows": best}
         return json_reply(answer)
 

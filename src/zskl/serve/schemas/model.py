@@ -16,7 +16,8 @@ class Health(TypedDict):
 
 
 class Attribute(TypedDict):
-    """`label` and `group` are the name as a person reads it; the range and the mean tell what values are usual."""
+    """`label` and `group` are the name as a person reads it; the range and the mean tell what values are usual.
+    `exclusive`: every class has at most one attribute of this group."""
 
     name: str
     label: str
@@ -25,6 +26,15 @@ class Attribute(TypedDict):
     high: float
     mean: float
     binary: bool
+    exclusive: bool
+
+
+class Example(TypedDict):
+    """A description to begin with, and what it shows."""
+
+    title: str
+    attributes: dict[str, float]
+    words: str
 
 
 class LoadedData(TypedDict):
@@ -60,4 +70,5 @@ class Model(TypedDict):
     probabilities: bool
     explains: bool
     data: LoadedData | None
+    examples: list[Example]
     limits: RequestLimits
