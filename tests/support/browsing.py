@@ -3,6 +3,7 @@
 import shutil
 import time
 from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -87,14 +88,21 @@ def saved(page, name):
     page.get_by_role("button", name="Save").click()
 
 
+def axe_faults(page, rules=None):
+    """Serious faults, of all rules or of those that are named."""
+    if page.evaluate("typeof axe") == "undefined":
+        page.evaluate((resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8"))
+    options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}  # what is in order is not told
+    found = page.evaluate("async (options) => (await axe.run(options)).violations", options)
+    return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
+
+
 if __name__ == "__main__":
     from served import running
 
     with running("--demo") as service, browser() as chromium:
         page = new_page(chromium, viewport={"width": 1280, "height": 950}, color_scheme="light")
         page.goto(service.address)
-        describe(page, THREE)
         page.locator(".results .card").nth(23).wait_for()
-        page.evaluate("document.activeElement.blur()")
-        until(page, "[...document.querySelectorAll('.results img')].every((one) => one.naturalWidth)")
+        until(page, "[...document.querySelectorAll('.results img')].slice(0, 18).every((one) => one.naturalWidth)")
         page.screenshot(path=PICTURE)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from browsing import DESKTOP, FEATURES, browser, new_page
-from zskl import ClassMeansClassifier, ZeroShotKernelClassifier, datasets
+from zskl import ClassMeansClassifier, ZeroShotKernelClassifier, datasets, methods, selection
 from zskl.serve import row_pictures
 
 
@@ -26,7 +26,26 @@ def chromium():
 
 @pytest.fixture(scope="session")
 def demo():
+    """A service of letters, as the demonstration has it."""
     with in_thread(demo=True) as (address, _):
+        yield address
+
+
+@pytest.fixture(scope="session")
+def digits_file(tmp_path_factory):
+    """A calibrated model of the digits, whose attributes are the segments of a display."""
+    data = datasets.load("digits")
+    X, y = data.samples("trainval")
+    model = methods.build("gaussian-ort", {"random_state": 0}).fit(X, y, data.signatures)
+    file = tmp_path_factory.mktemp("digits") / "digits.zskl"
+    selection.calibrate(model, X, y, data.signatures, selection.folds(data)).save(file)
+    return file
+
+
+@pytest.fixture(scope="session")
+def segments(digits_file):
+    """A service of the digits."""
+    with in_thread(digits_file, data="digits") as (address, _):
         yield address
 
 

@@ -1,11 +1,10 @@
 """The page by keyboard, for screen readers, in light and dark, and on a small phone."""
 
 import re
-from importlib import resources
 
 import pytest
 
-from browsing import DESKTOP, MARKS, PHONE, asked, saved
+from browsing import DESKTOP, MARKS, PHONE, asked, axe_faults, saved
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
 pytestmark = MARKS
@@ -16,8 +15,8 @@ VIEWS = ("describe", "classify", "classes")
 SMALL = {"width": 360, "height": 740}
 
 
-def test_all_of_it_by_keyboard(demo, visit):
-    page = visit(demo)
+def test_all_of_it_by_keyboard(segments, visit):
+    page = visit(segments)
     keys = page.keyboard
     keys.press("Tab")
     expect(page.locator("#skip")).to_be_focused()
@@ -40,15 +39,6 @@ def test_all_of_it_by_keyboard(demo, visit):
     assert outline == "solid"
 
 
-def axe_faults(page, rules=None):
-    """Serious faults, of all rules or of those that are named."""
-    if page.evaluate("typeof axe") == "undefined":
-        page.evaluate((resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8"))
-    options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}  # what is in order is not told
-    found = page.evaluate("async (options) => (await axe.run(options)).violations", options)
-    return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
-
-
 def prepared(page, address, view):
     """The view with as much on it as there can be."""
     page.goto(f"{address}/#{view}")
@@ -68,11 +58,11 @@ GROUND = "getComputedStyle(document.body).backgroundColor"
 WIDE = "document.documentElement.scrollWidth"
 
 
-def test_axe_finds_no_serious_fault_in_light_or_dark(demo, visit):
+def test_axe_finds_no_serious_fault_in_light_or_dark(segments, visit):
     pytest.importorskip("axe_playwright_python")
-    page = visit(demo, color_scheme="light", reduced_motion="reduce")
+    page = visit(segments, color_scheme="light", reduced_motion="reduce")
     for view in VIEWS:
-        prepared(page, demo, view)
+        prepared(page, segments, view)
         assert page.evaluate(GROUND) == "rgb(255, 255, 255)"
         assert axe_faults(page) == [], view
         page.set_viewport_size(PHONE)
@@ -104,21 +94,21 @@ def test_axe_finds_no_serious_fault_where_numbers_are_typed(machines, visit):
             assert page.evaluate(WIDE) == size["width"]
 
 
-def test_axe_finds_planted_faults(demo, visit):
-    page = visit(demo)
+def test_axe_finds_planted_faults(segments, visit):
+    page = visit(segments)
     page.evaluate("document.querySelector('#view-describe label').remove()")
     page.evaluate("document.querySelector('.lead').style.color = '#ccc'")
     assert {name for name, _ in axe_faults(page)} == {"color-contrast", "select-name"}
     assert {name for name, _ in axe_faults(page, ["color-contrast"])} == {"color-contrast"}
 
 
-def test_nothing_is_wider_than_a_small_phone(demo, large, visit):
-    page = visit(demo, SMALL)
+def test_nothing_is_wider_than_a_small_phone(segments, large, visit):
+    page = visit(segments, SMALL)
     page.get_by_label("Start from").select_option(label="0")
     saved(page, "W" * 200)
     page.locator(".done").wait_for()
     for view in VIEWS:
-        prepared(page, demo, view)
+        prepared(page, segments, view)
         assert page.evaluate(WIDE) == 360, view
     page.get_by_role("link", name="W" * 200).first.click()
     page.get_by_role("button", name="Delete …").click()

@@ -11,8 +11,8 @@ pytestmark = MARKS
 expect = playwright.expect
 
 
-def test_the_balance_moves_the_point_and_the_answers_and_is_explained(demo, visit):
-    page = visit(f"{demo}/#classify")
+def test_the_balance_moves_the_point_and_the_answers_and_is_explained(segments, visit):
+    page = visit(f"{segments}/#classify")
     slider = page.get_by_label("Subtracted from the scores of seen classes")
     point = page.locator(".curve .dot")
     page.locator(".told b").wait_for()

@@ -11,8 +11,8 @@ pytestmark = MARKS
 expect = playwright.expect
 
 
-def test_classes_are_sorted_filtered_and_shown(demo, visit):
-    page = visit(f"{demo}/#classes")
+def test_classes_are_sorted_filtered_and_shown(segments, visit):
+    page = visit(f"{segments}/#classes")
     accuracy = page.locator(".sortable tbody td:nth-child(4)")
     expect(accuracy.last).to_contain_text("%")
 
@@ -57,8 +57,8 @@ def test_what_sets_a_class_apart_is_told_by_the_range_of_each_attribute(machines
     assert min(wide) > 5
 
 
-def test_figures_that_come_late_take_neither_the_focus_nor_an_open_dialog(demo, visit):
-    page = visit(demo)
+def test_figures_that_come_late_take_neither_the_focus_nor_an_open_dialog(segments, visit):
+    page = visit(segments)
     page.get_by_label("top", exact=True).check()
     saved(page, "late")
     expect(page.locator(".done")).to_contain_text("Saved")

@@ -15,8 +15,8 @@ def numbers(text):
     return [float(one.replace("−", "-")) for one in re.findall(r"[+−][\d.]*\d", text)]
 
 
-def test_a_row_is_classified_and_explained(demo, visit):
-    page = visit(f"{demo}/#classify?row=5")
+def test_a_row_is_classified_and_explained(segments, visit):
+    page = visit(f"{segments}/#classify?row=5")
     expect(page.locator(".sample")).to_contain_text("Row 5")
     expect(page.locator(".card[aria-pressed=true]")).to_have_count(1)
     expect(page.locator(".top li")).to_have_count(5)
@@ -55,10 +55,10 @@ def test_class_means_are_explained_by_seen_classes(means, visit):
     assert len(ranked(page)) > 5
 
 
-def test_the_answer_is_in_sight_wherever_its_row_is(demo, visit):
+def test_the_answer_is_in_sight_wherever_its_row_is(segments, visit):
     inside = "(() => { const { top } = document.querySelector('.reply h3').getBoundingClientRect();"
     inside += " return top >= 0 && top < innerHeight / 2 })()"
-    page = visit(f"{demo}/#classify", reduced_motion="reduce")
+    page = visit(f"{segments}/#classify", reduced_motion="reduce")
     page.locator(".why").wait_for()
     for size, row in ((DESKTOP, 23), (PHONE, 22)):
         page.set_viewport_size(size)
@@ -71,8 +71,8 @@ def test_the_answer_is_in_sight_wherever_its_row_is(demo, visit):
     expect(page.locator(".pick .card").nth(22)).to_be_focused()
 
 
-def test_a_wrong_answer_is_compared_with_the_true_class(demo, visit):
-    page = visit(f"{demo}/#classify")
+def test_a_wrong_answer_is_compared_with_the_true_class(segments, visit):
+    page = visit(f"{segments}/#classify")
     page.get_by_label("Class", exact=True).select_option("=1")
     expect(page.locator(".told")).to_contain_text("training rows among them")
     page.get_by_label("Part", exact=True).select_option("test_seen")
@@ -94,8 +94,8 @@ def test_a_wrong_answer_is_compared_with_the_true_class(demo, visit):
     expect(page.locator(".answer")).to_contain_text("scaled to unit length")
 
 
-def test_a_reload_keeps_the_description_and_the_chosen_row(demo, visit):
-    page = visit(demo)
+def test_a_reload_keeps_the_description_and_the_chosen_row(segments, visit):
+    page = visit(segments)
     asked(page, lambda: page.get_by_label("Start from").select_option(label="3"))
     asked(page, lambda: page.get_by_label("top", exact=True).uncheck())
     before = ranked(page)
@@ -103,7 +103,7 @@ def test_a_reload_keeps_the_description_and_the_chosen_row(demo, visit):
     assert ranked(page) == before
     assert page.get_by_label("Start from").input_value() == "=3"
     expect(page.get_by_role("button", name="Reset top")).to_be_visible()
-    page.goto(f"{demo}/#classify")
+    page.goto(f"{segments}/#classify")
     asked(page, lambda: page.locator(".pick .card").nth(4).click(), "/predict")
     expect(page).to_have_url(re.compile(re.escape("#classify?row=4") + "$"))
     asked(page, page.reload, "/predict")
@@ -114,5 +114,5 @@ def test_a_reload_keeps_the_description_and_the_chosen_row(demo, visit):
     expect(page).to_have_url(re.compile(re.escape("#classify?row=4") + "$"))
     asked(page, page.get_by_role("button", name="Later rows").click, "/predict")
     expect(page).to_have_url(re.compile(re.escape("#classify") + "$"))
-    page.goto(f"{demo}/#classify?row=none")
+    page.goto(f"{segments}/#classify?row=none")
     expect(page.locator(".sample")).to_contain_text("Row 24")

@@ -11,8 +11,8 @@ pytestmark = MARKS
 expect = playwright.expect
 
 
-def test_a_digit_described_by_its_segments_brings_its_handwriting(demo, visit):
-    page = visit(demo)
+def test_a_digit_described_by_its_segments_brings_its_handwriting(segments, visit):
+    page = visit(segments)
     expect(page.locator("#loaded")).to_contain_text("10 classes (7 seen, 3 unseen, 0 added)")
     expect(page.locator(".results")).to_contain_text("Set an attribute")
     describe(page, THREE)
@@ -33,8 +33,8 @@ def test_a_digit_described_by_its_segments_brings_its_handwriting(demo, visit):
     assert len(ranked(page)) == 48
 
 
-def test_start_from_a_class_and_undo_changes(demo, visit):
-    page = visit(demo)
+def test_start_from_a_class_and_undo_changes(segments, visit):
+    page = visit(segments)
     asked(page, lambda: page.get_by_label("Start from").select_option(label="3"))
     three = ranked(page)
     assert three.count("3") > 12
@@ -53,8 +53,8 @@ def test_start_from_a_class_and_undo_changes(demo, visit):
     assert page.get_by_label("Start from").input_value() == "=6"
 
 
-def test_attributes_are_searched(demo, visit):
-    page = visit(demo)
+def test_attributes_are_searched(segments, visit):
+    page = visit(segments)
     page.get_by_label("Search attributes").fill("right")
     expect(page.get_by_text("2 attributes", exact=True)).to_be_visible()
     assert page.locator(".attribute:visible label").all_inner_texts() == ["upper right", "lower right"]

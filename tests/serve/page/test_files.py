@@ -14,14 +14,14 @@ pytestmark = MARKS
 expect = playwright.expect
 
 
-def test_files_of_every_kind_are_classified(demo, visit, tmp_path):
+def test_files_of_every_kind_are_classified(segments, visit, tmp_path):
     rows = datasets.load("digits").X[:30]
     files = [tmp_path / f"rows.{kind}" for kind in ("npy", "columnwise.npy", "csv", "json")]
     np.save(files[0], rows)
     np.save(files[1], np.asfortranarray(rows))
     pd.DataFrame(rows).to_csv(files[2], index=False)
     files[3].write_text(json.dumps({"rows": rows.tolist()}))
-    page = visit(f"{demo}/#classify")
+    page = visit(f"{segments}/#classify")
     page.locator(".pick .words b").first.wait_for()
     own = page.locator(".pick .words b").all_inner_texts()
     page.get_by_label("A file", exact=True).check()
@@ -37,10 +37,10 @@ def test_files_of_every_kind_are_classified(demo, visit, tmp_path):
         expect(page.locator(".sample")).to_contain_text("Row 25")
 
 
-def test_a_file_that_cannot_be_read_is_refused_with_a_reason(demo, visit):
+def test_a_file_that_cannot_be_read_is_refused_with_a_reason(segments, visit):
     rows = pd.DataFrame(datasets.load("digits").X[:3])
     words, numbers = rows.assign(label="x").to_csv(index=False), rows.assign(label=1).to_csv(index_label="id")
-    page = visit(f"{demo}/#classify")
+    page = visit(f"{segments}/#classify")
     page.get_by_label("A file", exact=True).check()
     for name, text, fault in (
         ("x.csv", "1,2,3", "Row 1 of x.csv has 3 numbers, the model takes 64."),

@@ -14,8 +14,8 @@ expect = playwright.expect
 HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script> & "it"/../é'
 
 
-def test_a_saved_class_is_found_edited_and_deleted(demo, visit):
-    page = visit(demo, faults="409")
+def test_a_saved_class_is_found_edited_and_deleted(segments, visit):
+    page = visit(segments, faults="409")
     page.get_by_label("top", exact=True).check()
     page.get_by_label("middle", exact=True).check()
     page.get_by_text("Which ones?").click()
@@ -48,8 +48,8 @@ def test_a_saved_class_is_found_edited_and_deleted(demo, visit):
     expect(page.get_by_role("link", name="dash", exact=True)).to_have_count(0)
 
 
-def test_a_class_that_is_edited_under_another_name_is_a_new_one(demo, visit):
-    page = visit(demo)
+def test_a_class_that_is_edited_under_another_name_is_a_new_one(segments, visit):
+    page = visit(segments)
     page.get_by_label("Start from").select_option(label="8")
     expect(page.locator(".editing")).to_be_hidden()
     saved(page, "one")
@@ -74,9 +74,9 @@ def test_a_class_that_is_edited_under_another_name_is_a_new_one(demo, visit):
     expect(page.locator("form h3")).to_have_text("Save as a class")
     assert not page.get_by_label("middle", exact=True).is_checked()
     for name in ("one", "two"):
-        page.goto(f"{demo}/#describe?{urlencode({'class': name, 'edit': 'yes'})}")
+        page.goto(f"{segments}/#describe?{urlencode({'class': name, 'edit': 'yes'})}")
         expect(page.locator(".editing")).to_contain_text(name)
-        page.goto(f"{demo}/#classes?{urlencode({'class': name})}")
+        page.goto(f"{segments}/#classes?{urlencode({'class': name})}")
         page.get_by_role("button", name="Delete …").click()
         page.get_by_role("button", name="Delete", exact=True).dblclick()
         expect(page.locator("#view-classes")).to_contain_text("Choose a class in the table")
@@ -84,8 +84,8 @@ def test_a_class_that_is_edited_under_another_name_is_a_new_one(demo, visit):
     expect(page.locator(".editing")).to_be_hidden()  # there is nothing to replace any more
 
 
-def test_names_are_text_wherever_they_are_shown(demo, visit):
-    page = visit(demo)
+def test_names_are_text_wherever_they_are_shown(segments, visit):
+    page = visit(segments)
     page.get_by_label("Start from").select_option(label="8")
     saved(page, HOSTILE)
     expect(page.locator(".done")).to_contain_text(HOSTILE)

@@ -12,8 +12,8 @@ pytestmark = MARKS
 expect = playwright.expect
 
 
-def test_a_token_is_asked_for_and_a_stopped_service_is_said(visit):
-    with in_thread(demo=True, token="secret") as (address, stop):
+def test_a_token_is_asked_for_and_a_stopped_service_is_said(digits_file, visit):
+    with in_thread(digits_file, data="digits", token="secret") as (address, stop):
         page = visit(address, faults="401|Failed to load resource")
         expect(page.get_by_label("Token")).to_be_focused()
         page.get_by_label("Token").fill("wrong")
@@ -32,8 +32,8 @@ def test_a_token_is_asked_for_and_a_stopped_service_is_said(visit):
         expect(page.locator(".results").get_by_role("button", name="Try again")).to_be_visible()
 
 
-def test_a_fault_goes_away_when_trying_again_helps(demo, visit):
-    page = visit(f"{demo}/#classes", faults="500")
+def test_a_fault_goes_away_when_trying_again_helps(segments, visit):
+    page = visit(f"{segments}/#classes", faults="500")
     page.route("**/rank", lambda route: route.fulfill(status=500, json={"error": "planted"}))
     page.get_by_role("link", name="Describe").click()
     page.get_by_label("top", exact=True).check()
