@@ -1,4 +1,4 @@
-"""The `sh` blocks of the README and of docs/service.md: every line is run against a service of the digits."""
+"""The `sh` blocks of docs/service.md: every line is run against a service of letters."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import pytest
 
 from executed import ROOT, execute
 
-PAGES = [ROOT / "README.md", ROOT / "docs" / "service.md"]
+PAGE = ROOT / "docs" / "service.md"
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 CURL = shutil.which("curl")
 LIMIT = 300  # seconds that only a hang takes
@@ -42,29 +42,18 @@ def answers(page: Path, port: str, folder: Path) -> list[str]:
     return found
 
 
-def test_the_five_lines_of_the_readme(address, tmp_path):
-    predicted, added, ranked, among, deleted = answers(PAGES[0], address, tmp_path)
-    first = json.loads(predicted)["predictions"][0]
-    assert len(first["top"]) == 2
-    assert first["explanation"]["attributes"]
-    assert json.loads(added) == {
-        "name": "hook",
-        "kind": "added",
-        "defaulted": ["lower left", "upper left", "middle"],
-        "version": json.loads(added)["version"],
-    }
-    assert [row["class"] for row in json.loads(ranked)["rows"]] == ["7"] * 5
-    assert {one["class"] for one in json.loads(among)["predictions"][0]["top"]} == {"hook", "7", "9"}
-    assert deleted == ""
-
-
 def test_the_lines_of_the_service_page(address, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    execute(PAGES[1].read_text("utf-8"), PAGES[1].name)  # writes the rows that one of them sends
-    found = [json.loads(answer or "null") for answer in answers(PAGES[1], address, tmp_path)]
-    assert len(found) == 9
-    assert len(found[2]["predictions"]) == 3
-    assert found[5]["defaulted"] == ["lower left", "upper left", "middle"]
+    execute(PAGE.read_text("utf-8"), PAGE.name)  # writes the rows that one of them sends
+    found = [json.loads(answer or "null") for answer in answers(PAGE, address, tmp_path)]
+    assert len(found) == 10
+    first, rows, added, among, ranked = found[1], found[2], found[4], found[7], found[8]
+    assert len(first["predictions"][0]["top"]) == 3
+    assert first["predictions"][0]["explanation"]["attributes"]
+    assert len(rows["predictions"]) == 3
+    assert added == {"name": "q̊", "kind": "added", "defaulted": [], "version": added["version"]}
+    assert {one["class"] for one in among["predictions"][0]["top"]} == {"q̊", "q", "å"}
+    assert [row["class"] for row in ranked["rows"]] == ["ů"] * 3
 
 
 def test_a_line_that_is_refused_is_found(address, tmp_path):

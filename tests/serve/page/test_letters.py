@@ -60,5 +60,7 @@ def test_axe_finds_no_serious_fault_in_a_choice(demo, visit):
         assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
     page.emulate_media(color_scheme="dark")
     assert axe_faults(page, ["color-contrast"]) == []
-    heights = page.locator(".choice label").evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().height)")
+    heights = page.locator(".choice label").evaluate_all(
+        "(all) => all.map((one) => one.getBoundingClientRect().height)"
+    )
     assert min(heights) >= 40

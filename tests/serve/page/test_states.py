@@ -12,8 +12,8 @@ pytestmark = MARKS
 expect = playwright.expect
 
 
-def test_a_token_is_asked_for_and_a_stopped_service_is_said(digits_file, visit):
-    with in_thread(digits_file, data="digits", token="secret") as (address, stop):
+def test_a_token_is_asked_for_and_a_stopped_service_is_said(digits_file, visit, tmp_path):
+    with in_thread(digits_file, data="digits", classes=tmp_path / "classes", token="secret") as (address, stop):
         page = visit(address, faults="401|Failed to load resource")
         expect(page.get_by_label("Token")).to_be_focused()
         page.get_by_label("Token").fill("wrong")
