@@ -22,8 +22,8 @@ def address():
     pytest.importorskip("fastapi", reason="the extra serve is not installed")
     import served
 
-    with served.running("--demo") as service:
-        yield str(service.port)
+    with served.in_thread(demo=True) as (address, _):
+        yield address.rpartition(":")[2]
 
 
 def lines(page: Path) -> list[str]:

@@ -67,12 +67,13 @@ class Vocabulary:
                     f"{self.high[self._place[name]]:g}",
                 )
             values[self._place[name]] = value
-            left.pop(name, None)
-        for name in [name for name, value in given.items() if value == 1 and self.exclusive[self._place[name]]]:
-            for other in self._groups[self._parts[self._place[name]][0]]:
-                if self.names[other] not in given:
+            del left[name]
+        ones = [self._place[name] for name, value in given.items() if value == 1]
+        for group in {self._parts[place][0] for place in ones if self.exclusive[place]}:
+            for other in self._groups[group]:
+                if self.names[other] in left:
                     values[other] = 0
-                    left.pop(self.names[other], None)
+                    del left[self.names[other]]
         if not values.any():
             raise Refusal(422, "every attribute of this description is 0: give at least one that is not")
         return values, list(left)
