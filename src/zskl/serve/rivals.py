@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from zskl.signatures.table import SignatureTable
 
-SHARE = 0.5  # chosen on the validation letters: 0 finds fewer new letters, 1 fewer letters with a given mark
+SHARE = 0.5  # 0 finds fewer new letters, 1 fewer letters with a given mark: python benchmarks/rank_rivals.py
 Floats = NDArray[np.floating[Any]]
 
 
