@@ -24,6 +24,7 @@ from zskl.datasets import letters
 from zskl.datasets.letters import parts
 from zskl.experiments.unit import Unit
 from zskl.files import write_atomically
+from zskl.selection.grid import expand
 
 METHODS = {
     "class-means": False,
@@ -53,6 +54,7 @@ GRIDS: dict[str, dict[str, tuple[object, ...]]] = {  # of the default grids, the
         "epochs": (2, 4, 8),
     },
 }
+THINNED = {"eszsl": 1, "class-means": 7}  # of the default grid, every so manieth setting
 RECORD = RESULTS / "letters.json"
 
 
@@ -99,15 +101,24 @@ def mistakes() -> dict[str, Any]:
 
 
 def rankings() -> dict[str, dict[str, list[list[float]]]]:
-    """Method → scoring → validation and test scores of every setting of `GRIDS`, on the default split."""
-    found: dict[str, dict[str, list[list[float]]]] = {}
-    for method, grid in track(GRIDS.items(), description="settings", total=len(GRIDS)):
-        search, tested = validation.both(letters.load(), method, None, grid)
-        found[method] = {}
-        for scoring, _ in validation.PANELS:
-            mean = search.scores(scoring).mean(axis=1)
-            whole = np.isfinite(mean) & np.isfinite(tested[scoring])
-            found[method][scoring] = [mean[whole].round(5).tolist(), tested[scoring][whole].round(5).tolist()]
+    """Method → the scores of the settings in `GRIDS`."""
+    return {name: ranking(name, grid) for name, grid in track(GRIDS.items(), description="settings", total=len(GRIDS))}
+
+
+def thinned(method: str) -> list[dict[str, list[object]]]:
+    """Some settings of the default grid, spread over it."""
+    settings = expand(methods.find(method).grid, methods.build(method))[:: THINNED[method]]
+    return [{name: [value] for name, value in setting.items()} for setting in settings]
+
+
+def ranking(method: str, grid: Any) -> dict[str, list[list[float]]]:
+    """Scoring → validation and test scores of every setting, on the default split."""
+    search, tested = validation.both(letters.load(), method, None, grid)
+    found = {}
+    for scoring, _ in validation.PANELS:
+        mean = search.scores(scoring).mean(axis=1)
+        whole = np.isfinite(mean) & np.isfinite(tested[scoring])
+        found[scoring] = [mean[whole].round(5).tolist(), tested[scoring][whole].round(5).tolist()]
     return found
 
 
@@ -119,6 +130,8 @@ def main() -> None:
     chosen = parser.parse_args()
     record = json.loads(RECORD.read_text("utf-8")) if RECORD.is_file() and not chosen.again else {}
     steps: dict[str, Callable[[], Any]] = {"mistakes": mistakes, "languages": over_languages, "settings": rankings}
+    steps["tuned"] = partial(figures, letters.SEED, "class-means", True)
+    steps |= {f"grid {name}": partial(ranking, name, thinned(name)) for name in THINNED}
     steps |= {f"seeds {name}": partial(over_seeds, name, chosen.seeds, chosen.jobs) for name in METHODS}
     for name, measure in steps.items():
         if name not in record:

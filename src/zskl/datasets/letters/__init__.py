@@ -16,7 +16,7 @@ __all__ = ["LANGUAGES", "LETTERS", "MARKS", "SEED", "SOURCE", "describe", "load"
 
 LANGUAGES = tuple(SMALL)
 SOURCE = "drawn from matplotlib's fonts"
-SEED = 0  # of the 50 unseen letters of load("letters")
+SEED = 1  # of the 50 unseen letters of load("letters"): the median of 20 seeds, see docs/letters.md
 
 
 def load(language: str | None = None, seed: int = SEED) -> Dataset:
@@ -31,7 +31,7 @@ def load(language: str | None = None, seed: int = SEED) -> Dataset:
     language : str, default=None
         Hold out the letters with a mark of this language, one of `LANGUAGES`, such as "polish". None holds out 50
         letters with a mark, drawn with `seed`.
-    seed : int, default=0
+    seed : int, default=1
         Seed of the unseen letters, if no language is named, of the faces for tests and of the folds. The pictures are
         the same for every seed.
 
