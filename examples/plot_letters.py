@@ -64,6 +64,7 @@ import matplotlib.pyplot as plt
 pictures = letters.pictures()
 some = np.random.default_rng(0).permutation(len(rows))[:40]
 figure, places = plt.subplots(4, 10, figsize=(8, 4.4))
+figure.subplots_adjust(left=0, right=1, bottom=0.1, top=1)
 for place, k in zip(places.flat, some, strict=True):
     place.imshow(pictures[rows[k]], cmap="gray_r")
     good = found[k] == data.y[rows[k]]
@@ -88,6 +89,7 @@ display
 
 pool = np.concatenate([data.parts["test_seen"], data.parts["test_unseen"]])
 figure, places = plt.subplots(4, 10, figsize=(8, 4.4))
+figure.subplots_adjust(left=0, right=1, bottom=0, top=0.95)
 wishes = [("n", "tilde"), ("u", "ring above"), ("Z", "acute"), ("q", "ring above")]
 for line, (letter, mark) in zip(places, wishes, strict=True):
     wish = letters.describe(letter, mark)
@@ -100,8 +102,7 @@ for line, (letter, mark) in zip(places, wishes, strict=True):
     line[0].set_title(f"{letter} with {mark}", loc="left", fontsize=9)
 
 # %%
-# The dataset has no q with a ring. So the last line shows what comes closest: letters
-# with a q's shape or with a ring.
+# The dataset has no q with a ring. So the last line shows what comes closest.
 #
 # **Next:** :doc:`plot_own_table` does the same with your own numbers.
 # :doc:`The tutorial </tutorial>` explains every step.

@@ -49,7 +49,7 @@ else:
     print("The extra `text` is not installed: this counts words.")
 
 # %%
-# We also write two sentences of our own, in other words than Unicode's.
+# We also write two sentences of our own. They are shorter than those of Unicode.
 
 mine = {"my first": "small o, double acute", "my second": "capital z with a caron"}
 table = sentence_vectors(sentences | mine, encoder)
