@@ -147,7 +147,7 @@ def test_the_same_command_continues(tmp_path):
     assert "done before" not in zskl(*arguments).stdout
     more = zskl(*arguments, "--seeds", "2", "--json", str(tmp_path / "all.jsonl"))
     assert "1 of 2 units were done before" in more.stdout
-    assert re.search(r"\n gaussian-ort +default, .* 2 +\d", more.stdout)
+    assert re.search(r"\ngaussian-ort +default, .* 2 +\d", more.stdout)
     assert jsonl_log.read(tmp_path / "all.jsonl") == jsonl_log.read(tmp_path / "records.jsonl")
 
 
