@@ -90,7 +90,7 @@ display
 pool = np.concatenate([data.parts["test_seen"], data.parts["test_unseen"]])
 figure, places = plt.subplots(4, 10, figsize=(8, 4.4))
 figure.subplots_adjust(left=0, right=1, bottom=0, top=0.95)
-wishes = [("n", "tilde"), ("u", "ring above"), ("Z", "acute"), ("q", "ring above")]
+wishes = [("a", "ring above"), ("s", "caron"), ("Z", "dot above"), ("q", "ring above")]
 for line, (letter, mark) in zip(places, wishes, strict=True):
     wish = letters.describe(letter, mark)
     scores = model.compatibility(data.X[pool], {wish.name: wish})[:, 0]

@@ -14,10 +14,10 @@ NAME = "letters"
 SAID_TWICE = "case: upper"  # o and O are different letters already: on the page it would contradict the chosen letter
 EXAMPLES: list[Example] = [
     {
-        "title": "u with ring above",
-        "attributes": {"letter: u": 1, "mark: ring above": 1},
-        "words": "This describes ů. The letter is new to the model, which was trained without a single picture of it. "
-        "The model knows u, and the ring from other letters; from that it finds the pictures below. Choose another "
+        "title": "a with ring above",
+        "attributes": {"letter: a": 1, "mark: ring above": 1},
+        "words": "This describes å. The letter is new to the model, which was trained without a single picture of it. "
+        "The model knows a, and the ring from other letters; from that it finds the pictures below. Choose another "
         "letter or mark and watch them change.",
     },
     {
@@ -27,10 +27,10 @@ EXAMPLES: list[Example] = [
         "it as a class, at the end of this page: then the model considers it too, whenever it classifies a picture.",
     },
     {
-        "title": "d with caron",
-        "attributes": {"letter: d": 1, "mark: caron": 1},
-        "words": "A hard one: ď. On most letters a caron is a small v above the letter, but fonts draw it beside the "
-        "d, like an apostrophe. The description does not say so. Look at how few of the first pictures are right.",
+        "title": "l with caron",
+        "attributes": {"letter: l": 1, "mark: caron": 1},
+        "words": "A hard one: ľ. On most letters a caron is a small v above the letter, but fonts draw it beside the "
+        "l, like an apostrophe. The description does not say so. Look at how few of the first pictures are right.",
     },
 ]
 

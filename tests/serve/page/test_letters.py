@@ -11,21 +11,21 @@ expect = playwright.expect
 
 def test_a_letter_and_a_mark_bring_pictures_of_a_letter_that_is_new_to_the_model(demo, visit):
     page = visit(demo)
-    assert ranked(page)[:12].count("ů") > 9
+    assert ranked(page)[:12].count("å") > 9
     expect(page.locator(".examples")).to_contain_text("new to the model")
     letter, mark = (page.get_by_role("radiogroup", name=name, exact=True) for name in ("letter", "mark"))
-    expect(letter.get_by_label("u", exact=True)).to_be_checked()
+    expect(letter.get_by_label("a", exact=True)).to_be_checked()
     asked(page, lambda: mark.get_by_label("grave", exact=True).check())
     expect(mark.get_by_label("ring above")).not_to_be_checked()
-    assert ranked(page)[:12].count("ù") > 9
+    assert ranked(page)[:12].count("à") > 9
     expect(page.locator(".examples p")).to_be_hidden()
-    letter.get_by_label("u", exact=True).focus()
+    letter.get_by_label("a", exact=True).focus()
     asked(page, lambda: page.keyboard.press("ArrowRight"))
-    expect(letter.get_by_label("v", exact=True)).to_be_checked()
+    expect(letter.get_by_label("b", exact=True)).to_be_checked()
     page.reload()
-    expect(letter.get_by_label("v", exact=True)).to_be_checked()
+    expect(letter.get_by_label("b", exact=True)).to_be_checked()
     asked(page, lambda: mark.get_by_label("not set").check())
-    assert ranked(page)[:12].count("v") > 9
+    assert ranked(page)[:12].count("b") > 9
     asked(page, lambda: page.get_by_label("Start from").select_option(label="ñ"))
     expect(mark.get_by_label("tilde")).to_be_checked()
     expect(mark.get_by_label("not set")).to_be_hidden()
