@@ -79,5 +79,9 @@ def section(times: Sequence[Mapping[str, Any]]) -> list[str]:
     for (stage, machine), mine in kinds.items():
         units, seconds = sum(one["units"] for one in mine), sum(one["seconds"] for one in mine)
         lines.append(f"| {stage} | {machine} | {units} | {len(mine)} | {seconds:.0f} |")
-    said = f"Commands ran beside each other. On the clock all of it took {clock(times) / 60:.0f} minutes.\n"
+    machines: dict[str, list[Mapping[str, Any]]] = {}
+    for (_, machine), mine in kinds.items():
+        machines.setdefault(machine, []).extend(mine)
+    spent = ", ".join(f"{clock(mine) / 60:.0f} minutes on {machine}" for machine, mine in machines.items())
+    said = f"Commands ran beside each other. On the clock all of it took {spent}.\n"
     return ["## Times\n", said, "\n".join(lines) + "\n"]
