@@ -2,14 +2,14 @@
 Explain and calibrate
 =====================
 
-A model says ñ. Why? And how sure is it? This example opens one answer, balances seen
+A model says š. Why? And how sure is it? This example opens one answer, balances seen
 against unseen classes, and lets the model say "unknown".
 """
 
 # %%
 # A model
 # -------
-# The classes are letters such as ñ. Fifty of them are *unseen*: the model gets their
+# The classes are letters such as š. Fifty of them are *unseen*: the model gets their
 # descriptions, but no picture. ``ESZSL`` is a published method. Its score is a sum over
 # attributes, so explanations are easy to read.
 
@@ -29,7 +29,7 @@ model = ESZSL().fit(X, y, data.signatures)
 import numpy as np
 
 X_new, y_new = data.samples("test_unseen")
-first = np.flatnonzero(y_new == "ñ")[0]
+first = np.flatnonzero(y_new == "š")[0]
 (why,) = model.explain(X_new[[first]], candidates=data.unseen_classes, top=4)
 print(why)
 assert np.isclose(why.contributions.sum(), why.difference)
@@ -37,7 +37,7 @@ assert np.isclose(why.contributions.sum(), why.difference)
 # %%
 # You can also ask about two classes that you name:
 
-(why,) = model.explain(X_new[[first]], label="ñ", against="n", top=4)
+(why,) = model.explain(X_new[[first]], label="š", against="s", top=4)
 why
 
 # %%

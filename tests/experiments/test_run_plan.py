@@ -15,7 +15,10 @@ def test_some_methods_are_tuned_and_others_stay_at_defaults():
         ("gaussian-ort", False, True, None, 0),
         ("gaussian-ort", False, True, None, 1),
     ]
-    assert said == ["class-means, eszsl: run once, since every seed gives the same model"]
+    assert said == [
+        "class-means, eszsl: run once, since every seed gives the same model",
+        "gaussian-ort: not tuned, at default settings",
+    ]
     by_h, _ = units(Plan({}, tune=True, scoring="gzsl"), NAMES, 1, ["gaussian-ort"])
     assert [one.calibrate for one in by_h] == [True] * 3  # what is chosen by H is calibrated, so the others are too
 
