@@ -62,7 +62,7 @@ def test_one_method_without_calibration_or_answers():
     assert "eszsl has an H of" in generalised
     assert generalised.endswith("--calibrate may raise it.")
     old = [replace(planted(name, share=share), class_rows=None) for name, share in (("eszsl", 0.9), ("sae", 0.1))]
-    assert "it cannot be said whether by chance" in meaning.sentences(old)[0]
+    assert all("it cannot be said whether by chance" in sentence for sentence in meaning.sentences(old)[:2])
     bare = {"dataset": "digits", "method": "eszsl", "seed": 0, "zsl": {}, "gzsl": {}}
     assert meaning.sentences([Record.from_json(bare)]) == []
 
@@ -82,6 +82,9 @@ def test_the_lowest_is_named_and_whether_only_others_were_tuned():
     assert f"; lowest is gaussian-ort, at its default settings, with {100 * low.zsl.accuracy:.1f} %" in said
     assert "default settings" not in meaning.sentences([planted("eszsl", share=0.9), planted("sae"), low])[0]
     assert "lowest" not in meaning.sentences([best, low])[0]
+    set_ = replace(low, settings={"sigma": 9.0})
+    assert "; lowest is gaussian-ort, not tuned, with" in meaning.sentences([best, planted("sae", tune=tuned), set_])[0]
+    assert "lowest" not in meaning.sentences([planted(name) for name in ("eszsl", "sae", "sje")])[0]
 
 
 TAUGHT = [

@@ -249,3 +249,8 @@ def test_extension_sees_no_test_row():
     other = selection.search(baselines.ESZSL(), X[rows], DATA.y[rows], changed, grid, FOLDS, extend=bounds)
     assert first.settings == other.settings
     assert first.pick("gzsl") == other.pick("gzsl")
+
+
+def test_a_default_that_is_not_a_number_has_no_edge():
+    found = selection.tune(baselines.SJE(epochs=1), *TRAINING, {"random_state": [0, 1]}, FOLDS, engine=None)
+    assert {"random_state": None} in list(found.settings)

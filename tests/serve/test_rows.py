@@ -53,8 +53,11 @@ def test_a_class_with_several_descriptions_is_ruled_out_if_all_of_them_are():
     given = np.array([True, True])
     assert rivals.ruled_out(table, classes, described, given).tolist() == [False, True, True]
     assert rivals.ruled_out(table, classes, described, np.array([False, True])).tolist() == [False, True, False]
-    assert rivals.lessened(np.array([3.0]), np.empty((1, 0))).tolist() == [3.0]
-    assert rivals.lessened(np.array([3.0]), np.array([[1.0, 4.0]])).tolist() == [1.0]
+    far = rivals.ruled_out(table, classes, 100 * np.ones(2), given)
+    assert far.tolist() == rivals.ruled_out(table, classes, table.matrix.max(axis=0), given).tolist()  # nearest to it
+    known = np.array([[1.0, 4.0, 9.0]])
+    assert rivals.lessened(np.array([3.0]), known, np.zeros(3, bool)).tolist() == [3.0]
+    assert rivals.lessened(np.array([3.0]), known, np.array([True, True, False])).tolist() == [1.0]
 
 
 def test_with_very_many_rows_and_classes_nothing_is_ruled_out(digits, monkeypatch):

@@ -61,6 +61,10 @@ def test_outside_of_a_notebook_only_a_terminal_gets_a_bar(terminal, monkeypatch)
         bar(step, 2)
     bar(3, 4)  # a grid that was extended
     bar(4, 4)
+    bar(1, 4)  # and then something fails
+    bar.close()
+    hidden, there = (file.getvalue().rfind(f"\x1b[?25{how}") for how in "lh")
+    assert there > hidden or not terminal  # the cursor is there again
     assert ("search" in file.getvalue()) is terminal
     if not terminal:
         assert file.getvalue() == ""

@@ -49,12 +49,17 @@ def run_pieces(pieces: list[Piece[Record]], engine: Engine | None, out: Path | N
             done = sum(piece.key in folder.done for piece in pieces)
             fail(f"{how}: {done} of {len(pieces)} done; the same command continues", code)
     results = [found[place] for place in sorted(found)]
-    for name in dict.fromkeys(record.dataset for record in results):
-        _show([record for record in results if record.dataset == name])
+    for data in dict.fromkeys(map(_data, results)):
+        _show([record for record in results if _data(record) == data])
     for target in filter(None, (json_, folder and folder.path)):
         say(f"{len(results)} record{'' if len(results) == 1 else 's'} written to {target}")
     if failures:
         fail("; ".join(failures), 2)
+
+
+def _data(record: Record) -> tuple[object, ...]:
+    """What must be equal for figures to be compared; two datasets may share a name."""
+    return record.dataset, record.features, record.fingerprint, record.features_digest
 
 
 def _show(results: list[Record]) -> None:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 LIBRARY = "zskl"  # the logger above all of ours
+_LOCK = threading.Lock()
+_LISTENERS: list[Any] = []  # whether the logger passed on what it said before, then all who listen now
 
 
 @dataclass(frozen=True)
@@ -32,22 +34,31 @@ class Listener(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.heard: list[Remark] = []
+        self._thread = threading.get_ident()
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.heard.append(Remark(record.getMessage(), record.name, record.levelno))
+        if record.thread == self._thread:  # other tasks may run beside this one
+            self.heard.append(Remark(record.getMessage(), record.name, record.levelno))
 
 
 @contextmanager
 def listening(listener: logging.Handler) -> Iterator[None]:
     """What our loggers say in this block goes to the listener alone."""
     logger = logging.getLogger(LIBRARY)
-    usual, logger.propagate = logger.propagate, False
-    logger.addHandler(listener)
+    with _LOCK:
+        if not _LISTENERS:
+            _LISTENERS.append(logger.propagate)
+        _LISTENERS.append(listener)
+        logger.propagate = False
+        logger.addHandler(listener)
     try:
         yield
     finally:
-        logger.removeHandler(listener)
-        logger.propagate = usual
+        with _LOCK:
+            logger.removeHandler(listener)
+            _LISTENERS.remove(listener)
+            if len(_LISTENERS) == 1:
+                logger.propagate = bool(_LISTENERS.pop())
 
 
 def heard(function: Any, shared: Any, task: Any) -> tuple[Any, Sequence[Remark]]:

@@ -80,8 +80,12 @@ def _lowest(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> str:
     if len(names) < 3:
         return ""
     who = min(names, key=_mean(figures, ZERO_SHOT))
+    if figures[who][ZERO_SHOT].mean >= max(figures[name][ZERO_SHOT].mean for name in names) - SHOWN:
+        return ""
     others = any(groups[name][0].tune.scoring for name in names)
-    untuned = ", at its default settings," if others and not groups[who][0].tune.scoring else ""
+    first = groups[who][0]
+    how = "not tuned" if first.settings else "at its default settings"
+    untuned = f", {how}," if others and not first.tune.scoring else ""
     return f"; lowest is {who}{untuned} with {figures[who][ZERO_SHOT].mean:.1f} %"
 
 
@@ -94,6 +98,8 @@ def _generalised(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) ->
     who = leaders.first
     level = [] if leaders.rivals < 2 or leaders.unknown else _level(groups, column, who)
     alike = f", though it cannot be told apart from {_listed(level)}" if level else ""
+    if leaders.unknown and leaders.rivals > 1:
+        alike = ", but without answers of rows it cannot be said whether by chance"
     article = "the highest" if leaders.rivals > 1 else "an" if column == PLAIN else "a"
     number = classes(groups[who][0].gzsl)
     among = f"all {number} classes, seen and unseen," if number else "seen and unseen classes together"

@@ -50,7 +50,8 @@ def units(plan: Plan, names: Sequence[str], seeds: int, defaults: Sequence[str] 
     remarks = [f"{', '.join(once)}: run once, since every seed gives the same model"] if once else []
     if untuned:
         one = ", with one seed" if seeds == 1 else ""
-        remarks.append(f"{', '.join(name for name in names if name in untuned)}: not tuned, at default settings{one}")
+        how = "" if plan.settings else ", at default settings"
+        remarks.append(f"{', '.join(name for name in names if name in untuned)}: not tuned{how}{one}")
     without: dict[str, list[str]] = {}
     for asked, able, words in ((plan.shots, taught, "examples"), (plan.unlabelled, adapted, "unlabelled rows")):
         unable = [name for name in names if name not in able]

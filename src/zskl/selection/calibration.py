@@ -81,10 +81,14 @@ def calibrate(
     runner = engine_for(engine, model, X)
     tasks = range(len(shared.folds))
     bar, judged = ProgressBar("calibration") if progress else None, {}
-    for place, part in engines.each(_judge, tasks, shared, runner):
-        judged[place] = part
+    try:
+        for place, part in engines.each(_judge, tasks, shared, runner):
+            judged[place] = part
+            if bar is not None:
+                bar(len(judged), len(tasks))
+    finally:
         if bar is not None:
-            bar(len(judged), len(tasks))
+            bar.close()
     parts = [judged[place] for place in tasks]
     found = fitted([part.scored for part in parts], constant)
     model.calibration_, model.temperatures_ = found["calibration"], found["temperatures"]

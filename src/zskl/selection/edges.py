@@ -186,7 +186,7 @@ class Reach:
     def _open(self, setting: Setting, lines: _Lines) -> Iterator[tuple[str, float, str]]:
         """(name, value, side) of each number beyond which nothing was tried with these other values."""
         for name, values in self.values.items():
-            if name not in setting:
+            if not is_number(setting.get(name)):
                 continue
             value = setting[name]
             ends = [
@@ -229,7 +229,7 @@ class _Lines:
         self._ends: dict[tuple[str, str], tuple[float, float]] = {}
         for setting in settings:
             for name in names:
-                if name in setting:
+                if is_number(setting.get(name)):  # a default may be none, as that of a seed
                     key, value = (name, _key(setting, name)), setting[name]
                     low, high = self._ends.get(key, (value, value))
                     self._ends[key] = min(low, value), max(high, value)

@@ -177,8 +177,12 @@ def tune(
         if searching is not None:
             searching(done, runs)
 
-    found = search_checked(shared, grid, runner, told, extend, with_default=True)
-    model, choice = refit(estimator, found, scoring, X, y, signatures, fitting, runner)
+    try:
+        found = search_checked(shared, grid, runner, told, extend, with_default=True)
+        model, choice = refit(estimator, found, scoring, X, y, signatures, fitting, runner)
+    finally:
+        for one in filter(None, (searching, fitting)):
+            one.close()
     if len(found.settings) > 1 and set(range(len(found.settings))) - set(found.diverged) == {found.default}:
         log.warning("all settings but the default diverged: search lower learning rates")
     if choice.wide:

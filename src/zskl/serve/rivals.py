@@ -22,12 +22,15 @@ def ruled_out(
 ) -> NDArray[np.bool_]:
     """(C,) whether each of `classes` differs from `described` (p,) in what is `given` (p,). If a class has several
     signatures, all have to."""
-    half = (table.matrix.max(axis=0) - table.matrix.min(axis=0)) / 2
-    apart = (np.abs(table.matrix - described) > half)[:, given].any(axis=1)
+    low, high = table.matrix.min(axis=0), table.matrix.max(axis=0)
+    apart = (np.abs(table.matrix - np.clip(described, low, high)) > (high - low) / 2)[:, given].any(axis=1)
     alike = set(table.labels[~apart].tolist())
     return np.array([label not in alike for label in classes.tolist()])
 
 
-def lessened(scores: Floats, rivals: Floats) -> Floats:
-    """(n,) `scores` (n,) of a description, less a share of the best of `rivals` (n, c); as they are without rivals."""
-    return scores - SHARE * rivals.max(axis=1) if rivals.shape[1] else scores
+def lessened(scores: Floats, known: Floats, rivals: NDArray[np.bool_]) -> Floats:
+    """(n,) `scores` (n,) of a description, less a share of the best of the `rivals` (C,) among the `known` (n, C)."""
+    if not rivals.any():
+        return scores
+    best: Floats = np.max(known, axis=1, where=rivals, initial=-np.inf)
+    return scores - SHARE * best

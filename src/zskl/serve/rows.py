@@ -92,7 +92,7 @@ class LoadedRows:
         scores = to_numpy(projected.scores(described))[:, 0]
         if known.shape[1]:
             table, classes = self.model.signature_table_, self.model.classes_
-            scores = rivals.lessened(scores, known[:, rivals.ruled_out(table, classes, vector, given)])
+            scores = rivals.lessened(scores, known, rivals.ruled_out(table, classes, vector, given))
         if not np.isfinite(scores).all():
             raise Refusal(422, "the values of this description are too large to score rows by: check their scale")
         order, values = best_first(scores[rows][None], min(top, len(rows)))

@@ -53,6 +53,11 @@ class ProgressBar:
             self._view = _Notebook(self.what) if in_notebook() else _Terminal(self.what)
         self._view.move(done, total, time.monotonic() - self._began)
 
+    def close(self) -> None:
+        """Take the bar away, wherever it stands."""
+        if isinstance(self._view, _Terminal):
+            self._view.close()
+
 
 def in_notebook() -> bool:
     """Whether this process is the kernel of a notebook."""
@@ -98,6 +103,10 @@ class _Terminal:
         if done < total:
             self._progress.start()
         else:
+            self._progress.stop()
+
+    def close(self) -> None:
+        if self._console.is_terminal:
             self._progress.stop()
 
 

@@ -94,7 +94,7 @@ def test_letters_are_drawn_once(blank):
     assert [file.name for file in kept.file().parent.iterdir()] == [kept.file().name]
 
 
-@pytest.mark.parametrize("damage", ["empty", "cut", "flipped", "text", "other shape", "other kind", "folder"])
+@pytest.mark.parametrize("damage", ["empty", "cut", "flipped", "method", "text", "other shape", "other kind", "folder"])
 def test_a_damaged_cache_is_made_again(blank, damage):
     kept.read("features")
     file = kept.file()
@@ -107,9 +107,10 @@ def test_a_damaged_cache_is_made_again(blank, damage):
     elif damage == "other kind":
         np.savez(file, pictures=np.zeros((2, 2), np.float32))
     else:
-        content[len(content) // 2] ^= 1  # inside the features
+        method = content.rindex(b"PK\x01\x02") + 10  # how the last array is packed, in the list at the end
+        content[method if damage == "method" else len(content) // 2] ^= 0x40  # else inside the features
         cut = content[: len(content) // 2]
-        file.write_bytes({"empty": b"", "cut": cut, "flipped": content, "text": b"letters"}[damage])
+        file.write_bytes({"empty": b"", "cut": cut, "flipped": content, "method": content, "text": b"letters"}[damage])
     assert kept.read("features").all()
     assert len(blank) == 2
 

@@ -77,6 +77,7 @@ def test_a_class_that_is_edited_under_another_name_is_a_new_one(segments, visit)
         page.goto(f"{segments}/#describe?{urlencode({'class': name, 'edit': 'yes'})}")
         expect(page.locator(".editing")).to_contain_text(name)
         page.goto(f"{segments}/#classes?{urlencode({'class': name})}")
+        expect(page.locator("#class-title")).to_be_focused()  # the panel is new; the old one had such a button too
         page.get_by_role("button", name="Delete …").click()
         page.get_by_role("button", name="Delete", exact=True).dblclick()
         expect(page.locator("#view-classes")).to_contain_text("Choose a class in the table")

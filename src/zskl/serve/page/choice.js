@@ -5,9 +5,9 @@ const WHOLE = 1 - 1e-6; // the means of a group of which every class has one add
 
 // The attribute of the group that applies, null if none does, undefined if that is not said.
 export function chosen(description, members) {
-  const on = members.filter((one) => description.isSet(one) && description.value(one) === one.high);
+  const on = members.filter((one) => description.isSet(one) && description.value(one) === 1);
   if (on.length) return on.length === 1 ? on[0] : undefined;
-  return members.every((one) => description.isSet(one) && description.value(one) === one.low) ? null : undefined;
+  return members.every((one) => description.isSet(one) && description.value(one) === 0) ? null : undefined;
 }
 
 // As a row of radio buttons; `sync` brings it up to what the description says.
@@ -20,7 +20,7 @@ export function choice(description, name, members) {
   };
   const open = offer("not set", () => description.reset(members[0]), "apart");
   const none = offer("none", () => description.lower(members), "apart");
-  const all = members.map((one) => ({ one, ...offer(one.label, () => description.set(one, one.high)) }));
+  const all = members.map((one) => ({ one, ...offer(one.label, () => description.set(one, 1)) }));
   const total = members.reduce((sum, one) => sum + one.mean, 0);
   const item = el(
     "div",
