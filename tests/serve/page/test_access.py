@@ -111,6 +111,7 @@ def test_nothing_is_wider_than_a_small_phone(segments, large, visit):
         prepared(page, segments, view)
         assert page.evaluate(WIDE) == 360, view
     page.get_by_role("link", name="W" * 200).first.click()
+    expect(page.locator("#class-title")).to_be_focused()
     page.get_by_role("button", name="Delete …").click()
     page.get_by_role("button", name="Delete", exact=True).click()
     page.locator("#view-classes .empty").wait_for()

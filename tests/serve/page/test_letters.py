@@ -46,6 +46,7 @@ def test_a_letter_that_no_language_has_becomes_a_class(demo, visit):
     asked(page, lambda: page.get_by_label("Compare with").select_option("=q̊"), "/predict")
     expect(page.locator(".answer h4").nth(1)).to_contain_text("q̊")
     page.go_back()
+    expect(page.locator("#class-title")).to_be_focused()  # the panel is new
     page.get_by_role("button", name="Delete …").click()
     page.get_by_role("button", name="Delete", exact=True).click()
     expect(page.locator(".sortable")).not_to_contain_text("q̊")

@@ -100,6 +100,7 @@ def test_names_are_text_wherever_they_are_shown(segments, visit):
     assert page.locator("main script").count() == 0
     assert page.title() == "Classify · zskl"
     page.go_back()
+    expect(page.locator("#class-title")).to_be_focused()
     page.get_by_role("button", name="Delete …").click()
     expect(page.locator("dialog")).to_contain_text(HOSTILE)
     page.get_by_role("button", name="Delete", exact=True).click()
