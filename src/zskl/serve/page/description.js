@@ -61,7 +61,7 @@ export class Description extends EventTarget {
 
   // None of them applies.
   lower(members) {
-    for (const one of members) this.#put(one, one.low);
+    for (const one of members) this.#put(one, 0);
     this.#tell();
   }
 
@@ -106,8 +106,8 @@ export class Description extends EventTarget {
   }
 
   #put(one, value) {
-    const others = one.exclusive && value === one.high ? this.groups.get(one.group) : [];
-    for (const [{ name }, now] of [...others.map((other) => [other, other.low]), [one, value]])
+    const others = one.exclusive && value === 1 ? this.groups.get(one.group) : []; // `high` is 0 if no class has it
+    for (const [{ name }, now] of [...others.map((other) => [other, 0]), [one, value]])
       if (this.base.get(name) === now) this.changed.delete(name);
       else this.changed.set(name, now);
   }
