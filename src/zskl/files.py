@@ -109,6 +109,17 @@ def _rename(old: str | Path, new: Path, path: Path) -> None:
         ) from None
 
 
+def flush_folder(folder: Path) -> None:
+    """Make the names in a folder as lasting as the files. Windows knows no such thing, and needs none."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def _umask() -> int:
     """The permissions that a new file does not get. The only way to read them is to set them."""
     mask = os.umask(0)

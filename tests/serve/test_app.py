@@ -10,7 +10,7 @@ pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 import served
 from answers import refusal
-from zskl.serve import app, predictions
+from zskl.serve import app, predictions, turns
 
 HEADERS = {"content-security-policy", "x-content-type-options", "referrer-policy", "cross-origin-resource-policy"}
 
@@ -34,7 +34,10 @@ def test_what_is_not_there(plain):
     answer = client.delete("/health")
     assert "DELETE" in refusal(answer, 405)
     assert answer.headers["allow"] == "GET, HEAD"
-    assert [client.head(path).status_code for path in ("/", "/health")] == [200, 200]
+    for path, status in (("/", 200), ("/health", 200), ("/classes/ant", 200), ("/openapi.json", 200), ("/nowhere", 404)):
+        head, whole = client.head(path), client.get(path)
+        assert (head.status_code, head.content) == (status, b"")
+        assert {**head.headers, "content-length": ""} == {**whole.headers, "content-length": ""}
     for path in ("/docs", "/redoc", "/page/..%2f..%2fapp.py", "/page/%2e%2e/app.py", "/page//etc/passwd"):
         assert client.get(path).status_code == 404
 
@@ -56,19 +59,23 @@ class Turns(asyncio.Semaphore):
         super().__init__(most)
         self.most = most
 
-    async def __aenter__(self):
-        await super().__aenter__()
+    async def acquire(self):
+        await super().acquire()
         self.inside += 1
         self.ever += 1
+        return True
 
-    async def __aexit__(self, *fault):
+    def release(self):
         self.inside -= 1
-        await super().__aexit__(*fault)
+        super().release()
 
 
-@pytest.mark.parametrize("asked", [{"data_rows": [0] * 3000}, {"data_rows": [0], "explain": True}])
-def test_small_requests_for_much_work_take_turns(asked, monkeypatch):
-    """Each computation has passed the semaphore, which lets `TURNS` of them in at once."""
+@pytest.mark.parametrize(
+    ("asked", "large"), [({"data_rows": [0] * 3000}, True), ({"data_rows": [0], "explain": True}, False)]
+)
+def test_small_requests_for_much_work_take_turns(asked, large, monkeypatch):
+    """Each computation has passed the first semaphore, which lets as many in at once as there are cores; each large
+    answer has its place until it is sent."""
     service = served.with_data(*served.digits())
     made, at_once, lock, predict = [], 0, threading.Lock(), predictions.predict
     outside = []
@@ -90,15 +97,49 @@ def test_small_requests_for_much_work_take_turns(asked, monkeypatch):
                 at_once -= 1
 
     with monkeypatch.context() as patch:
-        patch.setattr(app.asyncio, "Semaphore", semaphore)
+        patch.setattr(turns.asyncio, "Semaphore", semaphore)
         application = app.build(service)
     monkeypatch.setattr(predictions, "predict", counted)
 
     async def ask():
         transport = httpx.ASGITransport(application)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            return await asyncio.gather(*(client.post("/predict", json=asked) for _ in range(2 * app.TURNS)))
+            return await asyncio.gather(*(client.post("/predict", json=asked) for _ in range(2 * turns.CORES)))
 
     assert {answer.status_code for answer in asyncio.run(ask())} == {200}
     assert outside == []
-    assert [(one.most, one.ever, one.inside) for one in made] == [(app.TURNS, 2 * app.TURNS, 0)]
+    work, bodies, answers = made
+    assert (work.most, work.ever, work.inside) == (turns.CORES, 2 * turns.CORES, 0)
+    assert (bodies.ever, answers.ever, answers.inside) == (0, 2 * turns.CORES if large else 0, 0)
+
+
+def test_a_body_that_arrives_slowly_keeps_nobody_waiting(monkeypatch):
+    """Large bodies that never end, more than there are cores: an explanation is still answered."""
+    service = served.with_data(*served.digits())
+    application = app.build(service)
+    begun, end = [], asyncio.Event
+
+    async def ask():
+        over = end()
+
+        async def endless():
+            yield b" " * (service.limits.small + 1)
+            begun.append(True)
+            await over.wait()
+
+        transport = httpx.ASGITransport(application)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            kind = {"content-type": "application/json"}
+            slow = [
+                asyncio.create_task(client.post("/predict", content=endless(), headers=kind))
+                for _ in range(turns.CORES + turns.LARGE)
+            ]
+            while len(begun) < turns.LARGE:
+                await asyncio.sleep(0)
+            answer = await client.post("/predict", json={"data_rows": [0], "explain": True})
+            over.set()
+            return answer, await asyncio.gather(*slow)
+
+    answer, refused = asyncio.run(ask())
+    assert answer.status_code == 200
+    assert {one.status_code for one in refused} == {422}

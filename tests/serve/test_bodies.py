@@ -44,6 +44,34 @@ def test_json_columns_are_taken_by_name():
         assert sentence in refusal(client.post("/predict", json={**body, "columns": columns}), 422)
 
 
+def test_a_table_as_text():
+    model, frame = named_columns()
+    client, few = served.client_of(model), frame.head(3)
+    mixed = few[few.columns[::-1]].assign(name=["a", "b,c", "é"])
+    for body in (
+        few.to_csv(index=False), mixed.to_csv(), few.to_csv(index=False, header=False), mixed.to_csv(sep=";"),
+        "\ufeff" + mixed.to_csv(sep="\t").replace("\n", "\r\n") + "\r\n",
+    ):  # fmt: skip
+        same(sends(client, body.encode(), "text/csv; charset=utf-8"), model, few, 5)
+    for body, sentence in [
+        (b"", "is empty"),
+        (b"f0,f1\n", "no rows"),
+        (few.to_csv(index=False).replace("f3", "F3").encode(), "lacks the feature 'f3' (did you mean 'F3'?)"),
+        (b"1,2,3,4,5,6\n1,2\n", "line 2 has 2 values: the first line has 6"),
+        (b"f0,f1,f2,f3,f4,f5\n1,2,3,x,5,6\n", "line 2, column 'f3' is 'x': expected a number"),
+        (b"1,2,3,4,5,6\n1,2,3,,5,6\n", "line 2, column 4 is '': expected a number"),
+        (b"1,2,3,4,5,6\n1,2,3,nan,5,6\n", "expected a finite number"),
+        (b"1,2,3\n", "the model takes rows of 6 numbers"),
+        (b"\xff\xfe1,2", "not text in UTF-8"),
+        (b'"' + b"x" * 200_000, "cannot be read as CSV"),
+        (b"1," * 5_000_001, "more than 5000000 values"),
+    ]:
+        answer = sends(client, body, "text/csv")
+        assert sentence in refusal(answer, 413 if b"1,1,1" in body else 422)
+    nameless, _ = strings()
+    same(sends(served.client_of(nameless), few.to_csv(index=False).encode(), "text/csv"), nameless, few.to_numpy(), 5)
+
+
 def test_a_body_of_another_type(plain):
     client = plain[2]
     for kind in (

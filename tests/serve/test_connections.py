@@ -1,5 +1,6 @@
 """Heads of requests that are too long or too slow."""
 
+import asyncio
 import socket
 import threading
 from contextlib import suppress
@@ -26,6 +27,53 @@ def test_heads_of_requests_are_short(over_a_socket):
     assert client.get("/health").status_code == 200
     assert client.get("/health", headers={"x": "y" * 30000}).status_code == 200
     assert over_a_socket.peak() < 1000
+
+
+def test_an_answer_that_nobody_reads_ends_the_connection(monkeypatch):
+    """Only while something was sent and not read the clock runs."""
+    monkeypatch.setattr(connections, "UNREAD", 0.05)
+    transport, protocol = Transport(), Writing()
+    connection = connections.limited(lambda: protocol)()
+
+    async def ask():
+        connection.connection_made(transport)
+        connection.pause_writing()
+        connection.resume_writing()
+        connection.pause_writing()
+        await asyncio.wait_for(transport.ended.wait(), served.LIMIT)
+        connection.connection_lost(None)
+
+    asyncio.run(ask())
+    assert protocol.said == ["made", "pause", "resume", "pause", "lost"]
+
+
+class Transport:
+    def __init__(self):
+        self.ended = asyncio.Event()
+
+    def abort(self):
+        self.ended.set()
+
+    close = abort
+
+
+class Writing:
+    """A protocol that notes what it is told."""
+
+    def __init__(self):
+        self.said = []
+
+    def connection_made(self, transport):
+        self.said.append("made")
+
+    def pause_writing(self):
+        self.said.append("pause")
+
+    def resume_writing(self):
+        self.said.append("resume")
+
+    def connection_lost(self, fault):
+        self.said.append("lost")
 
 
 def cut_off(service, endless):
@@ -56,7 +104,7 @@ def test_what_stands_between_parts_of_a_body_is_short(over_a_socket):
 def test_a_head_that_does_not_arrive_ends_the_connection(monkeypatch):
     model, _ = strings()
     service = Service(model, "m", Limits())
-    listening = server.bound("127.0.0.1", 0)
+    listening = server.bound(server.Address(port=0))
     listening.listen()
     guarded = Guard(app.build(service), None, {"localhost"}, service.limits)
     config = server.configured(guarded, keep_alive=served.LIMIT)
@@ -79,7 +127,9 @@ def test_a_head_that_does_not_arrive_ends_the_connection(monkeypatch):
             connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
             answer = b""
             while not answer.endswith(b"}"):  # its head and its body may come apart
-                answer += connection.recv(4096)
+                part = connection.recv(4096)
+                assert part
+                answer += part
             assert answer.startswith(b"HTTP/1.1 200")
             monkeypatch.setattr(connections, "SECONDS", 0.05)
             assert ended(connection, b"GET /hea")

@@ -7,6 +7,8 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
+from starlette.testclient import TestClient
+
 import served
 from answers import refusal
 from served_models import strings
@@ -52,6 +54,22 @@ def test_a_page_of_another_origin_may_not_ask(plain, origin):
 
 def test_the_page_of_the_service_may_ask(plain):
     assert plain[2].get("/health", headers={"origin": "http://localhost"}).status_code == 200
+
+
+def test_behind_a_proxy_the_page_has_another_address(plain):
+    """Whether the proxy hands the name on or not."""
+    service = Service(plain[0], "m", Limits())
+    guarded = Guard(app.build(service), None, {"localhost"}, service.limits, "https://Birds.example:443/zskl/")
+    client = TestClient(guarded, base_url="http://localhost")
+    for host in ("localhost:8000", "birds.example"):
+        assert client.get("/health", headers={"host": host, "origin": "https://birds.example"}).status_code == 200
+        for origin in ("http://birds.example", "https://evil.example", "https://birds.example.evil", "null"):
+            if f"://{host}" not in origin or origin.endswith("evil"):
+                said = refusal(client.get("/health", headers={"host": host, "origin": origin}), 403)
+                assert "--public-url" in said
+    for wrong in ("birds.example", "ftp://birds.example", "https://", "https://a:b@birds.example", "https://x:y/"):
+        with pytest.raises(ValueError, match="the address that people type"):
+            Guard(app.build(service), None, set(), service.limits, wrong)
 
 
 class Slow:

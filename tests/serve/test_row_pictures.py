@@ -18,7 +18,12 @@ from zskl.serve import row_pictures
 
 def test_pictures_of_digits_are_what_the_rows_hold(digits):
     _, data, client = digits
+    key = client.get("/model").json()["data"]["picture_key"]
     answer = client.get("/rows/17/picture")
+    kept = client.get(f"/rows/17/picture?key={key}")
+    assert (kept.content, answer.headers["cache-control"]) == (answer.content, "no-store")
+    assert kept.headers["cache-control"] == "private, max-age=3600"
+    assert "other data" in refusal(client.get("/rows/17/picture?key=0123456789ab"), 404)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/png")
     width, height, lines = decoded(answer.content)
     grey = np.frombuffer(lines, np.uint8).reshape(height, width + 1)[:, 1:]

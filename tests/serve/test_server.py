@@ -37,12 +37,12 @@ ON_POSIX = pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has
 )
 def test_addresses_and_tokens_that_are_refused(host, token, sentence):
     with pytest.raises(ValueError, match=sentence):
-        server.check(host, token)
+        server.Address(host, token=token)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost", "LocalHost"])
 def test_addresses_of_this_machine_need_no_token(host):
-    server.check(host, None)
+    assert server.Address(host).token is None
 
 
 def test_options_that_make_no_sense_together(toy_file, tmp_path, monkeypatch):
@@ -67,10 +67,10 @@ def test_options_that_make_no_sense_together(toy_file, tmp_path, monkeypatch):
 def test_two_services_never_have_one_port(monkeypatch):
     """Windows' own SO_REUSEADDR would let them."""
     monkeypatch.setattr(server, "os", SimpleNamespace(name="nt"))
-    with server.bound("127.0.0.1", 0) as first:
+    with server.bound(server.Address(port=0)) as first:
         assert first.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR) == 0
         with pytest.raises(OSError, match="choose another by --host and --port"):
-            server.bound("127.0.0.1", first.getsockname()[1])
+            server.bound(server.Address(port=first.getsockname()[1]))
 
 
 def ended_by(number, service, headers=()):

@@ -32,6 +32,12 @@ def serve(
         str | None,
         typer.Option(envvar="ZSKL_TOKEN", help="A secret that every request must send; better set in the environment."),
     ] = None,
+    public_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="The address under which a proxy offers the service, such as https://birds.example/."
+        ),
+    ] = None,
     classes: Annotated[
         Path | None,
         typer.Option(
@@ -63,9 +69,9 @@ def serve(
         raise ValueError("--demo brings its own model and data: leave out --data, --images, --device and the like")
     if images is not None and data is None:
         raise ValueError("--images was given without --data: name the dataset whose rows the pictures show")
-    start.check(host, token)
+    address = start.Address(host, port, token, public_url)
     fitted = None if model is None else methods.load(model, device)
     loaded = None if data is None else named.load_dataset(data, root, features, signatures)
     names = None if data is None else datasets.row_names(data, root, named.features_of(data, features or []))
-    start.run(fitted, model, classes, loaded, names, images, host, port, token, say)
+    start.run(fitted, model, classes, loaded, names, images, address, say)
     say("stopped")

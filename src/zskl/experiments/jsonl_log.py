@@ -87,6 +87,33 @@ class Folder:
         """Read `done` again: an interrupt may come between the writing of a line and the next statement."""
         self.done = {str(one["key"]): one for one in read(self.path) if isinstance(one, dict) and "key" in one}
 
+    def rewrite(self, records: Iterable[Mapping[str, object]]) -> None:
+        """Put these lines in place of all, in one step. The new file is locked before it has its name, so that no other
+        process comes between. A failure leaves what was there."""
+        records = list(records)
+        fresh = self.path.with_name(f".{self.path.name}.{os.getpid()}{files.PART}")
+        handle = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
+        try:
+            files.lock(handle)
+            content = "".join(to_line(record) + "\n" for record in records).encode()
+            if os.write(handle, content) < len(content):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(handle)
+            fresh.chmod(self.path.stat().st_mode & 0o777)
+            os.replace(fresh, self.path)
+            files.flush_folder(self.path.parent)  # or a power cut could bring the old file back, without later lines
+        except BaseException:
+            os.close(handle)
+            fresh.unlink(missing_ok=True)
+            raise
+        os.close(self._handle)
+        self._handle, self._torn = handle, None
+        self.done = {str(record["key"]): dict(record) for record in records}
+
+    def close(self) -> None:
+        """Close the file, and give its lock back."""
+        os.close(self._handle)
+
     def append(self, record: Mapping[str, object]) -> None:
         """Add a line, whole or not at all."""
         line = (to_line(record) + "\n").encode()
@@ -119,9 +146,14 @@ def opened(folder: str | os.PathLike[str], file: str = FILE) -> Iterator[Folder]
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
     try:
         _lock(handle, path)
-        yield Folder(path, handle)
-    finally:
+        found = Folder(path, handle)
+    except BaseException:
         os.close(handle)
+        raise
+    try:
+        yield found
+    finally:
+        found.close()
 
 
 @contextmanager

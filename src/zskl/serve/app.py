@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-
 from fastapi import FastAPI
 from starlette.convertors import PathConvertor, register_url_convertor
 
@@ -12,9 +9,8 @@ from zskl.serve import openapi
 from zskl.serve.replies import answer_errors
 from zskl.serve.routes import classes, diagnostics, model, page, predict, rows
 from zskl.serve.service import Service
+from zskl.serve.turns import Turns
 from zskl.version import __version__
-
-TURNS = min(max(2, os.cpu_count() or 1), 8)  # large requests at once, each on one core and in up to a gigabyte
 
 
 class _Text(PathConvertor):
@@ -29,7 +25,7 @@ register_url_convertor("text", _Text())
 def build(service: Service) -> FastAPI:
     """The application of a service. Its large requests take turns."""
     app = FastAPI(title="zskl", version=__version__, description=openapi.ABOUT, docs_url=None, redoc_url=None)
-    turns = asyncio.Semaphore(TURNS)
+    turns = Turns()
     routers = (
         page.router(),
         model.router(service),

@@ -38,7 +38,7 @@ def from_npy(body: Body, model: ZeroShotClassifier, limits: Limits) -> Features:
     if expected != found:
         raise Refusal(422, f"the .npy file announces {expected} bytes, {found} follow: send the whole file")
     flat = np.frombuffer(body, dtype, offset=start)
-    return _as_float32(flat.reshape(shape, order="F" if by_column else "C"))
+    return as_float32(flat.reshape(shape, order="F" if by_column else "C"))
 
 
 def _npy_header(head: bytes) -> tuple[int, np.dtype[Any], bool, tuple[int, ...]]:
@@ -68,7 +68,7 @@ def from_lists(
     rows: list[list[float]], columns: list[str] | None, model: ZeroShotClassifier, limits: Limits
 ) -> Features:
     """Features from rows of numbers, in the order of the model's features or of the named `columns`."""
-    places = None if columns is None else _places(columns, model)
+    places = None if columns is None else places_of(columns, model)
     width = int(model.n_features_in_) if columns is None else len(columns)
     wrong = next((k for k, row in enumerate(rows) if len(row) != width), None)
     if wrong is not None:
@@ -76,10 +76,10 @@ def from_lists(
         raise Refusal(422, f"row {wrong} has {len(rows[wrong])} numbers: {expected}")
     check_shape((len(rows), int(model.n_features_in_)), model, limits)
     X = np.array(rows, dtype=np.float64)
-    return _as_float32(X if places is None else X[:, places])
+    return as_float32(X if places is None else X[:, places])
 
 
-def _places(columns: list[str], model: ZeroShotClassifier) -> list[int]:
+def places_of(columns: list[str], model: ZeroShotClassifier) -> list[int]:
     """The place of each feature of the model among named columns; other columns are ignored."""
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
     if not names:
@@ -112,7 +112,7 @@ def check_shape(shape: tuple[int, ...], model: ZeroShotClassifier, limits: Limit
         )
 
 
-def _as_float32(X: NDArray[Any]) -> Features:
+def as_float32(X: NDArray[Any]) -> Features:
     """The same in single precision. Values that are not finite, or too large for it, are refused."""
     with np.errstate(all="ignore"):
         single = np.ascontiguousarray(X, dtype=np.float32)

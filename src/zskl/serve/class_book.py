@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -34,11 +35,13 @@ log = logging.getLogger("zskl.serve")
 
 @dataclass(frozen=True, eq=False)
 class Described:
-    """An added class: the attributes it was given, the names of the others, and the whole vector (p,)."""
+    """An added class: the attributes it was given, the names of the others, and the whole vector (p,). `version` is that
+    of the first book with this description."""
 
     attributes: Attributes
     defaulted: list[str]
     vector: NDArray[np.float64]
+    version: int = 0
 
 
 class Book:
@@ -61,6 +64,19 @@ class Book:
         self.panel = lru_cache(KEPT_PANELS)(partial(_panel, model, self.table, self.kinds))
         self.panel(None).scores(np.zeros((1, model.n_features_in_), np.float32))  # now, so that no request waits for it
 
+    def called(self, name: str) -> str:
+        """The name of a class as the book has it: accents may be letters of their own (NFD) in what somebody sends."""
+        return name if name in self.kinds else unicodedata.normalize("NFC", name)
+
+    def check_unchanged(self, name: str, since: int | None) -> None:
+        """Refuse a change by somebody who saw version `since`, if somebody else has changed the class after that."""
+        if since is None:
+            return
+        last = self.added[name].version if name in self.added else None
+        if since > self.version or last is None or last > since:
+            what = "is not there any more" if last is None else f"was changed in version {last}"
+            raise Refusal(412, f"class {shown(name)} {what}, you saw version {since}: look at it again, then change it")
+
     def nearest(self, name: str, most: int) -> list[tuple[str, float]]:
         """The classes whose descriptions are most like this one's, with the cosine of the angle between them."""
         names = list(self.kinds)
@@ -75,6 +91,8 @@ def _panel(
     model: ZeroShotClassifier, table: SignatureTable, kinds: Mapping[str, str], candidates: tuple[str, ...] | None
 ) -> Panel:
     """All classes, or these of them, ready to be scored. Holds no book: a book is freed after its last request."""
+    if candidates is not None:
+        candidates = tuple(name if name in kinds else unicodedata.normalize("NFC", name) for name in candidates)
     unknown = next((name for name in candidates or () if name not in kinds), None)
     if unknown is not None:
         raise no_class(unknown, kinds)
@@ -90,13 +108,18 @@ class Classes:
         self._limits, self._file, self._lock = limits, file, threading.Lock()
         self.book = Book(self.model, {} if file is None else self._checked(file), version=0)
 
-    def put(self, name: str, attributes: Attributes, replace: bool) -> tuple[Book, bool]:
-        """Describe a class: the new book, and whether the name is new in it."""
+    def put(
+        self, name: str, attributes: Attributes, replace: bool, since: int | None = None
+    ) -> tuple[Book, str, bool]:
+        """Describe a class: the new book, the class's name in it, and whether the name is new. `since` is the version
+        that was looked at."""
+        name = self.book.called(name)
         self._check_name(name)
-        new = self._described(attributes)
+        vector, defaulted = self.words.vector(attributes)
         if not attributes:
             raise Refusal(422, f"class {shown(name)} has no attributes: describe it by at least one")
         with self._lock:
+            self.book.check_unchanged(name, since)
             kind = self.book.kinds.get(name)
             if kind == "added" and not replace:
                 raise Refusal(409, f"there is already a class {shown(name)}: PUT /classes/NAME changes it")
@@ -108,12 +131,15 @@ class Classes:
                 raise Refusal(
                     409, f"{self._limits.classes} classes were added already, the most that are allowed: delete some"
                 )
+            new = Described(dict(attributes), defaulted, vector, self.book.version + 1)
             added = {**self.book.added, name: new}
-            return self._changed(added, lambda file: file.keep(name, attributes)), kind is None
+            return self._changed(added, lambda file: file.keep(name, attributes)), name, kind is None
 
-    def delete(self, name: str) -> Book:
-        """Forget an added class."""
+    def delete(self, name: str, since: int | None = None) -> Book:
+        """Forget an added class. `since` is the version that was looked at."""
+        name = self.book.called(name)
         with self._lock:
+            self.book.check_unchanged(name, since)
             kind = self.book.kinds.get(name)
             if kind is None:
                 raise no_class(name, self.book.kinds, 404)
@@ -121,10 +147,6 @@ class Classes:
                 raise Refusal(409, f"{shown(name)} is a class of the model file, which stays as it is")
             rest = {other: one for other, one in self.book.added.items() if other != name}
             return self._changed(rest, lambda file: file.forget(name))
-
-    def _described(self, attributes: Attributes) -> Described:
-        vector, defaulted = self.words.vector(attributes)
-        return Described(dict(attributes), defaulted, vector)
 
     def _changed(self, added: Mapping[str, Described], write: Callable[[ClassFile], None]) -> Book:
         book = Book(self.model, added, self.book.version + 1)
@@ -142,13 +164,9 @@ class Classes:
 
     def _check_name(self, name: str) -> None:
         most = self._limits.name_length
-        if (
-            not name.strip()
-            or name != name.strip()
-            or name in (".", "..")
-            or not name.isprintable()
-            or "\ufffd" in name
-        ):
+        if name in (".", ".."):
+            raise Refusal(422, f"the class name is {shown(name)}, a step in an address: take a name with other letters")
+        if not name.strip() or name != name.strip() or not name.isprintable() or "\ufffd" in name:
             raise Refusal(422, f"the class name is {shown(name)}: expected printable text without blanks at its ends")
         if len(name) > most:
             raise Refusal(422, f"the class name {shown(name, 30)} has {len(name)} letters: expected at most {most}")
@@ -159,7 +177,8 @@ class Classes:
         try:
             for name, attributes in file.classes.items():
                 self._check_name(name)
-                found[name] = self._described(attributes)
+                vector, defaulted = self.words.vector(attributes)
+                found[name] = Described(dict(attributes), defaulted, vector)
                 if name in self.model.candidates_.tolist():
                     raise Refusal(409, f"{shown(name)} is now a class of the model: remove that line")
         except Refusal as refusal:

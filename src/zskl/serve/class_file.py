@@ -9,7 +9,7 @@ from pathlib import Path
 from zskl.experiments import jsonl_log
 
 BEGINNING = b'{"key": "'  # of a line in the file
-WASTE = 4  # changes for each class: if a file has more, a service writes it again when it starts
+WASTE = 4  # changes for each class: a file with more is written again
 
 
 class ClassFile:
@@ -20,14 +20,31 @@ class ClassFile:
         self.classes: dict[str, Mapping[str, float]] = {
             name: line["attributes"] for name, line in log.done.items() if not line["deleted"]
         }
+        self._lines = len(jsonl_log.read(log.path))
+        self.shorten()
 
     def keep(self, name: str, attributes: Mapping[str, float]) -> None:
         """Add a line for a new or changed class."""
-        self._log.append({"key": name, "deleted": False, "attributes": dict(attributes)})
+        self._append({"key": name, "deleted": False, "attributes": dict(attributes)})
 
     def forget(self, name: str) -> None:
         """Add a line for a class that is deleted."""
-        self._log.append({"key": name, "deleted": True, "attributes": {}})
+        self._append({"key": name, "deleted": True, "attributes": {}})
+
+    def _append(self, line: Mapping[str, object]) -> None:
+        self._log.append(line)
+        self._lines += 1
+        self.shorten()
+
+    def shorten(self) -> None:
+        """Write the file again if most of its lines are outdated. Where that cannot be, it stays long: nothing in it is
+        wrong."""
+        current = [line for line in self._log.done.values() if not line["deleted"]]
+        if self._lines <= WASTE * (len(current) + 1):
+            return
+        with suppress(OSError):  # no room; or Windows, which replaces no open file
+            self._log.rewrite(current)
+            self._lines = len(current)
 
 
 @contextmanager
@@ -38,11 +55,6 @@ def opened(path: Path) -> Iterator[ClassFile]:
         try:
             if path.is_file():
                 _check(path)
-                with jsonl_log.opened(path.parent, path.name) as log:
-                    current = [line for line in log.done.values() if not line["deleted"]]
-                    if len(jsonl_log.read(path)) > WASTE * (len(current) + 1):
-                        with suppress(PermissionError):  # Windows replaces no open file: it stays long
-                            jsonl_log.write(path, current)
             log = stack.enter_context(jsonl_log.opened(path.parent, path.name))
         except jsonl_log.Busy:
             raise OSError(

@@ -1,4 +1,5 @@
-"""Limits on the head of a request. uvicorn itself reads lines and headers of any length, at any pace, from anyone."""
+"""Limits on the head of a request, and on the time until an answer is read. uvicorn itself reads lines and headers of
+any length, at any pace, from anyone, and keeps an answer for ever."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import httptools
 
 HEAD = 64 << 10  # bytes of a request's first line and headers, or of what stands between and after parts of its body
 SECONDS = 30.0  # for a first line and headers to arrive
+UNREAD = 60.0  # seconds until a client must have read what was sent, some hundred kilobytes
 TOO_LONG = f"The head of the request is larger than {HEAD} bytes.".encode()
 REPLY = (
     b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
@@ -18,7 +20,8 @@ REPLY = (
 
 
 def limited(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
-    """The same HTTP protocol, with connections that end if the head of a request is too long or too slow.
+    """The same HTTP protocol, with connections that end if the head of a request is too long or too slow, or
+    if nobody reads the answer.
 
     All bytes go on to `protocol`. A second parser beside it only says where heads and parts of bodies end.
     """
@@ -29,6 +32,7 @@ def limited(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
             self._parser = httptools.HttpRequestParser(self)
             self._read = 0  # bytes since the last thing that was understood
             self._clock: asyncio.TimerHandle | None = None
+            self._unread: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             self._transport = transport
@@ -50,13 +54,22 @@ def limited(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop()
+            self._read_on()
             self._protocol.connection_lost(exc)
 
         def pause_writing(self) -> None:
+            if self._unread is None:
+                self._unread = asyncio.get_running_loop().call_later(UNREAD, self._transport.abort)
             self._protocol.pause_writing()
 
         def resume_writing(self) -> None:
+            self._read_on()
             self._protocol.resume_writing()
+
+        def _read_on(self) -> None:
+            if self._unread is not None:
+                self._unread.cancel()
+                self._unread = None
 
         # What the parser calls.
 

@@ -8,14 +8,17 @@ import ipaddress
 import json
 import time
 from collections.abc import Iterable
+from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from zskl.serve.limits import Limits
 from zskl.serve.refusal import Refusal
 
+PORTS = {"http": 80, "https": 443}
 OPEN = ("/", "/page/")  # the page itself holds no data: it asks for the token
 SLOWEST = 1 << 20  # bytes a second that a large body must at least bring
+PIECE = 256 << 10  # bytes of an answer that are sent at once: who does not read them gets no more
 HEADERS = [
     (
         b"content-security-policy",
@@ -35,31 +38,61 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
+def origin(address: str) -> str:
+    """What a browser sends as the origin of a page at this address: https://birds.example"""
+    try:
+        parts = urlsplit(address)
+        port = "" if parts.port is None or parts.port == PORTS.get(parts.scheme) else f":{parts.port}"
+    except ValueError:
+        parts, port = urlsplit(""), ""
+    if parts.scheme not in PORTS or not parts.hostname or parts.username or parts.query or parts.fragment:
+        raise ValueError(
+            f"--public-url is {address!r}: expected the address that people type, such as https://birds.example/"
+        )
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}{port}"
+
+
 class Guard:
     """An ASGI application around another.
 
     Without a token only names of this machine are answered, so that no page on the web can reach the service under
-    another name. Requests from a page of another origin are always refused. With a token, everything but the page
-    needs it. Bodies are counted as they arrive.
+    another name. Requests from a page of another origin are always refused; `public` is the address of our own page
+    behind a proxy. With a token, everything but the page
+    needs it. Bodies are counted as they arrive, answers go out in pieces. HEAD is answered wherever GET is.
     """
 
-    def __init__(self, app: ASGIApp, token: str | None, hosts: Iterable[str], limits: Limits) -> None:
+    def __init__(
+        self, app: ASGIApp, token: str | None, hosts: Iterable[str], limits: Limits, public: str | None = None
+    ) -> None:
         self._app, self._token, self._limits = app, token, limits
+        self._public = None if public is None else origin(public)
         self._hosts = {host.lower() for host in hosts}
+        if self._public is not None:
+            self._hosts.add(_without_port(self._public.partition("://")[2]))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
-        started = False
+        started, head = False, scope["method"] == "HEAD"
+        if head:  # the same as GET, without the body
+            scope = {**scope, "method": "GET"}
 
         async def marked(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
                 message["headers"] = [*message.get("headers", []), *HEADERS]
-            await send(message)
+                await send(message)
+                return
+            body, more = message.get("body", b""), message.get("more_body", False)
+            if head:
+                body = b""
+            for place in range(0, max(len(body), 1), PIECE):
+                rest = more or place + PIECE < len(body)
+                await send({"type": "http.response.body", "body": body[place : place + PIECE], "more_body": rest})
 
         headers = {name.lower(): value for name, value in scope["headers"]}
         try:
@@ -76,9 +109,13 @@ class Guard:
                 421,
                 f"the request is for the host {host[:60]!r}: this service answers to {', '.join(sorted(self._hosts))}",
             )
-        origin = headers.get(b"origin", b"").decode("latin-1").lower()
-        if origin and origin.partition("://")[2] != host:
-            raise Refusal(403, "a page of another origin may not use this service")
+        page = headers.get(b"origin", b"").decode("latin-1").lower()
+        if page and page.partition("://")[2] != host and page != self._public:
+            raise Refusal(
+                403,
+                f"a page of another origin, {page[:60]}, may not use this service, which was asked as {host[:60]}: if "
+                "it is the service's own page behind a proxy, start the service with --public-url and its address",
+            )
         if self._token is None or path == OPEN[0] or path.startswith(OPEN[1]):
             return
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")

@@ -48,12 +48,21 @@ def parsed(schema: type[Schema], body: bytes | bytearray, limits: Limits) -> Sch
 
 def sentence(errors: Sequence[Mapping[str, Any]]) -> str:
     """What pydantic found first, and how much more."""
+    errors = [error for error in errors if not _is_second(error, errors)]
     more = f" (and {len(errors) - TOLD} more)" if len(errors) > TOLD else ""
     return "; ".join(map(_fault, errors[:TOLD])) + more
 
 
+def _is_second(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether another fault is about the same value: that it is no number, and that it is not true or false either."""
+    place = tuple(error["loc"])
+    return place[-1:] == ("bool",) and any(tuple(other["loc"]) == (*place[:-1], "float") for other in errors)
+
+
 def _fault(error: Mapping[str, Any]) -> str:
     kind, steps = error.get("type"), [step for step in error["loc"] if step not in ("body", "query", "path")]
+    if steps[-1:] == ["float"]:
+        steps = steps[:-1]
     where = ".".join(str(step)[:60] for step in steps) or "the body"
     if kind == "missing":
         return f"{where} is missing"

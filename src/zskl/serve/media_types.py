@@ -7,6 +7,7 @@ from starlette.requests import Request
 from zskl.serve.refusal import Refusal, shown
 
 JSON = ("application/json",)
+CSV = ("text/csv",)
 NPY = ("application/x-npy", "application/octet-stream")
 
 

@@ -21,6 +21,7 @@ ABOUT = (
 WHY = {
     404: "Not found",
     409: "Not possible with the present classes or data",
+    412: "Changed by somebody else meanwhile",
     413: "Larger than a request may be",
     415: "The body is of another type",
     422: "Something in the request is not as described",
@@ -44,11 +45,13 @@ def takes(schema: str, *statuses: int, created: bool = False) -> dict[str, Any]:
 
 
 def takes_rows() -> dict[str, Any]:
-    """Arguments of the route that takes features, as JSON or .npy."""
+    """Arguments of the route that takes features, as JSON, .npy or CSV."""
     route = takes("PredictionRequest", 409, 413, 415, 422)
     content = route["openapi_extra"]["requestBody"]["content"]
     for kind in media_types.NPY:
         content[kind] = {"schema": {"type": "string", "format": "binary"}}
+    for kind in media_types.CSV:
+        content[kind] = {"schema": {"type": "string"}}
     return route
 
 

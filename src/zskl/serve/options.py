@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
+
+from starlette.requests import Request
 
 from zskl.parameters import did_you_mean
 from zskl.serve.refusal import Refusal, shown
@@ -22,6 +25,18 @@ def check_prediction(options: PredictionOptions) -> PredictionOptions:
     if options.candidates is not None and len(set(options.candidates)) < len(options.candidates):
         raise Refusal(422, "candidates names a class twice: name each once")
     return options
+
+
+def seen_version(request: Request) -> int | None:
+    """The version of the classes that the sender of a change has looked at, from the header If-Match; None if it does
+    not say."""
+    given = request.headers.get("if-match")
+    if given is None or given.strip() == "*":
+        return None
+    found = re.fullmatch(r'"(\d{1,15})"', given.strip(), re.ASCII)
+    if found is None:
+        raise Refusal(422, f"If-Match is {shown(given)}: expected the ETag of GET /classes/NAME, such as \"3\"")
+    return int(found[1])
 
 
 def check_names(given: Iterable[str], known: Collection[str]) -> None:

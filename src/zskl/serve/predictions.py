@@ -29,7 +29,10 @@ def predict(book: Book, X: Features, options: PredictionOptions) -> Predictions:
     temperature = None if temperatures is None else temperatures[panel.situation]
     predictions: list[Prediction] = []
     for rows, raw in panel.blocks(X):
-        scores = to_numpy(calibrated(raw, seen, constant))
+        scores = to_numpy(raw)
+        if options.calibration is not None:  # may be large: single precision would round the scores away
+            scores = scores.astype(np.float64)
+        scores = calibrated(scores, seen, constant)
         if not np.isfinite(scores).all():
             raise Refusal(
                 422, "these features, or a class, are so large that no score can be computed: check their scale"
@@ -37,7 +40,7 @@ def predict(book: Book, X: Features, options: PredictionOptions) -> Predictions:
         order, values = best_first(scores, min(max(options.top, 2 if options.explain else 1), len(labels)))
         likely = None
         if temperature is not None:
-            likely = np.take_along_axis(to_numpy(softmax(scores / np.float32(temperature))), order, axis=1).tolist()
+            likely = np.take_along_axis(to_numpy(softmax(scores / scores.dtype.type(temperature))), order, axis=1).tolist()
         found = [
             _prediction(book, [labels[k] for k in places], best, None if likely is None else likely[i])
             for i, (places, best) in enumerate(zip(order.tolist(), values.tolist(), strict=True))

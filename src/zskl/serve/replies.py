@@ -41,7 +41,8 @@ def answer_errors(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         headers = error.headers
         if error.status_code == 405:  # Starlette names the methods of the first route with this path, not of all
             here = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
-            headers = {"allow": ", ".join(sorted({name for route in here for name in getattr(route, "methods", ())}))}
+            methods = {name for route in here for name in getattr(route, "methods", ())}
+            headers = {"allow": ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))}
         return json_reply({"error": why}, error.status_code, headers)
 
     @app.exception_handler(ClientDisconnect)

@@ -26,7 +26,11 @@ SHOWN = 64  # pixels of a drawing on the screen, at least: each of its own pixel
 
 
 class RowPictures(Protocol):
-    """`has` says which rows have a picture, `read` gives its bytes and their media type."""
+    """`has` says which rows have a picture, `read` gives its bytes and their media type; other pictures have another
+    `key`."""
+
+    @property
+    def key(self) -> str: ...
 
     def has(self, row: int) -> bool: ...
 
@@ -38,6 +42,12 @@ class PictureFiles:
 
     def __init__(self, files: Mapping[int, Path]) -> None:
         self._files = files
+
+    @property
+    def key(self) -> str:
+        """The folder's files and when they were changed last."""
+        found = sorted(self._files.items())
+        return f"{[(row, str(path), path.stat().st_mtime_ns) for row, path in found if path.exists()]}"
 
     def has(self, row: int) -> bool:
         return row in self._files
@@ -52,6 +62,7 @@ class DrawnRows:
 
     def __init__(self, ink: NDArray[np.uint8]) -> None:
         self._ink, self._zoom = ink, max(1, SHOWN // ink.shape[1])
+        self.key = "drawn"
 
     def has(self, row: int) -> bool:
         return 0 <= row < len(self._ink)

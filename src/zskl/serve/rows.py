@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Sequence
 from functools import cached_property
@@ -53,6 +54,12 @@ class LoadedRows:
     def pictured(self) -> NDArray[np.bool_]:
         """(n,) which rows have a picture."""
         return np.array([self.pictures is not None and self.pictures.has(row) for row in range(len(self.X))])
+
+    @cached_property
+    def picture_key(self) -> str:
+        """Belongs into the address of a picture: other data, or another folder of pictures, have another one."""
+        content = f"{self.data.fingerprint} {'' if self.pictures is None else self.pictures.key}"
+        return hashlib.sha256(content.encode()).hexdigest()[:12]
 
     @cached_property
     def sizes(self) -> dict[str, int]:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
 
 import uvicorn
@@ -19,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from zskl.serve import app as application
 from zskl.serve.connections import limited
-from zskl.serve.guard import Guard, is_loopback
+from zskl.serve.guard import Guard, is_loopback, origin
 from zskl.serve.service import Service
 
 WAIT = 10  # seconds that running requests get when the service is stopped
@@ -27,19 +28,32 @@ SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last is Windows' ow
 TICK = 0.05  # seconds between two looks at whether the server has started or was told to stop
 
 
-def check(host: str, token: str | None) -> None:
-    """Refuse to be reachable from other machines without a token."""
-    if token is not None and (not token or not token.isascii() or not token.isprintable() or " " in token):
-        raise ValueError("the token is empty or has blanks or letters that are not ASCII: expected printable text")
-    if token is None and not is_loopback(host):
-        raise ValueError(
-            f"--host {host} can be reached from other machines: give a token by --token or ZSKL_TOKEN, which every "
-            "request must then send, or stay with 127.0.0.1"
-        )
+@dataclass(frozen=True)
+class Address:
+    """Where a service listens; port 0 is any free port. Without a `token` only this machine may reach it. `public` is
+    the address under which a proxy offers it to others."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token: str | None = None
+    public: str | None = None
+
+    def __post_init__(self) -> None:
+        token, host = self.token, self.host
+        if token is not None and (not token or not token.isascii() or not token.isprintable() or " " in token):
+            raise ValueError("the token is empty or has blanks or letters that are not ASCII: expected printable text")
+        if token is None and not is_loopback(host):
+            raise ValueError(
+                f"--host {host} can be reached from other machines: give a token by --token or ZSKL_TOKEN, which every "
+                "request must then send, or stay with 127.0.0.1"
+            )
+        if self.public is not None:
+            origin(self.public)
 
 
-def bound(host: str, port: int) -> socket.socket:
-    """A socket at the address; port 0 is any free port."""
+def bound(address: Address) -> socket.socket:
+    """A socket at the address."""
+    host, port = address.host, address.port
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     found = socket.socket(family)
     try:
@@ -53,16 +67,16 @@ def bound(host: str, port: int) -> socket.socket:
     return found
 
 
-def run(service: Service, host: str, port: int, token: str | None, ready: Callable[[str], object]) -> None:
+def run(service: Service, listening: socket.socket, address: Address, ready: Callable[[str], object]) -> None:
     """Serve until SIGINT, SIGTERM or SIGHUP. `ready` gets the address once requests are answered."""
-    check(host, token)
-    with bound(host, port) as listening:
-        at = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
-        names = {host, "localhost", "127.0.0.1", "::1"}
-        logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
-        server = uvicorn.Server(configured(Guard(application.build(service), token, names, service.limits)))
-        with stopped_by_signals(server):
-            serve(server, listening, lambda: ready(at))
+    host = address.host
+    at = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
+    names = {host, "localhost", "127.0.0.1", "::1"}
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    guarded = Guard(application.build(service), address.token, names, service.limits, address.public)
+    server = uvicorn.Server(configured(guarded))
+    with stopped_by_signals(server):
+        serve(server, listening, lambda: ready(at))
 
 
 def configured(app: ASGIApp, keep_alive: int = 30) -> uvicorn.Config:

@@ -101,6 +101,7 @@ class Service:
     def details(self, name: str) -> ClassDetails:
         """GET /classes/NAME: a description (the mean of several), what of it was left to the mean, similar classes."""
         book, words = self.book, self.classes.words
+        name = book.called(name)
         if name not in book.kinds:
             raise no_class(name, book.kinds, 404)
         values = book.table.select([name]).matrix.mean(axis=0)
@@ -114,6 +115,7 @@ class Service:
                 {"class": other, "kind": book.kinds[other], "similarity": similarity}
                 for other, similarity in book.nearest(name, NEAREST)
             ],
+            "version": book.version,
         }
 
 
@@ -127,6 +129,7 @@ def _data(rows: LoadedRows) -> LoadedData:
         "rows": len(rows.X),
         "pictures": rows.pictures is not None,
         "pictured": int(rows.pictured.sum()),
+        "picture_key": rows.picture_key,
         "parts": {part: len(found) for part, found in rows.data.parts.items()},
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 
 from zskl.datasets import Dataset
@@ -13,10 +13,10 @@ from zskl.serve.limits import Limits
 from zskl.serve.rows import LoadedRows
 from zskl.serve.schemas.model import Example
 from zskl.serve.served_model import by_text
-from zskl.serve.server import check
+from zskl.serve.server import Address
 from zskl.serve.service import Service
 
-__all__ = ["check", "run"]
+__all__ = ["Address", "run"]
 
 
 def run(
@@ -26,9 +26,7 @@ def run(
     data: Dataset | None,
     names: Sequence[str] | None,
     images: Path | None,
-    host: str,
-    port: int,
-    token: str | None,
+    address: Address,
     say: Callable[[str], object],
 ) -> None:
     """Serve a model loaded from `path`, or the letters if there is none, until it is stopped.
@@ -36,23 +34,27 @@ def run(
     Added classes are kept in the file `kept`, by default beside the model; of the letters only if you name a
     file. `names` are the names of the rows of the data, `images` the folder of their pictures.
     """
-    examples: list[Example] = []
-    if model is None or path is None:
-        shown, title = demo.build(), "letters"
-        model, data, examples = shown.model, shown.data, shown.examples
-    else:
-        title, kept = path.name, kept or path.with_name(f"{path.name}.classes.jsonl")
-    rows = None
-    if data is not None:
-        rows = LoadedRows(data, by_text(model), row_pictures.of(data, images, names), names)
-    with class_file.opened(kept) if kept is not None else nullcontext() as file:
+    with ExitStack() as stack:
+        listening = stack.enter_context(server.bound(address))  # a taken port is noticed before anything is trained
+        examples: list[Example] = []
+        if model is None or path is None:
+            shown, title = demo.build(), "letters"
+            model, data, examples = shown.model, shown.data, shown.examples
+        else:
+            title, kept = path.name, kept or path.with_name(f"{path.name}.classes.jsonl")
+        rows = None
+        if data is not None:
+            rows = LoadedRows(data, by_text(model), row_pictures.of(data, images, names), names)
+        file = None if kept is None else stack.enter_context(class_file.opened(kept))
         service = Service(model, title, Limits(), file, rows, examples)
 
-        def ready(address: str) -> None:
-            say(f"zskl serves {title} at {address}")
+        def ready(at: str) -> None:
+            say(f"zskl serves {title} at {at}")
+            if address.public is not None and address.token is None:
+                say(f"whoever reaches {address.public} can use it and add classes: give a token, or let the proxy ask")
             if rows is not None and path is not None:
                 say(f"rows of {rows.data.name}: {len(rows.X)}, with pictures: {int(rows.pictured.sum())}")
             if kept is not None:
                 say(f"added classes are kept in {kept}; there now: {len(service.book.added)}")
 
-        server.run(service, host, port, token, ready)
+        server.run(service, listening, address, ready)

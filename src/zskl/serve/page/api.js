@@ -25,13 +25,15 @@ async function answered(path, options) {
   }
 }
 
-// `body`: a value to send as JSON, or bytes of the type `type`; `query`: names and values, a list for several.
-export async function call(path, { method = "GET", body, type, query = {}, signal } = {}) {
+// `body`: a value to send as JSON, or bytes of the type `type`; `query`: names and values, a list for several; `since`:
+// the version that was looked at, for a change that is refused if somebody else was faster.
+export async function call(path, { method = "GET", body, type, query = {}, since = null, signal } = {}) {
   const pairs = Object.entries(query).flatMap(([name, value]) => [value].flat().map((one) => [name, one]));
   const search = new URLSearchParams(
     pairs.filter(([, value]) => value !== null && value !== undefined && value !== ""),
   );
   const headers = body === undefined ? {} : { "Content-Type": type ?? "application/json" };
+  if (since !== null && since !== undefined) headers["If-Match"] = `"${since}"`;
   const sent = body === undefined || type ? body : JSON.stringify(body);
   const response = await answered(search.size ? `${path}?${search}` : path, { method, body: sent, headers, signal });
   if (response.status === 204) return null;
@@ -52,13 +54,14 @@ export const classPath = (name) => `classes/${encodeURIComponent(name)}`;
 
 // An <img> cannot send a token: with one, pictures are fetched and shown as blobs, which are kept for a while.
 const blobs = new Map();
+export const pictures = { key: "" }; // of the data that are served: other data have other addresses
 async function blob(path) {
   const response = await answered(path, {});
   if (!response.ok) throw new ServiceError("There is no picture.", response.status);
   return URL.createObjectURL(await response.blob());
 }
 export async function fillPicture(image, row) {
-  const path = `rows/${row}/picture`;
+  const path = `rows/${row}/picture?key=${pictures.key}`;
   if (!token.get()) {
     image.src = path;
     return;

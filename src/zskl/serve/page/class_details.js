@@ -89,7 +89,7 @@ function remover(found, context, gone) {
   sure.addEventListener("click", async () => {
     sure.disabled = true; // a second click would find no such class
     try {
-      await call(classPath(found.name), { method: "DELETE" });
+      await call(classPath(found.name), { method: "DELETE", since: found.version });
       dialog.close();
       await context.refresh().catch((fault) => context.say(fault.message)); // it is deleted all the same
       context.say(`Deleted ${found.name}.`);

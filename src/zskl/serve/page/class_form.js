@@ -51,10 +51,11 @@ export function classForm(description, context) {
       const done = await call(replace ? classPath(wanted) : "classes", {
         method: replace ? "PUT" : "POST",
         body: replace ? { attributes } : { name: wanted, attributes },
+        since: replace ? description.since : null,
       });
       await context.refresh().catch((fault) => context.say(fault.message)); // it is saved all the same
       if (own === null) name.value = "";
-      else if (edited() === own) description.from(done.name, attributes, true); // what was saved is edited from now on
+      else if (edited() === own) description.from(done.name, attributes, true, done.version); // what was saved is edited from now on
       const what = replace || own === null ? "." : ` as a new class; “${own}” is unchanged.`;
       const defaulted = done.defaulted.length
         ? ` ${counted(done.defaulted.length, "attribute")} not set: the mean is used.`

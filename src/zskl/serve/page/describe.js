@@ -41,7 +41,7 @@ export function describe(section, context) {
       if (found === undefined) return; // another class was chosen since
       const defaulted = new Set(found.defaulted);
       const given = Object.entries(found.attributes).filter(([attribute]) => !defaulted.has(attribute));
-      description.from(name, Object.fromEntries(given), editing && found.kind === "added");
+      description.from(name, Object.fromEntries(given), editing && found.kind === "added", found.version);
     } catch (wrong) {
       fault.replaceChildren(failed(wrong, () => startFrom(name, editing)));
       list();

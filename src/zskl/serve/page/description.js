@@ -12,8 +12,10 @@ export class Description extends EventTarget {
     this.editing = false; // whether saving replaces it
   }
 
-  from(start, values = {}, editing = false) {
+  // `since` is the version of the classes in which `start` was seen.
+  from(start, values = {}, editing = false, since = null) {
     this.start = start;
+    this.since = since;
     this.base = new Map(Object.entries(values));
     this.changed = new Map();
     this.editing = editing;

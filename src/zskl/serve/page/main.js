@@ -1,5 +1,5 @@
 // The views and what they share: the model, its classes, the address, the token.
-import { call, token } from "./api.js";
+import { call, pictures, token } from "./api.js";
 import { classes } from "./classes.js";
 import { classify } from "./classify.js";
 import { describe } from "./describe.js";
@@ -20,6 +20,7 @@ const context = Object.assign(new EventTarget(), {
   kind: (name) => context.classes.find((one) => one.name === name)?.kind ?? "unseen",
   async refresh() {
     const [model, found] = await Promise.all([call("model"), call("classes")]);
+    pictures.key = model.data?.picture_key ?? "";
     context.model = {
       ...model,
       attributes: model.attributes.map((one) => ({

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from zskl.serve import json_bodies, openapi
+from zskl.serve.options import seen_version
 from zskl.serve.replies import json_reply
 from zskl.serve.schemas.classes import ClassDetails, ClassList, Description, NewClass, SavedClass
 from zskl.serve.service import Service
@@ -28,34 +29,37 @@ def router(service: Service) -> APIRouter:
     async def add_class(request: Request) -> Response:
         """Add a class by its attributes. It is kept, and all requests that begin after the answer rank it."""
         new = await json_bodies.small(NewClass, request, service.limits)
-        return await save(new.name, new.attributes, replace=False)
+        return await save(new.name, new.attributes, replace=False, since=None)
 
     @routes.get("/classes/{name:text}", response_model=ClassDetails, **openapi.may(404))
     async def class_details(name: str) -> Response:
         """A class: its description and the classes most like it."""
-        return json_reply(await run_in_threadpool(service.details, name))
+        found = await run_in_threadpool(service.details, name)
+        return json_reply(found, headers={"etag": f'"{found["version"]}"'})
 
     @routes.put(
         "/classes/{name:text}",
         response_model=SavedClass,
-        **openapi.takes("Description", 409, 413, 415, 422, created=True),
+        **openapi.takes("Description", 409, 412, 413, 415, 422, created=True),
     )
     async def put_class(name: str, request: Request) -> Response:
-        """Replace the description of an added class, or add the class (201)."""
+        """Replace the description of an added class, or add the class (201). With `If-Match: "VERSION"`, the `ETag` of
+        GET, only if nobody has changed the class since."""
+        since = seen_version(request)
         described = await json_bodies.small(Description, request, service.limits)
-        return await save(name, described.attributes, replace=True)
+        return await save(name, described.attributes, replace=True, since=since)
 
-    @routes.delete("/classes/{name:text}", status_code=204, response_class=Response, **openapi.may(404, 409))
-    async def delete_class(name: str) -> Response:
-        """Forget an added class."""
-        await run_in_threadpool(service.classes.delete, name)
+    @routes.delete("/classes/{name:text}", status_code=204, response_class=Response, **openapi.may(404, 409, 412, 422))
+    async def delete_class(name: str, request: Request) -> Response:
+        """Forget an added class. `If-Match` as for PUT."""
+        await run_in_threadpool(service.classes.delete, name, seen_version(request))
         return Response(status_code=204)
 
-    async def save(name: str, attributes: Mapping[str, float], replace: bool) -> Response:
+    async def save(name: str, attributes: Mapping[str, float], replace: bool, since: int | None) -> Response:
         numbers = {attribute: float(value) for attribute, value in attributes.items()}  # true is 1
-        book, new = await run_in_threadpool(service.classes.put, name, numbers, replace)
+        book, name, new = await run_in_threadpool(service.classes.put, name, numbers, replace, since)
         defaulted = book.added[name].defaulted
         answer: SavedClass = {"name": name, "kind": "added", "defaulted": defaulted, "version": book.version}
-        return json_reply(answer, 201 if new else 200)
+        return json_reply(answer, 201 if new else 200, {"etag": f'"{book.version}"'})
 
     return routes

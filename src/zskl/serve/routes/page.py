@@ -18,11 +18,6 @@ def router() -> APIRouter:
     routes = APIRouter(include_in_schema=False)
     files = _files()
 
-    @routes.head("/health")
-    @routes.head("/")
-    async def there() -> Response:
-        return Response()
-
     @routes.get("/")
     async def index() -> Response:
         return _reply(files, "index.html")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from zskl.serve import bodies, media_types, openapi, predictions
+from zskl.serve import bodies, csv_bodies, media_types, openapi, predictions
 from zskl.serve.class_book import Book
 from zskl.serve.json_bodies import parsed
 from zskl.serve.limits import QUICK
@@ -19,6 +17,7 @@ from zskl.serve.refusal import Refusal
 from zskl.serve.replies import json_reply
 from zskl.serve.schemas.predictions import PredictionOptions, PredictionRequest, Predictions
 from zskl.serve.service import Service
+from zskl.serve.turns import Turns
 
 FEW = 10_000  # so many classes are listed on the spot
 
@@ -31,7 +30,7 @@ class Asked:
     options: PredictionOptions
 
 
-def router(service: Service, turns: asyncio.Semaphore) -> APIRouter:
+def router(service: Service, turns: Turns) -> APIRouter:
     """The route of predictions."""
     routes = APIRouter()
 
@@ -39,20 +38,22 @@ def router(service: Service, turns: asyncio.Semaphore) -> APIRouter:
     async def predict(request: Request, options: Annotated[PredictionOptions, Query()]) -> Response:
         """The best classes of each row. Options are parameters of the address, or fields of a JSON body, which win."""
         check_names(request.query_params, PredictionOptions.model_fields)
-        kind = media_types.checked(request, (*media_types.JSON, *media_types.NPY))
+        kind = media_types.checked(request, (*media_types.JSON, *media_types.NPY, *media_types.CSV))
         body, parts = bytearray(), request.stream()
         async for part in parts:
             body += part
             if len(body) > service.limits.small:
                 break
         else:
-            return await answer(_read(service, kind, body, options), at_once=True)
-        async with turns:  # the rest is read when it is this request's turn
+            return await answer(_read(service, kind, body, options), small=True)
+        async with turns.bodies:
             async for part in parts:
                 body += part
-            return await answer(await run_in_threadpool(_read, service, kind, body, options), at_once=False)
+            async with turns.work:
+                asked = await run_in_threadpool(_read, service, kind, body, options)
+            return await answer(asked, small=False)
 
-    async def answer(asked: Asked, at_once: bool) -> Response:
+    async def answer(asked: Asked, small: bool) -> Response:
         book = service.book
         listed, cost = _size(service, book, asked)
 
@@ -60,9 +61,11 @@ def router(service: Service, turns: asyncio.Semaphore) -> APIRouter:
             X = service.rows.features(asked.rows) if isinstance(asked.rows, list) else asked.rows
             return json_reply(predictions.predict(book, X, asked.options))
 
-        if at_once and listed < FEW and cost < QUICK and not asked.options.explain:
+        if listed >= FEW:
+            return await turns.answered(work)
+        if small and cost < QUICK and not asked.options.explain:
             return work()
-        async with turns if at_once else nullcontext():  # a large body has its turn already
+        async with turns.work:
             return await run_in_threadpool(work)
 
     return routes
@@ -73,6 +76,8 @@ def _read(service: Service, kind: str, body: bytearray, options: PredictionOptio
     model, limits = service.classes.model, service.limits
     if kind in media_types.NPY:
         return Asked(bodies.from_npy(body, model, limits), check_prediction(options))
+    if kind in media_types.CSV:
+        return Asked(csv_bodies.from_csv(body, model, limits), check_prediction(options))
     given = parsed(PredictionRequest, body, limits)
     options = check_prediction(merged(options, given))
     if (given.rows is None) == (given.data_rows is None):

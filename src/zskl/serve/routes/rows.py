@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import nullcontext
 from typing import Annotated
 
@@ -13,12 +12,14 @@ from starlette.concurrency import run_in_threadpool
 from zskl.serve import json_bodies, openapi
 from zskl.serve.limits import QUICK
 from zskl.serve.options import check_names
+from zskl.serve.refusal import Refusal
 from zskl.serve.replies import json_reply
 from zskl.serve.schemas.rows import RankedRows, RowList, Wanted
 from zskl.serve.service import Service
+from zskl.serve.turns import Turns
 
 
-def router(service: Service, turns: asyncio.Semaphore) -> APIRouter:
+def router(service: Service, turns: Turns) -> APIRouter:
     """The routes of rows."""
     routes = APIRouter()
 
@@ -31,7 +32,7 @@ def router(service: Service, turns: asyncio.Semaphore) -> APIRouter:
         words = service.classes.words
         vector, defaulted = words.vector(wanted.attributes)
         given = ~np.isin(words.names, defaulted)
-        async with nullcontext() if len(rows.X) * (len(vector) + len(rows.model.classes_)) < QUICK else turns:
+        async with nullcontext() if len(rows.X) * (len(vector) + len(rows.model.classes_)) < QUICK else turns.work:
             best = await run_in_threadpool(rows.rank, book, vector, given, wanted.top, wanted.part, wanted.pictures)
         answer: RankedRows = {"defaulted": defaulted, "rows": best}
         return json_reply(answer)
@@ -50,9 +51,13 @@ def router(service: Service, turns: asyncio.Semaphore) -> APIRouter:
         return json_reply(service.rows.page(service.book, start, count, label, part, pictures))
 
     @routes.get("/rows/{row}/picture", response_class=Response, **openapi.picture())
-    async def picture(row: int) -> Response:
-        """The picture of a row."""
+    async def picture(row: int, request: Request, key: str | None = None) -> Response:
+        """The picture of a row. With `key`, the `picture_key` of GET /model, a browser may keep it."""
+        check_names(request.query_params, ("key",))
+        if key not in (None, service.rows.picture_key):
+            raise Refusal(404, "this picture belonged to other data, which are not served any more: see GET /model")
         content, kind = await run_in_threadpool(service.rows.picture, row)
-        return Response(content, media_type=kind, headers={"cache-control": "private, max-age=3600"})
+        kept = "no-store" if key is None else "private, max-age=3600"
+        return Response(content, media_type=kind, headers={"cache-control": kept})
 
     return routes

@@ -47,6 +47,7 @@ class ClassDetails(TypedDict):
     attributes: dict[str, float]
     defaulted: list[str]
     nearest: list[NearClass]
+    version: int
 
 
 class SavedClass(TypedDict):

@@ -42,6 +42,7 @@ class LoadedData(TypedDict):
     rows: int
     pictures: bool
     pictured: int
+    picture_key: str
     parts: dict[str, int]
 
 

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from zskl.serve.schemas.fields import FAST, Kind, Top
 
-FURTHEST = 1e20  # the largest calibration constant, in either direction: scores are in single precision
+FURTHEST = 1e6  # the largest calibration constant, in either direction: a larger one would swallow the scores
 Constant = Annotated[float, Field(allow_inf_nan=False, ge=-FURTHEST, le=FURTHEST)]
 
 
