@@ -106,14 +106,30 @@ class LoadedRows:
         best = zip(rows[order[0]].tolist(), values[0].tolist(), strict=True)
         return [{**self._card(book, row), "score": score} for row, score in best]
 
-    def page(self, book: Book, start: int, count: int, label: str | None, part: str | None, pictures: bool) -> RowList:
-        """Some rows, all or of a class or part, and how many there are."""
+    def page(
+        self,
+        book: Book,
+        start: int,
+        count: int,
+        label: str | None,
+        part: str | None,
+        pictures: bool,
+        around: int | None = None,
+    ) -> RowList:
+        """Some rows, all or of a class or part, and how many there are. The page with the row `around` wins over
+        `start`."""
         rows = self._chosen(part, pictures)
         if label is not None and label not in book.kinds and label not in self.sizes:
             raise no_class(label, [*book.kinds, *self.sizes])
         if label is not None:
             rows = rows[self.labels[rows] == label]
-        return {"total": len(rows), "rows": [self._card(book, row) for row in rows[start : start + count].tolist()]}
+        if around is not None:
+            places = np.flatnonzero(rows == around)
+            if not len(places):
+                raise Refusal(422, f"row {around} is not among the {len(rows)} rows that are asked for")
+            start = int(places[0]) // count * count
+        shown = [self._card(book, row) for row in rows[start : start + count].tolist()]
+        return {"total": len(rows), "start": start, "rows": shown}
 
     def picture(self, row: int) -> tuple[bytes, str]:
         """The bytes of a row's picture, and their media type."""

@@ -5,6 +5,7 @@ import { badge, counted, el, field, later, link, named, natural, share } from ".
 import { empty, failed, filled } from "./states.js";
 
 const PAGE = 50;
+const NARROW = matchMedia("(max-width: 56rem)"); // where all is one below the other, as in page.css
 const ORDER = { added: 0, unseen: 1, seen: 2 };
 const COLUMNS = [
   { name: "Class", of: (one) => one.name },
@@ -140,6 +141,7 @@ export function classes(section, context) {
     draw();
     const gone = () => {
       nothing();
+      history.replaceState(null, "", "#classes"); // the address does not name what is not there
       filter.focus();
     };
     const back = () => (body.querySelector("tr.chosen a") ?? filter).focus();
@@ -154,7 +156,9 @@ export function classes(section, context) {
         return one.shown;
       },
     );
-    document.getElementById("class-title")?.focus();
+    const title = document.getElementById("class-title");
+    title?.focus({ preventScroll: true });
+    if (NARROW.matches) title?.scrollIntoView({ block: "start" }); // there it stands below the table
   };
   const load = async () => {
     note.replaceChildren();
@@ -202,5 +206,6 @@ export function classes(section, context) {
   return (values) => {
     const name = values.get("class");
     if (name !== null) open(name);
+    else if (chosen !== null) nothing(); // one went back to the table
   };
 }

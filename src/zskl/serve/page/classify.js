@@ -20,6 +20,7 @@ export function classify(section, context) {
   const back = () => items[place]?.button.focus();
   const way = el("button", { type: "button", class: "narrow", onclick: back }, "Back to the rows");
   const told = el("p", { class: "told" });
+  const missing = el("div", { role: "status" });
   let shown = null; // the rows on show, as `row_picker` tells them
   let [place, against, calibration] = [0, null, null];
   let own = false; // whether the row was chosen by someone
@@ -35,7 +36,7 @@ export function classify(section, context) {
         ? rows.filter((row, index) => row.class === answers[index].class).length
         : null;
     told.replaceChildren();
-    if (one)
+    if (one?.class)
       told.append(
         rows ? `Row ${rows[place].row}: ` : `${nameOf(place)}: `,
         el("b", {}, one.class),
@@ -49,9 +50,23 @@ export function classify(section, context) {
     }
   };
 
-  const askAnswers = newest((signal) =>
-    predicted(shown.source, shown.start, shown.end, { top: 1, calibration }, signal),
-  );
+  // If a row of a file cannot be answered, the others are: each is asked about by itself.
+  const askAnswers = newest(async (signal) => {
+    const { source, start, end } = shown;
+    const options = { top: 1, calibration };
+    try {
+      return await predicted(source, start, end, options, signal);
+    } catch (fault) {
+      if (fault.status !== 422 || source.whole || end - start < 2) throw fault;
+      const each = Array.from({ length: end - start }, (_, k) =>
+        predicted(source, start + k, start + k + 1, options, signal).then(
+          ([one]) => one,
+          (wrong) => (wrong.status === 422 ? { class: null, fault: wrong.message } : Promise.reject(wrong)),
+        ),
+      );
+      return Promise.all(each);
+    }
+  });
   const updateAnswers = async () => {
     if (!shown || shown.end <= shown.start) return;
     const mine = shown;
@@ -61,6 +76,10 @@ export function classify(section, context) {
     answers = found;
     items.forEach(({ words }, index) => {
       const row = shown.rows?.[index];
+      if (found[index].class === null) {
+        words.replaceChildren(el("span", { class: "wrong", title: found[index].fault }, "✗ cannot be read"));
+        return;
+      }
       const mark =
         row &&
         (row.class === found[index].class
@@ -200,6 +219,7 @@ export function classify(section, context) {
       { class: "lead" },
       "Choose a row to see its best classes among all classes of the model, and the attributes that decided.",
     ),
+    missing,
     el(
       "div",
       { class: "columns classify" },
@@ -208,11 +228,14 @@ export function classify(section, context) {
       el("div", { class: "panel side" }, el("h3", {}, "Balance of seen and unseen"), side),
     ),
   );
-  return (values, moved) => {
+  return (values) => {
     const row = values.get("row");
     const there = row === null || Number(row) === shown?.rows?.[place]?.row;
     const sought = !there && pick.seek(Number(row)); // which tells the rows, and so the address, later
-    coming = sought && moved;
+    const rows = model.data?.rows;
+    const lost = !there && !sought && `There is no row ${row}: ${rows ? `rows are numbered from 0 to ${rows - 1}` : "no data is loaded"}.`;
+    missing.replaceChildren(...(lost ? [el("p", { class: "note" }, lost)] : []));
+    coming = sought;
     if (!sought && stale) again();
     if (!sought) keepRow();
     stale = false;

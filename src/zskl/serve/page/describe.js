@@ -104,7 +104,7 @@ export function describe(section, context) {
       "div",
       { class: "columns describe" },
       el("div", { class: attributes.length > MANY && !isFew(description) ? "stays" : null }, controls, shown.strip),
-      el("div", {}, shown.node, classForm(description, context)),
+      el("div", {}, classForm(description, context), shown.node), // Save stays in sight, above many photos
     ),
   );
   return (values) => {

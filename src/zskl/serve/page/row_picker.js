@@ -40,15 +40,20 @@ export function rowPicker(context, picked) {
     on.disabled = start + PAGE >= total;
     pager.hidden = false;
   };
-  const rows = newest((signal) =>
-    call("rows", {
-      query: { start, count: PAGE, class: classOf(kind), part: part.value, pictures: pictured.checked },
-      signal,
-    }),
-  );
+  const rows = newest(async (signal) => {
+    const query = { count: PAGE, class: classOf(kind), part: part.value, pictures: pictured.checked };
+    if (wanted === null) return call("rows", { query: { ...query, start }, signal });
+    try {
+      return await call("rows", { query: { ...query, around: wanted }, signal });
+    } catch (fault) {
+      if (fault.status !== 422 || !pictured.checked) throw fault;
+      pictured.checked = false; // the row has no picture
+      return call("rows", { query: { ...query, pictures: false, around: wanted }, signal });
+    }
+  });
   const showData = () =>
     filled(place, "rows", rows, (found) => {
-      total = found.total;
+      [total, start] = [found.total, found.start];
       paged();
       const source = dataSource(found.rows);
       const chosen = found.rows.findIndex((one) => one.row === wanted);
@@ -143,15 +148,14 @@ export function rowPicker(context, picked) {
   context.addEventListener("classes", list);
   list();
   turn(Boolean(data));
-  // Show the page of rows with this one; false where there is no such row.
+  // Show the page of rows with this one, of pictures only if those are on show; false where there is no such row.
   const seek = (row) => {
     if (!data || !Number.isInteger(row) || row < 0 || row >= data.rows) return false;
     choice.querySelector("input").checked = true;
-    [kind.value, part.value, pictured.checked, wanted] = ["", "", false, row];
+    [kind.value, part.value, wanted] = ["", "", row];
     filters.hidden = false;
     drop.hidden = true;
     file = null;
-    start = Math.floor(row / PAGE) * PAGE;
     show();
     return true;
   };

@@ -45,10 +45,11 @@ def router(service: Service, turns: Turns) -> APIRouter:
         label: Annotated[str | None, Query(alias="class")] = None,
         part: str | None = None,
         pictures: bool = False,
+        around: Annotated[int | None, Query(ge=0, le=2**53)] = None,
     ) -> Response:
-        """Rows of the loaded data: all, or those of one class or part."""
-        check_names(request.query_params, ("start", "count", "class", "part", "pictures"))
-        return json_reply(service.rows.page(service.book, start, count, label, part, pictures))
+        """Rows of the loaded data: all, or those of one class or part; with `around`, the page on which that row is."""
+        check_names(request.query_params, ("start", "count", "class", "part", "pictures", "around"))
+        return json_reply(service.rows.page(service.book, start, count, label, part, pictures, around))
 
     @routes.get("/rows/{row}/picture", response_class=Response, **openapi.picture())
     async def picture(row: int, request: Request, key: str | None = None) -> Response:

@@ -34,5 +34,8 @@ class RankedRows(TypedDict):
 
 
 class RowList(TypedDict):
+    """`start` is the place of the first of these rows among all `total`."""
+
     total: int
+    start: int
     rows: list[Row]
