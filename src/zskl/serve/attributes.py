@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.parameters import did_you_mean, listed
+from zskl.serve.phrases import Phrases
 from zskl.serve.refusal import Refusal, shown
 from zskl.serve.schemas.model import Attribute
+from zskl.serve.schemas.words import UnderstoodWords
 
 SEPARATORS = ("::", ":", "/")  # between the group and the rest of an attribute's name, tried in this order
 FAR = 1000.0  # times the largest value of the model's table: beyond that a description is a mistake, or an attack
@@ -41,6 +43,7 @@ class Vocabulary:
             alone = self.binary[places].all() and (matrix[:, places].sum(axis=1) <= 1).all()
             self.exclusive[places] = alone
         self._place = {name: m for m, name in enumerate(self.names)}
+        self._phrases = Phrases([part if part[0] in self._groups else (None, _spaced(name)) for part, name in zip(self._parts, self.names, strict=True)])
         self._furthest = FAR * max(float(np.abs(matrix).max()), 1.0)
 
     def vector(self, given: Mapping[str, float]) -> tuple[NDArray[np.float64], list[str]]:
@@ -77,6 +80,21 @@ class Vocabulary:
         if not values.any():
             raise Refusal(422, "every attribute of this description is 0: give at least one that is not")
         return values, list(left)
+
+    def understood(self, text: str) -> UnderstoodWords:
+        """The attributes that a description in words names, as high as any class has them, or as low if it denies them."""
+        read = self._phrases.read(text)
+        return {
+            "attributes": [
+                {
+                    "attribute": self.names[one.place],
+                    "value": float((self.low if one.denied else self.high)[one.place]),
+                    "words": one.words,
+                }
+                for one in read.found
+            ],
+            "unknown": read.unknown,
+        }
 
     def as_json(self) -> list[Attribute]:
         """Each attribute: its name, the group and the rest of the name as people read it, its range and mean."""

@@ -13,6 +13,7 @@ from zskl.serve.schemas.classes import Description, NewClass, SavedClass
 from zskl.serve.schemas.fields import Refused
 from zskl.serve.schemas.predictions import PredictionRequest
 from zskl.serve.schemas.rows import Wanted
+from zskl.serve.schemas.words import Words
 
 ABOUT = (
     "Ranks classes by their descriptions, whether the model was trained on them or not. Every refusal is JSON with a "
@@ -26,7 +27,7 @@ WHY = {
     415: "The body is of another type",
     422: "Something in the request is not as described",
 }
-BODIES = (NewClass, Description, Wanted, PredictionRequest)
+BODIES = (NewClass, Description, Wanted, PredictionRequest, Words)
 _REF = "#/components/schemas/{model}"
 
 
