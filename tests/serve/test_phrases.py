@@ -46,6 +46,7 @@ def understood(names, text):
         ("long wings and streaked breast", ["wing_shape=long-wings", "breast_pattern=striped"], []),
         ("a bill longer than head", ["bill_length=longer_than_head"], []),
         ("no crest, without red legs", ["-head_pattern=crested", "-leg=red"], []),
+        ("yellow-headed, small wings", ["crown=yellow", "forehead=yellow", "nape=yellow"], []),
         ("rusty cap", ["crown=rufous"], []),
         ("BLACK!", ["primary=black"], []),
         ("spotted", [], []),

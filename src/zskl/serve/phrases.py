@@ -15,11 +15,14 @@ from dataclasses import dataclass, field
 from zskl.serve.synonyms import SYNONYMS
 
 GENERIC = frozenset("color colour shape pattern length size primary main overall has type".split())  # say no part
-JOINED = frozenset("and or with bright dark pale light deep mostly partly very a an the its".split())  # between two values
+JOINED = frozenset("and or bright dark pale light deep mostly partly very".split())  # between a value and its part
 COPULAS = frozenset("is are was were that which looks look seems in of being quite very rather mostly all".split())
 NEGATIONS = frozenset("no not without never lacks lacking".split())
 SMALL = (
-    JOINED | COPULAS | NEGATIONS | frozenset("it he she they has have had having this these there on at to by from as".split())
+    JOINED
+    | COPULAS
+    | NEGATIONS
+    | frozenset("with a an the its it he she they has have had having this these there on at to by from as".split())
 )
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|[,;.:!?]")
 STOPS = frozenset(",;.:!?")
@@ -67,10 +70,11 @@ class Phrases:
         spoken = [word.lower() for word in WORD.findall(text)]
         heard = [_heard(word) for word in spoken]
         mentions = list(self._mentions(heard))
-        used = {at for start, end, _ in mentions for at in range(start, end)}
+        valued = {at for start, end, _ in mentions for at in range(start, end)}
+        used = set(valued)
         found: dict[int, Found] = {}
         for start, end, values in mentions:
-            parts, told = self._part(heard, spoken, start, end, used)
+            parts, told = self._part(heard, spoken, start, end, valued)
             for place in self._meant(values, parts):
                 denied = any(word in NEGATIONS for word in spoken[max(0, start - NEAR) : start])
                 words = " ".join([*spoken[start:end], *(spoken[at] for at in told if not start <= at < end)])
@@ -97,21 +101,19 @@ class Phrases:
                 at += 1
 
     def _part(
-        self, heard: list[tuple[str, ...]], spoken: list[str], start: int, end: int, used: set[int]
+        self, heard: list[tuple[str, ...]], spoken: list[str], start: int, end: int, valued: set[int]
     ) -> tuple[frozenset[str], list[int]]:
         """The parts that a value belongs to, and where they are named: after it, or before it and a copula."""
-        within = [word for at in range(start, end) for word in heard[at] if word in self._parts]
-        if within:
-            return frozenset(within), []
         at, told, parts = end, [], set[str]()
         while at < len(heard):
             named = self._parts.intersection(heard[at])
-            if named and at not in used:
+            if named and at not in valued:
                 parts |= named
                 told.append(at)
-            elif not (at in used or spoken[at] in JOINED or (parts and spoken[at] == ",")):
-                break
-            elif parts and at in used:  # the next value has parts of its own
+            elif at in valued:
+                if parts:  # the next value has parts of its own
+                    break
+            elif spoken[at] not in JOINED:
                 break
             at += 1
         if parts:
@@ -126,9 +128,7 @@ class Phrases:
     def _meant(self, values: list[tuple[str, ...]], parts: frozenset[str]) -> list[int]:
         places = [place for value in values for place in self._by_value[value]]
         if parts:
-            fitting = [place for place in places if self._meanings[place].parts & parts]
-            if fitting:
-                return fitting
+            return [place for place in places if self._meanings[place].parts & parts]
         whole = [place for place in places if not self._meanings[place].parts]
         if whole:
             return whole
@@ -147,11 +147,11 @@ def _meaning(group: str | None, label: str) -> _Meaning:
 def _heard(word: str) -> tuple[str, ...]:
     """What a word may stand for: itself, or its synonyms."""
     plain = _single(word)
-    found = SYNONYMS.get(word) or SYNONYMS.get(plain)
-    if found is None and plain.endswith("ish") and len(plain) > 5:
+    found = SYNONYMS.get(word) or SYNONYMS.get(plain) or ()
+    if not found and plain.endswith("ish") and len(plain) > 5:
         stem = plain[:-3]
         found = (stem, stem[:-1] if stem[-1:] == stem[-2:-1] else stem + "e")  # reddish, bluish → blue
-    return (plain,) if found is None else found
+    return tuple(dict.fromkeys((plain, *found)))
 
 
 def _readings(heard: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
