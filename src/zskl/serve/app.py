@@ -7,7 +7,7 @@ from starlette.convertors import PathConvertor, register_url_convertor
 
 from zskl.serve import openapi
 from zskl.serve.replies import answer_errors
-from zskl.serve.routes import classes, diagnostics, model, page, predict, rows, words
+from zskl.serve.routes import classes, diagnostics, fits, model, page, predict, rows, words
 from zskl.serve.service import Service
 from zskl.serve.turns import Turns
 from zskl.version import __version__
@@ -34,6 +34,7 @@ def build(service: Service) -> FastAPI:
         rows.router(service, turns),
         diagnostics.router(service),
         words.router(service),
+        fits.router(service, turns),
     )
     for router in routers:
         app.include_router(router)

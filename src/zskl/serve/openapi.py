@@ -11,6 +11,7 @@ from pydantic.json_schema import models_json_schema
 from zskl.serve import media_types
 from zskl.serve.schemas.classes import Description, NewClass, SavedClass
 from zskl.serve.schemas.fields import Refused
+from zskl.serve.schemas.fits import Sought
 from zskl.serve.schemas.predictions import PredictionRequest
 from zskl.serve.schemas.rows import Wanted
 from zskl.serve.schemas.words import Words
@@ -27,7 +28,7 @@ WHY = {
     415: "The body is of another type",
     422: "Something in the request is not as described",
 }
-BODIES = (NewClass, Description, Wanted, PredictionRequest, Words)
+BODIES = (NewClass, Description, Wanted, PredictionRequest, Words, Sought)
 _REF = "#/components/schemas/{model}"
 
 

@@ -93,6 +93,23 @@ class LoadedRows:
         rows = self._chosen(part, pictures)
         if not len(rows):
             return []
+        scores = self.fit(vector, given)
+        order, values = best_first(scores[rows][None], min(top, len(rows)))
+        best = zip(rows[order[0]].tolist(), values[0].tolist(), strict=True)
+        return [{**self._card(book, row), "score": score} for row, score in best]
+
+    def best_of(self, book: Book, labels: Sequence[str], scores: NDArray[Any], count: int) -> dict[str, list[Row]]:
+        """The rows of each class that score best, those with pictures before others."""
+        order = np.lexsort((-scores, ~self.pictured))
+        found: dict[str, list[Row]] = {label: [] for label in labels}
+        for row in order[np.isin(self.labels[order], labels)].tolist():
+            mine = found[self.labels[row]]
+            if len(mine) < count:
+                mine.append(self._card(book, row))
+        return found
+
+    def fit(self, vector: NDArray[np.float64], given: NDArray[np.bool_]) -> NDArray[Any]:
+        """(n,) how well a description (p,) fits each row, less what speaks for classes that it rules out."""
         with self._lock:  # the first one to ask projects, the others wait
             projected, known = self._projected, self._known
         described = SignatureTable(np.array(["described"], object), vector[None], None)
@@ -102,9 +119,7 @@ class LoadedRows:
             scores = rivals.lessened(scores, known, rivals.ruled_out(table, classes, vector, given))
         if not np.isfinite(scores).all():
             raise Refusal(422, "the values of this description are too large to score rows by: check their scale")
-        order, values = best_first(scores[rows][None], min(top, len(rows)))
-        best = zip(rows[order[0]].tolist(), values[0].tolist(), strict=True)
-        return [{**self._card(book, row), "score": score} for row, score in best]
+        return scores
 
     def page(
         self,

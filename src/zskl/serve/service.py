@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.serve import fitting
 from zskl.serve.class_book import Book, Classes
 from zskl.serve.class_file import ClassFile
 from zskl.serve.diagnostics import Diagnostics
@@ -15,7 +18,9 @@ from zskl.serve.limits import Limits
 from zskl.serve.refusal import Refusal, no_class
 from zskl.serve.rows import LoadedRows
 from zskl.serve.schemas.classes import ClassDetails, ClassList
+from zskl.serve.schemas.fits import FittingClass
 from zskl.serve.schemas.model import Example, Health, LoadedData, Model, RequestLimits
+from zskl.serve.schemas.rows import Row
 from zskl.version import __version__
 
 NEAREST = 8  # classes shown beside the one you look at
@@ -85,6 +90,31 @@ class Service:
             "examples": self._examples,
             "limits": _limits(self.limits),
         }
+
+    def work_of_ranking(self, attributes: int) -> int:
+        """Multiplications that it takes to rank all loaded rows by a description."""
+        return 0 if self._rows is None else len(self._rows.X) * (attributes + len(self._rows.model.classes_))
+
+    def fitting(
+        self, vector: NDArray[np.float64], given: NDArray[np.bool_], top: int, rows: int
+    ) -> list[FittingClass]:
+        """POST /fits, for a description (p,) of which some is `given` (p,)."""
+        book, words = self.book, self.classes.words
+        names, agreed = fitting.agreements(book, words, vector, given)
+        order = np.argsort(-agreed.mean(axis=1), kind="stable")[:top].tolist()
+        best: dict[str, list[Row]] = {}
+        if rows and self._rows is not None:
+            best = self._rows.best_of(book, [names[k] for k in order], self._rows.fit(vector, given), rows)
+        return [
+            {
+                "class": names[k],
+                "kind": book.kinds[names[k]],
+                "fit": float(agreed[k].mean()),
+                "why": fitting.reasons(words, vector, given, agreed[k]),
+                "rows": best.get(names[k], []),
+            }
+            for k in order
+        ]
 
     def listed(self) -> ClassList:
         """GET /classes."""

@@ -7,8 +7,10 @@ import { classOf, classSelect, el, field, named } from "./elements.js";
 import { bestMatches } from "./best_matches.js";
 import { classForm } from "./class_form.js";
 import { examples } from "./examples.js";
+import { fittingClasses } from "./fitting.js";
 import { display, isDisplay } from "./segments.js";
 import { failed } from "./states.js";
+import { inWords } from "./words.js";
 
 const MANY = 60; // attributes that need a column of their own to scroll in
 
@@ -84,6 +86,7 @@ export function describe(section, context) {
     "div",
     { class: "panel controls" },
     el("h3", {}, "Attributes"),
+    inWords(description),
     field("Start from", select),
     fault,
     isDisplay(attributes) && display(description),
@@ -104,7 +107,7 @@ export function describe(section, context) {
       "div",
       { class: "columns describe" },
       el("div", { class: attributes.length > MANY && !isFew(description) ? "stays" : null }, controls, shown.strip),
-      el("div", {}, classForm(description, context), shown.node), // Save stays in sight, above many photos
+      el("div", {}, classForm(description, context), fittingClasses(description, context), shown.node), // Save stays in sight, above many photos
     ),
   );
   return (values) => {

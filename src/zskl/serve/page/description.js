@@ -61,6 +61,12 @@ export class Description extends EventTarget {
     this.#tell();
   }
 
+  // Several at once: [attribute, value].
+  put(pairs) {
+    for (const [one, value] of pairs) this.#put(one, value);
+    if (pairs.length) this.#tell();
+  }
+
   // None of them applies.
   lower(members) {
     for (const one of members) this.#put(one, 0);

@@ -32,7 +32,7 @@ def router(service: Service, turns: Turns) -> APIRouter:
         words = service.classes.words
         vector, defaulted = words.vector(wanted.attributes)
         given = ~np.isin(words.names, defaulted)
-        async with nullcontext() if len(rows.X) * (len(vector) + len(rows.model.classes_)) < QUICK else turns.work:
+        async with nullcontext() if service.work_of_ranking(len(vector)) < QUICK else turns.work:
             best = await run_in_threadpool(rows.rank, book, vector, given, wanted.top, wanted.part, wanted.pictures)
         answer: RankedRows = {"defaulted": defaulted, "rows": best}
         return json_reply(answer)

@@ -1,0 +1,35 @@
+// A description in words: what the service understands is set, and can be changed or undone like anything else.
+import { call, newest } from "./api.js";
+import { fullName } from "./controls.js";
+import { el, field } from "./elements.js";
+import { failed } from "./states.js";
+
+export function inWords(description) {
+  const input = el("input", { type: "text", autocomplete: "off", maxlength: 2000, required: true });
+  const told = el("div", { role: "status" });
+  const ask = newest((signal, text) => call("words", { method: "POST", body: { text }, signal }));
+  const form = el(
+    "form",
+    { class: "row inwords" },
+    field("In words", input),
+    el("button", { type: "submit" }, "Understand"),
+  );
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    try {
+      const found = await ask(input.value);
+      if (found === undefined) return; // newer words are under way
+      const named = new Map(description.attributes.map((one) => [one.name, one]));
+      description.put(found.attributes.map(({ attribute, value }) => [named.get(attribute), value]));
+      const lines = found.attributes.map(({ attribute, words }) => `“${words}” is ${fullName(named.get(attribute))}`);
+      const rest = found.unknown.length > 0 && `Not among the attributes: ${found.unknown.join(", ")}.`;
+      told.replaceChildren(
+        el("p", { class: "quiet" }, lines.length ? `${lines.join("; ")}.` : "No attribute was recognised.", rest && ` ${rest}`),
+      );
+    } catch (fault) {
+      told.replaceChildren(failed(fault));
+      if (!("status" in fault)) throw fault;
+    }
+  });
+  return [form, told];
+}
