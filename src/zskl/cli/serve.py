@@ -23,6 +23,14 @@ def serve(
             help="Pictures of these rows, found by DIR/rows.csv (file, row) or by the rows' names.",
         ),
     ] = None,
+    backbone: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The network that made the features, to classify photos by: efficientnet-lite2, onnx:FILE, timm:NAME. "
+            "Default: the one that the data's features name.",
+        ),
+    ] = None,
     host: Annotated[
         str, typer.Option(help="The address to listen at. Any but this machine's own needs --token.")
     ] = "127.0.0.1",
@@ -73,5 +81,5 @@ def serve(
     fitted = None if model is None else methods.load(model, device)
     loaded = None if data is None else named.load_dataset(data, root, features, signatures)
     names = None if data is None else datasets.row_names(data, root, named.features_of(data, features or []))
-    start.run(fitted, model, classes, loaded, names, images, address, say)
+    start.run(fitted, model, classes, loaded, names, images, backbone, address, say)
     say("stopped")

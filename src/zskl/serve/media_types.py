@@ -7,6 +7,7 @@ from starlette.requests import Request
 from zskl.serve.refusal import Refusal, shown
 
 JSON = ("application/json",)
+PHOTOS = ("image/jpeg", "image/png", "image/webp")
 CSV = ("text/csv",)
 NPY = ("application/x-npy", "application/octet-stream")
 

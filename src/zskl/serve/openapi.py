@@ -52,6 +52,8 @@ def takes_rows() -> dict[str, Any]:
     content = route["openapi_extra"]["requestBody"]["content"]
     for kind in media_types.NPY:
         content[kind] = {"schema": {"type": "string", "format": "binary"}}
+    for kind in media_types.PHOTOS:
+        content[kind] = {"schema": {"type": "string", "format": "binary"}}
     for kind in media_types.CSV:
         content[kind] = {"schema": {"type": "string"}}
     return route

@@ -15,6 +15,7 @@ from zskl.serve.class_book import Book, Classes
 from zskl.serve.class_file import ClassFile
 from zskl.serve.diagnostics import Diagnostics
 from zskl.serve.limits import Limits
+from zskl.serve.photos import Photos
 from zskl.serve.refusal import Refusal, no_class
 from zskl.serve.rows import LoadedRows
 from zskl.serve.schemas.classes import ClassDetails, ClassList
@@ -38,8 +39,10 @@ class Service:
         kept: ClassFile | None = None,
         rows: LoadedRows | None = None,
         examples: Sequence[Example] = (),
+        photos: Photos | None = None,
     ) -> None:
         self.name, self.limits, self._rows, self._examples = name, limits, rows, list(examples)
+        self._photos = photos
         self._diagnostics = None if rows is None else Diagnostics(rows)
         self.classes = Classes(model, limits, kept)
         self._began = time.monotonic()
@@ -55,6 +58,15 @@ class Service:
         if self._rows is None:
             raise _no_data()
         return self._rows
+
+    @property
+    def photos(self) -> Photos:
+        """What turns photos into features. Without it, the request is refused."""
+        if self._photos is None:
+            raise Refusal(
+                409, "this service takes no photos: start it with --backbone and the network that embedded the data"
+            )
+        return self._photos
 
     @property
     def diagnostics(self) -> Diagnostics:
@@ -88,6 +100,7 @@ class Service:
             "explains": _explains(model),
             "data": None if self._rows is None else _data(self._rows),
             "examples": self._examples,
+            "photos": None if self._photos is None else self._photos.name,
             "limits": _limits(self.limits),
         }
 
@@ -100,6 +113,8 @@ class Service:
     ) -> list[FittingClass]:
         """POST /fits, for a description (p,) of which some is `given` (p,)."""
         book, words = self.book, self.classes.words
+        if not given.any():
+            raise Refusal(422, "the description has no attributes: give at least one")
         names, agreed = fitting.agreements(book, words, vector, given)
         order = np.argsort(-agreed.mean(axis=1), kind="stable")[:top].tolist()
         best: dict[str, list[Row]] = {}

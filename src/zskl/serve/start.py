@@ -8,7 +8,7 @@ from pathlib import Path
 
 from zskl.datasets import Dataset
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.serve import class_file, demo, row_pictures, server
+from zskl.serve import class_file, demo, photos, row_pictures, server
 from zskl.serve.limits import Limits
 from zskl.serve.rows import LoadedRows
 from zskl.serve.schemas.model import Example
@@ -26,6 +26,7 @@ def run(
     data: Dataset | None,
     names: Sequence[str] | None,
     images: Path | None,
+    backbone: str | None,
     address: Address,
     say: Callable[[str], object],
 ) -> None:
@@ -33,6 +34,7 @@ def run(
 
     Added classes are kept in the file `kept`, by default beside the model; of the letters only if you name a
     file. `names` are the names of the rows of the data, `images` the folder of their pictures.
+    `backbone` is the network that turns photos into features.
     """
     with ExitStack() as stack:
         listening = stack.enter_context(server.bound(address))  # a taken port is noticed before anything is trained
@@ -45,8 +47,9 @@ def run(
         rows = None
         if data is not None:
             rows = LoadedRows(data, by_text(model), row_pictures.of(data, images, names), names)
+        network = photos.load(backbone, data, model, say)
         file = None if kept is None else stack.enter_context(class_file.opened(kept))
-        service = Service(model, title, Limits(), file, rows, examples)
+        service = Service(model, title, Limits(), file, rows, examples, network)
 
         def ready(at: str) -> None:
             say(f"zskl serves {title} at {at}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,23 +51,28 @@ class Preprocessing:
         return np.ascontiguousarray(normalised.transpose(2, 0, 1), dtype=np.float32)
 
 
-def read_picture(path: str | os.PathLike[str]) -> Image:
-    """The picture as it should look, an RGB image of Pillow; of an animation, its first frame."""
+def read_picture(
+    source: str | os.PathLike[str] | BinaryIO, formats: Sequence[str] | None = None, most: int = MAX_PIXELS
+) -> Image:
+    """The picture as it should look, an RGB image of Pillow; of an animation, its first frame.
+
+    `formats` are names of Pillow's formats, by default all of them; `most` is the number of pixels allowed.
+    """
     from PIL import ImageOps, UnidentifiedImageError
     from PIL.Image import open as open_image
 
     try:
-        with open_image(path) as image:
-            if image.width * image.height > MAX_PIXELS:
+        with open_image(source, formats=formats) as image:
+            if image.width * image.height > most:
                 raise UnreadablePicture(
-                    f"{image.width} × {image.height} pixels, more than {MAX_PIXELS:,}: a decompression bomb?"
+                    f"{image.width} × {image.height} pixels, more than {most:,}: a decompression bomb?"
                 )
             image.load()
             return _rgb(ImageOps.exif_transpose(image))
     except UnreadablePicture:
         raise
     except UnidentifiedImageError:
-        empty = os.path.getsize(path) == 0
+        empty = (os.path.getsize(source) if isinstance(source, str | os.PathLike) else source.seek(0, 2)) == 0
         raise UnreadablePicture(
             "the file is empty" if empty else "not an image, or of a kind that Pillow cannot read"
         ) from None

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from zskl.serve import bodies, csv_bodies, media_types, openapi, predictions
+from zskl.serve import bodies, csv_bodies, media_types, openapi, photos, predictions
 from zskl.serve.class_book import Book
 from zskl.serve.json_bodies import parsed
 from zskl.serve.limits import QUICK
@@ -38,7 +38,9 @@ def router(service: Service, turns: Turns) -> APIRouter:
     async def predict(request: Request, options: Annotated[PredictionOptions, Query()]) -> Response:
         """The best classes of each row. Options are parameters of the address, or fields of a JSON body, which win."""
         check_names(request.query_params, PredictionOptions.model_fields)
-        kind = media_types.checked(request, (*media_types.JSON, *media_types.NPY, *media_types.CSV))
+        kind = media_types.checked(request, (*media_types.JSON, *media_types.NPY, *media_types.CSV, *media_types.PHOTOS))
+        if kind in media_types.PHOTOS:
+            return await photo(request, kind, options)
         body, parts = bytearray(), request.stream()
         async for part in parts:
             body += part
@@ -52,6 +54,19 @@ def router(service: Service, turns: Turns) -> APIRouter:
             async with turns.work:
                 asked = await run_in_threadpool(_read, service, kind, body, options)
             return await answer(asked, small=False)
+
+    async def photo(request: Request, kind: str, options: PredictionOptions) -> Response:
+        """A photo is read before it takes a turn, like any large body."""
+        network, body = service.photos, bytearray()
+        async with turns.bodies:
+            async for part in request.stream():
+                body += part
+                if len(body) > photos.BYTES:
+                    raise Refusal(413, f"the photo is larger than {photos.BYTES} bytes: make it smaller, then send it")
+            checked = check_prediction(options)
+            async with turns.work:
+                rows = await run_in_threadpool(network.features, body, kind)
+        return await answer(Asked(rows, checked), small=True)
 
     async def answer(asked: Asked, small: bool) -> Response:
         book = service.book

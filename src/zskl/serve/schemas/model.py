@@ -72,4 +72,5 @@ class Model(TypedDict):
     explains: bool
     data: LoadedData | None
     examples: list[Example]
+    photos: str | None
     limits: RequestLimits
