@@ -23,6 +23,7 @@ OPERATIONS = {
     ("get", "/health"), ("get", "/model"), ("get", "/classes"), ("post", "/classes"), ("get", "/classes/{name}"),
     ("put", "/classes/{name}"), ("delete", "/classes/{name}"), ("post", "/predict"), ("post", "/rank"),
     ("get", "/rows"), ("get", "/rows/{row}/picture"), ("get", "/balance"), ("get", "/confusion"),
+    ("post", "/words"), ("post", "/fits"),
 }  # fmt: skip
 
 
@@ -31,7 +32,10 @@ def test_the_description_lists_everything(plain):
     operations = {(method, path) for path, one in found["paths"].items() for method in one}
     assert operations == OPERATIONS
     predict = found["paths"]["/predict"]["post"]
-    assert set(predict["requestBody"]["content"]) == {"application/json", NPY, "application/octet-stream"}
+    assert set(predict["requestBody"]["content"]) == {
+        *("application/json", NPY, "application/octet-stream", "text/csv"),
+        *("image/jpeg", "image/png", "image/webp"),
+    }
     assert {"top", "candidates", "calibrated", "calibration", "explain", "against", "attributes"} == {
         one["name"] for one in predict["parameters"]
     }

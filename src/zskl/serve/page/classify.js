@@ -148,7 +148,8 @@ export function classify(section, context) {
       const row = shown.rows?.[index];
       const words = el("span", { class: "words" }, "…");
       const label = row ? `Row ${row.row}` : `Row ${shown.start + index + 1}`;
-      const image = row?.picture ? picture(row, label) : el("span", { class: "quiet" }, label);
+      const own = shown.source.photo && el("img", { src: shown.source.photo, alt: shown.source.label, class: "picture" });
+      const image = row?.picture ? picture(row, label) : (own ?? el("span", { class: "quiet" }, label));
       const button = el(
         "button",
         {

@@ -9,7 +9,7 @@ export const PAGE = 24;
 
 // `picked` is told { source, start, end, rows, chosen }: rows are null for a file, chosen is −1 unless a row was sought.
 export function rowPicker(context, picked) {
-  const { data, features, feature_names: names } = context.model;
+  const { data, features, feature_names: names, photos } = context.model;
   const place = el("div");
   const grid = el("ul", {
     class: `grid small${data?.pictures ? " pictures" : ""}${wordy(context.classes) ? " wordy" : ""}`,
@@ -71,7 +71,7 @@ export function rowPicker(context, picked) {
   };
   const show = () => (file ? showFile() : data && showData());
 
-  const input = el("input", { type: "file", accept: ".npy,.csv,.tsv,.txt,.json" });
+  const input = el("input", { type: "file", accept: `.npy,.csv,.tsv,.txt,.json${photos ? ",.jpg,.jpeg,.png,.webp" : ""}` });
   const message = el("div", { "aria-live": "polite" });
   const read = newest((_, chosen) => readFile(chosen, context.model));
   const nothing = () => {
@@ -100,8 +100,8 @@ export function rowPicker(context, picked) {
   const drop = el(
     "div",
     { class: "drop" },
-    field("A file of samples", input),
-    el("p", { class: "quiet" }, `.npy, .csv or .json: rows of ${features} numbers. Or drop it here.`),
+    field(photos ? "A photo, or a file of samples" : "A file of samples", input),
+    el("p", { class: "quiet" }, `${photos ? "A photo (.jpg, .png, .webp), or " : ""}.npy, .csv or .json: rows of ${features} numbers. Or drop it here.`),
     names && el("p", { class: "quiet" }, "Columns of .csv are found by their names, in any order."),
     message,
   );
@@ -120,7 +120,7 @@ export function rowPicker(context, picked) {
     { class: "segmented" },
     el("legend", { class: "hidden" }, "Where the rows come from"),
     radio("data", "Loaded data", true),
-    radio("file", "A file", false),
+    radio("file", photos ? "A photo or file" : "A file", false),
   );
   const turn = (own) => {
     filters.hidden = !own;
