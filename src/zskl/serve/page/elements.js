@@ -56,11 +56,19 @@ export const counted = (count, word, many = `${word}s`) =>
 // How to sort names: 2 before 10, whatever their case.
 export const natural = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" }).compare;
 
-// A name that may break where its words end, as long names of files and classes have to on a phone.
+// A name as people write it: Groove-billed Ani for 004.Groove_billed_Ani, polar bear for polar+bear.
+export const human = (name) =>
+  name
+    .replace(/^\d+\.(?=\p{L})/u, "")
+    .replace(/(\p{Lu}[^_+]*)_(?=\p{Ll})/gu, "$1-")
+    .replace(/(?<=\S)[_+](?=\S)/g, " ");
+
+// The same, and it may break where its words end, as long names of files and classes have to on a phone.
 export const named = (name) =>
-  name.split(/(?<=[_./-])(?=.)/).flatMap((part, place) => (place ? [el("wbr"), part] : [part]));
+  human(name).split(/(?<=[_./-])(?=.)/).flatMap((part, place) => (place ? [el("wbr"), part] : [part]));
 
 const MARKS = { seen: "●", unseen: "○", added: "+" };
+const SHORT = { seen: "trained", unseen: "new", added: "added" };
 const MEANINGS = {
   seen: "the model was trained on this class",
   unseen: "new to the model: it only has a description",
@@ -72,7 +80,7 @@ export const badge = (kind) =>
     "span",
     { class: `badge ${kind}`, title: MEANINGS[kind] },
     el("span", { "aria-hidden": "true" }, `${MARKS[kind]} `),
-    kind,
+    SHORT[kind],
   );
 
 export const wordy = (classes) => classes.some(({ name }) => name.length > 12); // names that need wide columns

@@ -36,10 +36,10 @@ const context = Object.assign(new EventTarget(), {
 });
 
 function header() {
-  const { file, estimator, attributes, seen, unseen, added, data } = context.model;
-  const all = `${counted(seen + unseen + added, "class", "classes")} (${seen} seen, ${unseen} unseen, ${added} added)`;
+  const { file, attributes, seen, unseen, added, data } = context.model;
+  const all = `${counted(seen + unseen + added, "class", "classes")} (${unseen} new to the model, ${added} added)`;
   const loaded = data ? `data: ${data.name}, ${counted(data.rows, "row")}` : "no data loaded";
-  const parts = [estimator, counted(attributes.length, "attribute"), all, loaded];
+  const parts = [counted(attributes.length, "attribute"), all, loaded];
   find("loaded").replaceChildren(el("b", {}, file), ...parts.flatMap((one) => [" · ", el("span", {}, one)]));
 }
 
