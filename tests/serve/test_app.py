@@ -34,7 +34,13 @@ def test_what_is_not_there(plain):
     answer = client.delete("/health")
     assert "DELETE" in refusal(answer, 405)
     assert answer.headers["allow"] == "GET, HEAD"
-    for path, status in (("/", 200), ("/health", 200), ("/classes/ant", 200), ("/openapi.json", 200), ("/nowhere", 404)):
+    for path, status in (
+        ("/", 200),
+        ("/health", 200),
+        ("/classes/ant", 200),
+        ("/openapi.json", 200),
+        ("/nowhere", 404),
+    ):
         head, whole = client.head(path), client.get(path)
         assert (head.status_code, head.content) == (status, b"")
         assert {**head.headers, "content-length": ""} == {**whole.headers, "content-length": ""}

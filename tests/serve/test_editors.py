@@ -28,7 +28,7 @@ def test_of_two_editors_the_later_is_told(fresh):
     assert "not there any more" in refusal(client.delete("/classes/other", headers=first), 412)
     assert client.put("/classes/new", json={"attributes": {"size": 3.0}}, headers={"if-match": "*"}).status_code == 200
     assert client.delete("/classes/new", headers={"if-match": '"5"'}).status_code == 204
-    for wrong in ("5", "W/\"5\"", '"x"', '"1", "2"', ""):
+    for wrong in ("5", 'W/"5"', '"x"', '"1", "2"', ""):
         assert "If-Match" in refusal(client.delete("/classes/new", headers={"if-match": wrong}), 422)
 
 
@@ -58,9 +58,9 @@ def test_a_constant_as_large_as_may_be_keeps_the_order(case):
     model, X, client = case
     rows = X.tolist() if hasattr(X, "tolist") else X.to_numpy().tolist()
     seen = [str(label) for label in model.classes_]
-    plain = client.post("/predict", json={"rows": rows, "top": 9, "calibrated": False}).json()["predictions"]
+    plain = client.post("/predict", json={"rows": rows, "top": 1000, "calibrated": False}).json()["predictions"]
     for constant in (1e6, -1e6):
-        far = client.post("/predict", json={"rows": rows, "top": 9, "calibration": constant}).json()["predictions"]
+        far = client.post("/predict", json={"rows": rows, "top": 1000, "calibration": constant}).json()["predictions"]
         for one, other in zip(plain, far, strict=True):
             order = [[pick["class"] for pick in row["top"] if pick["class"] in seen] for row in (one, other)]
             assert order[0] == order[1]

@@ -62,7 +62,12 @@ def test_a_photo_is_answered_as_its_features_are(shown):
             same(sends(client, body, f"image/{kind.lower()}"), model, expected, 5)
     for mode in ("RGB", "L", "CMYK"):
         body = written(picture(mode), "JPEG")
-        same(sends(client, body, "image/jpeg"), model, features(prepare(Image.open(io.BytesIO(body)).convert("RGB"))[None]), 5)
+        same(
+            sends(client, body, "image/jpeg"),
+            model,
+            features(prepare(Image.open(io.BytesIO(body)).convert("RGB"))[None]),
+            5,
+        )
 
 
 def test_a_photo_is_turned_as_the_camera_was(shown):

@@ -8,7 +8,20 @@ from zskl.serve.attributes import _divided
 from zskl.serve.phrases import Phrases
 
 COLOURS = ("black", "white", "yellow", "red", "blue", "grey", "brown", "buff", "rufous", "iridescent")
-COLOURED = ("primary", "crown", "forehead", "nape", "throat", "breast", "belly", "wing", "bill", "leg", "eye", "upper_tail")
+COLOURED = (
+    "primary",
+    "crown",
+    "forehead",
+    "nape",
+    "throat",
+    "breast",
+    "belly",
+    "wing",
+    "bill",
+    "leg",
+    "eye",
+    "upper_tail",
+)
 BIRDS = [
     *(f"has_{part}_color::{colour}" for part in COLOURED for colour in COLOURS),
     *(f"has_{part}_pattern::{kind}" for part in ("wing", "tail", "breast") for kind in ("solid", "spotted", "striped")),
@@ -41,7 +54,11 @@ def understood(names, text):
         ("Its belly is yellowish; the eyes are red.", ["belly=yellow", "eye=red"], []),
         ("yellow throat and breast", ["throat=yellow", "breast=yellow"], []),
         ("white belly and black wings", ["belly=white", "wing=black"], []),
-        ("forked tail, crest, hooked beak", ["tail_shape=forked_tail", "head_pattern=crested", "bill_shape=hooked"], []),
+        (
+            "forked tail, crest, hooked beak",
+            ["tail_shape=forked_tail", "head_pattern=crested", "bill_shape=hooked"],
+            [],
+        ),
         ("the tail is forked", ["tail_shape=forked_tail"], []),
         ("long wings and streaked breast", ["wing_shape=long-wings", "breast_pattern=striped"], []),
         ("a bill longer than head", ["bill_length=longer_than_head"], []),

@@ -17,7 +17,8 @@ import served
 from answers import refusal
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-DOCUMENTED = re.search(r"```nginx\n(.*?)```", Path(__file__, "../../../docs/service.md").resolve().read_text("utf-8"), re.S)
+SERVICE = Path(__file__).parents[2] / "docs" / "service.md"
+DOCUMENTED = re.search(r"```nginx\n(.*?)```", SERVICE.read_text("utf-8"), re.DOTALL)[1]
 AROUND = """
 daemon off; pid {folder}/pid; error_log {folder}/log;
 events {{}}
@@ -32,7 +33,7 @@ http {{
 def proxied(folder, service):
     """A client of nginx before a service. nginx listens at a socket file, so that it needs no port."""
     socket = folder / "socket"
-    server = DOCUMENTED[1].replace("listen 80", f"listen unix:{socket}").replace("127.0.0.1:8000", service)
+    server = DOCUMENTED.replace("listen 80", f"listen unix:{socket}").replace("127.0.0.1:8000", service)
     (folder / "nginx.conf").write_text(AROUND.format(folder=folder, server=server), "utf-8")
     running = subprocess.Popen([NGINX, "-p", folder, "-c", folder / "nginx.conf", "-e", folder / "log"])
     try:
@@ -51,13 +52,15 @@ def proxied(folder, service):
 @pytest.mark.parametrize("public", ["http://birds.example/zskl/", None])
 def test_the_page_works_behind_nginx_once_its_address_is_known(tmp_path, toy_file, public):
     new = {"name": "new", "attributes": {"size": 1.0}}
-    with served.in_thread(toy_file, classes=tmp_path / "c.jsonl", public_url=public) as (address, _):
-        with proxied(tmp_path, address.removeprefix("http://")) as client:
-            assert client.get("/").text.startswith("<!")
-            assert client.get("/model").status_code == 200
-            answer = client.post("/classes", json=new, headers={"origin": "http://birds.example"})
-            if public is None:
-                assert "--public-url" in refusal(answer, 403)
-            else:
-                assert answer.status_code == 201
-            refusal(client.post("/classes", json=new, headers={"origin": "http://evil.example"}), 403)
+    with (
+        served.in_thread(toy_file, classes=tmp_path / "c.jsonl", public_url=public) as (address, _),
+        proxied(tmp_path, address.removeprefix("http://")) as client,
+    ):
+        assert client.get("/").text.startswith("<!")
+        assert client.get("/model").status_code == 200
+        answer = client.post("/classes", json=new, headers={"origin": "http://birds.example"})
+        if public is None:
+            assert "--public-url" in refusal(answer, 403)
+        else:
+            assert answer.status_code == 201
+        refusal(client.post("/classes", json=new, headers={"origin": "http://evil.example"}), 403)

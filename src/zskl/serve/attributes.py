@@ -43,7 +43,12 @@ class Vocabulary:
             alone = self.binary[places].all() and (matrix[:, places].sum(axis=1) <= 1).all()
             self.exclusive[places] = alone
         self._place = {name: m for m, name in enumerate(self.names)}
-        self._phrases = Phrases([part if part[0] in self._groups else (None, _spaced(name)) for part, name in zip(self._parts, self.names, strict=True)])
+        self._phrases = Phrases(
+            [
+                part if part[0] in self._groups else (None, _spaced(name))
+                for part, name in zip(self._parts, self.names, strict=True)
+            ]
+        )
         self._furthest = FAR * max(float(np.abs(matrix).max()), 1.0)
 
     def vector(self, given: Mapping[str, float]) -> tuple[NDArray[np.float64], list[str]]:
@@ -82,7 +87,7 @@ class Vocabulary:
         return values, list(left)
 
     def understood(self, text: str) -> UnderstoodWords:
-        """The attributes that a description in words names, as high as any class has them, or as low if it denies them."""
+        """The attributes that a description in words names: as high as any class has them, or as low if denied."""
         read = self._phrases.read(text)
         return {
             "attributes": [

@@ -35,8 +35,10 @@ log = logging.getLogger("zskl.serve")
 
 @dataclass(frozen=True, eq=False)
 class Described:
-    """An added class: the attributes it was given, the names of the others, and the whole vector (p,). `version` is that
-    of the first book with this description."""
+    """An added class: the attributes it was given, the names of the others, and the whole vector (p,).
+
+    `version` is that of the first book with this description.
+    """
 
     attributes: Attributes
     defaulted: list[str]
@@ -108,9 +110,7 @@ class Classes:
         self._limits, self._file, self._lock = limits, file, threading.Lock()
         self.book = Book(self.model, {} if file is None else self._checked(file), version=0)
 
-    def put(
-        self, name: str, attributes: Attributes, replace: bool, since: int | None = None
-    ) -> tuple[Book, str, bool]:
+    def put(self, name: str, attributes: Attributes, replace: bool, since: int | None = None) -> tuple[Book, str, bool]:
         """Describe a class: the new book, the class's name in it, and whether the name is new. `since` is the version
         that was looked at."""
         name = self.book.called(name)

@@ -54,9 +54,7 @@ def from_csv(body: Body, model: ZeroShotClassifier, limits: Limits) -> Features:
     return as_float32(X)
 
 
-def _rows(
-    lines: Iterable[tuple[int, list[str]]], names: list[str], headed: bool
-) -> list[tuple[int, list[str]]]:
+def _rows(lines: Iterable[tuple[int, list[str]]], names: list[str], headed: bool) -> list[tuple[int, list[str]]]:
     """The lines, with their numbers. All have as many values as the first."""
     found = []
     for number, line in lines:

@@ -35,7 +35,7 @@ def seen_version(request: Request) -> int | None:
         return None
     found = re.fullmatch(r'"(\d{1,15})"', given.strip(), re.ASCII)
     if found is None:
-        raise Refusal(422, f"If-Match is {shown(given)}: expected the ETag of GET /classes/NAME, such as \"3\"")
+        raise Refusal(422, f'If-Match is {shown(given)}: expected the ETag of GET /classes/NAME, such as "3"')
     return int(found[1])
 
 

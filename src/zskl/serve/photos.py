@@ -20,7 +20,7 @@ from zskl.serve.refusal import Refusal
 
 BYTES = 20 << 20  # of a photo
 PIXELS = 40_000_000  # of a photo: what a good camera makes
-FORMATS = {"image/jpeg": ("JPEG", "MPO"), "image/png": ("PNG",), "image/webp": ("WEBP",)}  # MPO: of some phones
+FORMATS = {"image/jpeg": ("JPEG",), "image/png": ("PNG",), "image/webp": ("WEBP",)}
 
 log = logging.getLogger("zskl.serve")
 
@@ -52,7 +52,9 @@ def implied(data: Dataset | None) -> str | None:
     return name if name.startswith("efficientnet-lite") else None
 
 
-def load(wanted: str | None, data: Dataset | None, model: ZeroShotClassifier, say: Callable[[str], object]) -> Photos | None:
+def load(
+    wanted: str | None, data: Dataset | None, model: ZeroShotClassifier, say: Callable[[str], object]
+) -> Photos | None:
     """The network that you name, or the one that the data imply if it is installed."""
     name = wanted or implied(data)
     if name is None:
@@ -70,10 +72,12 @@ def load(wanted: str | None, data: Dataset | None, model: ZeroShotClassifier, sa
     width = photos.features(blank, "image/png").shape[1]
     if width != model.n_features_in_:
         raise ValueError(
-            f"the backbone {name!r} makes {width} features: the model takes {model.n_features_in_}; name the backbone that "
-            "made the training rows by --backbone"
+            f"the backbone {name!r} makes {width} features: the model takes {model.n_features_in_}; "
+            "name the backbone that made the training rows by --backbone"
         )
-    say(f"photos are read by {name}" + ("" if wanted else f", which the features {data.features if data else ''} imply"))
+    say(
+        f"photos are read by {name}" + ("" if wanted else f", which the features {data.features if data else ''} imply")
+    )
     return photos
 
 

@@ -14,15 +14,64 @@ from dataclasses import dataclass, field
 
 from zskl.serve.synonyms import SYNONYMS
 
-GENERIC = frozenset("color colour shape pattern length size primary main overall has type".split())  # say no part
-JOINED = frozenset("and or bright dark pale light deep mostly partly very".split())  # between a value and its part
-COPULAS = frozenset("is are was were that which looks look seems in of being quite very rather mostly all".split())
-NEGATIONS = frozenset("no not without never lacks lacking".split())
+GENERIC = frozenset(
+    ["color", "colour", "shape", "pattern", "length", "size", "primary", "main", "overall", "has", "type"]
+)  # say no part
+JOINED = frozenset(
+    ["and", "or", "bright", "dark", "pale", "light", "deep", "mostly", "partly", "very"]
+)  # between a value and its part
+COPULAS = frozenset(
+    [
+        "is",
+        "are",
+        "was",
+        "were",
+        "that",
+        "which",
+        "looks",
+        "look",
+        "seems",
+        "in",
+        "of",
+        "being",
+        "quite",
+        "very",
+        "rather",
+        "mostly",
+        "all",
+    ]
+)
+NEGATIONS = frozenset(["no", "not", "without", "never", "lacks", "lacking"])
 SMALL = (
     JOINED
     | COPULAS
     | NEGATIONS
-    | frozenset("with a an the its it he she they has have had having this these there on at to by from as".split())
+    | frozenset(
+        [
+            "with",
+            "a",
+            "an",
+            "the",
+            "its",
+            "it",
+            "he",
+            "she",
+            "they",
+            "has",
+            "have",
+            "had",
+            "having",
+            "this",
+            "these",
+            "there",
+            "on",
+            "at",
+            "to",
+            "by",
+            "from",
+            "as",
+        ]
+    )
 )
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|[,;.:!?]")
 STOPS = frozenset(",;.:!?")

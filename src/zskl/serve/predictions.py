@@ -40,7 +40,9 @@ def predict(book: Book, X: Features, options: PredictionOptions) -> Predictions:
         order, values = best_first(scores, min(max(options.top, 2 if options.explain else 1), len(labels)))
         likely = None
         if temperature is not None:
-            likely = np.take_along_axis(to_numpy(softmax(scores / scores.dtype.type(temperature))), order, axis=1).tolist()
+            likely = np.take_along_axis(
+                to_numpy(softmax(scores / scores.dtype.type(temperature))), order, axis=1
+            ).tolist()
         found = [
             _prediction(book, [labels[k] for k in places], best, None if likely is None else likely[i])
             for i, (places, best) in enumerate(zip(order.tolist(), values.tolist(), strict=True))

@@ -108,9 +108,7 @@ class Service:
         """Multiplications that it takes to rank all loaded rows by a description."""
         return 0 if self._rows is None else len(self._rows.X) * (attributes + len(self._rows.model.classes_))
 
-    def fitting(
-        self, vector: NDArray[np.float64], given: NDArray[np.bool_], top: int, rows: int
-    ) -> list[FittingClass]:
+    def fitting(self, vector: NDArray[np.float64], given: NDArray[np.bool_], top: int, rows: int) -> list[FittingClass]:
         """POST /fits, for a description (p,) of which some is `given` (p,)."""
         book, words = self.book, self.classes.words
         if not given.any():

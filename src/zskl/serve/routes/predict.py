@@ -38,7 +38,9 @@ def router(service: Service, turns: Turns) -> APIRouter:
     async def predict(request: Request, options: Annotated[PredictionOptions, Query()]) -> Response:
         """The best classes of each row. Options are parameters of the address, or fields of a JSON body, which win."""
         check_names(request.query_params, PredictionOptions.model_fields)
-        kind = media_types.checked(request, (*media_types.JSON, *media_types.NPY, *media_types.CSV, *media_types.PHOTOS))
+        kind = media_types.checked(
+            request, (*media_types.JSON, *media_types.NPY, *media_types.CSV, *media_types.PHOTOS)
+        )
         if kind in media_types.PHOTOS:
             return await photo(request, kind, options)
         body, parts = bytearray(), request.stream()
