@@ -46,11 +46,12 @@ def test_the_lines_of_the_service_page(address, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     execute(PAGE.read_text("utf-8"), PAGE.name)  # writes the rows that one of them sends
     found = [json.loads(answer or "null") for answer in answers(PAGE, address, tmp_path)]
-    assert len(found) == 10
-    first, rows, added, among, ranked = found[1], found[2], found[4], found[7], found[8]
+    assert len(found) == 11
+    first, rows, table, added, among, ranked = found[1], found[2], found[3], found[5], found[8], found[9]
     assert len(first["predictions"][0]["top"]) == 3
     assert first["predictions"][0]["explanation"]["attributes"]
     assert len(rows["predictions"]) == 3
+    assert [one["class"] for one in table["predictions"]] == [one["class"] for one in rows["predictions"]]
     assert added == {"name": "q̊", "kind": "added", "defaulted": [], "version": added["version"]}
     assert {one["class"] for one in among["predictions"][0]["top"]} == {"q̊", "q", "å"}
     assert [row["class"] for row in ranked["rows"]] == ["å"] * 3
