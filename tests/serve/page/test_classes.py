@@ -80,3 +80,8 @@ def test_figures_that_come_late_take_neither_the_focus_nor_an_open_dialog(segmen
     page.get_by_role("button", name="Delete …").click()
     page.get_by_role("button", name="Delete", exact=True).click()
     expect(page.get_by_label("Filter by name")).to_be_focused()
+    expect(page).to_have_url(re.compile("#classes$"))  # which no longer names what is gone
+    page.locator(".sortable").get_by_role("link", name="3", exact=True).click()
+    expect(page.locator("#class-title")).to_be_focused()
+    page.go_back()
+    expect(page.locator("#class-title")).to_have_count(0)

@@ -1,5 +1,6 @@
 """The view Classify: the answer for a row, and why."""
 
+import json
 import re
 
 import pytest
@@ -20,7 +21,7 @@ def test_a_row_is_classified_and_explained(segments, visit):
     expect(page.locator(".sample")).to_contain_text("Row 5")
     expect(page.locator(".card[aria-pressed=true]")).to_have_count(1)
     expect(page.locator(".top li")).to_have_count(5)
-    assert set(page.locator(".top .badge").all_inner_texts()) <= {"● seen", "○ unseen", "+ added"}
+    assert set(page.locator(".top .badge").all_inner_texts()) <= {"● trained", "○ new", "+ added"}
     told = page.locator(".why .number").all_inner_texts()[1:]
     sums = numbers(page.locator(".sum").inner_text())
     assert sum(numbers(" ".join(told))) == pytest.approx(sums[0], abs=0.005)
@@ -116,3 +117,22 @@ def test_a_reload_keeps_the_description_and_the_chosen_row(segments, visit):
     expect(page).to_have_url(re.compile(re.escape("#classify") + "$"))
     page.goto(f"{segments}/#classify?row=none")
     expect(page.locator(".sample")).to_contain_text("Row 24")
+
+
+def test_a_row_that_is_not_there(segments, visit):
+    page = visit(f"{segments}/#classify?row=99999")
+    expect(page.locator("#view-classify .note").first).to_have_text(
+        "There is no row 99999: rows are numbered from 0 to 1796."
+    )
+
+
+def test_one_bad_row_of_a_file_silences_no_other(segments, visit, tmp_path):
+    rows = [[0.0] * 64, [1e39] * 64, [float(k % 17) for k in range(64)]]
+    (tmp_path / "rows.json").write_text(json.dumps(rows), "utf-8")
+    page = visit(f"{segments}/#classify", faults="422")
+    page.get_by_text("A file", exact=True).click()
+    page.get_by_label("A file of samples").set_input_files(tmp_path / "rows.json")
+    cards = page.locator(".pick .card")
+    expect(cards.nth(1)).to_contain_text("cannot be read")
+    for place in (0, 2):
+        expect(cards.nth(place).locator("b")).to_have_text(re.compile(r"\d"))

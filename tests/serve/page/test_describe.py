@@ -13,7 +13,7 @@ expect = playwright.expect
 
 def test_a_digit_described_by_its_segments_brings_its_handwriting(segments, visit):
     page = visit(segments)
-    expect(page.locator("#loaded")).to_contain_text("10 classes (7 seen, 3 unseen, 0 added)")
+    expect(page.locator("#loaded")).to_contain_text("10 classes (3 new to the model, 0 added)")
     expect(page.locator(".results")).to_contain_text("Set an attribute")
     describe(page, THREE)
     until(page, "document.querySelectorAll('.results .card').length === 24")
@@ -147,3 +147,22 @@ def test_many_attributes_and_classes_without_data(large, visit):
     )
     expect(page.locator(".top li")).to_have_count(5)
     expect(page.locator(".why .rest")).to_have_count(1)
+
+
+def test_a_description_in_words(segments, visit):
+    """Words set what they name; the classes that fit come as cards, the rows below."""
+    page = visit(segments)
+    page.get_by_label("In words").fill("top and upper right, no bottom, purple")
+    asked(page, lambda: page.get_by_role("button", name="Understand").click())
+    told = page.locator(".controls [role=status]").first
+    expect(told).to_contain_text("“top” is top")
+    expect(told).to_contain_text("Not among the attributes: purple.")
+    assert [page.get_by_label(name, exact=True).is_checked() for name in ("top", "upper right", "bottom")] == [
+        True, True, False,
+    ]  # fmt: skip
+    first = page.locator(".fits .card").first
+    expect(first).to_contain_text("fits to 100")
+    assert page.locator(".fits img").count() > 0
+    page.get_by_label("In words").fill("purple")
+    page.get_by_role("button", name="Understand").click()
+    expect(told).to_contain_text("No attribute was recognised.")
