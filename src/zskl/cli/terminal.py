@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import io
+import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 from rich.console import Console
@@ -11,13 +15,63 @@ from rich.markup import escape
 
 console = Console()
 problems = Console(stderr=True)
+_QUIET: list[bool] = [False]  # the last is what the command that runs was told
+
+# What a terminal without these signs shows in their place; "?" for any other.
+PLAIN = {"×": "x", "±": "+-", "–": "-", "−": "-", "…": "...", "·": ".", "→": "->", "≥": ">=", "≤": "<=", "’": "'"}
 
 
 def forgive_letters() -> None:
-    """Write "?" for a letter that the terminal's encoding lacks, such as σ in Windows' cp1252, in place of an error."""
+    """Write "x" for ×, and "?" for a letter that the terminal's encoding lacks, in place of an error."""
+    codecs.register_error("zskl", _replaced)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
-            stream.reconfigure(errors="replace")
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+            stream.reconfigure(errors="zskl")
+
+
+def _replaced(error: UnicodeError) -> tuple[str | bytes, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    sign = error.object[error.start]
+    if "\udc80" <= sign <= "\udcff":  # a byte of a file's name that is not text
+        return bytes([ord(sign) - 0xDC00]), error.start + 1
+    return PLAIN.get(sign, "?"), error.start + 1
+
+
+@contextmanager
+def loudness(verbose: bool, quiet: bool) -> Iterator[None]:
+    """How much is said in this block: with `quiet` only results and errors; with `verbose` also what the library logs."""
+    logger, handler = logging.getLogger("zskl"), Told()
+    before = logger.level
+    _QUIET.append(quiet)
+    if verbose:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        _QUIET.pop()
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+
+
+class Told(logging.Handler):
+    """Tells what the library logs, above any bars. Warnings are left to whoever collects them in the meantime."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno < logging.WARNING or logging.getLogger("zskl").propagate:
+            clock = f"{record.relativeCreated / 1000:7.2f} s  "
+            problems.print(escape(clock + record.getMessage()), highlight=False, soft_wrap=True, style="dim")
+
+
+def is_quiet() -> bool:
+    """Whether the command that runs was told to be quiet."""
+    return _QUIET[-1]
+
+
+def shows_progress() -> bool:
+    """Whether there is somebody to see a bar."""
+    return problems.is_terminal and not is_quiet()
 
 
 def say(sentence: str, wrapped: bool = False) -> None:
@@ -25,9 +79,16 @@ def say(sentence: str, wrapped: bool = False) -> None:
     console.print(escape(sentence), highlight=False, soft_wrap=not (wrapped and console.is_terminal))
 
 
+def mention(sentence: str, wrapped: bool = False) -> None:
+    """The same for what is not a result, such as the name of a file that was written: --quiet leaves it out."""
+    if not is_quiet():
+        say(sentence, wrapped)
+
+
 def note(sentence: str) -> None:
-    """A remark to standard error."""
-    problems.print(f"[yellow]note:[/] {escape(sentence)}", highlight=False, soft_wrap=True)
+    """A remark to standard error; --quiet leaves it out."""
+    if not is_quiet():
+        problems.print(f"[yellow]note:[/] {escape(sentence)}", highlight=False, soft_wrap=True)
 
 
 def complain(sentence: str) -> None:
