@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from zskl.arrays import generator
 from zskl.parameters import did_you_mean, listed
+from zskl.signatures.labels import composed
 
 FOLDS = 3
 TESTED = 5  # one row in five of each seen class is test_seen
@@ -38,7 +39,7 @@ def choose_unseen(
     """
     hidden: NDArray[np.bool_] = np.asarray(sizes) == 0
     if unseen is not None:
-        names = [str(name) for name in unseen]
+        names = [composed(str(name)) for name in unseen]
         unknown = [name for name in names if name not in classes]
         if unknown:
             parts = [part.strip() for part in unknown[0].split(",")]

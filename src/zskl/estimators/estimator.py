@@ -204,7 +204,8 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
         >>> model.score([[0, 1], [1, 1]], ["ant", "bee"])
         1.0
         """
-        return float(accuracy_score(y, self.predict(X, signatures, candidates), sample_weight=sample_weight))
+        found = self.predict(X, signatures, candidates)
+        return float(accuracy_score(inputs.labels(y, found.tolist()), found, sample_weight=sample_weight))
 
     def _scaled(self, X: Array) -> Array:
         """Checked rows, scaled, on the device that computes."""
