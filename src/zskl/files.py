@@ -8,6 +8,7 @@ pipe, such as /dev/stdout, is written to as it is.
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import secrets
 import shutil
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+log = logging.getLogger(__name__)
 PART = ".part"
 LOCKED = (1 << 31) - 2  # on Windows nobody else can read a locked byte, so it is one that no file of ours reaches
 PAUSE = 0.1  # seconds between two tries to get a lock
@@ -68,11 +70,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
+            size = os.path.getsize(temporary)
             os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
             _rename(temporary, path, path)
     except BaseException:
         os.unlink(temporary)
         raise
+    log.info("wrote %s, %d bytes", path, size)
 
 
 @contextmanager

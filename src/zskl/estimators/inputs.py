@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from zskl.arrays import Array, NumPyArray, float_type, is_torch, namespace, to_numpy
-from zskl.estimators import columns
+from zskl.frames import in_order
 from zskl.parameters import listed
 from zskl.signatures.labels import one_spelling
 from zskl.signatures.table import as_labels, label_kind
@@ -42,7 +42,7 @@ def check_training(
         if len(y) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} labels: expected one label for each row")
     else:
-        X = columns.matched(X, None if reset else getattr(estimator, "feature_names_in_", None))
+        X = in_order(X, None if reset else getattr(estimator, "feature_names_in_", None))
         _check_dimensions(X)
         as_it_is = X if not whole and _is_plain(X) and X.dtype != float_type(X) else None
         X = X if as_it_is is None else np.broadcast_to(np.float32(0), X.shape)  # of that shape, and no size
@@ -72,7 +72,7 @@ def sliceable(estimator: ZeroShotClassifier, X: Rows) -> Array:
     if is_torch(X):
         tensor: Array = _check_tensor(estimator, X, reset=False)
         return tensor
-    X = columns.matched(X, getattr(estimator, "feature_names_in_", None))
+    X = in_order(X, getattr(estimator, "feature_names_in_", None))
     _check_dimensions(X)
     plain = _is_plain(X)
     checked = validate_data(
