@@ -31,7 +31,8 @@ from zskl.cli import (
     words,
 )
 from zskl.cli.everywhere import Command, Group, offered
-from zskl.cli.terminal import fail, forgive_letters, say
+from zskl.cli.streams import forgive_letters
+from zskl.cli.terminal import fail, say
 from zskl.version import __version__
 
 COMMANDS: tuple[Callable[..., None], ...] = (

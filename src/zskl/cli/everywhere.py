@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from zskl.cli.streams import read_to_the_end
 from zskl.cli.terminal import loudness
 
 PATHS = ("backbone", "data", "dataset", "labels", "path", "signatures")  # text that may be the path of a file or folder
@@ -71,7 +72,7 @@ def offered(command: Callable[..., None]) -> Callable[..., None]:
     def run(*, verbose: bool, quiet: bool, **given: Any) -> None:
         if verbose and quiet:
             raise ValueError("--verbose and --quiet were both given: leave one of them out")
-        with loudness(verbose, quiet):
+        with read_to_the_end(), loudness(verbose, quiet):
             command(**{name: at_home(value, name in PATHS) for name, value in given.items()})
 
     kind = inspect.Parameter.KEYWORD_ONLY

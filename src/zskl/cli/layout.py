@@ -6,11 +6,10 @@ import os
 import re
 
 from rich.cells import cell_len
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from zskl.cli.terminal import console
+from zskl.cli.terminal import Terminal, console
 
 _BOLD = re.compile(r"\[/?b\]")
 
@@ -27,7 +26,7 @@ def show(picture: Table) -> None:
     if least > console.width and (console.is_terminal or os.environ.get("COLUMNS")):
         _show_blocks(picture)
     else:
-        Console(width=max(console.width, least)).print(picture, crop=False)
+        Terminal(width=max(console.width, least)).print(picture, crop=False)
 
 
 def _show_blocks(picture: Table) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import codecs
-import io
+import errno
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,29 +13,17 @@ from typing import NoReturn
 from rich.console import Console
 from rich.markup import escape
 
-console = Console()
-problems = Console(stderr=True)
+
+class Terminal(Console):
+    """Rich's console, which leaves it to the command what to do when nobody reads any more."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+console = Terminal()
+problems = Terminal(stderr=True)
 _QUIET: list[bool] = [False]  # the last is what the command that runs was told
-
-# What a terminal without these signs shows in their place; "?" for any other.
-PLAIN = {"×": "x", "±": "+-", "–": "-", "−": "-", "…": "...", "·": ".", "→": "->", "≥": ">=", "≤": "<=", "’": "'"}
-
-
-def forgive_letters() -> None:
-    """Write "x" for ×, and "?" for a letter that the terminal's encoding lacks, in place of an error."""
-    codecs.register_error("zskl", _replaced)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
-            stream.reconfigure(errors="zskl")
-
-
-def _replaced(error: UnicodeError) -> tuple[str | bytes, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    sign = error.object[error.start]
-    if "\udc80" <= sign <= "\udcff":  # a byte of a file's name that is not text
-        return bytes([ord(sign) - 0xDC00]), error.start + 1
-    return PLAIN.get(sign, "?"), error.start + 1
 
 
 @contextmanager

@@ -158,12 +158,12 @@ def check_finite(
     raise ValueError(f"{place}: found {found}, expected a finite number; repair or leave out the row")
 
 
-def check_range(place: str, value: float | None) -> None:
-    """Refuse a finite number that is too large for a feature."""
+def check_range(place: str, value: float | None, written: str = "") -> None:
+    """Refuse a finite number that is too large for a feature; `written` is how a file has it."""
     largest = float(np.finfo(np.float32).max)
     if value is not None and largest < abs(value) < float("inf"):
         raise ValueError(
-            f"{place}: found {value:g}, which is too large: features are kept as float32, whose largest number is "
+            f"{place}: found {written or format(value, 'g')}, which is too large: features are kept as float32, whose largest number is "
             f"{largest:.2g}; give the column in another unit, or drop it"
         )
 

@@ -147,7 +147,7 @@ def explain(path: Path, columns: Columns, width: int, named: bool) -> None:
             raise ValueError(f"{path}, line {number} has no label: give each row a class, or leave the row out")
         for position, name in names.items():
             if is_number(cells[position]):
-                check_range(f"{path}, line {number}, column {name!r}", float(cells[position]))
+                check_range(f"{path}, line {number}, column {name!r}", float(cells[position]), repr(cells[position]))
                 continue
             found = repr(cells[position]) if cells[position] else "nothing"
             raise ValueError(
