@@ -239,6 +239,11 @@ def check_device(device: str | None) -> None:
 @cache
 def _torch_with(device: str) -> Any:
     """PyTorch, after one check that the device can be used."""
+    if device.partition(":")[0].lower() in ("gpu", "nvidia", "cuda") and not device.startswith("cuda"):
+        raise ValueError(
+            f"device is {device!r}: expected 'cuda', which is what PyTorch calls an NVIDIA GPU, or 'cpu'; 'cuda:1' is "
+            "the second GPU"
+        )
     try:
         import torch
     except ImportError as error:

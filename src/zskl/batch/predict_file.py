@@ -145,7 +145,7 @@ def candidate_table(model: ZeroShotClassifier, path: PathLike | None, with_known
     frame = tables.read_signatures(path)
     frame.index = pd.Index(typed(model, frame.index.tolist()), name=frame.index.name)
     try:
-        new = signature_tables.read(frame, names=model.attribute_names_)
+        new = signature_tables.read(frame, names=model.attribute_names_, known=known.classes.tolist())
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     if not with_known:

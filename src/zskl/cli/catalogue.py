@@ -8,12 +8,17 @@ import typer
 from rich import box
 from rich.table import Table
 
-from zskl.cli import startup
-from zskl.cli.terminal import console
+from zskl.cli import completion, startup
+from zskl.cli.layout import show
 
 
 def methods(
-    name: Annotated[str | None, typer.Argument(help="One method: list all its settings and their values.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="One method: list all its settings and their values.", autocompletion=completion.methods
+        ),
+    ] = None,
 ) -> None:
     """The methods by name, and what each sets other than the defaults; or all settings of one.
 
@@ -28,12 +33,12 @@ def methods(
         for key, value in methods.build(name)._settings().items():
             tried, ends = entry.grid.get(key, ()), entry.bounds.get(key, ())
             settings.add_row(key, str(value), ", ".join(map(str, tried)), " … ".join(f"{end:g}" for end in ends))
-        console.print(settings)
+        show(settings)
         return
     table = Table("method", "what it is", "sets", box=box.SIMPLE)
     for name, entry in methods.METHODS.items():
         table.add_row(name, entry.description, ", ".join(f"{key}={value}" for key, value in entry.overrides.items()))
-    console.print(table)
+    show(table)
 
 
 def datasets() -> None:
@@ -47,4 +52,4 @@ def datasets() -> None:
     table = Table("dataset", "what it is", box=box.SIMPLE)
     for name, description in datasets.names():
         table.add_row(name, description)
-    console.print(table)
+    show(table)

@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from zskl.cli import options, startup
-from zskl.cli.terminal import problems, say
+from zskl.cli.terminal import is_quiet, mention, problems, say
 
 FIRST = 5  # rows that the terminal shows unless others are asked for
 
@@ -78,13 +78,13 @@ def explain(
             return
         text = "".join(f"{line}\n" for line in lines)
         files.write_atomically(out, text.encode())
-        say(f"wrote {out}: {text.count(chr(10))} rows")
+        mention(f"wrote {out}: {text.count(chr(10))} rows")
     elif out is not None:
-        say(f"wrote {out}: {predict_file.write(out, explain_file.table(found))} lines")
+        mention(f"wrote {out}: {predict_file.write(out, explain_file.table(found))} lines")
     else:
         for one in found if rows else islice(found, FIRST):
             say(f"{one.named_by} {one.row}: {one.explanation}")
-        if not rows and next(found, None) is not None:
+        if not rows and not is_quiet() and next(found, None) is not None:
             problems.print(
                 escape(f"the first {FIRST} rows; --rows shows others, -o FILE writes all"),
                 highlight=False,

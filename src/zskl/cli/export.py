@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from zskl.cli import startup
-from zskl.cli.terminal import say
+from zskl.cli.terminal import mention
 
 
 def export(
@@ -31,4 +31,4 @@ def export(
     exporting.to_onnx(loaded, out, signatures=not fixed)
     d, p, c = loaded.n_features_in_, loaded.signature_table_.matrix.shape[1], len(loaded.candidates_)
     inputs = f"features (n, {d})" if fixed else f"features (n, {d}) and signatures (c, {p})"
-    say(f"wrote {out}: {inputs} to scores{'' if fixed else ', by default'} of the {c} classes of {model}")
+    mention(f"wrote {out}: {inputs} to scores{'' if fixed else ', by default'} of the {c} classes of {model}")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zskl.cli import options, startup
+from zskl.cli import completion, options, startup
 from zskl.cli.settings import setting
-from zskl.cli.terminal import note, say
+from zskl.cli.terminal import mention, note
 
 if TYPE_CHECKING:
     from zskl.estimators.estimator import ZeroShotClassifier
@@ -20,9 +20,11 @@ DEFAULT = "class-means"  # a search of its settings takes seconds, so `zskl fit`
 
 
 def fit(
-    data: Annotated[str, typer.Argument(help="A dataset folder, or the name of a dataset.")],
+    data: options.Data,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The model file to write.")],
-    method: Annotated[str, typer.Option(help="A method; see [b]zskl methods[/b].")] = DEFAULT,
+    method: Annotated[
+        str, typer.Option(help="A method; see [b]zskl methods[/b].", autocompletion=completion.methods)
+    ] = DEFAULT,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method, repeatable.")
     ] = None,
@@ -107,19 +109,19 @@ def fit(
     model.save(out)
     if found is not None:
         chosen = ", ".join(f"{name}={value}" for name, value in found.best.items())
-        say(f"chosen of {len(found.settings)} settings by {scoring} on validation classes: {chosen}")
+        mention(f"chosen of {len(found.settings)} settings by {scoring} on validation classes: {chosen}")
         default = found.search.default
         beside = f"; of the default setting {score(found, default)}" if default is not None else ""
-        say(f"its score there: {100 * found.score:.1f} ± {100 * found.spread:.1f} % over folds{beside}")
+        mention(f"its score there: {100 * found.score:.1f} ± {100 * found.spread:.1f} % over folds{beside}")
         if found.edges:
             note(f"{'; '.join(map(str, found.edges))}: the best may lie beyond")
     if model.temperatures_ is not None:
         written = ", ".join(f"{value:.3g} among {name}" for name, value in model.temperatures_.items())
         constant = f"{model.calibration_:.4g} is subtracted from the scores of seen classes"
-        say(f"calibrated: {constant}; temperatures {written} candidates")
+        mention(f"calibrated: {constant}; temperatures {written} candidates")
     for sentence in _practised(model):
-        say(sentence)
-    say(f"wrote {out}: {method} fitted on {len(y)} rows of {len(model.classes_)} classes of {loaded.name}")
+        mention(sentence)
+    mention(f"wrote {out}: {method} fitted on {len(y)} rows of {len(model.classes_)} classes of {loaded.name}")
 
 
 def _practised(model: ZeroShotClassifier) -> Iterator[str]:
@@ -212,4 +214,4 @@ def predict(
     if out is None:
         csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
     else:
-        say(f"wrote {out}: {predict_file.write(out, lines)} rows")
+        mention(f"wrote {out}: {predict_file.write(out, lines)} rows")

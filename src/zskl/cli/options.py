@@ -8,6 +8,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from zskl.cli import completion
+
 
 class EngineName(StrEnum):
     """Where work runs."""
@@ -16,6 +18,9 @@ class EngineName(StrEnum):
     dask = "dask"
 
 
+Data: TypeAlias = Annotated[
+    str, typer.Argument(help="A dataset folder, or the name of a dataset.", autocompletion=completion.datasets)
+]
 EngineOption: TypeAlias = Annotated[
     EngineName | None, typer.Option(help="Where work runs: processes of this machine (loky) or a Dask cluster.")
 ]

@@ -11,7 +11,8 @@ from rich import box
 from rich.table import Table
 
 from zskl.cli import options, startup
-from zskl.cli.terminal import console, fail, say
+from zskl.cli.layout import show
+from zskl.cli.terminal import fail, mention, say
 
 if TYPE_CHECKING:
     from zskl.datasets.health import ClassCount, Health
@@ -80,7 +81,7 @@ def make(
             found = datasets.check(data)
             del data
     seen = sum(one.seen for one in found.classes)
-    say(
+    mention(
         f"wrote {out}: {found.rows} rows × {found.features} features, {seen} seen and {len(found.classes) - seen} "
         f"unseen classes, {found.attributes} attributes"
     )
@@ -88,7 +89,7 @@ def make(
 
 
 def check(
-    path: Annotated[str, typer.Argument(help="A dataset folder, or the name of a dataset.")],
+    path: options.Data,
     root: options.Root = None,
     features: options.Features = None,
     signatures: options.Signatures = None,
@@ -120,8 +121,8 @@ def check(
     parts.columns[1].justify = "right"
     for part, rows in found.parts.items():
         parts.add_row(part, str(rows))
-    console.print(parts)
-    console.print(_class_table(found.classes))
+    show(parts)
+    show(_class_table(found.classes))
     sizes = [one.rows for one in found.classes]
     say(f"rows per class: {min(sizes)} to {max(sizes)}, median {statistics.median(sizes):g}")
     _list(found)
@@ -131,9 +132,10 @@ def check(
 
 
 def _list(found: Health) -> None:
-    for kind, sentences in (("fault", found.faults), ("note", found.notes)):
-        for sentence in sentences:
-            say(f"{kind}: {sentence}")
+    for sentence in found.faults:
+        say(f"fault: {sentence}")
+    for sentence in found.notes:
+        mention(f"note: {sentence}")
 
 
 def _class_table(classes: tuple[ClassCount, ...]) -> Table:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from zskl.cli import startup
-from zskl.cli.terminal import fail, say
+from zskl.cli.terminal import fail, mention
 
 
 class Among(StrEnum):
@@ -70,8 +70,8 @@ def teach(
         change = teach_file.teach(fitted, features, labels, signatures, wrong)
     change.after.save(out)
     for sentence in change.sentences():
-        say(sentence)
-    say(f"wrote {out}")
+        mention(sentence)
+    mention(f"wrote {out}")
 
 
 def adapt(
@@ -109,5 +109,5 @@ def adapt(
         fail(f"{refusal} (here: --force); nothing was written", 1)
     found.after.save(out)
     for sentence in found.sentences():
-        say(sentence)
-    say(f"wrote {out}")
+        mention(sentence)
+    mention(f"wrote {out}")

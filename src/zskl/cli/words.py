@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from zskl.cli import startup
-from zskl.cli.terminal import say
+from zskl.cli.terminal import mention
 
 
 def words(
@@ -42,4 +42,4 @@ def words(
     else:
         raise ValueError("give either --vectors FILE or --encoder NAME; --template goes with --encoder")
     files.write_atomically(out, table.to_csv().encode())
-    say(f"{len(table)} classes, {table.shape[1]} values each: {out}")
+    mention(f"{len(table)} classes, {table.shape[1]} values each: {out}")

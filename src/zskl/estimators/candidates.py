@@ -33,15 +33,17 @@ def choose(model: ZeroShotClassifier, given: Any, candidates: Any) -> SignatureT
     if candidates is not None:
         if isinstance(candidates, str) or not hasattr(candidates, "__iter__"):
             raise ValueError(f"candidates is {candidates!r}: expected a list of class names")
-        candidates = tables.as_labels(candidates, "candidates")
+        candidates = tables.as_labels(candidates, "candidates", model.candidates_.tolist())
         if len(candidates) == 0:
             raise ValueError("candidates is empty: name at least one class")
     if given is None:
         table, source = model.signature_table_, "the fitted table"
     else:
-        table = tables.read(given, candidates, model.attribute_names_)
+        table = tables.read(given, candidates, model.attribute_names_, model.candidates_.tolist())
         source = "signatures"
         _check_new(model, table)
+    if candidates is not None:
+        candidates = tables.as_labels(candidates, "candidates", table.classes.tolist())  # new classes too
     wanted = table.classes if candidates is None else tables.unique_in_order(candidates)
     if candidates is not None and len(wanted) < len(candidates) and len(candidates) != len(table.labels):
         raise ValueError(f"candidates names a class twice in {listed(candidates)}: name each once")

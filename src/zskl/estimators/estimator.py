@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
@@ -31,6 +33,8 @@ from zskl.signatures.table import SignatureTable, label_kind
 from zskl.training.streaming import StreamedRows
 
 __all__ = ["SIGNATURE_MEANS", "UNKNOWN", "Labels", "Training", "UncalibratedWarning", "ZeroShotClassifier"]
+
+log = logging.getLogger(__name__)
 
 SIGNATURE_MEANS = ("seen", "all")
 
@@ -96,9 +100,13 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """A fit that fails leaves the estimator as it was."""
-        before = dict(self.__dict__)
+        before, began = dict(self.__dict__), time.perf_counter()
         try:
             yield
+            if "candidates_" in vars(self):
+                seen, every = len(self.classes_), len(self.candidates_)
+                sizes = f"{self.n_features_in_} features, {seen} classes seen of {every}"
+                log.info("%s fitted: %s, %.2f s", type(self).__name__, sizes, time.perf_counter() - began)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -204,7 +212,8 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
         >>> model.score([[0, 1], [1, 1]], ["ant", "bee"])
         1.0
         """
-        return float(accuracy_score(y, self.predict(X, signatures, candidates), sample_weight=sample_weight))
+        found = self.predict(X, signatures, candidates)
+        return float(accuracy_score(inputs.labels(y, found.tolist()), found, sample_weight=sample_weight))
 
     def _scaled(self, X: Array) -> Array:
         """Checked rows, scaled, on the device that computes."""

@@ -14,6 +14,7 @@ from zskl.estimators import inputs
 from zskl.estimators.panel import Panel, best_first
 from zskl.parameters import count, did_you_mean, listed
 from zskl.shown.table import Shown
+from zskl.signatures.labels import one_spelling
 
 if TYPE_CHECKING:
     from zskl.estimators.estimator import ZeroShotClassifier
@@ -186,6 +187,7 @@ def _place(panel: Panel, parameter: str, name: Any) -> int | None:
     if name is None:
         return None
     labels = panel.labels.tolist()
+    name = one_spelling(np.array([name], dtype=object), labels)[0]
     if name not in labels:
         near = did_you_mean(name, [str(label) for label in labels])
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -10,7 +11,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from zskl.arrays import Array, NumPyArray, float_type, is_torch, namespace, to_numpy
+from zskl.frames import in_order
 from zskl.parameters import listed
+from zskl.signatures.labels import one_spelling
 from zskl.signatures.table import as_labels, label_kind
 
 if TYPE_CHECKING:
@@ -32,13 +35,14 @@ def check_training(
     """
     if y is None and is_torch(X):
         raise ValueError("fit requires y to be passed, but the target y is None: a class label for each row of X")
-    y = _labels(y)
+    y = labels(y)
     if is_torch(X):
         X = _check_tensor(estimator, X, reset=reset)
         y = column_or_1d(y, warn=True)
         if len(y) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} labels: expected one label for each row")
     else:
+        X = in_order(X, None if reset else getattr(estimator, "feature_names_in_", None))
         _check_dimensions(X)
         as_it_is = X if not whole and _is_plain(X) and X.dtype != float_type(X) else None
         X = X if as_it_is is None else np.broadcast_to(np.float32(0), X.shape)  # of that shape, and no size
@@ -68,6 +72,7 @@ def sliceable(estimator: ZeroShotClassifier, X: Rows) -> Array:
     if is_torch(X):
         tensor: Array = _check_tensor(estimator, X, reset=False)
         return tensor
+    X = in_order(X, getattr(estimator, "feature_names_in_", None))
     _check_dimensions(X)
     plain = _is_plain(X)
     checked = validate_data(
@@ -88,16 +93,19 @@ def _is_plain(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.ndim == 2 and X.size > 0 and X.dtype.kind in "fiub"
 
 
-def _labels(y: Any) -> Any:
-    """Labels of any 1-D kind as an array, without turning numbers into text; the checks see to other shapes."""
+def labels(y: Any, known: Iterable[Any] = ()) -> Any:
+    """Labels of any 1-D kind as an array, without turning numbers into text; the checks see to other shapes.
+
+    A name in two spellings gets one of them, that of `known` where it is there.
+    """
     if is_torch(y):
         return to_numpy(y)
     if isinstance(y, list | tuple):
-        return y if any(np.ndim(label) for label in y) else as_labels(y, "y")
+        return y if any(np.ndim(label) for label in y) else as_labels(y, "y", known)
     array = np.asarray(y)
     if array.ndim == 1 and array.dtype.kind in "OT":  # objects, or text of variable length
-        return as_labels(array.tolist(), "y")
-    return y
+        return as_labels(array.tolist(), "y", known)
+    return one_spelling(array, known) if array.ndim == 1 and array.dtype.kind == "U" else y
 
 
 def _check_dimensions(X: Any) -> None:

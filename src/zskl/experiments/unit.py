@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from zskl.selection.material import check_seen
 from zskl.selection.search_results import SCORINGS as SELECTED
 from zskl.training.solver import Progress
 
+log = logging.getLogger(__name__)
 SCORINGS = (*SELECTED, "both")
 REDEFINED: Mapping[str, Mapping[str, object]] = {  # defaults that changed: keys of older records lack them
     "eszsl": {"targets": "zero-one"}
@@ -160,6 +162,8 @@ def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine 
     adapted = evaluation.adapted(model, calibrated, data, unit.unlabelled)
     summary = model_summary.of_model(model, data)
     clock.lap("evaluate")
+    times = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in clock.seconds.items())
+    log.info("%s %s: %s", data.name, unit.name, times)
     return Record(
         key=unit.key(data),
         dataset=data.name,

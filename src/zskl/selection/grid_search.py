@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
@@ -20,6 +22,7 @@ from zskl.selection.grid import Grid, check, expand, group, with_setting
 from zskl.selection.material import Material
 from zskl.selection.search_results import SCORINGS, Search, judge
 
+log = logging.getLogger(__name__)
 Report = Callable[[int, int], object]  # runs done, runs in all
 Found = dict[tuple[int, int], Margins | int]  # place and fold → margins, or the step of divergence
 
@@ -92,8 +95,11 @@ def search_grid(planned: Plan, engine: Engine | None = None, report: Report | No
         found = examined(part, ready, lambda done, _: report(before + done, made) if report is not None else None)
         return judge(part.settings, shared.folds, found)
 
+    log.info("searching: %d settings, %d folds, %d runs", len(planned.settings), len(shared.folds), len(planned.tasks))
+    began = time.perf_counter()
     with engines.opened(runner) if runner is not None else nullcontext() as ready:
         found = walked(tried(planned), planned.reach, lambda settings: tried(planned.beyond(settings)))
+    log.info("searched %d settings in %.1f s", len(found.settings), time.perf_counter() - began)
     return replace(found, default=planned.default)
 
 

@@ -272,5 +272,7 @@ def refit(
         raise ValueError(
             f"all {len(found.settings)} settings diverged on all training rows together: search lower learning rates"
         )
+    setting = ", ".join(f"{name}={value}" for name, value in choice.setting.items())
+    log.info("chosen by %s: %s, %.1f ± %.1f %% on folds", scoring, setting, 100 * choice.score, 100 * choice.spread)
     calibrate(model, X, y, signatures, found.folds, engine, choice.calibration)
     return model, choice

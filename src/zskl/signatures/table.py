@@ -6,7 +6,7 @@ A data frame (pandas, polars or any other that narwhals knows) has one row, or s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from zskl.arrays import is_torch, to_numpy
 from zskl.parameters import SHOWN, listed, plain
+from zskl.signatures.labels import one_spelling, refuse_missing
 
 CLASS_COLUMN = "class"
 
@@ -51,8 +52,12 @@ def read(
     signatures: Any,
     classes: Sequence[Any] | NDArray[np.generic] | None = None,
     names: Sequence[str] | None = None,
+    known: Iterable[Any] | None = None,
 ) -> SignatureTable:
-    """A checked table. The rows of an array are `classes`, in order; `names`, if given, are the columns to have."""
+    """A checked table. The rows of an array are `classes`, in order; `names`, if given, are the columns to have.
+
+    A class whose name is another spelling of one in `known` (None: of `classes`) is that one.
+    """
     if isinstance(signatures, SignatureTable):
         table = signatures
     elif isinstance(signatures, Mapping):
@@ -64,7 +69,8 @@ def read(
     if names is not None and table.names is not None:
         table = _reordered(table, tuple(names))
     _check(table)
-    return table
+    spelled = one_spelling(table.labels, (() if classes is None else _values(classes)) if known is None else known)
+    return table if spelled is table.labels else SignatureTable(spelled, table.matrix, table.names)
 
 
 def read_once(signatures: Any) -> Any:
@@ -96,6 +102,8 @@ def label_kind(labels: NDArray[np.generic], where: str) -> str:
     for label in labels.tolist():
         kind = next((name for name, types in _TYPES.items() if isinstance(label, types)), type(label).__name__)
         found.setdefault(kind, label)
+    if found.keys() - {"string", "integer", "boolean"}:
+        refuse_missing(labels, where)
     if len(found) > 1:
         shown = ", ".join(f"{kind} {label!r}" for kind, label in found.items())
         raise ValueError(f"{where} mixes label types ({shown}): make all class labels strings, or all integers")
@@ -126,8 +134,11 @@ def rows_of(labels: NDArray[np.generic]) -> dict[Any, list[int]]:
     return rows
 
 
-def as_labels(values: Any, where: str) -> NDArray[np.generic]:
-    """A 1-D array of labels of one kind. A list of mixed types is refused, not turned into strings."""
+def as_labels(values: Any, where: str, known: Iterable[Any] = ()) -> NDArray[np.generic]:
+    """A 1-D array of labels of one kind. A list of mixed types is refused, not turned into strings.
+
+    A name in two spellings gets one of them, that of `known` where it is there.
+    """
     if isinstance(values, str):
         raise ValueError(f"{where} is {values!r}: expected a list of class names; write [{values!r}]")
     if not isinstance(values, np.ndarray):
@@ -135,12 +146,12 @@ def as_labels(values: Any, where: str) -> NDArray[np.generic]:
         array = np.empty(len(values), dtype=object)
         array[:] = values
         kind = label_kind(array, where) if len(array) else "string"
-        return array if kind == "string" else np.array(values)
+        return one_spelling(array, known) if kind == "string" else np.array(values)
     if values.ndim != 1:
         raise ValueError(f"{where} has shape {values.shape}: expected one label per row, shape (n,)")
     if len(values):
         label_kind(values, where)
-    return values
+    return one_spelling(values, known)
 
 
 def _values(labels: Any) -> list[Any]:
@@ -157,6 +168,9 @@ def _from_frame(frame: Any) -> SignatureTable:
     try:
         table = nw.from_native(frame, eager_only=True)
     except TypeError:
+        if hasattr(frame, "collect"):  # a plan for rows, as polars has it
+            kind = type(frame).__name__
+            raise ValueError(f"signatures is a {kind}, which holds no rows yet: call its .collect() first") from None
         raise ValueError(
             f"signatures of type {type(frame).__name__}: expected a data frame (pandas or polars), "
             "a mapping from class to vector, or a 2-D array"

@@ -99,7 +99,7 @@ BAD_FEATURES = {
     "a missing value": ("x.csv", "a,b\n1,2\n,4\n", ["line 3", "'a'", "nothing"]),
     "nan": ("x.csv", "a,b\n1,2\n3,nan\n", ["line 3", "'b'", "'nan'"]),
     "infinity": ("x.csv", "a,b\n1,inf\n", ["line 2", "'b'", "'inf'"]),
-    "beyond float32": ("x.csv", "a,b\n1,1e39\n", ["line 2", "'b'", "'1e39'"]),
+    "beyond float32": ("x.csv", "a,b\n1,1e39\n", ["line 2", "'b'", "'1e39'", "too large", "float32", "3.4e+38"]),
     "beyond float64": ("x.csv", "a,b\n1,1e400\n", ["line 2", "'b'", "'1e400'"]),
     "python's digits": ("x.csv", "a,b\n1,1_000\n", ["line 2", "'1_000'"]),
     "truth": ("x.csv", "a,b\n1,True\n2,False\n", ["line 2", "'True'"]),

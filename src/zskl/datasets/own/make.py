@@ -82,8 +82,7 @@ def make(
     ...     datasets.make(Path(here, "birds"), birds, "species", traits, unseen=["swan"])
     Dataset('birds', 5 rows × 1 features, 2 seen and 1 unseen classes, 2 attributes)
     """
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ValueError(f"seed is {seed!r}: expected a whole number of at least 0")
+    split_by_class.check_seed(seed)
     out = Path(out)
     for given in (features, signatures, labels):
         if out.resolve() in Path(given).resolve().parents:
@@ -101,7 +100,7 @@ def make(
         position = pd.Index(classes).get_indexer(pd.Index(found.names))
         codes = position[found.codes]
         sizes = np.bincount(codes, minlength=len(classes))
-        hidden = split_by_class.choose_unseen(classes, sizes, unseen, unseen_fraction, seed)
+        hidden = split_by_class.choose_unseen(classes, sizes, unseen, float(unseen_fraction), seed)
         whole = tables.typed(classes, found.names).dtype.kind == "i"
         data = Dataset(
             name=name or out.resolve().name,

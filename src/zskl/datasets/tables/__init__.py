@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from zskl.datasets.tables import array_files, label_files, parquet_files, signature_files, text_files
 from zskl.datasets.tables.feature_file import Block, FeatureFile, Head, Wanted
 from zskl.datasets.tables.label_files import Labels, is_whole, matched, plain, repeated, typed
+from zskl.files import is_special
 from zskl.parameters import did_you_mean, listed
+from zskl.signatures.labels import composed
 
 __all__ = [
     "Block",
@@ -96,16 +98,19 @@ def read_labels(path: str | os.PathLike[str]) -> tuple[Labels, list[str] | None]
 
 
 def read_signatures(path: str | os.PathLike[str], label_column: str | None = None) -> pd.DataFrame:
-    """Class descriptions: index = class, as text, columns = attributes, values float64."""
-    return signature_files.read(_existing(path, "signatures", TABLES), label_column)
+    """Class descriptions: index = class, as text in form NFC, columns = attributes, values float64."""
+    table = signature_files.read(_existing(path, "signatures", TABLES), label_column)
+    return table.set_axis(pd.Index(map(composed, table.index), name=table.index.name), axis=0)
 
 
 def _existing(path: str | os.PathLike[str], what: str, suffixes: Sequence[str]) -> Path:
     file = Path(path)
     if not file.exists():
         raise ValueError(f"no {what} file at {file}: check the path")
-    if not file.is_file():
+    if file.is_dir():
         raise ValueError(f"{file} is a folder: expected a {what} file")
+    if is_special(file):
+        raise ValueError(f"{file} is a pipe or a device, not a file: expected a {what} file; save it as one first")
     if file.suffix.lower() not in suffixes:
         raise ValueError(f"{file} ends in {file.suffix!r}: expected {what} in one of {', '.join(suffixes)}")
     if not file.stat().st_size:

@@ -139,7 +139,7 @@ def _blocks(path: Path, X: NDArray[np.generic], ids: list[str] | None, labels: l
     for start in range(0, len(X), height):
         rows = slice(start, start + height)
         block = as_float32(X[rows])
-        check_finite(path, block, start, None)
+        check_finite(path, block, start, None, lambda row, column, at=start: float(X[at + row, column]))
         yield Block(block, None if ids is None else ids[rows], None if labels is None else labels[rows])
 
 

@@ -140,16 +140,32 @@ def as_float32(values: NDArray[np.generic]) -> NDArray[np.float32]:
         return np.ascontiguousarray(values, dtype=np.float32)
 
 
-def check_finite(path: Path, X: NDArray[np.float32], first_row: int, names: Sequence[str] | None) -> None:
-    """Refuse missing and infinite values, by row and column, in a file without lines."""
+def check_finite(
+    path: Path,
+    X: NDArray[np.float32],
+    first_row: int,
+    names: Sequence[str] | None,
+    stored: Callable[[int, int], float | None],
+) -> None:
+    """Refuse missing and infinite values, by row and column, in a file without lines; `stored` is what it holds there."""
     if np.isfinite(X).all():
         return
     row, column = (int(k) for k in np.argwhere(~np.isfinite(X))[0])
     where = repr(names[column]) if names is not None else str(column)
-    raise ValueError(
-        f"{path}, row {first_row + row} (counted from 0), column {where}: found {X[row, column]}, expected a finite "
-        "number within float32; repair or leave out the row"
-    )
+    place, value = f"{path}, row {first_row + row} (counted from 0), column {where}", stored(row, column)
+    check_range(place, value)
+    found = "nothing" if value is None else str(value)
+    raise ValueError(f"{place}: found {found}, expected a finite number; repair or leave out the row")
+
+
+def check_range(place: str, value: float | None, written: str = "") -> None:
+    """Refuse a finite number that is too large for a feature; `written` is how a file has it."""
+    largest = float(np.finfo(np.float32).max)
+    if value is not None and largest < abs(value) < float("inf"):
+        raise ValueError(
+            f"{place}: found {written or format(value, 'g')}, which is too large: features are kept as float32, whose largest number is "
+            f"{largest:.2g}; give the column in another unit, or drop it"
+        )
 
 
 def rows_per_block(width: int) -> int:

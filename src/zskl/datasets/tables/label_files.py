@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from zskl.datasets.tables import array_files, parquet_files, text_files
 from zskl.datasets.tables.feature_file import row_name_column
 from zskl.parameters import listed
+from zskl.signatures.labels import composed
 
 NAMES = ("label", "labels", "class", "y")
 WHOLE_NUMBER = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0)?")  # as Python writes an int or a float: "007" is a name
 
 
 class Labels:
-    """Texts kept as numbers: `codes` (n,) are positions in `names`, which are in the order of first appearance."""
+    """Texts, in form NFC, kept as numbers: `codes` (n,) are positions in `names`, in the order of first appearance."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._codes = array("i")
@@ -32,7 +33,7 @@ class Labels:
     def extend(self, texts: Iterable[str]) -> None:
         """Append the labels of further rows."""
         known = self._known
-        self._codes.extend([known.setdefault(text, len(known)) for text in texts])
+        self._codes.extend([known.setdefault(composed(text), len(known)) for text in texts])
 
     def __len__(self) -> int:
         return len(self._codes)

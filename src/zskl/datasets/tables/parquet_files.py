@@ -81,7 +81,7 @@ def _blocks(path: Path, columns: Columns) -> Iterator[Block]:
         X = np.empty((batch.num_rows, len(columns.names)), dtype=np.float32)
         for k, name in enumerate(columns.names):
             X[:, k] = as_float32(batch.column(name).to_numpy(zero_copy_only=False))
-        check_finite(path, X, done, columns.names)
+        check_finite(path, X, done, columns.names, lambda row, k, of=batch: of.column(columns.names[k])[row].as_py())
         yield Block(X, _texts(path, batch, ids, done), _texts(path, batch, labels, done))
         done += batch.num_rows
 

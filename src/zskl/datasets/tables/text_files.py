@@ -22,6 +22,7 @@ from zskl.datasets.tables.feature_file import (
     FeatureFile,
     Head,
     Wanted,
+    check_range,
     choose,
     comma_hint,
     rows_per_block,
@@ -145,9 +146,9 @@ def explain(path: Path, columns: Columns, width: int, named: bool) -> None:
         if columns.labels is not None and not cells[columns.labels].strip():
             raise ValueError(f"{path}, line {number} has no label: give each row a class, or leave the row out")
         for position, name in names.items():
-            with np.errstate(over="ignore"):
-                if is_number(cells[position]) and np.isfinite(np.float32(cells[position])):
-                    continue
+            if is_number(cells[position]):
+                check_range(f"{path}, line {number}, column {name!r}", float(cells[position]), repr(cells[position]))
+                continue
             found = repr(cells[position]) if cells[position] else "nothing"
             raise ValueError(
                 f"{path}, line {number}, column {name!r}: found {found}, expected a finite number"

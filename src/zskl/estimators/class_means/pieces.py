@@ -16,6 +16,7 @@ from zskl.estimators.class_means.teaching import Teaching
 from zskl.estimators.estimator import SIGNATURE_MEANS
 from zskl.parameters import listed, one_of
 from zskl.signatures import table as tables
+from zskl.signatures.labels import one_spelling
 from zskl.signatures.table import label_kind
 
 
@@ -125,6 +126,8 @@ class Pieces(Teaching):
         checker = self if vars(self).get("_sums") is not None or first else clone(self)
         X, y = inputs.check_training(checker, X, y, whole=False, values=False, reset=first or checker is not self)
         self.feature_scaling_ = scaling.Scaling(scaling.parse(self.feature_scaling, "feature_scaling"))
+        before = vars(self).get("_sums")
+        y = one_spelling(y, () if before is None else before.classes.tolist())
         classes, codes = np.unique(y, return_inverse=True)
         return self._added_up(X, codes, classes, keep=self.crowding > 0)
 
@@ -186,7 +189,7 @@ class Pieces(Teaching):
         unknown = [
             label
             for label in self._sums.classes.tolist()
-            if label not in set(tables.as_labels(classes, "classes").tolist())
+            if label not in set(tables.as_labels(classes, "classes", self._sums.classes.tolist()).tolist())
         ]
         if unknown:
             raise ValueError(

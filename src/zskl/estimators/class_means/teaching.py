@@ -96,7 +96,7 @@ class Teaching(Adapting):
         check_is_fitted(self)
         keep = np.ones(len(self.example_classes_), dtype=bool)
         if X is None:
-            wanted = set(self.example_classes_ if y is None else tables.as_labels(y, "y").tolist())
+            wanted = set(self.example_classes_ if y is None else tables.as_labels(y, "y", self.example_classes_).tolist())
             unknown = sorted(map(str, wanted - set(self.example_classes_)))
             if unknown or not len(keep):
                 have = listed(dict.fromkeys(self.example_classes_)) if len(keep) else "none"
@@ -182,7 +182,7 @@ class Teaching(Adapting):
 def _labels(model: ZeroShotClassifier, y: Any, n: int) -> NumPyArray:
     if y is None:
         raise ValueError("y is None: expected a class name for each row of X")
-    labels: NumPyArray = tables.as_labels(y, "y")
+    labels: NumPyArray = tables.as_labels(y, "y", model.candidates_.tolist())
     if len(labels) != n:
         raise ValueError(f"X has {n} rows but y has {len(labels)} labels: expected one label for each row")
     mine, theirs = label_kind(model.classes_, "y"), label_kind(labels, "y")
