@@ -9,6 +9,9 @@ from typing import Annotated, TypeAlias
 import typer
 
 
+TABLES = ".csv .tsv .xlsx .parquet .npy .npz .mat, .csv.gz .csv.zst, - for standard input"
+
+
 class EngineName(StrEnum):
     """Where work runs."""
 

@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from zskl.arrays import Array, NumPyArray, float_type, is_torch, namespace, to_numpy
+from zskl.estimators.column_kinds import refuse_columns
 from zskl.parameters import listed
 from zskl.signatures.table import as_labels, label_kind
 
@@ -32,6 +33,8 @@ def check_training(
     """
     if y is None and is_torch(X):
         raise ValueError("fit requires y to be passed, but the target y is None: a class label for each row of X")
+    if reset:
+        estimator.__dict__.pop("preparation_", None)
     y = _labels(y)
     if is_torch(X):
         X = _check_tensor(estimator, X, reset=reset)
@@ -40,6 +43,7 @@ def check_training(
             raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} labels: expected one label for each row")
     else:
         _check_dimensions(X)
+        refuse_columns(X)
         as_it_is = X if not whole and _is_plain(X) and X.dtype != float_type(X) else None
         X = X if as_it_is is None else np.broadcast_to(np.float32(0), X.shape)  # of that shape, and no size
         X, y = validate_data(estimator, X, y, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
@@ -69,6 +73,7 @@ def sliceable(estimator: ZeroShotClassifier, X: Rows) -> Array:
         tensor: Array = _check_tensor(estimator, X, reset=False)
         return tensor
     _check_dimensions(X)
+    refuse_columns(X)
     plain = _is_plain(X)
     checked = validate_data(
         estimator, X[:1] if plain else X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False
@@ -164,7 +169,8 @@ def _refuse_values(estimator: ZeroShotClassifier, X: Array, start: int) -> None:
     names = getattr(estimator, "feature_names_in_", None)
     value = "NaN" if np.isnan(float(X[row, columns[0]])) else "infinity (inf)"
     where = listed(columns if names is None else names[columns])
+    advice = ", for example by a SimpleImputer before the model" if value == "NaN" else ""
     raise ValueError(
         f"Input X contains {value} in column {where}, first at row {row} ({int(bad.sum())} such value(s) in all): "
-        "fill in or drop them"
+        f"fill in or drop them{advice}"
     )
