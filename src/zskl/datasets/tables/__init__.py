@@ -10,18 +10,25 @@ Text may be compressed (.csv.gz, .csv.zst), and "-" is CSV from standard input.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zskl.datasets.tables import array_files, label_files, parquet_files, signature_files, source, text_files
+from zskl.datasets.tables import (
+    array_files,
+    label_files,
+    parquet_files,
+    prepared_file,
+    signature_files,
+    source,
+    text_files,
+)
 from zskl.datasets.tables.feature_file import Block, FeatureFile, Head, Wanted
 from zskl.datasets.tables.label_files import Labels, is_whole, matched, plain, repeated, typed
-from zskl.datasets.tables.preparation import Preparation, raw_numbers
+from zskl.datasets.tables.preparation import Preparation
 from zskl.datasets.tables.source import STANDARD_INPUT, Source
 from zskl.parameters import did_you_mean, listed
 
@@ -85,24 +92,7 @@ def open_prepared(
     path: str | os.PathLike[str], preparation: Preparation, labels: str | None = None, rows: int | None = None
 ) -> FeatureFile:
     """The features file at `path`, its holes and words turned into numbers as was learned from training rows."""
-    file = look(path).open(Wanted(labels, preparation.names, rows, loose=True))
-    categories = [column.categories for column in preparation.columns]
-    firm = [k for k, column in enumerate(preparation.columns) if column.categories is None and column.fill is None]
-
-    def blocks() -> Iterator[Block]:
-        for cells in file.cells():
-            raw = raw_numbers(cells, file.source, file.unit, preparation.names, categories)
-            holes = np.argwhere(np.isnan(raw[:, firm]))
-            if len(holes):
-                row, k = holes[0]
-                raise ValueError(
-                    f"{file.source}, {file.unit} {cells.where[row]}, column {preparation.names[firm[k]]!r}: found "
-                    "nothing, and the model was fitted without rows that lack a value: fill it in, or fit a model on a "
-                    "dataset made with --missing mean"
-                )
-            yield Block(preparation.apply(raw), cells.ids, cells.labels)
-
-    return replace(file, width=len(preparation.features), names=preparation.features, blocks=blocks)
+    return prepared_file.open_prepared(look(path), preparation, labels, rows)
 
 
 def read_features(
