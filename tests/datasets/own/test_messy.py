@@ -131,6 +131,11 @@ REFUSED = {
         "column 'note' has more than 100 different words, such as 'n0'",
     ),
     "infinity": ({"missing": "mean", "categories": "onehot"}, {"m0": np.inf}, "column 'm0': found 'inf'"),
+    "a mistake among numbers": (
+        {"missing": "mean", "categories": "onehot"},
+        {"m0": [f"{k / 8}" if k != 4 else "1,5" for k in range(109)]},
+        "line 6, column 'm0': found '1,5'.*decimal point",
+    ),
     "another word for it": ({"missing": "median"}, None, "missing is 'median': expected one of mean, drop"),
     "another encoding": ({"categories": "hash"}, None, "categories is 'hash': expected one of onehot"),
 }

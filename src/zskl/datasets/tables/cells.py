@@ -40,6 +40,14 @@ def is_number(cell: str) -> bool:
         return False
 
 
+def is_numeral(cell: str) -> bool:
+    """Whether the text is a number of any size, also infinity."""
+    try:
+        return not math.isnan(float(cell))
+    except ValueError:
+        return False
+
+
 def is_missing(cell: str) -> bool:
     """Whether the text stands for a value that nobody knows."""
     return cell.strip().lower() in MISSING

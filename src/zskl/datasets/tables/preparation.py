@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl.datasets.tables.cells import numbers_in, refusal
-from zskl.datasets.tables.feature_file import Cells
+from zskl.datasets.tables.feature_file import Cells, rows_per_block
 
 
 @dataclass(frozen=True)
@@ -117,16 +117,23 @@ def learned(
 
     These are left out where they are `droppable`; in a matrix without names they become 0.
     """
+    sums, counts = np.zeros(len(names)), np.zeros(len(names), dtype=np.int64)
+    places: list[set[float]] = [set() for _ in names]
+    height = rows_per_block(raw.shape[1])
+    for start in range(0, len(rows), height):
+        block = np.asarray(raw[rows[start : start + height]], dtype=np.float64)
+        known = ~np.isnan(block)
+        sums += np.where(known, block, 0.0).sum(axis=0)
+        counts += known.sum(axis=0)
+        for k, words in enumerate(categories):
+            if words is not None:
+                places[k].update(np.unique(block[known[:, k], k]).tolist())
     columns, empty = [], []
     for k, (name, words) in enumerate(zip(names, categories, strict=True)):
-        values = np.asarray(raw[rows, k], dtype=np.float64)
-        values = values[~np.isnan(values)]
-        if not len(values) and droppable:
+        if not counts[k] and droppable:
             empty.append(name)
-        elif not len(values):
-            columns.append(Column(name, 0.0))
-        elif words is None:
-            columns.append(Column(name, float(values.mean()) if fill else None))
+        elif words is not None:
+            columns.append(Column(name, None, tuple(words[int(place)] for place in sorted(places[k]))))
         else:
-            columns.append(Column(name, None, tuple(words[int(place)] for place in np.unique(values))))
+            columns.append(Column(name, float(sums[k] / max(counts[k], 1)) if fill or not counts[k] else None))
     return columns, empty

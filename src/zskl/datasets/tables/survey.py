@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl.datasets.tables.cells import is_date, is_missing, numbers_in, refusal
+from zskl.datasets.tables.cells import is_date, is_missing, is_numeral, numbers_in, refusal
 from zskl.datasets.tables.feature_file import FeatureFile
 from zskl.datasets.tables.preparation import texts_of
 from zskl.signatures import identifiers
@@ -25,6 +25,7 @@ class Found:
     words: dict[str, None] = field(default_factory=dict)  # different texts, until there are too many
     first_word: tuple[int, str] | None = None  # where a cell holds neither a number nor nothing, and what it holds
     first_hole: tuple[int, str] | None = None
+    more_numbers: int = 0  # than words
     _seen: set[str] | None = field(default_factory=set)  # None as soon as a text comes twice
 
     def __post_init__(self) -> None:
@@ -36,6 +37,7 @@ class Found:
         values, other = (cells, list[int]()) if isinstance(cells, np.ndarray) else numbers_in(cells)
         holes = np.isnan(values)
         holes[other] = False
+        self.more_numbers += len(texts) - int(holes.sum()) - 2 * len(other)
         if other and self.first_word is None:
             self.first_word = where[other[0]], texts[other[0]]
         if holes.any() and self.first_hole is None:
@@ -53,10 +55,15 @@ class Found:
         return holes
 
     @property
+    def has_categories(self) -> bool:
+        """Whether it holds words: not dates, and not numbers with a few mistakes among them."""
+        word = "" if self.first_word is None else self.first_word[1]
+        return self.more_numbers <= 0 and not is_date(word) and not is_numeral(word)
+
+    @property
     def is_identifier(self) -> bool:
         """Whether it counts the rows or names them: by another word for each, or another value under such a name."""
-        dated = self.first_word is not None and is_date(self.first_word[1])
-        if dated or self.rows < identifiers.FEWEST:
+        if self.rows < identifiers.FEWEST or (self.first_word is not None and is_date(self.first_word[1])):
             return False
         names = identifiers.is_named_so(self.name) and self._seen is not None
         if self.first_word is not None:
@@ -94,7 +101,7 @@ def survey(file: FeatureFile, missing: str | None, categories: str | None, keep:
     kept = [found[k] for k in places]
     for one in kept:
         where = f"{file.source}, {file.unit} "
-        if one.first_word is not None and (categories is None or is_date(one.first_word[1])):
+        if one.first_word is not None and (categories is None or not one.has_categories):
             raise refusal(f"{where}{one.first_word[0]}, column {one.name!r}", one.first_word[1])
         if one.first_word is not None and len(one.words) > MOST_CATEGORIES:
             raise ValueError(
