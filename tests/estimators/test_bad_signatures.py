@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from refusals import assert_refused, cases, recode, vectors
+from tolerances import AFTER_FIT, assert_close
 from zskl.batch.predict_file import Predictor
 
 # what is wrong: (the call on a fitted model `m` and the toy problem `t`, what the sentence must say)
@@ -200,7 +201,7 @@ def test_zeros_describe_a_class_where_the_mean_is_subtracted(toy, scaling):
     assert found.predict(toy.X, {"wasp": [0, 0, 0, 0], "bee": zeros.loc["bee"]}).shape == (len(toy.X),)
     if not scaling.startswith("l2"):  # a mean is subtracted, so it does not matter where zero is
         moved = toy.model(signature_scaling=scaling).fit(toy.X, toy.y, zeros + 5.0)
-        np.testing.assert_allclose(found.compatibility(toy.X), moved.compatibility(toy.X), rtol=1e-3, atol=1e-4)
+        assert_close(found.compatibility(toy.X), moved.compatibility(toy.X), AFTER_FIT.single)
 
 
 def test_a_class_called_unknown_is_told_from_a_rejected_row(toy):

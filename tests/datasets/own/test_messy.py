@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import messy_files
+from tolerances import FORMULA, assert_close
 from zskl import datasets
 from zskl.datasets import tables
 from zskl.datasets.own import folder
@@ -44,7 +45,7 @@ def test_holes_and_words_become_numbers_learned_from_training_rows(frame, kind):
     assert sorted(str(one.message).split(":")[0] for one in told) == [f"rows.{kind}", "traits.csv"]
     slow = slow_features(frame, data.parts["trainval"])
     assert data.feature_names == tuple(slow.columns)
-    np.testing.assert_allclose(data.X, slow.to_numpy(), rtol=1e-6)
+    assert_close(data.X, slow.to_numpy(), FORMULA.single)
     assert data.attribute_names == ["t0", "t1", "t2", "t3"]
     assert folder.row_names("cheese") == frame["id"].tolist()
     assert (data.y == "Ser").sum() == 1
@@ -82,7 +83,7 @@ def test_a_matrix_with_holes(frame):
         datasets.make("cheese", "x.npz", "labels", "traits.csv", keep_columns=["nr"])
     data = datasets.make("cheese", "x.npz", "labels", "traits.csv", missing="mean", keep_columns=["nr"])
     train = data.parts["trainval"]
-    np.testing.assert_allclose(data.X, np.where(np.isnan(X), np.nanmean(X[train], axis=0), X), rtol=1e-6)
+    assert_close(data.X, np.where(np.isnan(X), np.nanmean(X[train], axis=0), X), FORMULA.single)
     assert (data.feature_names, data.attribute_names[0]) == (None, "nr")
     again = tables.open_prepared("x.npz", folder.preparation_of("cheese"), "labels")
     np.testing.assert_array_equal(np.concatenate([block.X for block in again.blocks()]), data.X)

@@ -67,7 +67,7 @@ class Found:
             return False
         names = identifiers.is_named_so(self.name) and self._seen is not None
         if self.first_word is not None:
-            return names or len(self.words) == self.rows
+            return names or (self.has_categories and len(self.words) == self.rows)
         return bool(self._numbering.counts[0] or (names and self._numbering.whole[0]))
 
 
