@@ -119,7 +119,7 @@ def test_wrong_turns(here, case):
 def test_errors_are_a_sentence_and_exit_code_2(here):
     result = command.zskl(*MAKE[:8], "features.csv")
     assert result.returncode == 2
-    assert result.stderr.startswith("error: features.csv")
+    assert result.stderr.startswith("error: signatures is features.csv, which is also what features is")
     assert "Traceback" not in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
 

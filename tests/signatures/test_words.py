@@ -258,6 +258,12 @@ def test_names_from_files(tmp_path):
     described = read_names(written(tmp_path, 'class,description\nbear,"big, brown"\nbear,furry\n', "d.csv"))
     assert described.index.tolist() == ["bear", "bear"]
     assert described.tolist() == ["big, brown", "furry"]
+    for heading in ("class;description", "Name;Text", '"species";"description"', "class; description"):
+        described = read_names(written(tmp_path, f"{heading}\nbear;big, brown\nfox;red\n", "d.csv"))
+        assert described.to_dict() == {"bear": "big, brown", "fox": "red"}, heading
+    assert read_names(written(tmp_path, "name,text\nbear,brown\n", "d.csv")).to_dict() == {"bear": "brown"}
+    assert read_names(written(tmp_path, "label\ttext\nbear\tbrown\n", "d.csv")).to_dict() == {"bear": "brown"}
+    assert read_names(written(tmp_path, "name\nbear\n", "n.csv")) == ["name", "bear"]  # may well be a class
     with pytest.raises(ValueError, match="no description for 'fox': describe all classes, or none"):
         read_names(written(tmp_path, "bear,brown\nfox,\n", "d.csv"))
     with pytest.raises(ValueError, match="is not UTF-8 text"):

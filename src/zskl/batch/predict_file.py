@@ -18,7 +18,7 @@ from zskl.estimators import inputs
 from zskl.estimators.candidates import softmax
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.panel import Panel, best_first
-from zskl.estimators.ranking import UNKNOWN
+from zskl.estimators.ranking import UNKNOWN, check_unknown
 from zskl.files import replacing
 from zskl.signatures import table as signature_tables
 from zskl.signatures.table import SignatureTable, label_kind
@@ -63,6 +63,8 @@ class Predictor:
         self.model, self.probabilities, self.reject = model, probabilities, reject
         self.panel = Panel(model, table, None if candidates is None else typed(model, candidates), calibrated=True)
         self.width = min(top, len(self.panel.labels))
+        if reject is not None:
+            check_unknown(self.panel.labels)
         self.temperature = model.temperatures_[self.panel.situation] if likely and model.temperatures_ else None
 
     def lines(self, features: PathLike) -> Iterator[list[object]]:
@@ -112,9 +114,12 @@ def opened(
 
     `labels` is its column of labels, if you want them, and `rows` the number of rows, if you know it.
     """
-    names = getattr(model, "feature_names_in_", None)
+    names, prepared = getattr(model, "feature_names_in_", None), getattr(model, "preparation_", None)
     columns = None if names is None else list(names)
-    source = tables.open_features(path, labels, columns, rows, int(model.n_features_in_))
+    if prepared is not None:  # the dataset had holes or words
+        source = tables.open_prepared(path, tables.Preparation.from_text(prepared), labels, rows)
+    else:
+        source = tables.open_features(path, labels, columns, rows, int(model.n_features_in_))
     if source.width != model.n_features_in_:
         raise ValueError(
             f"{path} has {source.width} feature columns, and the model does not know their names: expected just the "
@@ -142,7 +147,7 @@ def candidate_table(model: ZeroShotClassifier, path: PathLike | None, with_known
     known = model.signature_table_
     if path is None:
         return known
-    frame = tables.read_signatures(path)
+    frame = tables.read_signatures(path, known=model.attribute_names_)
     frame.index = pd.Index(typed(model, frame.index.tolist()), name=frame.index.name)
     try:
         new = signature_tables.read(frame, names=model.attribute_names_, known=known.classes.tolist())

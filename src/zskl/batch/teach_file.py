@@ -98,7 +98,7 @@ def remove(model: Any, features: PathLike | None, labels: PathLike | None) -> Ch
         raise ValueError("features were given without labels: expected the class of each row; give --labels too")
     if labels is None:
         return Change(model, model.remove_examples(), "removed", {})
-    if not Path(labels).exists():
+    if str(labels) != tables.STANDARD_INPUT and not Path(labels).exists():
         raise ValueError(
             f"labels is {str(labels)!r}, and there is no such file: expected a file with the names of classes whose "
             "examples are to go, such as a .txt with a name in each line"
@@ -116,7 +116,7 @@ def labelled(model: ZeroShotClassifier, features: PathLike, labels: PathLike) ->
     X, ids, texts = _rows(model, features, column, None if column else len(found))
     if column:
         found.extend(texts)
-    found = tables.matched(found, label_ids, Path(labels), Path(features), len(X), ids)
+    found = tables.matched(found, label_ids, labels, features, len(X), ids)
     return X, typed(model, [found.names[code] for code in found.codes])
 
 

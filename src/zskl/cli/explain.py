@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -13,12 +14,15 @@ from rich.markup import escape
 from zskl.cli import options, startup
 from zskl.cli.terminal import is_quiet, mention, problems, say
 
+if TYPE_CHECKING:
+    from zskl.batch.explain_file import Explained
+
 FIRST = 5  # rows that the terminal shows unless others are asked for
 
 
 def explain(
     model: Annotated[Path, typer.Argument(help="A model file of class means, a kernel method or a bilinear one.")],
-    features: Annotated[Path, typer.Argument(help="A row per sample: .csv .tsv .parquet .npy .npz .mat.")],
+    features: Annotated[Path, typer.Argument(help=f"A row per sample: {options.TABLES}.")],
     signatures: options.ClassTable = None,
     with_known: options.WithKnown = False,
     candidates: options.Candidates = None,
@@ -49,7 +53,8 @@ def explain(
     Example: [b]zskl explain birds.zskl new.csv --signatures new_classes.csv --rows 0-9 --top 3[/b]
     """
     from zskl import arrays, files, methods
-    from zskl.batch import explain_file, predict_file
+    from zskl.batch import explain_file
+    from zskl.cli.heard import noted
 
     startup.over()
     if with_known and signatures is None:
@@ -59,17 +64,26 @@ def explain(
     arrays.check_device(device)
     if out is not None:
         files.check_target(out, model, features, signatures)
-    found = explain_file.explain_file(
-        methods.load(model, device),
-        features,
-        signatures=signatures,
-        with_known=with_known,
-        candidates=candidates or None,
-        top=top,
-        label=label,
-        against=against,
-        rows=explain_file.row_numbers(rows) if rows else None,
-    )
+    with noted():
+        found = explain_file.explain_file(
+            methods.load(model, device),
+            features,
+            signatures=signatures,
+            with_known=with_known,
+            candidates=candidates or None,
+            top=top,
+            label=label,
+            against=against,
+            rows=explain_file.row_numbers(rows) if rows else None,
+        )
+        _show(found, bool(rows), out, as_json)
+
+
+def _show(found: Iterator[Explained], chosen: bool, out: Path | None, as_json: bool) -> None:
+    """Write explanations to a file, or the terminal."""
+    from zskl import files
+    from zskl.batch import explain_file, predict_file
+
     if as_json:
         lines = (json.dumps(one.record(), ensure_ascii=False) for one in found)
         if out is None:
@@ -82,9 +96,9 @@ def explain(
     elif out is not None:
         mention(f"wrote {out}: {predict_file.write(out, explain_file.table(found))} lines")
     else:
-        for one in found if rows else islice(found, FIRST):
+        for one in found if chosen else islice(found, FIRST):
             say(f"{one.named_by} {one.row}: {one.explanation}")
-        if not rows and not is_quiet() and next(found, None) is not None:
+        if not chosen and not is_quiet() and next(found, None) is not None:
             problems.print(
                 escape(f"the first {FIRST} rows; --rows shows others, -o FILE writes all"),
                 highlight=False,

@@ -63,6 +63,7 @@ def fit(
     from zskl.cli import named
     from zskl.cli.bars import progress_display, reporter
     from zskl.cli.heard import told_once
+    from zskl.datasets.own import folder
     from zskl.engines import Engine
     from zskl.parameters import one_of
     from zskl.selection.class_folds import TooFewRows
@@ -106,6 +107,9 @@ def fit(
             model.fit(X, y, loaded.signatures, callback=reporter(progress, task))
             if calibrate:
                 selection.calibrate(model, X, y, loaded.signatures, selection.folds(loaded), Engine())
+    prepared = folder.preparation_of(data)
+    if prepared is not None:
+        model.preparation_ = prepared.text()
     model.save(out)
     if found is not None:
         chosen = ", ".join(f"{name}={value}" for name, value in found.best.items())
@@ -143,7 +147,7 @@ def predict(
     model: Annotated[Path, typer.Argument(help="A model file.")],
     features: Annotated[
         Path,
-        typer.Argument(help="A row per sample: .csv .tsv .parquet .npy .npz .mat; or a folder of .parquet or .npy."),
+        typer.Argument(help=f"A row per sample: {options.TABLES}; or a folder of .parquet or .npy."),
     ],
     signatures: options.ClassTable = None,
     with_known: options.WithKnown = False,
@@ -184,6 +188,7 @@ def predict(
     from zskl.batch import predict_file
     from zskl.batch import predict_folder as folder
     from zskl.cli import named
+    from zskl.cli.heard import noted
     from zskl.cli.shards import predict_folder
 
     startup.over()
@@ -210,8 +215,9 @@ def predict(
         )
     if out is not None:
         files.check_target(out, model, features, signatures)
-    lines = asked.predictor(methods.load(model, device)).lines(features)
-    if out is None:
-        csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
-    else:
-        mention(f"wrote {out}: {predict_file.write(out, lines)} rows")
+    with noted():
+        lines = asked.predictor(methods.load(model, device)).lines(features)
+        if out is None:
+            csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
+        else:
+            mention(f"wrote {out}: {predict_file.write(out, lines)} rows")

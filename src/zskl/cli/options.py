@@ -11,6 +11,9 @@ import typer
 from zskl.cli import completion
 
 
+TABLES = ".csv .tsv .xlsx .parquet .npy .npz .mat, .csv.gz .csv.zst, - for standard input"
+
+
 class EngineName(StrEnum):
     """Where work runs."""
 

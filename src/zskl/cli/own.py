@@ -20,6 +20,19 @@ if TYPE_CHECKING:
 SHOWN = 30  # classes in a table; of more, the smallest and the largest
 
 
+class Missing(StrEnum):
+    """What becomes of empty cells."""
+
+    mean = "mean"
+    drop = "drop"
+
+
+class Categories(StrEnum):
+    """What becomes of columns of words."""
+
+    onehot = "onehot"
+
+
 class Format(StrEnum):
     """What `zskl data make` writes."""
 
@@ -30,14 +43,15 @@ class Format(StrEnum):
 def make(
     out: Annotated[Path, typer.Argument(help="The folder to write.")],
     features: Annotated[
-        Path, typer.Option(metavar="FILE", help="A row per sample: .csv .tsv .parquet .npy .npz .mat; 'id' names rows.")
+        Path,
+        typer.Option(metavar="FILE", help=f"A row per sample: {options.TABLES}; 'id' names rows."),
     ],
     labels: Annotated[
         str, typer.Option(metavar="FILE|COLUMN", help="The classes: a column of the features, or a file, also .txt.")
     ],
     signatures: Annotated[
         Path,
-        typer.Option(metavar="FILE", help="A row per class, the column 'class' naming it: .csv .parquet .npz .mat."),
+        typer.Option(metavar="FILE", help="A row per class, the column 'class' naming it: the same kinds of files."),
     ],
     unseen: Annotated[list[str] | None, typer.Option(metavar="NAME", help="An unseen class, repeatable.")] = None,
     unseen_fraction: Annotated[
@@ -49,14 +63,28 @@ def make(
     ] = Format.zskl,
     name: Annotated[str | None, typer.Option(help="The name of the dataset. Default: that of the folder.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a dataset that is there.")] = False,
+    missing: Annotated[
+        Missing | None,
+        typer.Option(help="Empty cells of features: fill in the mean of training rows, or drop the row."),
+    ] = None,
+    categories: Annotated[
+        Categories | None, typer.Option(help="Columns of words: a feature of 0 and 1 for each word of training rows.")
+    ] = None,
+    keep_column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Keep a column that looks like an identifier, repeatable."),
+    ] = None,
 ) -> None:
     """Make a dataset folder from your own files: features, labels and a description of each class.
 
     Example: [b]zskl data make birds --features birds.csv --labels species --signatures traits.csv --unseen kiwi[/b]
+
+    Example: [b]zskl data make birds --features rows.csv.gz --labels species --signatures traits.xlsx --missing mean[/b]
     """
     from tempfile import TemporaryDirectory
 
     from zskl import datasets
+    from zskl.cli.heard import noted
     from zskl.datasets.own import folder
     from zskl.datasets.own.new_folder import new_folder
     from zskl.datasets.xlsa17 import writer
@@ -69,17 +97,21 @@ def make(
         "unseen_fraction": 0.25 if unseen_fraction is None else unseen_fraction,
         "seed": seed,
         "name": name or out.resolve().name,
+        "missing": None if missing is None else missing.value,
+        "categories": None if categories is None else categories.value,
+        "keep_columns": keep_column or (),
     }
-    if format_ == Format.zskl:
-        data = datasets.make(out, features, labels, signatures, force=force, **how)
-        found = datasets.check(data)
-    else:
-        with new_folder(out, force) as place, TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as scratch:
-            made = Path(scratch) / out.name
-            data = datasets.make(made, features, labels, signatures, **how)
-            writer.write(data, place, folder.row_names(made))
+    with noted():
+        if format_ == Format.zskl:
+            data = datasets.make(out, features, labels, signatures, force=force, **how)
             found = datasets.check(data)
-            del data
+        else:
+            with new_folder(out, force) as place, TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as scratch:
+                made = Path(scratch) / out.name
+                data = datasets.make(made, features, labels, signatures, **how)
+                writer.write(data, place, folder.row_names(made))
+                found = datasets.check(data)
+                del data
     seen = sum(one.seen for one in found.classes)
     mention(
         f"wrote {out}: {found.rows} rows × {found.features} features, {seen} seen and {len(found.classes) - seen} "

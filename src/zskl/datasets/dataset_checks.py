@@ -96,9 +96,6 @@ def signatures(where: str, table: pd.DataFrame) -> pd.DataFrame:
             f"signatures is missing or infinite for classes {listed(classes[~finite.all(axis=1)])} in "
             f"columns {listed(columns[~finite.all(axis=0)])}; fill in the values or drop the columns",
         )
-    if not values.any(axis=1).all():
-        empty = classes[~values.any(axis=1)]
-        raise _error(where, f"signatures has only zeros for classes {listed(empty)}; describe or drop them")
     index = pd.Index(classes, name=table.index.name)
     return pd.DataFrame(frozen(values.copy()), index=index, columns=columns, copy=False)
 

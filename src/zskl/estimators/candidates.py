@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from zskl import scaling
 from zskl.arrays import Array, NumPyArray, like, namespace
 from zskl.parameters import did_you_mean, listed
 from zskl.signatures import table as tables
@@ -42,6 +43,7 @@ def choose(model: ZeroShotClassifier, given: Any, candidates: Any) -> SignatureT
         table = tables.read(given, candidates, model.attribute_names_, model.candidates_.tolist())
         source = "signatures"
         _check_new(model, table)
+        check_directions(model, table)
     if candidates is not None:
         candidates = tables.as_labels(candidates, "candidates", table.classes.tolist())  # new classes too
     wanted = table.classes if candidates is None else tables.unique_in_order(candidates)
@@ -70,6 +72,18 @@ def _check_new(model: ZeroShotClassifier, table: SignatureTable) -> None:
         raise ValueError(
             f"signatures names classes by {theirs}s such as {listed(alike)}, the model knows them as {mine}s: "
             "use the type of fit, or seen classes would count as new ones"
+        )
+
+
+def check_directions(model: ZeroShotClassifier, table: SignatureTable) -> None:
+    """Refuse a signature of zeros where no mean is subtracted: it has no direction, and fits all rows alike."""
+    steps = scaling.parse(model.signature_scaling, "signature_scaling")
+    empty = ~table.matrix.any(axis=1)
+    if empty.any() and not set(steps) & set(scaling.FITTED):
+        raise ValueError(
+            f"all-zero signature for class {listed(tables.unique_in_order(table.labels[empty]))}: with "
+            f"signature_scaling={model.signature_scaling!r} a description needs at least one attribute that is not 0; "
+            "use one that subtracts the mean, such as center-l2"
         )
 
 

@@ -21,13 +21,14 @@ from sklearn.utils.validation import check_is_fitted
 from zskl import scaling
 from zskl.arrays import Array, NumPyArray, check_device, like, on_device
 from zskl.estimators import inputs, model_file
-from zskl.estimators.candidates import Question, as_in, best_of_rows
+from zskl.estimators.candidates import Question, as_in, best_of_rows, check_directions
 from zskl.estimators.inspection import Inspection
 from zskl.estimators.ranking import UNKNOWN, Labels, Ranking
 from zskl.estimators.selectable import Selectable
 from zskl.estimators.temperature import UncalibratedWarning
 from zskl.estimators.training_set import Training
 from zskl.parameters import listed, one_of
+from zskl.signatures import doubts
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
 from zskl.training.streaming import StreamedRows
@@ -78,6 +79,7 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
     signature_scaling: str
     signature_mean: str
     device: str | None
+    preparation_: str | None  # what a dataset with holes and words did to them: rows of a table need it, arrays do not
     SUMMARY: ClassVar[str]  # of a published method: one sentence
     GRID: ClassVar[Mapping[str, Sequence[Any]]]  # of a published method: the values that selection tries by default
 
@@ -128,6 +130,7 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
                 f"y holds 1 class only ({listed(self.classes_)}): training needs rows of at least 2 classes"
             )
         seen = self._describe(table)
+        doubts.warn_of(self.signature_table_, table)
         rows: Array | StreamedRows
         if streamed:
             rows = StreamedRows(X, self.device)
@@ -150,6 +153,8 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
     def _describe(self, given: Any) -> SignatureTable:
         """Set all that `fit` learns from signatures and from the seen classes alone; the table of these."""
         table = tables.one_hot(self.classes_) if given is None else tables.read(given, self.classes_)
+        if given is not None:
+            check_directions(self, table)
         known = set(table.labels.tolist())
         missing = [label for label in self.classes_.tolist() if label not in known]
         if self.classes_.dtype.kind in "iu" and table.labels.dtype.kind == "f":

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from zskl.arrays import Array, NumPyArray, float_type, is_torch, namespace, to_numpy
+from zskl.estimators.column_kinds import refuse_columns
 from zskl.frames import in_order
 from zskl.parameters import listed
 from zskl.signatures.labels import one_spelling
@@ -35,6 +36,8 @@ def check_training(
     """
     if y is None and is_torch(X):
         raise ValueError("fit requires y to be passed, but the target y is None: a class label for each row of X")
+    if reset:
+        estimator.__dict__.pop("preparation_", None)
     y = labels(y)
     if is_torch(X):
         X = _check_tensor(estimator, X, reset=reset)
@@ -44,6 +47,7 @@ def check_training(
     else:
         X = in_order(X, None if reset else getattr(estimator, "feature_names_in_", None))
         _check_dimensions(X)
+        refuse_columns(X)
         as_it_is = X if not whole and _is_plain(X) and X.dtype != float_type(X) else None
         X = X if as_it_is is None else np.broadcast_to(np.float32(0), X.shape)  # of that shape, and no size
         X, y = validate_data(estimator, X, y, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
@@ -74,6 +78,7 @@ def sliceable(estimator: ZeroShotClassifier, X: Rows) -> Array:
         return tensor
     X = in_order(X, getattr(estimator, "feature_names_in_", None))
     _check_dimensions(X)
+    refuse_columns(X)
     plain = _is_plain(X)
     checked = validate_data(
         estimator, X[:1] if plain else X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False
@@ -172,7 +177,8 @@ def _refuse_values(estimator: ZeroShotClassifier, X: Array, start: int) -> None:
     names = getattr(estimator, "feature_names_in_", None)
     value = "NaN" if np.isnan(float(X[row, columns[0]])) else "infinity (inf)"
     where = listed(columns if names is None else names[columns])
+    advice = ", for example by a SimpleImputer before the model" if value == "NaN" else ""
     raise ValueError(
         f"Input X contains {value} in column {where}, first at row {row} ({int(bad.sum())} such value(s) in all): "
-        "fill in or drop them"
+        f"fill in or drop them{advice}"
     )

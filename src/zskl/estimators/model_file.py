@@ -54,6 +54,7 @@ def pack(model: ZeroShotClassifier, stored: Callable[[str, Any], Any]) -> tuple[
         "n_features": int(model.n_features_in_),
         "calibration": float(model.calibration_),
         "temperatures": model.temperatures_,
+        "preparation": getattr(model, "preparation_", None),
     }
     return header, arrays
 
@@ -97,6 +98,11 @@ def unpack(
         if len(header["feature_names"]) != sizes["d"]:
             raise ValueError(f"{len(header['feature_names'])} feature names for {sizes['d']} features")
         fitted["feature_names_in_"] = np.array(header["feature_names"], dtype=object)
+    prepared = header.get("preparation")
+    if prepared is not None:
+        if not isinstance(prepared, str):
+            raise ValueError(f"a preparation of type {type(prepared).__name__}")
+        fitted["preparation_"] = prepared  # whoever reads tables for the model knows what it says
     for name, shape in learned.items():
         value = _array(arrays, f"learned.{name}", shape, sizes) if shape else unstored(name, header["learned"][name])
         fitted[name] = value

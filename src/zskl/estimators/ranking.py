@@ -22,6 +22,15 @@ Labels: TypeAlias = Sequence[Any] | NumPyArray
 UNKNOWN = "unknown"  # what `predict` answers for a row that it rejects
 
 
+def check_unknown(candidates: NumPyArray) -> None:
+    """Refuse to reject rows where a class has the name that a rejected row gets."""
+    if UNKNOWN in candidates.tolist():
+        raise ValueError(
+            f"reject was given, and a candidate class is called {UNKNOWN!r}, which is also the answer for a rejected row: "
+            "expected classes with other names; rename it, leave it out of the candidates, or do not reject"
+        )
+
+
 class Ranking:
     """What a fitted estimator answers. It has `_scaled`, `_question` and `_answerer`, and the attributes of `fit`."""
 
@@ -141,6 +150,8 @@ class Ranking:
             isinstance(reject, bool) or not isinstance(reject, int | float | np.number) or not 0 <= reject <= 1
         ):
             raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
+        if reject is not None:
+            check_unknown(panel.labels)
         temperature = None if reject is None else temperature_of(self.temperatures_, panel.situation)
         answers = np.empty(X.shape[0], dtype=panel.labels.dtype if reject is None else object)
         for rows, scores in panel.blocks(X):

@@ -283,9 +283,3 @@ def _check(table: SignatureTable) -> None:
             f"signatures contains {value} at class {plain(table.labels[row])!r}, attribute {name} "
             f"({bad.sum()} such value(s) in all): fill in or drop them"
         )
-    empty = ~table.matrix.any(axis=1)
-    if empty.any():
-        raise ValueError(
-            f"all-zero signature for class {listed(table.labels[empty])}: a description needs at least one "
-            "attribute that is not 0"
-        )

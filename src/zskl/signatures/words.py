@@ -22,6 +22,8 @@ from zskl.signatures.word_files import Vector, read_vectors
 _NUMBERING = re.compile(r"^(\d+\.|0\d*[\s_-])\s*(?=\S)")  # "001.", "12. ", "003_"; not the 3 of "3-toed"
 _SEPARATORS = re.compile(r"[\s_+/,()\-‐‑–]+")
 _HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CLASS_HEADINGS = frozenset({CLASS_COLUMN, "classes", "class_name", "name", "names", "label", "labels", "species"})
+_TEXT_HEADINGS = frozenset({"description", "descriptions", "text", "texts", "sentence", "sentences", "definition"})
 
 
 def word_vectors(names: Iterable[str], path: str | os.PathLike[str], missing: str = "error") -> pd.DataFrame:
@@ -147,7 +149,8 @@ def read_names(path: str | os.PathLike[str]) -> list[str] | pd.Series[Any]:
     ----------
     path : path-like
         A text file with a class per line. Or a .csv file: the first column is the class, the second, if there is one,
-        its description. A first row whose first cell is "class" is a heading.
+        its description. Its cells are separated by commas or, as its heading tells, by semicolons or tabs. A first row
+        such as "class,description" or "name;text" is a heading.
 
     Returns
     -------
@@ -174,9 +177,9 @@ def read_names(path: str | os.PathLike[str]) -> list[str] | pd.Series[Any]:
         raise ValueError(f"{path} is not UTF-8 text ({error}): save it as UTF-8") from None
     if path.suffix.lower() != ".csv":
         return [line.strip() for line in text.splitlines() if line.strip()]
-    rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines(keepends=True)) if any(row)]
-    if rows and rows[0][0].lower() == CLASS_COLUMN:
-        rows = rows[1:]
+    separator, headed = _heading(text)
+    lines = csv.reader(text.splitlines(keepends=True), delimiter=separator, skipinitialspace=True)
+    rows = [[cell.strip() for cell in row] for row in lines if any(row)][headed:]
     names, described = [row[0] for row in rows], [len(row) > 1 and row[1] != "" for row in rows]
     if not any(described):
         return names
@@ -184,6 +187,17 @@ def read_names(path: str | os.PathLike[str]) -> list[str] | pd.Series[Any]:
         without = [name for name, given in zip(names, described, strict=True) if not given]
         raise ValueError(f"{path} has no description for {listed(without)}: describe all classes, or none")
     return pd.Series([row[1] for row in rows], index=names)
+
+
+def _heading(text: str) -> tuple[str, bool]:
+    """The separator of a table of classes, and whether its first line is a heading."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    for separator in (",", ";", "\t"):
+        cells = [cell.strip().strip('"').lower() for cell in first.split(separator)]
+        described = len(cells) > 1 and cells[0] in _CLASS_HEADINGS and cells[1] in _TEXT_HEADINGS
+        if described or cells[0] == CLASS_COLUMN:
+            return separator, True
+    return next((separator for separator in ",;\t" if separator in first), ","), False
 
 
 def _checked_names(names: Iterable[str]) -> list[str]:

@@ -15,6 +15,7 @@ from zskl.estimators.class_means.sums import Sums, add_up
 from zskl.estimators.class_means.teaching import Teaching
 from zskl.estimators.estimator import SIGNATURE_MEANS
 from zskl.parameters import listed, one_of
+from zskl.signatures import doubts
 from zskl.signatures import table as tables
 from zskl.signatures.labels import one_spelling
 from zskl.signatures.table import label_kind
@@ -175,14 +176,15 @@ class Pieces(Teaching):
     def _take_sums(self, sums: Sums, given: Any) -> None:
         """Let these be the sums of all training rows; the rest is worked out when it is used."""
         one_of("signature_mean", self.signature_mean, SIGNATURE_MEANS)
-        given = tables.read_once(given)
+        described = tables.read_once(given)
         self._forget()
-        self._sums, self._given = sums, given
+        self._sums, self._given = sums, described
         for name in (*self.LEARNED, "candidates_"):
             self.__dict__.pop(name, None)
         if len(sums.classes) > 1:
             self.classes_ = sums.classes
-            self._describe(given)
+            self._describe(described)
+            doubts.warn_of(self.signature_table_, given)
             self._start_teaching()
 
     def _check_announced(self, classes: Any) -> None:
