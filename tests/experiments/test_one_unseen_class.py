@@ -11,13 +11,13 @@ from zskl.experiments import meaning, run_table
 from zskl.experiments.record import Record
 from zskl.experiments.unit import Unit
 
-NONE = "no zero-shot figure, because unseen 0 is the only unseen class and every answer would be right"
+NONE = "no zero-shot figure, because class 6 is the only unseen class and every answer would be right"
 
 
 @pytest.fixture(scope="module")
 def data():
     found = make_synthetic(n_seen=6, n_unseen=1, samples_per_class=8, n_features=8, n_attributes=5)
-    assert found.unseen_classes.tolist() == ["unseen 0"]
+    assert found.unseen_classes.tolist() == ["class 6"]
     return found
 
 
@@ -30,7 +30,7 @@ def test_the_protocol_says_so(data):
     model = baselines.ESZSL().fit(*data.samples("trainval"), data.signatures)
     result = protocols.zsl(model, data)
     assert result.accuracy is None
-    assert (result.per_class, result.mistaken, result.left_out, result.alone) == ({}, {}, ("unseen 0",), "unseen 0")
+    assert (result.per_class, result.mistaken, result.left_out, result.alone) == ({}, {}, ("class 6",), "class 6")
     assert repr(result) == f"Result('zsl', {NONE})"
     assert NONE in str(result)
     assert "%" not in str(result)
@@ -47,7 +47,7 @@ def test_the_protocol_says_so(data):
 
 def test_records_and_what_reads_them(record):
     assert record.zsl.accuracy is None
-    assert record.zsl.alone == "unseen 0"
+    assert record.zsl.alone == "class 6"
     assert record.probabilities.zsl is None
     assert record.probabilities.gzsl is not None
     assert Record.from_json(json.loads(json.dumps(record.to_json()))) == record
@@ -78,7 +78,7 @@ def test_the_terminal(record, capsys):
 def test_a_record_of_an_earlier_version_said_100(record):
     """One candidate and 100 %: the figure is not read, and another dataset beside it keeps its own."""
     line = record.to_json()
-    line["zsl"] = {"protocol": "zsl", "accuracy": 1.0, "per_class": {"unseen 0": 1.0}, "mistaken": {"unseen 0": []}}
+    line["zsl"] = {"protocol": "zsl", "accuracy": 1.0, "per_class": {"class 6": 1.0}, "mistaken": {"class 6": []}}
     old = Record.from_json(line)
     assert old.zsl.accuracy is None
     two = make_synthetic(n_seen=6, n_unseen=2, samples_per_class=8, n_features=8, n_attributes=5)
