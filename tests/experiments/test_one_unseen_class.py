@@ -2,12 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 
-from zskl import baselines, compare, plots, protocols, report
+from zskl import baselines, compare, plots, protocols, report, selection
 from zskl.cli import sweeping
-from zskl.datasets import make_synthetic
-from zskl.experiments import meaning, run_table
+from zskl.datasets import Dataset, make_synthetic
+from zskl.experiments import expectation, meaning, run_table
 from zskl.experiments.record import Record
 from zskl.experiments.unit import Unit
 
@@ -73,6 +74,22 @@ def test_the_terminal(record, capsys):
     assert NONE in shown
     assert "no test rows" not in shown
     assert "choosing among" not in shown.split("unseen, seen")[0]
+
+
+def test_folds_that_hold_out_one_class(data):
+    """A search goes on, since that fold says the same of every setting; what to expect cannot be said."""
+    seen = data.seen_classes
+    parts = dict(data.parts)
+    for k in (0, 1):
+        away = np.isin(data.y[parts["trainval"]], seen[k : k + 1 + k])  # one class, then two
+        parts |= {f"fold{k + 1}_train": parts["trainval"][~away], f"fold{k + 1}_val": parts["trainval"][away]}
+    folded = Dataset(data.name, data.X, data.y, data.signatures, parts)
+    X, y = folded.samples("trainval")
+    search = selection.search(baselines.ESZSL(), X, y, data.signatures, {"gamma": [0.1, 1e4]}, folds=folded)
+    assert set(search.zsl[:, 0]) == {1.0}
+    assert np.isfinite(search.pick("zsl").score)
+    with pytest.raises(ValueError, match="fold 1 of synthetic holds out a single class"):
+        expectation.expect(folded)
 
 
 def test_a_record_of_an_earlier_version_said_100(record):
