@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from zskl.estimators.committee.classifier import Committee
     from zskl.estimators.estimator import UncalibratedWarning, ZeroShotClassifier
     from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
+    from zskl.estimators.no_signatures import NoSignaturesWarning
     from zskl.experiments.collect import collect
     from zskl.experiments.compare import compare
     from zskl.experiments.record import Record
@@ -54,6 +55,7 @@ else:
         "Committee": "estimators.committee.classifier",
         "Dataset": "datasets",
         "DivergenceError": "training.solver",
+        "NoSignaturesWarning": "estimators.no_signatures",
         "ProgressBar": "shown.progress",
         "Record": "experiments.record",
         "Result": "protocols",
@@ -86,6 +88,7 @@ __all__ = [
     "Committee",
     "Dataset",
     "DivergenceError",
+    "NoSignaturesWarning",
     "ProgressBar",
     "Record",
     "Result",

@@ -77,8 +77,15 @@ class Scaling:
         return rows
 
 
-def fit(scaling: str, rows: Array, parameter: str = "scaling") -> Scaling:
-    """The scaling of that name with mean and deviation of `rows` (n, d), which must be training rows."""
+def fit(scaling: str, rows: Array, parameter: str = "scaling", weights: NumPyArray | None = None) -> Scaling:
+    """The scaling of that name with mean and deviation of `rows` (n, d), which must be training rows.
+
+    With `weights` (n,) a row counts as often as its weight says.
+    """
+    if weights is not None:
+        height = max(1, BLOCK_VALUES // max(1, rows.shape[-1]))
+        starts = range(0, rows.shape[0], height)
+        return fit_in_blocks(scaling, lambda: (rows[k : k + height] for k in starts), parameter, weights)
     steps = parse(scaling, parameter)
     fitted = [step for step in steps if step in FITTED]
     if not fitted:
@@ -90,7 +97,12 @@ def fit(scaling: str, rows: Array, parameter: str = "scaling") -> Scaling:
     return Scaling(steps, _host(mean), _host(_deviation(rows, mean)) if fitted == ["standardize"] else None)
 
 
-def fit_in_blocks(scaling: str, blocks: Callable[[], Iterator[Array]], parameter: str = "scaling") -> Scaling:
+def fit_in_blocks(
+    scaling: str,
+    blocks: Callable[[], Iterator[Array]],
+    parameter: str = "scaling",
+    weights: NumPyArray | None = None,
+) -> Scaling:
     """`fit` from one pass over blocks of rows for the mean, and one for the deviation. Sums are in float64."""
     steps = parse(scaling, parameter)
     fitted = [step for step in steps if step in FITTED]
@@ -103,19 +115,26 @@ def fit_in_blocks(scaling: str, blocks: Callable[[], Iterator[Array]], parameter
                 rows = _apply(step, rows)
             yield rows
 
+    def weighed(values: Array, start: int) -> Array:
+        if weights is None:
+            return values
+        return values * like(weights[start : start + values.shape[0], None], values, "float64")
+
     total, count = None, 0
     for rows in prepared():
         xp = namespace(rows)
-        part = xp.sum(rows, axis=0, dtype=xp.float64)
+        part = xp.sum(weighed(rows, count), axis=0, dtype=xp.float64)
         total, count = part if total is None else total + part, count + rows.shape[0]
     assert total is not None  # there are training rows
-    mean = total / count
+    mass = count if weights is None else float(weights.sum())
+    mean = total / mass
     if fitted != ["standardize"]:
         return Scaling(steps, _host(mean))
-    squares = xp.zeros_like(mean)
+    squares, count = xp.zeros_like(mean), 0
     for rows in prepared():
-        squares = squares + xp.sum((rows - mean) ** 2, axis=0)
-    return Scaling(steps, _host(mean), _host(_spread(squares / count, mean, rows)))
+        squares = squares + xp.sum(weighed((rows - mean) ** 2, count), axis=0)
+        count += rows.shape[0]
+    return Scaling(steps, _host(mean), _host(_spread(squares / mass, mean, rows)))
 
 
 def _host(array: Array) -> NumPyArray:

@@ -37,7 +37,8 @@ def same(answer, model, X, k, kinds=("seen", "unseen"), candidates=None, calibra
     if model.temperatures_ is None:
         assert {one["probability"] for row in found for one in row["top"]} == {None}
         return
-    likely = -np.sort(-model.predict_proba(X, candidates=candidates, calibrated=calibrated), axis=1)[:, :k]
+    chosen = model.candidates_ if candidates is None else candidates
+    likely = -np.sort(-model.predict_proba(X, candidates=chosen, calibrated=calibrated), axis=1)[:, :k]
     assert_close([[one["probability"] for one in row["top"]] for row in found], likely, SUMS.single)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from zskl.arrays import Array, to_numpy
 from zskl.baselines.shared_fit import class_sums, unit
 from zskl.estimators.estimator import Training, ZeroShotClassifier
+from zskl.estimators.row_weights import without_weights
 from zskl.estimators.score_parts import ScoreParts
 from zskl.scaling import Scaling
 
@@ -79,6 +80,7 @@ class Cosine(ZeroShotClassifier):
         self.device = device
         self.random_state = random_state
 
+    @without_weights
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Callable[[Any], object] | None = None) -> Self:
         """Note the seen classes and the means of the scalings.
 

@@ -114,7 +114,7 @@ class DAP(SharedClassifier):
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training))
-        rows = rotate(training.X)
+        rows = rotate(training.X, training.weights)
 
         def finish(model: Self) -> None:
             model.threshold_ = attributes.thresholds(Y, model.threshold)

@@ -113,7 +113,7 @@ class ESZSL(SharedClassifier):
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training)).astype(np.float64)
         sums = to_numpy(class_sums(training)).astype(np.float64)
-        U, a = spectrum(training.X)
+        U, a = spectrum(training.X, training.weights)
         V, b = spectrum(Y)
         left, right = U.T @ sums.T, Y @ V
         middle = {"zero-one": left @ right}  # (d, p): UᵀXᵀLYV

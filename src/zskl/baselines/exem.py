@@ -11,12 +11,13 @@ import numpy as np
 from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.baselines.cmt import distances
 from zskl.baselines.linear import spectrum
-from zskl.baselines.shared_fit import SharedClassifier, class_signatures, class_sums, members
+from zskl.baselines.shared_fit import SharedClassifier, class_signatures, class_sums
 from zskl.baselines.sync import squared_distances
 from zskl.estimators.estimator import Training
 from zskl.parameters import count, one_of, positive
 
 DISTANCES = ("euclidean", "standardized")
+NOTHING = 1e-12  # of the largest energy: what a component has less is rounding
 LEAST = 1e-4  # of the widest spread of all rows: what varies less within classes may be rounding, and is not stretched
 
 
@@ -149,7 +150,7 @@ class EXEM(SharedClassifier):
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training)).astype(np.float64)
         means = to_numpy(class_sums(training)).astype(np.float64) / training.sizes[:, None]
-        basis, deviations = components(training)
+        basis, deviations = components(training, means)
         center = means.mean(axis=0)
         between = to_numpy(squared_distances(Y, Y))
 
@@ -190,16 +191,21 @@ class EXEM(SharedClassifier):
         return positive("sigma", value) if name == "sigma_" else super()._unstored(name, value)
 
 
-def components(training: Training) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def components(
+    training: Training, means: np.ndarray[Any, Any]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Principal components of the rows (d, r), the widest first, and the mean over classes of the standard deviations
-    (r,) of their rows along these."""
-    X, own = training.X, members(training)
-    xp = namespace(X)
-    basis, energy = spectrum(X - xp.mean(X, axis=0, keepdims=True))
-    basis = basis[:, np.argsort(energy)[::-1]]
-    Z = X @ like(basis, X)
-    sizes = like(training.sizes, X)
-    gaps = Z - (own.T @ Z / sizes[:, None])[training.codes]
-    within = to_numpy(own.T @ (gaps * gaps) / sizes[:, None]).astype(np.float64)
-    deviations, least = np.sqrt(within).mean(axis=0), LEAST * np.sqrt(energy.max() / X.shape[0])
+    (r,) of their rows along these, for class means (C, d). Directions in which no row differs are none of them."""
+    mass = float(training.sizes.sum())
+    basis, energy = spectrum(training.X, training.weights, training.sizes @ means / mass)
+    order = np.argsort(energy)[::-1]
+    order = order[energy[order] > NOTHING * energy.max()] if energy.max() > 0 else order[:1]
+    basis, energy = basis[:, order], energy[order]
+
+    def squares(block: Array, codes: Array) -> Array:
+        return ((block - like(means, block)[codes]) @ like(basis, block)) ** 2
+
+    within = to_numpy(class_sums(training, squares)) / training.sizes[:, None]
+    deviations = np.sqrt(within).mean(axis=0)
+    least = LEAST * np.sqrt(energy.max() / mass)
     return basis, np.maximum(deviations, least) if deviations.max() > least else np.ones_like(deviations)

@@ -107,7 +107,7 @@ class SAE(SharedClassifier):
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training)).astype(np.float64)
-        U, a = spectrum(training.X)
+        U, a = spectrum(training.X, training.weights)
         V, b = spectrum(np.sqrt(training.sizes)[:, None] * Y)  # SᵀS without its n rows
         middle = U.T @ to_numpy(class_sums(training)).T @ Y @ V
 

@@ -17,6 +17,7 @@ from zskl.scaling import Scaling
 from zskl.training.solver import DivergenceError
 
 unit = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
+BLOCK_VALUES = 1 << 21  # of rows added up together: 16 MB in float64
 
 
 class SharedClassifier(ZeroShotClassifier):
@@ -29,7 +30,16 @@ class SharedClassifier(ZeroShotClassifier):
         """Do the work that all settings in `FREE` share; the function that it returns finishes one model."""
         raise NotImplementedError
 
-    def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
+    def fit(
+        self,
+        X: Array,
+        y: Any,
+        signatures: Any = None,
+        *,
+        sample_weight: Any = None,
+        class_weight: Any = None,
+        callback: Any = None,
+    ) -> Self:
         """Learn from training rows, their classes and the signatures of the classes.
 
         Parameters
@@ -42,6 +52,11 @@ class SharedClassifier(ZeroShotClassifier):
             The description of each class: a data frame with a row per class, a mapping from class to vector, or an
             array with a row per class of sorted(set(y)). None stands for one-hot rows. Classes that are not in y become
             further candidates.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts: 2 is as if it were there twice, 0 as if it were not there. None counts all once.
+        class_weight : {"balanced"}, mapping or None, default=None
+            A factor of the weights of all rows of a class, by class; one that is not named has 1. "balanced" lets the
+            rows of each class weigh the same together.
         callback : callable, default=None
             Never called, because the method has no steps.
 
@@ -52,7 +67,7 @@ class SharedClassifier(ZeroShotClassifier):
         """
         with self._all_or_nothing():
             self._check_parameters()
-            self._learn(self._prepare(X, y, signatures))(self)
+            self._learn(self._prepare(X, y, signatures, weights=(sample_weight, class_weight)))(self)
         return self
 
     def _fit_together(
@@ -91,7 +106,21 @@ def members(training: Training) -> Array:
     return namespace(training.X).astype(training.codes[:, None] == classes[None, :], training.X.dtype)
 
 
-def class_sums(training: Training) -> Array:
-    """(C, d) the sum of the training rows of each class."""
-    sums: Array = members(training).T @ training.X
+def class_sums(training: Training, of: Callable[[Array, Array], Array] | None = None) -> Array:
+    """(C, d) the sum of the training rows of each class, each times its weight, in float64.
+
+    Or that of what `of` makes of rows (m, d) and their classes (m,).
+    """
+    X, weights = training.X, training.weights
+    classes = like(np.arange(len(training.sizes)), X, "int64")
+    sums: Array | None = None
+    height = max(1, BLOCK_VALUES // X.shape[1])
+    for start in range(0, X.shape[0], height):
+        rows = slice(start, start + height)
+        block, codes = like(X[rows], X, "float64"), training.codes[rows]
+        own = namespace(X).astype(classes[:, None] == codes[None, :], block.dtype)
+        own = own if weights is None else own * like(weights[None, rows], block)
+        part = own @ (block if of is None else of(block, codes))
+        sums = part if sums is None else sums + part
+    assert sums is not None  # there is at least one row
     return sums

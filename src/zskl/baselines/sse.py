@@ -12,6 +12,7 @@ from zskl.arrays import Array, like, seed_from
 from zskl.baselines.similarity import EMBEDDINGS, SimilarityProblem, parts, similarities
 from zskl.baselines.simplex import mixtures
 from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.estimators.row_weights import without_weights
 from zskl.parameters import count, one_of, positive
 from zskl.training import solver
 from zskl.training.solver import DivergenceError, Progress
@@ -153,6 +154,7 @@ class SSE(ZeroShotClassifier):
         self.device = device
         self.random_state = random_state
 
+    @without_weights
     def fit(
         self, X: Array, y: Any, signatures: Any = None, *, callback: Callable[[Progress], object] | None = None
     ) -> Self:

@@ -77,6 +77,6 @@ def _show(results: list[Record]) -> None:
     for sentence in meaning.sentences(results):
         mention(sentence, wrapped=True)
     first = results[0]
-    left_out = sorted({*first.zsl.left_out, *first.gzsl.left_out})
+    left_out = sorted({*(() if first.zsl.alone else first.zsl.left_out), *first.gzsl.left_out})
     if left_out:
         say(f"left out of the means, having no test rows: {', '.join(left_out)}")

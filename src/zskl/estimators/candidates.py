@@ -9,6 +9,7 @@ import numpy as np
 
 from zskl import scaling
 from zskl.arrays import Array, NumPyArray, like, namespace
+from zskl.estimators.no_signatures import hint
 from zskl.parameters import did_you_mean, listed
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
@@ -53,7 +54,9 @@ def choose(model: ZeroShotClassifier, given: Any, candidates: Any) -> SignatureT
     unknown = [label for label in wanted.tolist() if label not in known]
     if unknown:
         near = did_you_mean(unknown[0], [str(label) for label in table.classes.tolist()])
-        raise ValueError(f"candidate {listed(unknown)} is not in {source}{near}, which has {listed(table.classes)}")
+        raise ValueError(
+            f"candidate {listed(unknown)} is not in {source}{near}, which has {listed(table.classes)}{hint(model)}"
+        )
     chosen: SignatureTable = table.select(wanted)
     return chosen
 
@@ -63,7 +66,7 @@ def _check_new(model: ZeroShotClassifier, table: SignatureTable) -> None:
     if table.matrix.shape[1] != p:
         raise ValueError(
             f"signatures has {table.matrix.shape[1]} attributes, the model was fitted with {p}: describe classes "
-            "by the same attributes"
+            f"by the same attributes{hint(model)}"
         )
     mine, theirs = label_kind(model.classes_, "y"), label_kind(table.labels, "signatures")
     texts = {str(label) for label in model.candidates_.tolist()}

@@ -20,10 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from zskl import scaling
 from zskl.arrays import Array, NumPyArray, check_device, like, on_device
-from zskl.estimators import inputs, model_file
+from zskl.estimators import inputs, model_file, no_signatures
 from zskl.estimators.candidates import Question, as_in, best_of_rows, check_directions
 from zskl.estimators.inspection import Inspection
 from zskl.estimators.ranking import UNKNOWN, Labels, Ranking
+from zskl.estimators.row_weights import NONE, Given, counted, row_weights
 from zskl.estimators.selectable import Selectable
 from zskl.estimators.temperature import UncalibratedWarning
 from zskl.estimators.training_set import Training
@@ -59,6 +60,9 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
         What `predict` and `top_k` subtract from the scores of seen classes; 0 unless selection chose it.
     temperatures_ : dict or None
         What turns scores into probabilities, for "seen", "unseen" and "mixed" candidates.
+    described_ : bool
+        Whether classes have descriptions. Without signatures in `fit` they have none: the model is then an ordinary
+        classifier, says so where you print it, and warns you where you ask it for other classes.
 
     See Also
     --------
@@ -80,6 +84,8 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
     signature_mean: str
     device: str | None
     preparation_: str | None  # what a dataset with holes and words did to them: rows of a table need it, arrays do not
+    described_: bool
+    _warned: bool  # that it has no descriptions
     SUMMARY: ClassVar[str]  # of a published method: one sentence
     GRID: ClassVar[Mapping[str, Sequence[Any]]]  # of a published method: the values that selection tries by default
 
@@ -114,16 +120,20 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
             self.__dict__.update(before)
             raise
 
-    def _prepare(self, X: Array, y: Any, table: Any, streamed: bool = False, values: bool = True) -> Training:
+    def _prepare(
+        self, X: Array, y: Any, table: Any, streamed: bool = False, values: bool = True, weights: Given = NONE
+    ) -> Training:
         """Check the input, set what every fitted estimator has, and return the scaled training set.
 
-        Its X is a `StreamedRows` if `streamed`. Without `values` the numbers in X are left to whoever reads them.
+        Its X is a `StreamedRows` if `streamed`. Without `values` the numbers in X are left to whoever reads them. Rows
+        of weight 0 are left out.
         """
         one_of("signature_mean", self.signature_mean, SIGNATURE_MEANS)
         check_device(self.device)
         for name in ("feature_scaling", "signature_scaling"):
             scaling.parse(getattr(self, name), name)
         X, y = inputs.check_training(self, X, y, whole=not streamed, values=values)
+        X, y, weighed = counted(X, y, row_weights(y, *weights))
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -134,11 +144,11 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
         rows: Array | StreamedRows
         if streamed:
             rows = StreamedRows(X, self.device)
-            self.feature_scaling_ = rows.fit_scaling(self.feature_scaling)
+            self.feature_scaling_ = rows.fit_scaling(self.feature_scaling, weighed)
             place = rows[:0]  # whose values nobody has checked yet
         else:
             X = on_device(X, self.device)
-            self.feature_scaling_ = scaling.fit(self.feature_scaling, X, "feature_scaling")
+            self.feature_scaling_ = scaling.fit(self.feature_scaling, X, "feature_scaling", weighed)
             scaled = self.feature_scaling_.apply(X)
             rows = place = like(scaled, scaled, "float32")
         return Training(
@@ -147,7 +157,8 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
             Y=like(self.signature_scaling_.apply(seen.matrix), place),
             rows=seen.padded_rows(),
             counts=np.array([len(group) for group in tables.rows_of(seen.labels).values()]),
-            sizes=np.bincount(codes, minlength=len(self.classes_)),
+            sizes=np.bincount(codes, weighed, minlength=len(self.classes_)),
+            weights=weighed,
         )
 
     def _describe(self, given: Any) -> SignatureTable:
@@ -174,6 +185,8 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
         self.candidates_ = np.concatenate([self.classes_, more])
         self.signature_table_ = table.select(self.candidates_)
         self.attribute_names_ = table.names
+        self.described_ = given is not None
+        self.__dict__.pop("_warned", None)
         described = self.signature_table_.select(self.classes_)
         mean_over = described.matrix if self.signature_mean == "seen" else self.signature_table_.matrix
         self.signature_scaling_ = scaling.fit(self.signature_scaling, mean_over, "signature_scaling")
@@ -217,8 +230,11 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
         >>> model.score([[0, 1], [1, 1]], ["ant", "bee"])
         1.0
         """
-        found = self.predict(X, signatures, candidates)
-        return float(accuracy_score(inputs.labels(y, found.tolist()), found, sample_weight=sample_weight))
+        answers = self.predict(X, signatures, candidates)
+        true = inputs.labels(y, answers.tolist())
+        if signatures is None:
+            no_signatures.warn_once(self, np.unique(np.asarray(true)).tolist(), stacklevel=2)
+        return float(accuracy_score(true, answers, sample_weight=sample_weight))
 
     def _scaled(self, X: Array) -> Array:
         """Checked rows, scaled, on the device that computes."""
@@ -233,6 +249,10 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
         """Scaled samples (n, d) → scores (n, c)."""
         scores = self._scorer(question.Y)
         return lambda X: best_of_rows(scores(X), question.rows)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        shown = str(super().__repr__(N_CHAR_MAX))
+        return shown if vars(self).get("described_", True) else shown + no_signatures.SHOWN
 
     # Model files -----------------------------------------------------------------------------------------------------
 
@@ -284,3 +304,6 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
     @classmethod
     def _unstored(cls, name: str, value: Any) -> Any:
         return value
+
+
+no_signatures.wrapped_as_usual(ZeroShotClassifier)

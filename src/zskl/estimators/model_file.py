@@ -55,6 +55,7 @@ def pack(model: ZeroShotClassifier, stored: Callable[[str, Any], Any]) -> tuple[
         "calibration": float(model.calibration_),
         "temperatures": model.temperatures_,
         "preparation": getattr(model, "preparation_", None),
+        "described": model.described_,
     }
     return header, arrays
 
@@ -85,6 +86,7 @@ def unpack(
         "n_features_in_": sizes["d"],
         "calibration_": float(header["calibration"]),
         "temperatures_": _temperatures(header["temperatures"]),
+        "described_": header.get("described") is not False,  # which files of 0.1 do not say
     }
     described, seen = fitted["signature_table_"].classes.tolist(), classes.tolist()
     if fitted["candidates_"].tolist() != described or len(seen) < 2 or seen != sorted(set(described[: len(seen)])):

@@ -16,6 +16,7 @@ from zskl.arrays import Array, NumPyArray, float_type, is_torch, like, namespace
 from zskl.estimators import candidates as candidate_scores
 from zskl.estimators import inputs
 from zskl.estimators.candidates import as_in, choose
+from zskl.estimators.no_signatures import warn_once
 
 if TYPE_CHECKING:
     from zskl.estimators.estimator import ZeroShotClassifier
@@ -41,6 +42,8 @@ class Panel:
         self.model = model
         self.table = choose(model, given, candidates)
         self.labels: NumPyArray = as_in(model.classes_, self.table.classes)
+        if given is not None:
+            warn_once(model, self.labels.tolist(), stacklevel=4)  # where `predict` and the like are called
         known = set(model.classes_.tolist())
         self.seen = np.array([label in known for label in self.labels.tolist()])
         self.situation = "seen" if self.seen.all() else "mixed" if self.seen.any() else "unseen"

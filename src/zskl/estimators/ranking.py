@@ -169,7 +169,11 @@ class Ranking:
         calibrated: bool = True,
     ) -> Array:
         """
-        Give the probability of each candidate class for each row: softmax(scores / T).
+        Give the probability of each class for each row: softmax(scores / T).
+
+        Without `signatures` and `candidates` there is one column for each of `classes_`, as scikit-learn's scorers
+        expect. The softmax is over these alone: how likely a class is if the row is of one of them. Pass
+        `candidates=model.candidates_` to let all classes compete that `predict` chooses from.
 
         The temperature T is one of `temperatures_`, which `zskl.selection` fits on validation classes: one for
         candidates that are all seen, one for all unseen, one for both. If nobody has fitted them, T is 1 and an
@@ -182,14 +186,14 @@ class Ranking:
         signatures : data frame, mapping or array, default=None
             Descriptions of the candidate classes; None takes those of `fit`.
         candidates : list of class names, default=None
-            Which of these classes to rank; None takes all of them.
+            Which classes to rank; None takes all of `signatures`, or, without these, `classes_`.
         calibrated : bool, default=True
             Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
 
         Returns
         -------
-        array of shape (n_samples, n_candidates)
-            Probabilities, columns in the order of `compatibility`.
+        array of shape (n_samples, n_candidates), or (n_samples, n_classes) without a choice
+            Probabilities, which sum to 1 in each row.
 
         Examples
         --------
@@ -199,10 +203,10 @@ class Ranking:
         >>> from zskl import ZeroShotKernelClassifier
         >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
         >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> float(model.predict_proba([[1, 0]]).sum().round(6))
-        1.0
+        >>> model.predict_proba([[1, 0]]).shape, model.predict_proba([[1, 0]], candidates=model.candidates_).shape
+        ((1, 2), (1, 3))
         """
-        panel, X = self._opened(X, signatures, candidates, calibrated)
+        panel, X = self._opened(X, signatures, self._columns(signatures, candidates), calibrated)
         temperature = temperature_of(self.temperatures_, panel.situation)
         return filled(panel, X, lambda scores: softmax(scores / temperature))
 
@@ -260,19 +264,27 @@ class Ranking:
                 values[rows] = of_block
         return (best, values) if return_scores else best
 
-    def decision_function(self, X: Array) -> Array:
+    def decision_function(
+        self, X: Array, signatures: Any = None, candidates: Labels | None = None, calibrated: bool = True
+    ) -> Array:
         """
-        Score each row against the seen classes, in scikit-learn's shape.
+        Score each row against the seen classes, in scikit-learn's shape, or against candidates that you choose.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows as an array, a tensor or a data frame.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the candidate classes; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which classes to rank; None takes all of `signatures`, or, without these, `classes_`.
+        calibrated : bool, default=True
+            Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
 
         Returns
         -------
         array of shape (n_samples, n_classes), or (n_samples,) for two classes
-            Scores over `classes_`, without calibration.
+            Scores over `classes_`. With `signatures` or `candidates` one column for each candidate.
 
         Examples
         --------
@@ -282,9 +294,15 @@ class Ranking:
         >>> model.decision_function([[1, 0], [0, 1]]).shape  # of two classes, the second against the first
         (2,)
         """
+        panel, X = self._opened(X, signatures, self._columns(signatures, candidates), calibrated)
+        scores = filled(panel, X, lambda scores: scores)
+        chosen = signatures is not None or candidates is not None
+        return scores if chosen or scores.shape[1] != 2 else scores[:, 1] - scores[:, 0]
+
+    def _columns(self, signatures: Any, candidates: Labels | None) -> Labels | None:
+        """The candidates of what scikit-learn's scorers read: `classes_`, unless the caller chooses."""
         check_is_fitted(self)
-        scores = self.compatibility(X, candidates=self.classes_)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        return self.classes_ if signatures is None and candidates is None else candidates
 
     def _opened(self, X: Array, given: Any, candidates: Any, calibrated: bool = False) -> tuple[Panel, Array]:
         model = cast("ZeroShotClassifier", self)  # the only class that inherits this one

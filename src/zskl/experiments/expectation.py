@@ -16,6 +16,7 @@ from sklearn.base import clone
 
 from zskl import engines, methods
 from zskl.datasets.dataset import Dataset
+from zskl.datasets.split_by_class import LEAST_HELD
 from zskl.engines import Engine
 from zskl.estimators.class_means.classifier import ClassMeansClassifier
 from zskl.metrics import harmonic_mean
@@ -109,6 +110,13 @@ def expect(
     estimator = ClassMeansClassifier(device=device)
     X, y = data.samples("trainval")
     shared = material(estimator, X, y, data.signatures, make_folds(data))
+    held = tuple(len(np.unique(shared.y[fold.val_unseen])) for fold in shared.folds)
+    if min(held) < LEAST_HELD:
+        raise ValueError(
+            f"fold {1 + held.index(min(held))} of {data.name} holds out a single class, of which there is no zero-shot "
+            f"figure, because every answer would be right: expected at least {LEAST_HELD} in each fold; leave the folds "
+            "of this dataset out to have others made"
+        )
     runner = engine_for(engine, estimator, X)
     method = methods.find(METHOD)
     planned = plan(shared, method.grid, method.bounds) if grid is None else plan(shared, grid)
@@ -123,7 +131,7 @@ def expect(
     return Expectation(
         whole,
         _harmonic(searches, tried) if all(len(fold.val_seen) for fold in shared.folds) else None,
-        tuple(len(np.unique(shared.y[fold.val_unseen])) for fold in shared.folds),
+        held,
         tuple(choice.setting for choice in choices),
         tuple(sorted(ranked, key=lambda one: (-one.loss.mean, one.name))),
     )

@@ -32,6 +32,7 @@ class ZeroShot:
     """The zero-shot protocol: unseen classes alone. Accuracies are fractions.
 
     `left_out` names candidates without a test row. `mistaken` lists the most frequent wrong answers for each class.
+    Of a single unseen class there is no figure, also where an earlier version wrote one: every answer would be right.
     `declined` says why a model did not adapt to unlabelled rows, `adaptation` what it says about it if it did.
     `answers` has what each row was answered.
     """
@@ -44,6 +45,17 @@ class ZeroShot:
     declined: str | None = None
     adaptation: Setting | None = None
     answers: Answers | None = None
+
+    def __post_init__(self) -> None:
+        if self.alone is not None:
+            for name, value in {"accuracy": None, "per_class": {}, "left_out": (self.alone,), "mistaken": {}}.items():
+                object.__setattr__(self, name, value)
+
+    @property
+    def alone(self) -> str | None:
+        """The only unseen class, where there is only one."""
+        names = [*self.per_class, *self.left_out]
+        return names[0] if len(names) == 1 else None
 
 
 @dataclass(frozen=True)

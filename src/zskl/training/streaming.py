@@ -60,9 +60,9 @@ class StreamedRows:
         self._rows = np.empty(0, dtype=np.int64)  # those in the buffer
         self._sorted = self._rows  # places of them in the order of their numbers
 
-    def fit_scaling(self, scaling: str) -> scalings.Scaling:
-        """The scaling of that name, fitted in blocks; from now on it is applied."""
-        self._scaling = scalings.fit_in_blocks(scaling, self._raw_blocks, "feature_scaling")
+    def fit_scaling(self, scaling: str, weights: NumPyArray | None = None) -> scalings.Scaling:
+        """The scaling of that name, fitted in blocks to rows of these weights (n,); from now on it is applied."""
+        self._scaling = scalings.fit_in_blocks(scaling, self._raw_blocks, "feature_scaling", weights)
         return self._scaling
 
     def _raw_blocks(self) -> Iterator[Array]:

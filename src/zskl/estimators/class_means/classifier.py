@@ -77,13 +77,13 @@ class ClassMeansClassifier(Searching):
     class_means_ : ndarray of shape (C, d)
         M̃, the whitened means of the seen classes, in float32.
     class_rows_ : ndarray of shape (C,)
-        How many training rows each has.
+        How many training rows each has, or what these weigh together.
     eigenvalues_ : ndarray of shape (d,)
         Those of the scatter within classes.
     shrinkage_ : float
         ρ as it is in use: `shrinkage`, or what validation classes chose for a model with examples or unlabelled rows.
     kept_rows_ : ndarray of shape (n_kept, d)
-        Some whitened training rows of unit length, in half precision.
+        Some whitened training rows of unit length, each once, in half precision.
     width_ : float
         What the Gaussian kernel divides squared distances by.
     slope_ : float
@@ -180,7 +180,16 @@ class ClassMeansClassifier(Searching):
 
     # Fitting ---------------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
+    def fit(
+        self,
+        X: Array,
+        y: Any,
+        signatures: Any = None,
+        *,
+        sample_weight: Any = None,
+        class_weight: Any = None,
+        callback: Any = None,
+    ) -> Self:
         """
         Learn from training rows, their classes and the signatures of the classes. Reads X once, block by block.
 
@@ -194,6 +203,11 @@ class ClassMeansClassifier(Searching):
             The description of each class: a data frame with a row per class, a mapping from class to vector, or an
             array with a row per class of sorted(set(y)). None stands for one-hot rows. Classes that are not in y become
             further candidates.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts: 2 is as if it were there twice, 0 as if it were not there. None counts all once.
+        class_weight : {"balanced"}, mapping or None, default=None
+            A factor of the weights of all rows of a class, by class; one that is not named has 1. "balanced" lets the
+            rows of each class weigh the same together.
         callback : callable, default=None
             Never called, because the method has no steps.
 
@@ -212,7 +226,8 @@ class ClassMeansClassifier(Searching):
         with self._all_or_nothing():
             self._check_parameters()
             self._forget()
-            self._sums, self._given = self._summed(X, y, signatures, keep=self.crowding > 0), signatures
+            weights = sample_weight, class_weight
+            self._sums, self._given = self._summed(X, y, signatures, self.crowding > 0, weights), signatures
             self._finish()
         return self
 

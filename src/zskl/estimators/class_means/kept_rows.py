@@ -1,7 +1,7 @@
 """Some training rows that stay with a model. Which ones depends on their content alone, not on order or pieces.
 
-Of each class the rows with the smallest hash of their content are kept. So any way to cut the training rows into
-pieces, and any order of the pieces, keeps the same rows.
+Of each class the rows with the smallest hash of their content are kept, equal ones once. So any way to cut the training
+rows into pieces, any order of the pieces, and a weight in place of copies keep the same rows.
 """
 
 from __future__ import annotations
@@ -47,6 +47,9 @@ class KeptRows:
         """These and further rows, as far as they are to be kept for this number of classes."""
         all_hashes, all_codes = np.concatenate([self.hashes, found]), np.concatenate([self.codes, codes])
         order = np.lexsort((all_hashes, all_codes))
+        new = np.ones(len(order), dtype=bool)
+        new[1:] = (np.diff(all_codes[order]) != 0) | (all_hashes[order][1:] != all_hashes[order][:-1])
+        order = order[new]
         sorted_codes = all_codes[order]
         rank = np.arange(len(order)) - np.searchsorted(sorted_codes, sorted_codes)
         order = order[rank < max(1, KEPT // classes)]

@@ -18,6 +18,7 @@ from zskl.estimators.class_means.sums import Floats, Sums
 from zskl.scaling import Scaling
 
 unit = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
+NOTHING = 1e-12  # of the largest eigenvalue: what is less is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +36,9 @@ class Space:
         """Decomposed where `place` lies: on its device."""
         scatter = like(sums.scatter, place, "float64")
         eigenvalues, basis = (to_numpy(part) for part in namespace(scatter).linalg.eigh(scatter))
-        center = sums.means.mean(axis=0)
-        return cls(basis, np.maximum(eigenvalues, 0.0), center, (sums.means - center) @ basis, sums.rows)
+        eigenvalues, center = np.maximum(eigenvalues, 0.0), sums.means.mean(axis=0)
+        basis = settled(basis, eigenvalues <= NOTHING * eigenvalues[-1])
+        return cls(basis, eigenvalues, center, (sums.means - center) @ basis, sums.rows)
 
     def rotated(self, X: Array) -> Array:
         """(x − g) Q of scaled rows (n, d)."""
@@ -48,6 +50,21 @@ class Space:
         d = len(sums.products)
         within = np.full(d, max(np.trace(sums.scatter) / d, 0.0))
         return cls(np.eye(d), within, np.zeros(d), sums.means, sums.rows)
+
+
+def settled(basis: Floats, idle: NDArray[np.bool_]) -> Floats:
+    """The basis (d, d) with other vectors for the space of its `idle` columns, in which no row differs from its class.
+
+    Any vectors of that space would do, and rounding chooses them. These depend on the space alone: where Gram and
+    Schmidt end from a fixed start.
+    """
+    d, k = len(basis), int(idle.sum())
+    if k < 2:
+        return basis
+    start = np.random.default_rng(0).standard_normal((d, k))
+    turned = basis.copy()
+    turned[:, idle] = basis[:, idle] @ np.linalg.qr(basis[:, idle].T @ start)[0]
+    return turned
 
 
 def whitening_weights(eigenvalues: Floats, shrinkage: float) -> Floats:

@@ -1,6 +1,6 @@
 """Sums over training rows: all that class means are learned from. In float64, read once, and exact in pieces.
 
-N_c rows of class c, Σx of them, and one pooled Σxxᵀ
+N_c rows of class c, Σx of them, and one pooled Σxxᵀ; with weights Σw, Σwx and Σwxxᵀ
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Sums:
     classes : ndarray of shape (C,)
         The classes, sorted.
     rows : ndarray of shape (C,)
-        How many rows each has.
+        How many rows each has, or what they weigh together.
     totals : ndarray of shape (C, d)
         The sum of its scaled rows.
     products : ndarray of shape (d, d)
@@ -92,10 +92,11 @@ def add_up(
     scaled: Callable[[slice], tuple[Array, Array]],
     keep: bool,
     scaling: str,
+    weights: NumPyArray | None = None,
 ) -> Sums:
     """Of all rows of X (n, d) with class indices `codes` (n,). `scaled` gives raw and scaled rows of a slice.
 
-    `scaling` says how they were scaled.
+    `scaling` says how they were scaled. With `weights` (n,) a row counts as often as its weight says.
     """
     n, d = X.shape
     rows, totals, kept = np.zeros(len(classes)), np.zeros((len(classes), d)), KeptRows.none(d)
@@ -105,13 +106,14 @@ def add_up(
         raw, block = scaled(slice(start, min(start + height, n)))
         part = codes[start : start + height]
         exact = like(block, block, "float64")
-        square = exact.T @ exact
+        mine = np.ones(len(part)) if weights is None else weights[start : start + height]
+        square = (exact if weights is None else exact * like(mine[:, None], exact)).T @ exact
         products = square if products is None else products + square
         present, places = np.unique(part, return_inverse=True)
         member = np.zeros((len(present), len(part)))
-        member[places, np.arange(len(part))] = 1.0
+        member[places, np.arange(len(part))] = mine
         totals[present] += to_numpy(like(member, exact) @ exact)
-        rows += np.bincount(part, minlength=len(classes))
+        rows += np.bincount(part, mine, minlength=len(classes))
         if keep:
             kept = kept.with_rows(to_numpy(block).astype(np.float32), hashes(to_numpy(raw)), part, len(classes))
     assert products is not None  # there is at least one row

@@ -16,6 +16,7 @@ from zskl.estimators.class_means.evidence import Evidence
 from zskl.estimators.class_means.space import class_sums, unit, whitening_weights
 from zskl.estimators.class_means.sums import Floats
 from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.estimators.no_signatures import warn_once
 from zskl.parameters import listed
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable
@@ -98,6 +99,7 @@ class Taught(ZeroShotClassifier):
         known = set(table.classes.tolist()) - set(self.undescribed_)
         if given is not None:
             more = choose(self, given, None)
+            warn_once(self, more.classes.tolist(), stacklevel=3)
             again = [label for label in more.classes.tolist() if label in known]
             if again:
                 raise ValueError(
