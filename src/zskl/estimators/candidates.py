@@ -9,6 +9,7 @@ import numpy as np
 
 from zskl import scaling
 from zskl.arrays import Array, NumPyArray, like, namespace
+from zskl.estimators import sparse_inputs
 from zskl.estimators.no_signatures import hint
 from zskl.parameters import did_you_mean, listed
 from zskl.signatures import table as tables
@@ -42,6 +43,7 @@ def choose(model: ZeroShotClassifier, given: Any, candidates: Any) -> SignatureT
         table, source = model.signature_table_, "the fitted table"
     else:
         table = tables.read(given, candidates, model.attribute_names_, model.candidates_.tolist())
+        sparse_inputs.check_signatures(model, table)
         source = "signatures"
         _check_new(model, table)
         check_directions(model, table)
