@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
@@ -20,6 +20,7 @@ from zskl import scaling
 from zskl.arrays import Array, NumPyArray, check_device, like, on_device
 from zskl.estimators import inputs, model_file
 from zskl.estimators.candidates import Question, as_in, best_of_rows
+from zskl.estimators.default_grid import DefaultGrid
 from zskl.estimators.inspection import Inspection
 from zskl.estimators.ranking import UNKNOWN, Labels, Ranking
 from zskl.estimators.selectable import Selectable
@@ -75,7 +76,7 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
     signature_mean: str
     device: str | None
     SUMMARY: ClassVar[str]  # of a published method: one sentence
-    GRID: ClassVar[Mapping[str, Sequence[Any]]]  # of a published method: the values that selection tries by default
+    GRID: ClassVar[DefaultGrid]  # of a published method: the values that selection tries by default
 
     # What a method provides ------------------------------------------------------------------------------------------
 
