@@ -156,8 +156,8 @@ def test_without_a_grid_the_methods_own_is_searched(monkeypatch):
     ("given", "words"),
     [
         ({"grid": {"eszsl__gama": [1]}}, r"names 'eszsl__gama'.*did you mean 'eszsl__gamma'"),
-        ({"grid": {"gamma": [1]}}, r"names 'gamma', which this pipeline does not have.*a step and its parameter"),
-        ({"grid": {"eszsl": [baselines.SAE()]}}, "names 'eszsl', which this pipeline does not have"),
+        ({"grid": {"gamma": [1]}}, r"names 'gamma'.*: expected a step of the pipeline and its parameter, such as 'eszsl__"),
+        ({"grid": {"eszsl": [baselines.SAE()]}}, "names 'eszsl': expected a step of the pipeline and its parameter"),
         ({"grid": {"eszsl__gamma": [-1.0]}}, "gamma is -1.0"),
         ({"grid": {"standardscaler__with_mean": []}}, "no value for 'standardscaler__with_mean'"),
         ({"grid": 3}, "grid is 3: expected a mapping from step__parameter"),

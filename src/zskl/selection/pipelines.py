@@ -99,10 +99,10 @@ def _heads(grid: Grid, pipeline: Pipeline) -> list[Head]:
         for name, values in part.items():
             step = str(name).partition("__")[0]
             if name not in known or not (step in steps or (step == last and name != last)):
-                nested = [one for one in known if "__" in one]
+                near = "" if name in known else did_you_mean(str(name), known)
                 raise ValueError(
-                    f"the grid names {name!r}, which this pipeline does not have{did_you_mean(str(name), known)}: "
-                    f"expected a step and its parameter, such as {nested[-1]!r}"
+                    f"the grid names {name!r}{near}: expected a step of the pipeline and its parameter, such as "
+                    f"{_example(pipeline)!r}"
                 )
             if step == last:
                 theirs[str(name).removeprefix(f"{last}__")] = values
@@ -118,9 +118,15 @@ def _own_bounds(extend: Bounds | None, pipeline: Pipeline) -> Bounds:
     last = pipeline.steps[-1][0]
     for name in extend or ():
         if not str(name).startswith(f"{last}__"):
-            example = next(one for one in pipeline.get_params() if one.startswith(f"{last}__"))
-            raise ValueError(f"extend names {name!r}: expected a setting of the last step, such as {example!r}")
+            raise ValueError(
+                f"extend names {name!r}: expected a setting of the last step, such as {_example(pipeline)!r}"
+            )
     return {name.removeprefix(f"{last}__"): ends for name, ends in (extend or {}).items()}
+
+
+def _example(pipeline: Pipeline) -> str:
+    last = pipeline.steps[-1][0]
+    return next(str(one) for one in pipeline.get_params() if one.startswith(f"{last}__"))
 
 
 def _default(heads: Sequence[Head], pipeline: Pipeline) -> int | None:
