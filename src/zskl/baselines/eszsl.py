@@ -83,7 +83,7 @@ class ESZSL(SharedClassifier):
         "gamma": (0.3, 1.0, 3.0, 10.0),
         "lam": (0.1, 0.3, 1.0, 3.0),
         "targets": TARGETS,
-        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+        "feature_scaling": ("l2-center-l2", "sqrt-center-l2", "standardize-l2"),
         "signature_scaling": ("center-l2", "sqrt-center-l2", "standardize-l2"),
     }
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"gamma": (1e-3, 1e4), "lam": (1e-3, 1e4)}

@@ -65,6 +65,7 @@ def fit(
     from zskl.cli.heard import told_once
     from zskl.datasets.own import folder
     from zskl.engines import Engine
+    from zskl.estimators import default_grid
     from zskl.parameters import one_of
     from zskl.selection.class_folds import TooFewRows
     from zskl.selection.search_results import SCORINGS
@@ -90,7 +91,7 @@ def fit(
         task = progress.add_task(f"{loaded.name} {method}", total=None)
         if tune:
             named_method = methods.find(method)
-            grid = {name: values for name, values in named_method.grid.items() if name not in settings}
+            grid = default_grid.without(named_method.grid, settings)
             try:
                 found = selection.tune(
                     *(model, X, y, loaded.signatures, grid, selection.folds(loaded), scoring),
@@ -117,6 +118,8 @@ def fit(
         default = found.search.default
         beside = f"; of the default setting {score(found, default)}" if default is not None else ""
         mention(f"its score there: {100 * found.score:.1f} ± {100 * found.spread:.1f} % over folds{beside}")
+        if found.against_default is not None:
+            mention(str(found.against_default))
         if found.edges:
             note(f"{'; '.join(map(str, found.edges))}: the best may lie beyond")
     if model.temperatures_ is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
@@ -22,6 +22,7 @@ from zskl import scaling
 from zskl.arrays import Array, NumPyArray, check_device, like, on_device
 from zskl.estimators import inputs, model_file, no_signatures, sparse_inputs
 from zskl.estimators.candidates import Question, as_in, best_of_rows, check_directions
+from zskl.estimators.default_grid import DefaultGrid
 from zskl.estimators.inspection import Inspection
 from zskl.estimators.ranking import UNKNOWN, Labels, Ranking
 from zskl.estimators.row_weights import NONE, Given, counted, row_weights
@@ -88,7 +89,7 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
     described_: bool
     _warned: bool  # that it has no descriptions
     SUMMARY: ClassVar[str]  # of a published method: one sentence
-    GRID: ClassVar[Mapping[str, Sequence[Any]]]  # of a published method: the values that selection tries by default
+    GRID: ClassVar[DefaultGrid]  # of a published method: the values that selection tries by default
 
     # What a method provides ------------------------------------------------------------------------------------------
 
