@@ -16,6 +16,7 @@ from zskl.datasets.own import folder
 from zskl.datasets.own.new_folder import new_folder
 from zskl.datasets.tables import FeatureFile, Head, Labels, Wanted
 from zskl.parameters import did_you_mean, listed
+from zskl.signatures import texts
 
 PathLike = str | os.PathLike[str]
 
@@ -91,6 +92,7 @@ def make(
     head = tables.look(features)
     column = tables.label_column(head, features, labels)
     table = tables.read_signatures(signatures, column)
+    read = texts.read(signatures)  # if the table was made from texts
     with new_folder(out, force) as temporary:
         file, found, ids = _store(temporary / folder.FEATURES, head, labels, column)
         if all(map(tables.is_whole, [*found.names, *table.index])):  # 1.0 in one file is 1 in the other
@@ -120,6 +122,7 @@ def make(
             "unseen": None if unseen is None else [str(one) for one in unseen],
             "unseen_fraction": unseen_fraction if unseen is None else None,
             "seed": int(seed),
+            **({"texts": read} if read else {}),
         }
         folder.write(temporary, data, made, ids)
         del data  # some systems cannot rename a folder while a file in it is mapped
