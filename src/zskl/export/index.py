@@ -71,7 +71,7 @@ def to_index(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     zskl.export.to_index(model, f"{folder}/classes.usearch")
     ...     len(json.loads(pathlib.Path(folder, "classes.usearch.json").read_text())["names"])
-    30
+    25
     """
     maps = searchable(model, rows=X is not None)
     if X is None:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from zskl.arrays import check_device
 from zskl.parameters import flag
-from zskl.signatures import text_cache
-from zskl.signatures.encoders import Encoder, encode, identity, load_encoder
+from zskl.signatures import encoders, text_cache
+from zskl.signatures.encoders import Encoder, encode
 from zskl.signatures.texts import Texts, texts_of
 from zskl.signatures.words import vector_table
 
@@ -82,13 +82,12 @@ def vectors_of(texts: Texts, encoder: str | Encoder, device: str | None = None, 
 def _named(name: str, texts: list[str], device: str | None, cache: bool) -> NDArray[np.generic]:
     """Vectors by an encoder with a name, which is loaded only if a text is new to the cache."""
     check_device(device)
-    known, loaded = identity(name) if cache else None, None
-    if known is None:
-        loaded = load_encoder(name, device)
-        known = identity(name) if cache else None  # now that it is on this machine
-    if known is None:
-        return encode(loaded or load_encoder(name, device), texts)
-    return text_cache.vectors(known, texts, lambda new: encode(loaded or load_encoder(name, device), new))
+
+    def encoded(new: list[str]) -> NDArray[np.generic]:
+        return encode(encoders.load_encoder(name, device), new)
+
+    known = encoders.identity(name) if cache else None
+    return encoded(texts) if known is None else text_cache.vectors(known, texts, encoded)
 
 
 def _mean(each: NDArray[Any]) -> NDArray[Any]:
