@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from command import zskl
+from executed import ROOT, execute
 from tolerances import AFTER_FIT, assert_close
 from zskl import ClassMeansClassifier, export, files, methods
 
@@ -150,3 +151,12 @@ def test_a_write_that_fails_leaves_the_old_index(toy, tmp_path, monkeypatch):
         export.to_index(toy.fitted(), path)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_page_runs(tmp_path, monkeypatch):
+    library("usearch")
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "export.md").read_text("utf-8").split("## A search index")[1]
+    marked = page.replace("```py\n", "```python\n").replace("```shell\n", "```console\n")
+    assert (marked.count("```python\n"), marked.count("```console\n")) == (2, 2)
+    execute(marked, "export.md")
