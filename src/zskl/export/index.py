@@ -118,7 +118,7 @@ def write(
     bad = np.flatnonzero(~np.isfinite(ready).all(axis=1))
     if len(bad):
         raise ValueError(
-            f"vectors of {what} are beyond the range of float32, the first {listed([listing[bad[0]]])}: rescale features "
+            f"vectors of {what} exceed the range of float32, the first {listed([listing[bad[0]]])}: rescale features "
             "and signatures, and fit again"
         )
     content = _packed(kind, ready)

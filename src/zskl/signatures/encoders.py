@@ -32,8 +32,8 @@ def load_encoder(name: str, device: str | None = None) -> Encoder:
         return _transformer(str(minilm_files.folder()), device)
     if find_spec("tokenizers") is None:
         raise ValueError(
-            f"the encoder {name!r} needs tokenizers, which is not installed: pip install 'zskl[text]', or pass your own "
-            "callable"
+            f"the encoder {name!r} needs tokenizers, which is not installed: pip install 'zskl[text]', or pass your "
+            "own callable"
         )
     return minilm.load(minilm_files.folder())
 

@@ -1,4 +1,4 @@
-"""Signatures from words: class names → the mean of the vectors of their words; and files of names and descriptions."""
+"""Signatures from words: class names → the mean of the vectors of their words; files of names and descriptions."""
 
 from __future__ import annotations
 
