@@ -186,6 +186,17 @@ def test_names_from_files(tmp_path):
         read_names(tmp_path / "none.txt")
 
 
+@pytest.mark.parametrize("heading", ["class;description", "name,text", "Label\tDescription", "class,notes", "name", ""])
+def test_a_heading_is_not_a_class(tmp_path, heading):
+    separator = next((one for one in ";\t" if one in heading), ",")
+    second = "" if heading == "name" else f"{separator}a bird, at night" if separator != "," else ',"a bird, at night"'
+    found = read_names(written(tmp_path, f"{heading}\nowl{second}\nwren{second}\n", "n.csv"))
+    assert (found if isinstance(found, list) else found.index.tolist()) == ["owl", "wren"]
+    if second:
+        assert found.tolist() == ["a bird, at night"] * 2
+    assert read_names(written(tmp_path, "name,a word for a thing\nowl,a bird\n", "n.csv")).index[0] == "name"
+
+
 def test_command_line_from_word_vectors(tmp_path, glove):
     names, out = written(tmp_path, "polar_bear\nblack\n", "n.txt"), tmp_path / "s.csv"
     result = CliRunner().invoke(app, ["data", "words", str(names), "-o", str(out), "--vectors", str(glove)])

@@ -21,6 +21,8 @@ from zskl.signatures.word_files import Vector, read_vectors
 _NUMBERING = re.compile(r"^(\d+\.|0\d*[\s_-])\s*(?=\S)")  # "001.", "12. ", "003_"; not the 3 of "3-toed"
 _SEPARATORS = re.compile(r"[\s_+/,()\-‐‑–]+")
 _HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_NAMES = ("class", "class_name", "label", "name")  # what a heading calls the classes
+_DESCRIPTIONS = ("", "description", "sentence", "text")
 
 
 def word_vectors(names: Iterable[str], path: str | os.PathLike[str], missing: str = "error") -> pd.DataFrame:
@@ -92,7 +94,8 @@ def read_names(path: str | os.PathLike[str]) -> list[str] | pd.Series[Any]:
     ----------
     path : path-like
         A text file with a class per line. Or a .csv file: the first column is the class, the second, if there is one,
-        its description. A first row whose first cell is "class" is a heading.
+        its description; commas, semicolons or tabs separate them. A first row such as "class", "name,text" or
+        "label;description" is a heading.
 
     Returns
     -------
@@ -119,8 +122,11 @@ def read_names(path: str | os.PathLike[str]) -> list[str] | pd.Series[Any]:
         raise ValueError(f"{path} is not UTF-8 text ({error}): save it as UTF-8") from None
     if path.suffix.lower() != ".csv":
         return [line.strip() for line in text.splitlines() if line.strip()]
-    rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines(keepends=True)) if any(row)]
-    if rows and rows[0][0].lower() == CLASS_COLUMN:
+    lines = text.splitlines(keepends=True)
+    first = next((line for line in lines if line.strip()), "")
+    separator = next((one for one in ",;\t" if one in first), ",")
+    rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=separator) if any(row)]
+    if rows and _is_heading(*(cell.lower() for cell in rows[0])):
         rows = rows[1:]
     names, described = [row[0] for row in rows], [len(row) > 1 and row[1] != "" for row in rows]
     if not any(described):
@@ -129,6 +135,10 @@ def read_names(path: str | os.PathLike[str]) -> list[str] | pd.Series[Any]:
         without = [name for name, given in zip(names, described, strict=True) if not given]
         raise ValueError(f"{path} has no description for {listed(without)}: describe all classes, or none")
     return pd.Series([row[1] for row in rows], index=names)
+
+
+def _is_heading(first: str, second: str = "", *_: str) -> bool:
+    return first == CLASS_COLUMN or (first in _NAMES and second in _DESCRIPTIONS)
 
 
 def checked_names(names: Iterable[str]) -> list[str]:
