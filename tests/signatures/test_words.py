@@ -194,6 +194,7 @@ def test_a_heading_is_not_a_class(tmp_path, heading):
     assert (found if isinstance(found, list) else found.index.tolist()) == ["owl", "wren"]
     if second:
         assert found.tolist() == ["a bird, at night"] * 2
+    assert read_names(written(tmp_path, "owl;a bird, at night\n", "n.csv")).to_dict() == {"owl": "a bird, at night"}
     assert read_names(written(tmp_path, "name,a word for a thing\nowl,a bird\n", "n.csv")).index[0] == "name"
 
 

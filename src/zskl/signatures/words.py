@@ -93,7 +93,7 @@ def read_names(path: str | os.PathLike[str]) -> list[str] | pd.Series[Any]:
     Parameters
     ----------
     path : path-like
-        A text file with a class per line. Or a .csv file: the first column is the class, the second, if there is one,
+        A text file with a class per line. Or a .csv or .tsv file: the first column is the class, the second, if any,
         its description; commas, semicolons or tabs separate them. A first row such as "class", "name,text" or
         "label;description" is a heading.
 
@@ -120,11 +120,11 @@ def read_names(path: str | os.PathLike[str]) -> list[str] | pd.Series[Any]:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text ({error}): save it as UTF-8") from None
-    if path.suffix.lower() != ".csv":
+    if path.suffix.lower() not in (".csv", ".tsv"):
         return [line.strip() for line in text.splitlines() if line.strip()]
     lines = text.splitlines(keepends=True)
     first = next((line for line in lines if line.strip()), "")
-    separator = next((one for one in ",;\t" if one in first), ",")
+    separator = next((letter for letter in first if letter in ",;\t"), ",")
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=separator) if any(row)]
     if rows and _is_heading(*(cell.lower() for cell in rows[0])):
         rows = rows[1:]
