@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all, for one process at a time, on every system.
+"""Files and folders that appear whole or not at all, for one process at a time, on every system; the cache folder.
 
 Everything is written under a hidden name beside its target, `.NAME.RANDOM.part`, and renamed at the end. A failure
 leaves what was there before. If a process is killed, the hidden name stays behind; `leftovers` finds it. A device or a
@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+
+from platformdirs import user_cache_path
 
 log = logging.getLogger(__name__)
 PART = ".part"
@@ -212,3 +214,17 @@ def _lock_on_windows(handle: int) -> None:
         msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
     finally:
         os.lseek(handle, here, os.SEEK_SET)
+
+
+def cache_folder() -> Path:
+    """$ZSKL_CACHE, else the folder for caches that the system gives to zskl. It need not exist.
+
+    On Linux that is $XDG_CACHE_HOME/zskl or ~/.cache/zskl. Version 0.1 used these on every system, so on macOS and
+    Windows a cache that is already there is used on.
+    """
+    given = os.environ.get("ZSKL_CACHE")
+    if given:
+        return Path(given).expanduser()
+    usual = user_cache_path("zskl", appauthor=False)
+    old = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "zskl"
+    return old if old.is_dir() and not usual.is_dir() else usual

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from zskl.cli import completion, startup
 from zskl.cli.layout import show
+from zskl.cli.terminal import say
 
 
 def methods(

@@ -17,6 +17,7 @@ from zskl.datasets.own.new_folder import new_folder
 from zskl.datasets.own.store import Reading, store
 from zskl.datasets.tables import Head, Labels
 from zskl.parameters import did_you_mean, listed
+from zskl.signatures import texts
 
 PathLike = str | os.PathLike[str]
 MANY = 5  # rows per class, on average: more than people describe a class by
@@ -114,6 +115,7 @@ def make(
     table = tables.read_signatures(signatures, column, keep_columns)
     _check_descriptions(table, head, features, signatures)
     _check_kept(keep_columns, [*head.fields, *table.columns])
+    read = texts.read(signatures)  # if the table was made from texts
     with new_folder(out, force) as temporary:
         rows = store(temporary / "raw.npy", head, labels, column, how)
         found = rows.labels
@@ -149,6 +151,7 @@ def make(
             "missing": missing,
             "categories": categories,
             "keep_columns": list(keep_columns),
+            **({"texts": read} if read else {}),
         }
         folder.write(temporary, data, made, rows.ids, preparation)
         del data  # some systems cannot rename a folder while a file in it is mapped
