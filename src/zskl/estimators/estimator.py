@@ -1,7 +1,7 @@
 """The contract of every zero-shot classifier: input checks, scaling, candidates, saving.
 
-`Ranking` has the answers, `Inspection` what lies behind them. A method subclasses `ZeroShotClassifier`. It writes
-`_scores` on scaled arrays, and a `fit` that calls `_prepare`.
+`Ranking` has the answers, `Inspection` what lies behind them, `Labelling` the rows to label next. A method subclasses
+`ZeroShotClassifier`. It writes `_scores` on scaled arrays, and a `fit` that calls `_prepare`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from zskl.arrays import Array, NumPyArray, check_device, like, on_device
 from zskl.estimators import inputs, model_file
 from zskl.estimators.candidates import Question, as_in, best_of_rows
 from zskl.estimators.inspection import Inspection
+from zskl.estimators.labelling import Labelling
 from zskl.estimators.ranking import UNKNOWN, Labels, Ranking
 from zskl.estimators.selectable import Selectable
 from zskl.estimators.temperature import UncalibratedWarning
@@ -35,7 +36,7 @@ __all__ = ["SIGNATURE_MEANS", "UNKNOWN", "Labels", "Training", "UncalibratedWarn
 SIGNATURE_MEANS = ("seen", "all")
 
 
-class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ZeroShotClassifier(Ranking, Inspection, Labelling, Selectable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
     The contract of every zero-shot classifier of this library; subclass it to add a method.
 
