@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from zskl.signatures.table import SignatureTable
 
 SCALING = "centring and lengths"
+NOISE = 1e-12  # of what is added up: a smaller rest is rounding
 Parts: TypeAlias = Callable[[NumPyArray, NumPyArray, NumPyArray], NumPyArray]  # scaled rows, two signatures → (n, p)
 
 
@@ -53,6 +54,7 @@ class RawValues:
             elif step == "l2":
                 factors = factors * inverse_length(rows)
             elif step == "standardize":
+                assert scaling.deviation is not None
                 values = values / scaling.deviation
             rows = replace(scaling, steps=(step,)).apply(rows)
         return cls(values, factors)
@@ -86,7 +88,8 @@ class AlongRawAttributes:
         parts = self._parts(scaled, found.first, found.second)
         told = found.contributions.sum(axis=1) + sum(found.terms.get(name, 0.0) for name in self._terms)
         others = {name: values for name, values in found.terms.items() if name not in self._terms}
-        terms = {SCALING: told - parts.sum(axis=1), **others}
+        rest, size = told - parts.sum(axis=1), np.abs(told) + np.abs(parts).sum(axis=1)
+        terms = {SCALING: np.where(np.abs(rest) > NOISE * size, rest, 0.0), **others}
         return Split(found.first, found.second, found.difference, parts, terms)
 
 
