@@ -23,7 +23,8 @@ import zskl
 from zskl.cli import app
 from zskl.cli.commands import COMMANDS, DATA_COMMANDS
 
-paths = [[], ["data"], *([one.__name__] for one in COMMANDS), *(["data", one.__name__] for one in DATA_COMMANDS)]
+named = lambda some: [one.__name__.replace("_", "-") for one in some]
+paths = [[], ["data"], *([one] for one in named(COMMANDS)), *(["data", one] for one in named(DATA_COMMANDS))]
 for path in paths:
     done = CliRunner().invoke(app, [*path, "--help"])
     assert done.exit_code == 0 and "Usage" in done.output, (path, done.output)

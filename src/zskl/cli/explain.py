@@ -33,6 +33,14 @@ def explain(
     against: Annotated[
         str | None, typer.Option(metavar="NAME", help="The class to compare it with. Default: the best of the others.")
     ] = None,
+    raw: Annotated[
+        bool,
+        typer.Option(
+            "--raw",
+            help="Go by attributes as you wrote them: one in which both classes agree adds nothing. What centring and "
+            "lengths add is one line.",
+        ),
+    ] = False,
     rows: Annotated[
         list[str] | None,
         typer.Option(
@@ -48,7 +56,8 @@ def explain(
 ) -> None:
     """Show which attributes support the class of each row against the runner-up; they add up to the difference.
 
-    Class means with a Gaussian kernel name seen classes that the row is like or unlike, and what else adds to it.
+    Class means with a Gaussian kernel name seen classes that the row is like or unlike, and what else adds to it; with
+    --raw they name attributes.
 
     Example: [b]zskl explain birds.zskl new.csv --signatures new_classes.csv --rows 0-9 --top 3[/b]
     """
@@ -75,6 +84,7 @@ def explain(
             label=label,
             against=against,
             rows=explain_file.row_numbers(rows) if rows else None,
+            raw=raw,
         )
         _show(found, bool(rows), out, as_json)
 

@@ -1,7 +1,7 @@
 """The contract of every zero-shot classifier: input checks, scaling, candidates, saving.
 
-`Ranking` has the answers, `Inspection` what lies behind them. A method subclasses `ZeroShotClassifier`. It writes
-`_scores` on scaled arrays, and a `fit` that calls `_prepare`.
+`Ranking` has the answers, `Inspection` what lies behind them, `Labelling` the rows to label next. A method subclasses
+`ZeroShotClassifier`. It writes `_scores` on scaled arrays, and a `fit` that calls `_prepare`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from zskl.estimators import inputs, model_file, no_signatures, sparse_inputs
 from zskl.estimators.candidates import Question, as_in, best_of_rows, check_directions
 from zskl.estimators.default_grid import DefaultGrid
 from zskl.estimators.inspection import Inspection
+from zskl.estimators.labelling import Labelling
 from zskl.estimators.ranking import UNKNOWN, Labels, Ranking
 from zskl.estimators.row_weights import NONE, Given, counted, row_weights
 from zskl.estimators.selectable import Selectable
@@ -43,7 +44,7 @@ log = logging.getLogger(__name__)
 SIGNATURE_MEANS = ("seen", "all")
 
 
-class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ZeroShotClassifier(Ranking, Inspection, Labelling, Selectable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
     The contract of every zero-shot classifier of this library; subclass it to add a method.
 

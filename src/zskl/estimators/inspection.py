@@ -17,6 +17,7 @@ from zskl.estimators.explanation import Explanation, explain
 from zskl.estimators.nearest_classes import nearest_classes
 from zskl.estimators.projected_rows import ProjectedRows, projected
 from zskl.estimators.ranking import Labels
+from zskl.estimators.raw_attributes import by_score_parts
 from zskl.estimators.score_parts import ScoreParts
 from zskl.parameters import count, listed
 from zskl.scaling import Scaling
@@ -53,6 +54,10 @@ class Inspection:
         """What splits differences of scores between the classes of a table."""
         return ByAttributes(self._model(), table)
 
+    def _raw_explainer(self, table: SignatureTable) -> Explainer:
+        """The same along attributes as they were written."""
+        return by_score_parts(self._model(), table)
+
     def _gallery_rows(self, X: Array) -> Array | None:
         """What a gallery keeps of scaled rows (n, d), for methods without a projection; None: the rows themselves."""
         return None
@@ -71,6 +76,7 @@ class Inspection:
         label: Any = None,
         against: Any = None,
         calibrated: bool = True,
+        raw: bool = False,
     ) -> list[Explanation]:
         """
         Say which attributes speak for the class of each row and against another class, and how much.
@@ -95,6 +101,10 @@ class Inspection:
             The class to compare it with; None takes the best of the others.
         calibrated : bool, default=True
             Whether the answer is calibrated, as in `predict`.
+        raw : bool, default=False
+            Whether contributions are those of attributes as you wrote them, in place of scaled ones: an attribute in
+            which the two classes agree then adds nothing, and what centring and unit lengths add is one of the `terms`.
+            Class means with a Gaussian kernel have contributions of attributes, too.
 
         Returns
         -------
@@ -110,7 +120,7 @@ class Inspection:
         >>> (explanation.label, explanation.against), [name for name, _ in explanation.top]
         (('bee', 'ant'), ['attribute 1', 'attribute 0'])
         """
-        return explain(self._model(), X, top, signatures, candidates, label, against, calibrated)
+        return explain(self._model(), X, top, signatures, candidates, label, against, calibrated, raw)
 
     def attribute_space(self, X: Array) -> Array:
         """

@@ -21,9 +21,11 @@ from zskl.estimators.class_means.evidence import Evidence
 from zskl.estimators.class_means.explained_scores import ExplainedScores
 from zskl.estimators.class_means.foundation import Foundation, Whitened
 from zskl.estimators.class_means.quick_scores import Products, QuickScores
+from zskl.estimators.class_means.raw_scores import along_raw_attributes
 from zskl.estimators.class_means.space import unit, whitened
 from zskl.estimators.class_means.sums import Floats
 from zskl.estimators.class_means.taught import Taught
+from zskl.estimators.raw_attributes import AlongRawAttributes
 from zskl.signatures.table import SignatureTable
 from zskl.sparse_rows import SparseRows, dense
 
@@ -187,6 +189,9 @@ class Scoring(Taught):
 
     def _explainer(self, table: SignatureTable) -> ExplainedScores:
         return ExplainedScores(self, table)
+
+    def _raw_explainer(self, table: SignatureTable) -> AlongRawAttributes:
+        return along_raw_attributes(self, table)
 
     def _quickly(self, X: Array, question: Question) -> Array:
         """Scores (n, rows) through what the models of one search share."""

@@ -167,14 +167,19 @@ class Taught(ZeroShotClassifier):
 
     # What it adds up to ----------------------------------------------------------------------------------------------
 
-    def _evidence(self, question: Question, unlabelled: bool = True) -> Evidence:
-        """What rows say about the candidates; without `unlabelled` ones if you say so."""
+    def _evidence(self, question: Question, unlabelled: bool = True, more: int = 0) -> Evidence:
+        """What rows say about the candidates; without `unlabelled` ones if you say so.
+
+        With `more`, descriptions weigh as if each candidate had so many more examples.
+        """
         seen = Evidence.places(self.classes_, question) >= 0
         weights = np.where(seen, float(self.description_weight), WEIGHT)
         columns = dict(zip(question.labels.tolist(), question.rows, strict=True))
-        for label, count in self._right().items():
-            if label in columns and not seen[columns[label][0]]:
-                weights[columns[label]] = self._worth(count) * self._firmness(question)[columns[label]]
+        right = self._right()
+        taught = [label for label, rows in columns.items() if right[label] + more and not seen[rows[0]]]
+        firmness = self._firmness(question) if taught else EMPTY
+        for label in taught:
+            weights[columns[label]] = self._worth(right[label] + more) * firmness[columns[label]]
         if unlabelled:
             for label in self.adapted_classes_:
                 if label in columns:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from zskl.arrays import Array, NumPyArray, to_numpy
+from zskl.arrays import Array, NumPyArray, like, to_numpy
 from zskl.estimators import inputs
+from zskl.estimators.candidates import best_of_rows
 from zskl.estimators.class_means.adapting import Adapting
+from zskl.estimators.class_means.moves import moves
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.ranking import Labels
 from zskl.parameters import listed
 from zskl.signatures import table as tables
-from zskl.signatures.table import label_kind
+from zskl.signatures.table import SignatureTable, label_kind
 
 log = logging.getLogger(__name__)
 
@@ -177,6 +180,17 @@ class Teaching(Adapting):
         """
         check_is_fitted(self)
         return self._adapt(inputs.check_features(self, X, "adapt"), candidates, force, balance)
+
+    def _mover(self, scaled: Array, table: SignatureTable) -> Callable[[Array], Array]:
+        """Of a class with several signatures the direction that moves most counts."""
+        question = self._question(scaled, table)
+        now, described = self._directions(question), self._described(question)
+        evidence = self._evidence(question, more=1)
+        then = like(evidence.weights[:, None], described) * described + like(evidence.sums, described)
+        return lambda X: best_of_rows(moves(self._hat(X), now, then), question.rows)
+
+    def _row_directions(self, scaled: Array) -> Array:
+        return self._hat(scaled)
 
 
 def _labels(model: ZeroShotClassifier, y: Any, n: int) -> NumPyArray:
