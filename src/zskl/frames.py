@@ -11,6 +11,11 @@ import pandas as pd
 
 from zskl.arrays import is_torch
 
+DATES = (
+    "put what matters of a date into columns of numbers, such as the month or the days since a first day, and drop the "
+    "date"
+)
+
 
 def opened(given: Any, where: str) -> nw.DataFrame[Any] | None:
     """The frame through narwhals; None for anything else. One that holds a plan in place of rows is refused."""
@@ -30,6 +35,8 @@ def in_order(X: Any, fitted: Sequence[str] | None) -> Any:
 
     scikit-learn refuses columns in another order. Those that are missing or new are left to it.
     """
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        raise ValueError(f"X holds dates ({X.dtype}): expected numbers; {DATES}")
     frame = opened(X, "X")
     if frame is None or len(set(frame.columns)) < len(frame.columns):
         return X
@@ -45,14 +52,13 @@ def check_numbers(frame: nw.DataFrame[Any], where: str) -> None:
             continue
         if kind.is_temporal():
             raise ValueError(
-                f"{where} holds dates in column {name!r}: expected numbers; turn them into numbers first, such as days "
-                "since a day that means something, or drop the column"
+                f"{where} holds dates in column {name!r}: expected numbers; {DATES}"
             )
         for value in frame[name].to_list():
             if not _is_number(value):
                 raise ValueError(
-                    f"{where} holds {value!r} in column {name!r}: expected numbers; encode the column first, as "
-                    "scikit-learn's OneHotEncoder does, or drop it"
+                    f"{where} holds {value!r} in column {name!r}: expected numbers; if the column holds categories, put a "
+                    "OneHotEncoder before the model, in a Pipeline, else drop it"
                 )
 
 

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from zskl.arrays import Array, NumPyArray, float_type, is_torch, namespace, to_numpy
 from zskl.estimators import sparse_inputs
-from zskl.estimators.column_kinds import refuse_columns
 from zskl.frames import in_order
 from zskl.parameters import listed
 from zskl.signatures.labels import one_spelling
@@ -51,7 +50,6 @@ def check_training(
     else:
         X = in_order(X, None if reset else getattr(estimator, "feature_names_in_", None))
         _check_dimensions(X)
-        refuse_columns(X)
         as_it_is = X if not whole and _is_plain(X) and X.dtype != float_type(X) else None
         X = X if as_it_is is None else np.broadcast_to(np.float32(0), X.shape)  # of that shape, and no size
         X, y = validate_data(estimator, X, y, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
@@ -90,7 +88,6 @@ def sliceable(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None = "t
         return tensor
     X = in_order(X, getattr(estimator, "feature_names_in_", None))
     _check_dimensions(X)
-    refuse_columns(X)
     plain = _is_plain(X)
     checked = validate_data(
         estimator, X[:1] if plain else X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False
