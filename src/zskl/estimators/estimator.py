@@ -1,6 +1,6 @@
 """The contract of every zero-shot classifier: input checks, scaling, candidates, saving.
 
-`Ranking` has the answers, `Inspection` what lies behind them, `Labelling` the rows to label next. A method subclasses
+`Ranking` and `ClassColumns` have the answers, `Inspection` what lies behind them, `Labelling` the rows to label next. A method subclasses
 `ZeroShotClassifier`. It writes `_scores` on scaled arrays, and a `fit` that calls `_prepare`.
 """
 
@@ -15,17 +15,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from zskl import scaling
 from zskl.arrays import Array, NumPyArray, check_device, like, on_device
 from zskl.estimators import inputs, model_file, no_signatures, sparse_inputs
 from zskl.estimators.candidates import Question, as_in, best_of_rows, check_directions
+from zskl.estimators.class_columns import ClassColumns
 from zskl.estimators.default_grid import DefaultGrid
 from zskl.estimators.inspection import Inspection
 from zskl.estimators.labelling import Labelling
-from zskl.estimators.ranking import UNKNOWN, Labels, Ranking
+from zskl.estimators.ranking import UNKNOWN, Labels
 from zskl.estimators.row_weights import NONE, Given, counted, row_weights
 from zskl.estimators.selectable import Selectable
 from zskl.estimators.temperature import UncalibratedWarning
@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 SIGNATURE_MEANS = ("seen", "all")
 
 
-class ZeroShotClassifier(Ranking, Inspection, Labelling, Selectable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
     The contract of every zero-shot classifier of this library; subclass it to add a method.
 
@@ -198,47 +198,7 @@ class ZeroShotClassifier(Ranking, Inspection, Labelling, Selectable, ClassifierM
         self.temperatures_: dict[str, float] | None = None
         return described
 
-    # Prediction: the methods of `Ranking` call these ------------------------------------------------------------------
-
-    def score(
-        self, X: Array, y: Any, sample_weight: Any = None, signatures: Any = None, candidates: Labels | None = None
-    ) -> float:
-        """
-        Give the share of rows that `predict` answers right, as scikit-learn's `score` does.
-
-        `zskl.protocols` and `zskl.metrics` average over classes instead.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
-        y : array-like of shape (n_samples,)
-            The class of each row.
-        sample_weight : array-like of shape (n_samples,), default=None
-            The weight of each row.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to rank; None takes all of them.
-
-        Returns
-        -------
-        float
-            Accuracy over rows, between 0 and 1.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.score([[0, 1], [1, 1]], ["ant", "bee"])
-        1.0
-        """
-        answers = self.predict(X, signatures, candidates)
-        true = inputs.labels(y, answers.tolist())
-        if signatures is None:
-            no_signatures.warn_once(self, np.unique(np.asarray(true)).tolist(), stacklevel=2)
-        return float(accuracy_score(true, answers, sample_weight=sample_weight))
+    # Prediction: the methods of `Ranking` and `ClassColumns` call these ------------------------------------------------------------------
 
     def _scaled(self, X: Array) -> Array:
         """Checked rows, scaled, on the device that computes."""

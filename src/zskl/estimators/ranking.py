@@ -1,4 +1,4 @@
-"""What a fitted estimator answers: scores, classes and probabilities of candidate classes for rows."""
+"""What a fitted estimator answers: scores and classes of candidate classes for rows."""
 
 from __future__ import annotations
 
@@ -161,55 +161,6 @@ class Ranking:
                 answers[rows][unsure] = UNKNOWN
         return answers
 
-    def predict_proba(
-        self,
-        X: Array,
-        signatures: Any = None,
-        candidates: Labels | None = None,
-        calibrated: bool = True,
-    ) -> Array:
-        """
-        Give the probability of each class for each row: softmax(scores / T).
-
-        Without `signatures` and `candidates` there is one column for each of `classes_`, as scikit-learn's scorers
-        expect. The softmax is over these alone: how likely a class is if the row is of one of them. Pass
-        `candidates=model.candidates_` to let all classes compete that `predict` chooses from.
-
-        The temperature T is one of `temperatures_`, which `zskl.selection` fits on validation classes: one for
-        candidates that are all seen, one for all unseen, one for both. If nobody has fitted them, T is 1 and an
-        `UncalibratedWarning` says so.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which classes to rank; None takes all of `signatures`, or, without these, `classes_`.
-        calibrated : bool, default=True
-            Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
-
-        Returns
-        -------
-        array of shape (n_samples, n_candidates), or (n_samples, n_classes) without a choice
-            Probabilities, which sum to 1 in each row.
-
-        Examples
-        --------
-        >>> import warnings
-        >>> from zskl import UncalibratedWarning
-        >>> warnings.simplefilter("ignore", UncalibratedWarning)
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.predict_proba([[1, 0]]).shape, model.predict_proba([[1, 0]], candidates=model.candidates_).shape
-        ((1, 2), (1, 3))
-        """
-        panel, X = self._opened(X, signatures, self._columns(signatures, candidates), calibrated)
-        temperature = temperature_of(self.temperatures_, panel.situation)
-        return filled(panel, X, lambda scores: softmax(scores / temperature))
-
     def top_k(
         self,
         X: Array,
@@ -263,46 +214,6 @@ class Ranking:
                 values = np.empty(best.shape, dtype=of_block.dtype) if values is None else values
                 values[rows] = of_block
         return (best, values) if return_scores else best
-
-    def decision_function(
-        self, X: Array, signatures: Any = None, candidates: Labels | None = None, calibrated: bool = True
-    ) -> Array:
-        """
-        Score each row against the seen classes, in scikit-learn's shape, or against candidates that you choose.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which classes to rank; None takes all of `signatures`, or, without these, `classes_`.
-        calibrated : bool, default=True
-            Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes), or (n_samples,) for two classes
-            Scores over `classes_`. With `signatures` or `candidates` one column for each candidate.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.decision_function([[1, 0], [0, 1]]).shape  # of two classes, the second against the first
-        (2,)
-        """
-        panel, X = self._opened(X, signatures, self._columns(signatures, candidates), calibrated)
-        scores = filled(panel, X, lambda scores: scores)
-        chosen = signatures is not None or candidates is not None
-        return scores if chosen or scores.shape[1] != 2 else scores[:, 1] - scores[:, 0]
-
-    def _columns(self, signatures: Any, candidates: Labels | None) -> Labels | None:
-        """The candidates of what scikit-learn's scorers read: `classes_`, unless the caller chooses."""
-        check_is_fitted(self)
-        return self.classes_ if signatures is None and candidates is None else candidates
 
     def _opened(self, X: Array, given: Any, candidates: Any, calibrated: bool = False) -> tuple[Panel, Array]:
         model = cast("ZeroShotClassifier", self)  # the only class that inherits this one
