@@ -8,7 +8,6 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-
 TABLES = ".csv .tsv .xlsx .parquet .npy .npz .mat, .csv.gz .csv.zst, - for standard input"
 
 

@@ -175,7 +175,7 @@ def _attribute_notes(data: Dataset) -> Iterator[str]:
             "(signature_scaling) refuse it"
         )
     if "unknown" in data.class_names.tolist():
-        yield "a class is called 'unknown', as a rejected row is: it cannot be predicted with reject (--reject); rename it"
+        yield "a class is called 'unknown', as a rejected row is: reject (--reject) refuses such candidates; rename it"
     varied = ~(values == values[:1]).all(axis=0)
     yield from _uneven("attribute", names[varied], values[:, varied].astype(np.float64).std(axis=0), UNEVEN_ATTRIBUTES)
 

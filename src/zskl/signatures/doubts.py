@@ -1,4 +1,4 @@
-"""What looks wrong in a class table that can be used all the same: attributes that number classes, equal descriptions."""
+"""What looks wrong in a class table that can be used: attributes that number the classes, equal descriptions."""
 
 from __future__ import annotations
 

@@ -177,9 +177,8 @@ def check_finite(path: Source, X: NDArray[np.float32], first_row: int, names: Se
     where = repr(names[column]) if names is not None else str(column)
     value = X[row, column]
     advice = cells.advice("") if np.isnan(value) else " within float32; repair or leave out the row"
-    raise ValueError(
-        f"{path}, row {first_row + row} (counted from 0), column {where}: found {value}, expected a finite number{advice}"
-    )
+    place = f"{path}, row {first_row + row} (counted from 0), column {where}"
+    raise ValueError(f"{place}: found {value}, expected a finite number{advice}")
 
 
 def rows_per_block(width: int) -> int:
