@@ -54,8 +54,9 @@ def pack(model: ZeroShotClassifier, stored: Callable[[str, Any], Any]) -> tuple[
         "n_features": int(model.n_features_in_),
         "calibration": float(model.calibration_),
         "temperatures": model.temperatures_,
-        "preparation": getattr(model, "preparation_", None),
     }
+    if getattr(model, "preparation_", None) is not None:
+        header["preparation"] = model.preparation_
     return header, arrays
 
 
