@@ -205,7 +205,8 @@ def test_zeros_describe_a_class_where_the_mean_is_subtracted(toy, scaling):
 
 
 def test_a_class_called_unknown_is_told_from_a_rejected_row(toy):
-    model = toy.model().fit(toy.X, np.where(toy.y == "cat", "unknown", toy.y), toy.table.rename(index={"cat": "unknown"}))
+    y, table = np.where(toy.y == "cat", "unknown", toy.y), toy.table.rename(index={"cat": "unknown"})
+    model = toy.model().fit(toy.X, y, table)
     model.temperatures_ = {"seen": 1.0, "unseen": 1.0, "mixed": 1.0}
     assert "unknown" in model.predict(toy.X)
     assert "unknown" in model.predict(toy.X, candidates=["ant", "dog"], reject=1.0)

@@ -20,7 +20,7 @@ def dated(toy):
     ("call", "words"),
     [
         (lambda m, t: m.fit(dated(t), t.y, t.table), ["dates in column 'found'", "the month"]),
-        (lambda m, t: m.fit(dated(t).assign(found=DATED.tz_localize("UTC")), t.y, t.table), ["dates in column 'found'"]),
+        (lambda m, t: m.fit(dated(t).assign(found=DATED.tz_localize(0)), t.y, t.table), ["dates in column 'found'"]),
         (lambda m, t: m.fit(dated(t).assign(found=DATED - DATED), t.y, t.table), ["dates in column 'found'"]),
         (lambda m, t: m.fit(pl.from_pandas(dated(t)), t.y, t.table), ["dates in column 'found'"]),
         (lambda m, t: m.predict(t.X.astype("datetime64[D]")), ["X holds dates (datetime64[D])"]),

@@ -1,4 +1,4 @@
-"""Columns that only number or name the rows are told from attributes; a fit warns of them, and of equal descriptions."""
+"""Columns that only number or name the rows are told from attributes. A fit warns of them and of equal descriptions."""
 
 import numpy as np
 import pandas as pd
@@ -50,7 +50,7 @@ def test_several_descriptions_of_a_class():
 @pytest.mark.parametrize("height", [1, 2, 7, 20])
 def test_blocks_of_rows_say_the_same_as_all_rows(height):
     draw = np.random.default_rng(0)
-    counting, number = np.arange(20.0) + 3, draw.permutation(20.0)
+    counting, number = np.arange(20.0) + 3, draw.permutation(20).astype(float)
     names = ["a", "b", "c", "nr", "code", "no"]
     X = np.c_[counting, number, draw.normal(size=20), number, number % 19, 2e9 + number * 64].astype(np.float32)
     watch = identifiers.Numbering(names)

@@ -1,4 +1,4 @@
-"""A table as people keep it: row numbers, holes, words, truth values, names in their own letters, a class of one row."""
+"""A table as people keep it: row numbers, holes, words, truth values, names in other letters, a class of one row."""
 
 import numpy as np
 import pandas as pd

@@ -131,7 +131,7 @@ def job(model: PathLike, out: PathLike, options: Options, device: str | None = N
     table = options.signatures
     if table == STANDARD_INPUT:
         raise ValueError(
-            "signatures is standard input, and every shard needs it: expected a file that can be read again; save it first"
+            "signatures is standard input, and every shard needs it: expected a file, which can be read again; save it"
         )
     absolute = Options(**{**asdict(options), "signatures": None if table is None else os.path.abspath(table)})
     made = Job(

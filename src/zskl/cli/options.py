@@ -10,7 +10,6 @@ import typer
 
 from zskl.cli import completion
 
-
 TABLES = ".csv .tsv .xlsx .parquet .npy .npz .mat, .csv.gz .csv.zst, - for standard input"
 
 

@@ -140,7 +140,7 @@ def _faults(data: Dataset) -> Iterator[str]:
     seen = data.signatures.index.isin(data.seen_classes)
     shared = values[:, (values[seen] != 0).any(axis=0)] != 0  # (rows, attributes that a seen class has)
     related = set(data.signatures.index[shared.any(axis=1)].tolist())
-    related |= set(data.signatures.index[~values.any(axis=1)].tolist())  # which has none, as a seen class may
+    related |= set(data.signatures.index[(values == 0).all(axis=1)].tolist())  # which has none, as a seen class may
     orphans = [label for label in data.unseen_classes.tolist() if label not in related]
     if orphans:
         yield (
@@ -168,14 +168,14 @@ def _attribute_notes(data: Dataset) -> Iterator[str]:
     numbering = identifiers.among(data.attribute_names, values, data.signatures.index.to_numpy())
     if numbering:
         yield f"attribute {listed(numbering)} numbers or names the classes: if it does not describe them, leave it out"
-    empty = data.signatures.index[~values.any(axis=1)].unique()
+    empty = data.signatures.index[(values == 0).all(axis=1)].unique()
     if len(empty):
         yield (
             f"class {listed(empty)} is described by zeros alone: methods that do not centre signatures "
             "(signature_scaling) refuse it"
         )
     if "unknown" in data.class_names.tolist():
-        yield "a class is called 'unknown', as a rejected row is: it cannot be predicted with reject (--reject); rename it"
+        yield "a class is called 'unknown', as a rejected row is: reject (--reject) refuses such candidates; rename it"
     varied = ~(values == values[:1]).all(axis=0)
     yield from _uneven("attribute", names[varied], values[:, varied].astype(np.float64).std(axis=0), UNEVEN_ATTRIBUTES)
 

@@ -60,10 +60,11 @@ def pack(model: ZeroShotClassifier, stored: Callable[[str, Any], Any]) -> tuple[
         "n_features": int(model.n_features_in_),
         "calibration": float(model.calibration_),
         "temperatures": model.temperatures_,
-        "preparation": getattr(model, "preparation_", None),
         "described": model.described_,
         **({"sparse": {name: rows.shape for name, rows in sparse.items()}} if sparse else {}),
     }
+    if getattr(model, "preparation_", None) is not None:
+        header["preparation"] = model.preparation_
     return header, arrays
 
 

@@ -26,8 +26,8 @@ def check_unknown(candidates: NumPyArray) -> None:
     """Refuse to reject rows where a class has the name that a rejected row gets."""
     if UNKNOWN in candidates.tolist():
         raise ValueError(
-            f"reject was given, and a candidate class is called {UNKNOWN!r}, which is also the answer for a rejected row: "
-            "expected classes with other names; rename it, leave it out of the candidates, or do not reject"
+            f"reject was given, and a candidate class is called {UNKNOWN!r}, which is also the answer for a rejected "
+            "row: expected classes with other names; rename it, leave it out of the candidates, or do not reject"
         )
 
 

@@ -1,4 +1,4 @@
-"""What looks wrong in a class table that can be used all the same: attributes that number classes, equal descriptions."""
+"""What looks wrong in a class table that can be used: attributes that number the classes, equal descriptions."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class SignatureWarning(UserWarning):
 def warn_of(table: SignatureTable, given: Any) -> None:
     """Warn of attributes that identify classes, and of classes that nothing tells apart, in the signatures `given`.
 
-    Nothing is said of one-hot rows, and of a table that was read before.
+    Nothing is said of one-hot rows, of a table that was read before, and of a matrix that is not dense.
     """
-    if given is None or isinstance(given, SignatureTable):
+    if given is None or isinstance(given, SignatureTable) or not hasattr(table.matrix, "tobytes"):
         return
     named = table.names is not None
     numbering = identifiers.among(table.names or (), table.matrix, table.labels) if named else []

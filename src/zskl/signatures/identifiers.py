@@ -30,7 +30,7 @@ class Numbering:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._rows = 0
-        self._named = np.array([is_named_so(name) for name in names])
+        self._named = np.array([is_named_so(name) for name in names], dtype=bool)
         self._seen: dict[int, set[float]] = {int(k): set() for k in np.flatnonzero(self._named)}
         self.whole, self.counts = np.ones((2, len(names)), dtype=bool)
         self._last = np.full(len(names), np.nan)

@@ -54,7 +54,7 @@ def test_what_reads_zstandard_is_named(put, monkeypatch):
 
 
 def piped(monkeypatch, text):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8"))
 
 
 def test_standard_input(put, monkeypatch):
@@ -92,8 +92,8 @@ def stand_in(monkeypatch, *sheets):
     def load_workbook(path, read_only, data_only):
         if not sheets:
             raise KeyError("no sheet")
-        named = [SimpleNamespace(title=f"sheet {k}", iter_rows=lambda rows=rows, **_: rows) for k, rows in enumerate(sheets)]
-        return SimpleNamespace(worksheets=named, close=lambda: None)
+        found = [SimpleNamespace(title=f"sheet {k}", iter_rows=lambda k=k, **_: sheets[k]) for k in range(len(sheets))]
+        return SimpleNamespace(worksheets=found, close=lambda: None)
 
     found = {name: ModuleType(name) for name in ("openpyxl", "openpyxl.utils", "openpyxl.utils.exceptions")}
     found["openpyxl"].load_workbook = load_workbook
@@ -109,10 +109,10 @@ def test_the_first_sheet_of_a_workbook(put, monkeypatch):
     with pytest.warns(UserWarning, match="s.xlsx: the first sheet, 'sheet 0', is read, and not 'sheet 1'"):
         assert tables.read_signatures(put("s.xlsx", "other"))["legs"].tolist() == [6, 5]
     stand_in(monkeypatch, [*SHEET[:3], ["r2", "far", "bee", 7]])
-    with pytest.raises(ValueError, match="x.xlsx, line 4, column 'length': found 'far'"):  # the row of the sheet
+    with pytest.raises(ValueError, match=r"x.xlsx, line 4, column 'length': found 'far'"):  # the row of the sheet
         all_rows(put("x.xlsx", "a third"), labels="label")
     stand_in(monkeypatch)
-    with pytest.raises(ValueError, match="x.xlsx is not an Excel workbook that can be read"):
+    with pytest.raises(ValueError, match=r"x.xlsx is not an Excel workbook that can be read"):
         all_rows(put("x.xlsx", "damaged one"))
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(ValueError, match=r"pip install 'zskl\[excel\]'"):

@@ -86,7 +86,7 @@ class Stored:
                 file.write(np.ascontiguousarray(preparation.apply(block[:, chosen])).tobytes())
         del raw, block  # some systems cannot remove a file that is mapped
         self.path.unlink()
-        return None if self.names is None else preparation.features, preparation if self.categories is not None else None
+        return None if self.names is None else preparation.features, None if self.categories is None else preparation
 
 
 def store(path: Path, head: Head, labels: PathLike, column: str | None, how: Reading) -> Stored:

@@ -55,9 +55,7 @@ def _open(path: Source, names: list[str], wanted: Wanted) -> FeatureFile:
     ids = None if key is None else as_texts(path, key, arrays[key])
     if ids is not None and len(ids) != len(X):
         ids = None
-    return FeatureFile(
-        path, X.shape[1], None, lambda: _blocks(path, X, ids, texts), lambda: _cells(X, ids, texts), key
-    )
+    return FeatureFile(path, X.shape[1], None, lambda: _blocks(path, X, ids, texts), lambda: _cells(X, ids, texts), key)
 
 
 def read(path: Source, main: Sequence[str], further: Sequence[str] = ()) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def number_in(cell: str) -> float | None:
         value = float(text)
         return value if abs(value) <= LARGEST else None
     lower = text.lower()
-    return TRUTH[lower] if lower in TRUTH else math.nan if lower in MISSING else None
+    return TRUTH.get(lower, math.nan if lower in MISSING else None)
 
 
 def numbers_in(cells: Sequence[str]) -> tuple[NDArray[np.float64], list[int]]:

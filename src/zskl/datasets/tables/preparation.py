@@ -32,7 +32,8 @@ class Column:
     def filled(self, raw: NDArray[np.float32]) -> NDArray[np.float32]:
         """(n,) → (n, features). A category is its place in `categories`; none of them is NaN, and becomes zeros."""
         if self.categories is not None:
-            return (raw[:, None] == np.arange(len(self.categories), dtype=np.float32)).astype(np.float32)
+            places = np.arange(len(self.categories), dtype=np.float32)
+            return np.equal(raw[:, None], places).astype(np.float32)
         return raw[:, None] if self.fill is None else np.where(np.isnan(raw), np.float32(self.fill), raw)[:, None]
 
 

@@ -38,8 +38,8 @@ def _blocks(file: FeatureFile, preparation: Preparation) -> Iterator[Block]:
     for name, words in new.items():
         if words:
             warnings.warn(
-                f"{file.source}: column {name!r} holds {listed(words)}, which no training row did: it counts as none of "
-                "the categories",
+                f"{file.source}: column {name!r} holds {listed(words)}, which no training row did: it counts as none "
+                "of the categories",
                 stacklevel=2,
             )
 
@@ -50,7 +50,7 @@ def _check_whole(file: FeatureFile, preparation: Preparation, cells: Cells, raw:
         holes = np.isnan(raw[:, k])
         if column.categories is None and column.fill is None and holes.any():
             raise ValueError(
-                f"{file.source}, {file.unit} {cells.where[int(holes.argmax())]}, column {column.name!r}: found nothing, "
-                "and the model was fitted on rows without holes: fill it in, or fit it on a dataset made with "
+                f"{file.source}, {file.unit} {cells.where[int(holes.argmax())]}, column {column.name!r}: found "
+                "nothing, and the model was fitted on rows without holes: fill it in, or fit it on a dataset made with "
                 "--missing mean"
             )

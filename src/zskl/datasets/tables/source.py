@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import gzip
-import importlib
 import io
 import os
 import shutil
@@ -124,8 +123,10 @@ def _unpacked(source: Source) -> Any:
     if source.packing == ".gz":
         return gzip.open(source.path, "rb")
     try:
-        return importlib.import_module("compression.zstd").open(source.path, "rb")  # Python 3.14 has it
-    except ModuleNotFoundError:
+        from compression import zstd  # type: ignore[import-not-found, unused-ignore] # Python 3.14 has it
+
+        return zstd.open(source.path, "rb")
+    except ImportError:
         pass
     try:
         import pyarrow

@@ -1,4 +1,4 @@
-"""A first reading of a table with holes and words: which columns hold numbers, which categories, which identify rows."""
+"""A first reading of a table with holes and words: columns of numbers, of categories, and those that identify rows."""
 
 from __future__ import annotations
 
