@@ -9,7 +9,7 @@ import numpy as np
 
 from zskl.arrays import Array, NumPyArray, like, to_numpy
 from zskl.baselines.linear import spectrum
-from zskl.baselines.shared_fit import SharedClassifier, class_signatures, class_sums
+from zskl.baselines.shared_fit import WeightedClassifier, class_signatures, class_sums
 from zskl.estimators.estimator import Training
 from zskl.estimators.score_parts import ScoreParts
 from zskl.parameters import one_of, positive
@@ -17,7 +17,7 @@ from zskl.parameters import one_of, positive
 TARGETS = ("zero-one", "signs")
 
 
-class ESZSL(SharedClassifier):
+class ESZSL(WeightedClassifier):
     """An embarrassingly simple approach: a bilinear map in closed form, with ridges on both sides.
 
     Scores are xᵀWy with::
