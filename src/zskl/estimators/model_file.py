@@ -54,7 +54,7 @@ def pack(model: ZeroShotClassifier, stored: Callable[[str, Any], Any]) -> tuple[
         "n_features": int(model.n_features_in_),
         "calibration": float(model.calibration_),
         "temperatures": model.temperatures_,
-        "described": model.described_,
+        **({} if model.described_ else {"described": False}),
     }
     return header, arrays
 
@@ -85,7 +85,7 @@ def unpack(
         "n_features_in_": sizes["d"],
         "calibration_": float(header["calibration"]),
         "temperatures_": _temperatures(header["temperatures"]),
-        "described_": header.get("described") is not False,  # which files of 0.1 do not say
+        "described_": header.get("described") is not False,
     }
     described, seen = fitted["signature_table_"].classes.tolist(), classes.tolist()
     if fitted["candidates_"].tolist() != described or len(seen) < 2 or seen != sorted(set(described[: len(seen)])):
