@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from zskl.methods import load
     from zskl.protocols import Result
     from zskl.shown.progress import ProgressBar
+    from zskl.signatures.doubts import SignatureWarning
     from zskl.training.solver import DivergenceError
 else:
     _MODULES = {
@@ -58,6 +59,7 @@ else:
         "ProgressBar": "shown.progress",
         "Record": "experiments.record",
         "Result": "protocols",
+        "SignatureWarning": "signatures.doubts",
         "UncalibratedWarning": "estimators.estimator",
         "ZeroShotClassifier": "estimators.estimator",
         "ZeroShotKernelClassifier": "estimators.kernel_classifier",
@@ -90,6 +92,7 @@ __all__ = [
     "ProgressBar",
     "Record",
     "Result",
+    "SignatureWarning",
     "UncalibratedWarning",
     "ZeroShotClassifier",
     "ZeroShotKernelClassifier",

@@ -38,7 +38,6 @@ VIOLATIONS = {
     "words": (table(data=[[1, "a"], [1, "b"], [1, "c"]]), "not numeric in columns 'fur'"),
     "missing value": (table(data=[[1, 1], [1, np.nan], [1, 1]]), "classes 'ant' in columns 'fur'"),
     "infinite value": (table(data=[[np.inf, 1], [1, 1], [1, 1]]), "classes 'cat' in columns 'legs'"),
-    "nothing known": (table(data=[[1, 1], [1, 1], [0, 0]]), "only zeros for classes 'bee'"),
     "no parts": ({"parts": None}, "parts lacks 'trainval', 'test_seen', 'test_unseen'"),
     "lacking part": ({"parts": {"trainval": [0, 2], "test_seen": [1]}}, "parts lacks 'test_unseen'"),
     "mask": (with_part(test_seen=np.zeros(7, dtype=bool)), r"parts\['test_seen'\] is bool .*flatnonzero"),

@@ -229,7 +229,10 @@ BAD = {
         lambda m, t, X: m.predict(X, torch.tensor([[1.0, torch.nan, 2.0, 3.0]]), candidates=["wasp"]),
         ["NaN", "'wasp'", "attribute 1"],
     ),
-    "zero signature": (lambda m, t, X: m.predict(X, torch.zeros(1, 4), candidates=["wasp"]), ["all-zero", "'wasp'"]),
+    "zero signature": (
+        lambda m, t, X: t.fitted(signature_scaling="none").predict(X, torch.zeros(1, 4), candidates=["wasp"]),
+        ["all-zero", "'wasp'"],
+    ),
     "signatures of other width": (
         lambda m, t, X: m.predict(X, torch.ones(1, 3), candidates=["wasp"]),
         ["3 attributes", "fitted with 4"],

@@ -13,6 +13,7 @@ from zskl.baselines.cmt import distances
 from zskl.baselines.linear import spectrum
 from zskl.baselines.shared_fit import WeightedClassifier, class_signatures, class_sums
 from zskl.baselines.sync import squared_distances
+from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.estimator import Training
 from zskl.parameters import count, one_of, positive
 
@@ -96,14 +97,17 @@ class EXEM(WeightedClassifier):
     kind: ClassVar[str] = "exem"
     RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Class exemplars predicted from signatures by kernel regression"
-    GRID: ClassVar = {
-        "n_components": (125, 250, 500),
-        "sigma": (1.4, 2.0, 2.8),
-        "lam": (0.01, 0.03, 0.1, 0.3),
-        "distance": DISTANCES,
-        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
-        "signature_scaling": ("center-l2", "sqrt-center-l2"),
-    }
+    GRID: ClassVar = with_standardized(
+        {
+            "n_components": (125, 250, 500),
+            "sigma": (1.4, 2.0, 2.8),
+            "lam": (0.01, 0.03, 0.1, 0.3),
+            "distance": DISTANCES,
+            "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+            "signature_scaling": ("center-l2", "sqrt-center-l2"),
+        },
+        {"signature_scaling": ("center-l2",)},
+    )
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {
         "n_components": (30, 2000),
         "sigma": (0.1, 30.0),

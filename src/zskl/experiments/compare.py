@@ -161,8 +161,8 @@ def _mode(record: Record) -> str:
 
 def _grid(record: Record) -> str:
     """A short name of the grid that was searched."""
-    grid, bounds = record.tune.grid, record.tune.bounds
-    searched = [grid, bounds] if bounds else grid
+    grid, also, bounds = record.tune.grid, record.tune.also, record.tune.bounds
+    searched = [grid, *(also or ()), bounds] if also or bounds else grid
     return hashlib.sha256(json.dumps(searched, sort_keys=True).encode()).hexdigest()[:6] if grid else ""
 
 

@@ -23,7 +23,7 @@ from zskl.metrics import harmonic_mean
 from zskl.metrics.seen_unseen import Margins, margins
 from zskl.selection.calibration import engine_for
 from zskl.selection.class_folds import folds as make_folds
-from zskl.selection.fold_worker import Examiner, take
+from zskl.selection.fold_worker import Examiner
 from zskl.selection.grid import Grid
 from zskl.selection.grid_search import Plan, Report, examined, plan, walked
 from zskl.selection.material import Material, material
@@ -213,7 +213,7 @@ def _leave_out(shared: Material, task: _Task) -> dict[str, float]:
 
     rows = shared.folds[task.fold].train
     estimator = clone(shared.estimator)
-    estimator._fit_together([task.setting], take(shared.X, rows), shared.y[rows], shared.table, visit)
+    estimator._fit_together([task.setting], shared.training(task.fold), shared.y[rows], shared.table, visit)
     return found
 
 

@@ -57,6 +57,8 @@ def _notes(tuned: Tuned, chosen: int | None, usable: int) -> list[str]:
     theirs = "not tried" if default is None else score(tuned, default)
     same = default is not None and default == chosen
     notes = [f"chosen: {mine}, which is the default setting" if same else f"chosen: {mine}; default: {theirs}"]
+    if tuned.against_default is not None:
+        notes.append(str(tuned.against_default))
     if usable < len(tuned.settings):
         notes.append(f"{len(tuned.settings) - usable} of the settings diverged")
     return [*notes, *(str(edge) for edge in tuned.edges)]

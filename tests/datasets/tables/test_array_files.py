@@ -45,7 +45,7 @@ BAD_ARRAYS = {
     "vector.npy": (np.ones(3), ["vector.npy", "2-D"]),
     "words.npy": (np.array([["a", "b"]]), ["words.npy", "numbers"]),
     "nan.npy": (np.array([[1, 2], [np.nan, 4]]), ["nan.npy, row 1", "column 0", "nan"]),
-    "large.npy": (np.array([[1e39]]), ["large.npy, row 0", "float32"]),
+    "large.npy": (np.array([[1e39]]), ["large.npy, row 0", "1e+39", "too large", "float32"]),
     "none.npy": (np.empty((0, 3)), ["none.npy", "(0, 3)"]),
 }
 

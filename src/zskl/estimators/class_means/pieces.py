@@ -16,7 +16,9 @@ from zskl.estimators.class_means.teaching import Teaching
 from zskl.estimators.estimator import SIGNATURE_MEANS
 from zskl.estimators.row_weights import counted, row_weights
 from zskl.parameters import listed, one_of
+from zskl.signatures import doubts
 from zskl.signatures import table as tables
+from zskl.signatures.labels import one_spelling
 from zskl.signatures.table import label_kind
 
 
@@ -134,6 +136,8 @@ class Pieces(Teaching):
         checker = self if vars(self).get("_sums") is not None or first else clone(self)
         X, y = inputs.check_training(checker, X, y, whole=False, values=False, reset=first or checker is not self)
         self.feature_scaling_ = scaling.Scaling(scaling.parse(self.feature_scaling, "feature_scaling"))
+        before = vars(self).get("_sums")
+        y = one_spelling(y, () if before is None else before.classes.tolist())
         X, y, weights = counted(X, y, row_weights(y, sample_weight))
         classes, codes = np.unique(y, return_inverse=True)
         return self._added_up(X, codes, classes, self.crowding > 0, weights)
@@ -182,21 +186,22 @@ class Pieces(Teaching):
     def _take_sums(self, sums: Sums, given: Any) -> None:
         """Let these be the sums of all training rows; the rest is worked out when it is used."""
         one_of("signature_mean", self.signature_mean, SIGNATURE_MEANS)
-        given = tables.read_once(given)
+        described = tables.read_once(given)
         self._forget()
-        self._sums, self._given = sums, given
+        self._sums, self._given = sums, described
         for name in (*self.LEARNED, "candidates_"):
             self.__dict__.pop(name, None)
         if len(sums.classes) > 1:
             self.classes_ = sums.classes
-            self._describe(given)
+            self._describe(described)
+            doubts.warn_of(self.signature_table_, given)
             self._start_teaching()
 
     def _check_announced(self, classes: Any) -> None:
         unknown = [
             label
             for label in self._sums.classes.tolist()
-            if label not in set(tables.as_labels(classes, "classes").tolist())
+            if label not in set(tables.as_labels(classes, "classes", self._sums.classes.tolist()).tolist())
         ]
         if unknown:
             raise ValueError(
