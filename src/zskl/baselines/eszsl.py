@@ -145,8 +145,8 @@ class ESZSL(WeightedClassifier):
         @cache
         def onto_classes(gamma: float) -> NumPyArray:
             if isinstance(training.X, SparseRows):
-                return ridge(training.X, to_numpy(training.codes), C, gamma)
-            U, a = spectrum(training.X)
+                return ridge(training.X, to_numpy(training.codes), C, gamma, training.weights)
+            U, a = spectrum(training.X, training.weights)
             sums = to_numpy(class_sums(training)).astype(np.float64)
             return U @ ((U.T @ sums.T) / (a + gamma)[:, None])
 
