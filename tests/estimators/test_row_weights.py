@@ -119,9 +119,13 @@ def test_balanced_counts_weights_not_rows():
     np.testing.assert_array_equal(row_weights(y, 2), [2.0, 2.0, 2.0, 2.0])
 
 
-@pytest.mark.parametrize("model", [ZeroShotKernelClassifier(), Committee(), *(METHODS[n]() for n in METHODS if n not in WEIGHTED)])
+OTHERS = [ZeroShotKernelClassifier(), Committee(), *(kind() for name, kind in METHODS.items() if name not in WEIGHTED)]
+
+
+@pytest.mark.parametrize("model", OTHERS, ids=lambda model: model.kind)
 def test_methods_without_weights_name_those_that_have_them(toy, model):
     for weights in ({"sample_weight": COPIES}, {"class_weight": "balanced"}):
-        with pytest.raises(TypeError, match=rf"\.fit takes no {next(iter(weights))}.*class-means, eszsl.*or repeat rows"):
+        name = next(iter(weights))
+        with pytest.raises(TypeError, match=rf"\.fit takes no {name}.*class-means, eszsl.*or repeat rows"):
             model.fit(toy.X, toy.y, toy.table, **weights)
     assert not hasattr(model, "classes_")

@@ -5,12 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from zskl import baselines, compare, plots, protocols, report, selection
+from zskl import baselines, compare, plots, protocols, selection
 from zskl.cli import sweeping
 from zskl.datasets import Dataset, make_synthetic
 from zskl.experiments import expectation, meaning, run_table
 from zskl.experiments.record import Record
 from zskl.experiments.unit import Unit
+from zskl.report import classes, groups, summary, tables
 
 NONE = "no zero-shot figure, because class 6 is the only unseen class and every answer would be right"
 
@@ -61,9 +62,10 @@ def test_records_and_what_reads_them(record):
     said = meaning.sentences([record])
     assert said[0] == f"There is {NONE}; hold out two classes or more to get one."
     assert "zero-shot" not in run_table.of_run([record]).figures
-    page = report.page([record])
-    assert NONE in page
-    assert "Zero-shot: unseen classes alone" not in page
+    (problem,) = groups.problems([record], table)
+    assert NONE in " ".join(summary.sentences([problem], table))
+    assert next(one.name for one in tables.protocols(table)) == "generalised"
+    assert classes.accuracies(problem) == classes.confusions(problem) == []
     with pytest.raises(ValueError, match="with two unseen classes or more"):
         plots.ClassAccuracyDisplay.from_records([record])
 

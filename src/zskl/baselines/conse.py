@@ -9,14 +9,14 @@ import numpy as np
 
 from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.baselines import logistic
-from zskl.baselines.shared_fit import SharedClassifier, class_signatures, unit
+from zskl.baselines.shared_fit import WeightedClassifier, class_signatures, unit
 from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.candidates import softmax
 from zskl.estimators.estimator import Training
 from zskl.parameters import count, positive
 
 
-class ConSE(SharedClassifier):
+class ConSE(WeightedClassifier):
     """Convex combination of semantic embeddings: a sample is a mixture of its most probable seen classes.
 
     The signature of a sample is the mean of those of its T most probable seen classes, weighted by their

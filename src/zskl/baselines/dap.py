@@ -10,13 +10,13 @@ import numpy as np
 from zskl.arrays import Array, like, to_numpy
 from zskl.baselines import attributes, logistic
 from zskl.baselines.linear import rotate
-from zskl.baselines.shared_fit import SharedClassifier, class_signatures
+from zskl.baselines.shared_fit import WeightedClassifier, class_signatures
 from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.estimator import Training
 from zskl.parameters import one_of, positive
 
 
-class DAP(SharedClassifier):
+class DAP(WeightedClassifier):
     """Direct attribute prediction: one probabilistic classifier for each attribute.
 
     A class scores by how well its attributes are met::

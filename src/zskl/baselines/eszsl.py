@@ -10,7 +10,7 @@ import numpy as np
 
 from zskl.arrays import Array, NumPyArray, like, to_numpy
 from zskl.baselines.linear import spectrum
-from zskl.baselines.shared_fit import SharedClassifier, averaged, class_signatures, class_sums
+from zskl.baselines.shared_fit import WeightedClassifier, averaged, class_signatures, class_sums
 from zskl.baselines.sparse_ridge import ridge
 from zskl.estimators.estimator import Training
 from zskl.estimators.score_parts import ScoreParts
@@ -20,7 +20,7 @@ from zskl.sparse_rows import SparseRows
 TARGETS = ("zero-one", "signs")
 
 
-class ESZSL(SharedClassifier):
+class ESZSL(WeightedClassifier):
     """An embarrassingly simple approach: a bilinear map in closed form, with ridges on both sides.
 
     Scores are xᵀWy with::
@@ -145,8 +145,8 @@ class ESZSL(SharedClassifier):
         @cache
         def onto_classes(gamma: float) -> NumPyArray:
             if isinstance(training.X, SparseRows):
-                return ridge(training.X, to_numpy(training.codes), C, gamma)
-            U, a = spectrum(training.X)
+                return ridge(training.X, to_numpy(training.codes), C, gamma, training.weights)
+            U, a = spectrum(training.X, training.weights)
             sums = to_numpy(class_sums(training)).astype(np.float64)
             return U @ ((U.T @ sums.T) / (a + gamma)[:, None])
 

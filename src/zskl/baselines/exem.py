@@ -11,7 +11,7 @@ import numpy as np
 from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.baselines.cmt import distances
 from zskl.baselines.linear import spectrum
-from zskl.baselines.shared_fit import SharedClassifier, class_signatures, class_sums
+from zskl.baselines.shared_fit import WeightedClassifier, class_signatures, class_sums
 from zskl.baselines.sync import squared_distances
 from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.estimator import Training
@@ -22,7 +22,7 @@ NOTHING = 1e-12  # of the largest energy: what a component has less is rounding
 LEAST = 1e-4  # of the widest spread of all rows: what varies less within classes may be rounding, and is not stretched
 
 
-class EXEM(SharedClassifier):
+class EXEM(WeightedClassifier):
     """Exemplars: the mean of a class in feature space is predicted from its signature, and the nearest one wins.
 
     z are features in the first coordinates of their principal components. m_c (C, k) are the means of the seen
@@ -195,9 +195,7 @@ class EXEM(SharedClassifier):
         return positive("sigma", value) if name == "sigma_" else super()._unstored(name, value)
 
 
-def components(
-    training: Training, means: np.ndarray[Any, Any]
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def components(training: Training, means: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Principal components of the rows (d, r), the widest first, and the mean over classes of the standard deviations
     (r,) of their rows along these, for class means (C, d). Directions in which no row differs are none of them."""
     mass = float(training.sizes.sum())

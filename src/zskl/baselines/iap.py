@@ -9,7 +9,7 @@ import numpy as np
 
 from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.baselines import attributes, logistic
-from zskl.baselines.shared_fit import SharedClassifier, class_signatures
+from zskl.baselines.shared_fit import WeightedClassifier, class_signatures
 from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.candidates import softmax
 from zskl.estimators.estimator import Training
@@ -18,7 +18,7 @@ from zskl.parameters import one_of, positive
 FLOOR = 1e-6  # of a probability whose logarithm is taken
 
 
-class IAP(SharedClassifier):
+class IAP(WeightedClassifier):
     """Indirect attribute prediction: recognise seen classes, and recall their attributes.
 
     A class scores by how well its attributes are met::

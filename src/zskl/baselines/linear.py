@@ -57,13 +57,14 @@ def spectrum(
         root = 1.0 if weights is None else np.sqrt(weights)[:, None]
         _, singular, vectors = np.linalg.svd(root * rows, full_matrices=False)
         return vectors.T, singular**2
-    products: Array | float = 0.0
+    products: Array | None = None
     height = max(1, BLOCK_VALUES // d)
     for start in range(0, n, height):
         block = like(X[start : start + height], X, "float64")
         block = block if center is None else block - like(center, block)
         heavy = block if weights is None else block * like(weights[start : start + height, None], block)
-        products = products + heavy.T @ block
+        products = heavy.T @ block if products is None else products + heavy.T @ block
+    assert products is not None  # there is at least one row
     energy, basis = np.linalg.eigh(to_numpy(products))
     return basis, np.maximum(energy, 0.0)
 

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from zskl.arrays import Array, NumPyArray, like, namespace, to_numpy
 from zskl.estimators.estimator import Training, ZeroShotClassifier
+from zskl.estimators.row_weights import NONE, Given, without_weights
 from zskl.scaling import Scaling
 from zskl.sparse_rows import SparseRows
 from zskl.training.solver import DivergenceError
@@ -30,6 +31,59 @@ class SharedClassifier(ZeroShotClassifier):
     def _learn(self, training: Training) -> Callable[[Self], None]:
         """Do the work that all settings in `FREE` share; the function that it returns finishes one model."""
         raise NotImplementedError
+
+    @without_weights
+    def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
+        """Learn from training rows, their classes and the signatures of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Training rows.
+        y : array-like of shape (n,)
+            Their classes.
+        signatures : DataFrame, mapping or array-like, default=None
+            The description of each class: a data frame with a row per class, a mapping from class to vector, or an
+            array with a row per class of sorted(set(y)). None stands for one-hot rows. Classes that are not in y become
+            further candidates.
+        callback : callable, default=None
+            Never called, because the method has no steps.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        return self._fit(X, y, signatures, NONE)
+
+    def _fit(self, X: Array, y: Any, signatures: Any, weights: Given) -> Self:
+        with self._all_or_nothing():
+            self._check_parameters()
+            self._learn(self._prepare(X, y, signatures, weights=weights))(self)
+        return self
+
+    def _fit_together(
+        self,
+        settings: Sequence[Mapping[str, Any]],
+        X: Array,
+        y: Any,
+        signatures: Any,
+        visit: Callable[[int, Self | DivergenceError], object],
+    ) -> None:
+        models = [clone(self).set_params(**setting) for setting in settings]
+        for model in models:
+            model._check_parameters()
+        training = models[0]._prepare(X, y, signatures)
+        prepared = {name: value for name, value in vars(models[0]).items() if name.endswith("_")}
+        finish = models[0]._learn(training)
+        for place, model in enumerate(models):
+            vars(model).update(prepared)
+            finish(model)
+            visit(place, model)
+
+
+class WeightedClassifier(SharedClassifier):
+    """Such a method whose sums over rows take weights."""
 
     def fit(
         self,
@@ -66,29 +120,7 @@ class SharedClassifier(ZeroShotClassifier):
         self
             The fitted estimator.
         """
-        with self._all_or_nothing():
-            self._check_parameters()
-            self._learn(self._prepare(X, y, signatures, weights=(sample_weight, class_weight)))(self)
-        return self
-
-    def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
-    ) -> None:
-        models = [clone(self).set_params(**setting) for setting in settings]
-        for model in models:
-            model._check_parameters()
-        training = models[0]._prepare(X, y, signatures)
-        prepared = {name: value for name, value in vars(models[0]).items() if name.endswith("_")}
-        finish = models[0]._learn(training)
-        for place, model in enumerate(models):
-            vars(model).update(prepared)
-            finish(model)
-            visit(place, model)
+        return self._fit(X, y, signatures, (sample_weight, class_weight))
 
 
 def class_signatures(training: Training) -> Array:

@@ -134,10 +134,10 @@ class SynC(SharedClassifier):
     def _learn(self, training: Training) -> Callable[[Self], None]:
         phantoms = to_numpy(class_signatures(training))
         distances = squared_distances(phantoms.astype(np.float64), phantoms.astype(np.float64))
-        own, rows = members(training), rotate(training.X, training.weights)
-        C, hinge = len(phantoms), squared_hinge(2 * own - 1, rows.share)
+        own, rows = members(training), rotate(training.X)
+        C = len(phantoms)
         solvers: dict[str, Callable[[float], np.ndarray[Any, Any]]] = {
-            "one-vs-other": lambda lam: minimise(rows, hinge, C, lam, 1.0, intercept=False)[0],
+            "one-vs-other": lambda lam: minimise(rows, squared_hinge(2 * own - 1), C, lam, 1.0, intercept=False)[0],
             "structured": lambda lam: structured_classifiers(rows, own, own @ like(distances, own), lam),
         }
         known: dict[tuple[float, str], np.ndarray[Any, Any]] = {}
@@ -169,14 +169,14 @@ def squared_distances(A: Array, B: Array) -> Array:
     return xp.maximum(D, 0 * D)
 
 
-def squared_hinge(signs: Array, share: Array | None = None) -> Loss:
-    """Σ_c max(0, 1 − t_c F_c)² and its gradient, for F and signs t (n, C), as a mean; `share` (n, 1) of rows in it."""
+def squared_hinge(signs: Array) -> Loss:
+    """Σ_c max(0, 1 − t_c F_c)² and its gradient, for F and signs t (n, C), as a mean over rows."""
     xp = namespace(signs)
-    each = 1 / signs.shape[0] if share is None else share
+    n = signs.shape[0]
 
     def loss(F: Array) -> tuple[float, Array]:
         gap = xp.maximum(1 - signs * F, 0 * F)
-        return float(xp.sum(each * gap * gap, dtype=xp.float64)), -2 * each * signs * gap
+        return float(xp.sum(gap * gap, dtype=xp.float64)) / n, -2 / n * signs * gap
 
     return loss
 
@@ -185,32 +185,30 @@ def structured_classifiers(rows: Rows, own: Array, margins: Array, lam: float) -
     """(d, C) classifiers under the structured loss, with as little smoothing as `CLOSE` asks for."""
     W = None
     for smoothing in SMOOTHING:
-        loss, C = structured(own, margins, smoothing, rows.share), own.shape[1]
+        loss, C = structured(own, margins, smoothing), own.shape[1]
         W = minimise(rows, loss, C, lam, 1 / C, intercept=False, start=W)[0]
         F = rows.rotated @ like(rows.basis.T @ W, rows.rotated)
-        exact = published(F, own, margins, rows.share)
+        exact = published(F, own, margins)
         if loss(F)[0] - exact < CLOSE * (exact + 0.5 * lam * float((W * W).sum())):
             break
     assert W is not None
     return W
 
 
-def published(F: Array, own: Array, margins: Array, share: Array | None = None) -> float:
-    """max_c (margin_c + F_c) − F_own for F, own and margins (n, C), as a mean; `share` (n, 1) of rows in it."""
+def published(F: Array, own: Array, margins: Array) -> float:
+    """max_c (margin_c + F_c) − F_own for F, own and margins (n, C), as a mean."""
     xp = namespace(F)
-    each = 1 / F.shape[0] if share is None else share
-    rows = xp.max(F + margins, axis=1, keepdims=True) - xp.sum(own * F, axis=1, keepdims=True)
-    return float(xp.sum(each * rows, dtype=xp.float64))
+    return float(xp.mean(xp.max(F + margins, axis=1) - xp.sum(own * F, axis=1), dtype=xp.float64))
 
 
-def structured(own: Array, margins: Array, smoothing: float, share: Array | None = None) -> Loss:
-    """The smoothed max_c (margin_c + F_c) − F_own and its gradient, for F, own and margins (n, C), as such a mean."""
+def structured(own: Array, margins: Array, smoothing: float) -> Loss:
+    """The smoothed max_c (margin_c + F_c) − F_own and its gradient, for F, own and margins (n, C), as a mean."""
     xp = namespace(margins)
-    each = 1 / margins.shape[0] if share is None else share
+    n = margins.shape[0]
 
     def loss(F: Array) -> tuple[float, Array]:
         raised = (F + margins) / smoothing
-        rows = smoothing * log_sum_exp(raised)[:, None] - xp.sum(own * F, axis=1, keepdims=True)
-        return float(xp.sum(each * rows, dtype=xp.float64)), each * (softmax(raised) - own)
+        value = smoothing * xp.sum(log_sum_exp(raised), dtype=xp.float64) - xp.sum(own * F, dtype=xp.float64)
+        return float(value) / n, (softmax(raised) - own) / n
 
     return loss

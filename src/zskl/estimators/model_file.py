@@ -60,7 +60,7 @@ def pack(model: ZeroShotClassifier, stored: Callable[[str, Any], Any]) -> tuple[
         "n_features": int(model.n_features_in_),
         "calibration": float(model.calibration_),
         "temperatures": model.temperatures_,
-        "described": model.described_,
+        **({} if model.described_ else {"described": False}),
         **({"sparse": {name: rows.shape for name, rows in sparse.items()}} if sparse else {}),
     }
     if getattr(model, "preparation_", None) is not None:
@@ -95,7 +95,7 @@ def unpack(
         "n_features_in_": sizes["d"],
         "calibration_": float(header["calibration"]),
         "temperatures_": _temperatures(header["temperatures"]),
-        "described_": header.get("described") is not False,  # which files of 0.1 do not say
+        "described_": header.get("described") is not False,
     }
     described, seen = fitted["signature_table_"].classes.tolist(), classes.tolist()
     if fitted["candidates_"].tolist() != described or len(seen) < 2 or seen != sorted(set(described[: len(seen)])):

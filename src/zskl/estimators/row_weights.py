@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from zskl.arrays import Array, NumPyArray, is_torch, to_numpy
 from zskl.parameters import listed, plain
 
-Arguments, Fitted = ParamSpec("Arguments"), TypeVar("Fitted")
+Arguments = ParamSpec("Arguments")
+Fitted = TypeVar("Fitted")
 Given = tuple[Any, Any]  # sample_weight and class_weight, as a caller hands them over
 NONE: Given = (None, None)
 BALANCED = "balanced"
-TAKEN = "class-means, eszsl, sae, exem, conse, dap, iap and sync"
+TAKEN = "class-means, eszsl, sae, exem, conse, dap and iap"
 
 
 def row_weights(y: NumPyArray, sample_weight: Any = None, class_weight: Any = None) -> NDArray[np.float64] | None:
@@ -26,7 +27,8 @@ def row_weights(y: NumPyArray, sample_weight: Any = None, class_weight: Any = No
     weights = np.ones(len(y)) if sample_weight is None else _given(sample_weight, len(y))
     if class_weight is not None:
         classes, codes = np.unique(y, return_inverse=True)
-        weights = weights * _of_classes(class_weight, classes, np.bincount(codes, weights))[codes]
+        masses = np.bincount(codes, weights).astype(np.float64)
+        weights = weights * _of_classes(class_weight, classes, masses)[codes]
     if not weights.any():
         raise ValueError("the weight of every row is zero: expected a weight above 0 for some rows")
     return weights
@@ -50,9 +52,7 @@ def _given(sample_weight: Any, n: int) -> NDArray[np.float64]:
     weights = np.broadcast_to(weights.astype(np.float64), (n,))
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
-        raise ValueError(
-            f"sample_weight of row {bad[0]} is {weights[bad[0]]:g}: expected finite numbers of at least 0"
-        )
+        raise ValueError(f"sample_weight of row {bad[0]} is {weights[bad[0]]:g}: expected finite numbers of at least 0")
     return weights
 
 
@@ -71,9 +71,7 @@ def _of_classes(class_weight: Any, classes: NumPyArray, masses: NDArray[np.float
     for label, value in class_weight.items():
         number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
         if not number or not 0 <= value < np.inf:
-            raise ValueError(
-                f"class_weight of {plain(label)!r} is {value!r}: expected a finite number of at least 0"
-            )
+            raise ValueError(f"class_weight of {plain(label)!r} is {value!r}: expected a finite number of at least 0")
     return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
 
 

@@ -124,7 +124,8 @@ def compare(runs: Runs, sort: str | None = None, differences: bool = False) -> C
     mixed = [name for name in LABELS if name in ALWAYS or _varies(rows, name)]
     order = (*FIGURES, SECONDS, *given_figures.columns(found))
     columns = [name for name in order if any(name in row.figures for row in rows)]
-    notes = [*_notes(rows), *_alone(found), *given_figures.notes(groups.values()), *choice_notes.over_seeds(groups.values())]
+    notes = [*_notes(rows), *_alone(found)]
+    notes += [*given_figures.notes(groups.values()), *choice_notes.over_seeds(groups.values())]
     pairs = list(zip(rows, groups.values(), strict=True))
     if differences:
         columns = [name for name in columns if name != SECONDS]

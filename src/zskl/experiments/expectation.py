@@ -114,8 +114,8 @@ def expect(
     if min(held) < LEAST_HELD:
         raise ValueError(
             f"fold {1 + held.index(min(held))} of {data.name} holds out a single class, of which there is no zero-shot "
-            f"figure, because every answer would be right: expected at least {LEAST_HELD} in each fold; leave the folds "
-            "of this dataset out to have others made"
+            f"figure, because every answer would be right: expected at least {LEAST_HELD} in each fold; leave out the "
+            "folds of this dataset to have others made"
         )
     runner = engine_for(engine, estimator, X)
     method = methods.find(METHOD)

@@ -49,7 +49,8 @@ class ZeroShot:
 
     def __post_init__(self) -> None:
         if self.alone is not None:
-            for name, value in {"accuracy": None, "per_class": {}, "left_out": (self.alone,), "mistaken": {}}.items():
+            nothing: dict[str, object] = {"accuracy": None, "per_class": {}, "mistaken": {}, "left_out": (self.alone,)}
+            for name, value in nothing.items():
                 object.__setattr__(self, name, value)
 
     @property
