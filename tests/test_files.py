@@ -163,10 +163,14 @@ def test_a_device_is_written_to_and_stays_a_device(tmp_path):
 
 def test_of_two_who_write_a_new_folder_one_wins(tmp_path):
     path = tmp_path / "a"
-    with pytest.raises(FileExistsError, match="somebody else wrote it"), files.replacing_folder(path, new=True) as slow:
-        (slow / "mine").touch()
-        with files.replacing_folder(path, new=True) as quick:
-            (quick / "theirs").touch()
+
+    def written(name, meanwhile=lambda: None):
+        with files.replacing_folder(path, new=True) as folder:
+            (folder / name).touch()
+            meanwhile()
+
+    with pytest.raises(FileExistsError, match="somebody else wrote it"):
+        written("mine", lambda: written("theirs"))
     assert [file.name for file in path.iterdir()] == ["theirs"]
     assert list(tmp_path.iterdir()) == [path]
 

@@ -31,7 +31,7 @@ def offered(words):
         ("fit digits --method es", ["eszsl", "eszsl-signs"]),
         ("methods cauchy-o", ["cauchy-ort"]),
         ("run d", ["digits"]),
-        ("data check cu", ["CUB"]),
+        ("data check CU", ["CUB"]),
         ("predict m", []),  # the shell completes names of files by itself
         ("run digits --json r", []),
     ],

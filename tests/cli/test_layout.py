@@ -8,7 +8,7 @@ from rich.table import Table
 
 from answered import answered
 from command import zskl
-from zskl.cli import layout, sweeping, terminal, tables
+from zskl.cli import layout, sweeping, tables, terminal
 from zskl.experiments.compare import compare
 
 WIDTH = 40

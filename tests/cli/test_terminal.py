@@ -2,7 +2,6 @@
 
 import io
 import os
-import subprocess
 import sys
 
 import pytest
@@ -63,15 +62,25 @@ def test_no_command_fails_over_a_sign_where_only_ascii_is_shown(here, monkeypatc
     assert (here / "birds").is_dir()
 
 
-def test_a_reader_that_stops_early_is_no_error(tmp_path):
-    """As in `zskl methods | head -1`. The pipe is closed before the first line is written."""
+@pytest.mark.parametrize("arguments", [("methods",), ("data", "check", "digits")])
+def test_a_reader_that_stops_early_is_no_error(monkeypatch, capfd, arguments):
+    """As in `zskl methods | head -1`: nobody has the other end of the pipe when the first line is written."""
     read, write = os.pipe()
     os.close(read)
-    with os.fdopen(write, "wb") as closed:
-        done = subprocess.run(
-            [sys.executable, "-c", "from zskl.cli import main; main()", "methods"],
-            stdout=closed,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
-    assert (done.returncode, done.stderr) == (141, b"")
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(os.fdopen(write, "wb"), "utf-8"))
+    monkeypatch.setattr(sys, "argv", ["zskl", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    sys.stdout.close()  # as when Python ends
+    assert (stop.value.code, capfd.readouterr().err) == (141, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_standard_output_on_a_full_disk_is_named(monkeypatch, capfd):
+    monkeypatch.setattr(sys, "stdout", open("/dev/full", "w", encoding="utf-8"))  # noqa: SIM115
+    monkeypatch.setattr(sys, "argv", ["zskl", "datasets"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    sys.stdout.close()
+    assert stop.value.code == 2
+    assert capfd.readouterr().err == "error: cannot write to standard output: the disk is full; make room there\n"

@@ -73,7 +73,10 @@ WRONG = {
     "no such column": (lambda r, t: ((r, "lable", t), {}), "'lable', which is not a column of features .did you mean"),
     "no column of an array": (lambda r, t: ((r.to_numpy(), "label", t), {}), "without named columns"),
     "a word": (lambda r, t: ((r.assign(f1="red"), "label", t), {}), "features holds 'red' in column 'f1'"),
-    "a missing value": (lambda r, t: ((missing(r), "label", t), {}), r"no value in column 'f2' in rows 7,.*SimpleImputer"),
+    "a missing value": (
+        lambda r, t: ((missing(r), "label", t), {}),
+        r"no value in column 'f2' in rows 7,.*SimpleImputer",
+    ),
     "too large": (lambda r, t: ((r.assign(f1=1e39), "label", t), {}), r"column 'f1': found 1e\+39, which is too large"),
     "a missing label": (
         lambda r, t: ((r.assign(label=r["label"].where(r.index != 7)), "label", t), {}),

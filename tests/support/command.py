@@ -16,6 +16,7 @@ from zskl.cli import app, main, terminal
 
 COLUMNS = 120  # the width of the terminal
 
+
 @dataclass
 class Done:
     returncode: int

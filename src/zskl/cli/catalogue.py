@@ -16,9 +16,7 @@ from zskl.cli.terminal import say
 def methods(
     name: Annotated[
         str | None,
-        typer.Argument(
-            help="One method: list all its settings and their values.", autocompletion=completion.methods
-        ),
+        typer.Argument(help="One method: list all its settings and their values.", autocompletion=completion.methods),
     ] = None,
 ) -> None:
     """The methods by name, and what each sets other than the defaults; or all settings of one.

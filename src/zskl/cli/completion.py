@@ -17,11 +17,11 @@ MARKS = ("manifest.json", "att_splits.mat")  # a folder with one of these is a d
 
 def methods(incomplete: str) -> list[str]:
     """The methods whose names begin so."""
-    return [name for name in METHODS if name.startswith(incomplete.lower())]
+    return [name for name in METHODS if name.startswith(incomplete)]
 
 
 def datasets(incomplete: str) -> list[str]:
     """The datasets whose names or folders begin so."""
-    named = [name for name in DATASETS if name.lower().startswith(incomplete.lower())]
+    named = [name for name in DATASETS if name.startswith(incomplete)]
     folders = {str(Path(file).parent) for mark in MARKS for file in glob(f"{escape(incomplete)}*/{mark}")}
     return named + sorted(folders)

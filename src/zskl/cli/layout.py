@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 
 from rich.cells import cell_len
 from rich.markup import escape
@@ -15,18 +16,32 @@ _BOLD = re.compile(r"\[/?b\]")
 
 
 def show(picture: Table) -> None:
-    """Print a table: no word and no number is ever cut short. Where nobody says how wide, it is as wide as it must be."""
-    for column in picture.columns:
-        words = _BOLD.sub("", " ".join([str(column.header), *map(str, column.cells)])).split()
-        column.min_width = max(map(cell_len, words), default=1)
-    between = len(picture.columns) - 1
-    least = sum(column.min_width or 0 for column in picture.columns) + between + (2 if picture.show_edge else 0)
-    if least + (between if picture.collapse_padding else 2 * between + 2) > console.width:
-        picture.padding = 0  # one space between columns, not more
-    if least > console.width and (console.is_terminal or os.environ.get("COLUMNS")):
+    """Print a table; no word and no number is cut short. Where nobody says how wide, it is as wide as it must be."""
+    texts = [_BOLD.sub("", "\n".join([str(one.header), *map(str, one.cells)])) for one in picture.columns]
+    least = [max(map(cell_len, text.split()), default=1) for text in texts]
+    best = [max(map(cell_len, text.split("\n"))) for text in texts]
+    between = len(texts) - 1
+    fixed = between + (2 if picture.show_edge else 0)
+    if sum(least) + fixed > console.width and (console.is_terminal or os.environ.get("COLUMNS")):
         _show_blocks(picture)
-    else:
-        Terminal(width=max(console.width, least)).print(picture, crop=False)
+        return
+    padding = between if picture.collapse_padding else 2 * between + 2
+    if sum(least) + fixed + padding > console.width:
+        picture.padding = padding = 0  # one space between columns, not more
+    for column, width in zip(picture.columns, _shared(least, best, console.width - fixed - padding), strict=True):
+        column.width = width
+    Terminal(width=max(console.width, sum(least) + fixed)).print(picture, crop=False)
+
+
+def _shared(least: Sequence[int], best: Sequence[int], room: int) -> list[int]:
+    """The widths of columns: what each needs at least, and of the rest most where most is wanting."""
+    widths = list(least)
+    for _ in range(room - sum(widths)):
+        wanting = [want - have for want, have in zip(best, widths, strict=True)]
+        if max(wanting) <= 0:
+            break
+        widths[wanting.index(max(wanting))] += 1
+    return widths
 
 
 def _show_blocks(picture: Table) -> None:

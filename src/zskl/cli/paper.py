@@ -37,9 +37,7 @@ def paper(
     features: options.Features = None,
     dataset: Annotated[
         list[str] | None,
-        typer.Option(
-            help="A dataset, repeatable. Default: the five benchmarks.", autocompletion=completion.datasets
-        ),
+        typer.Option(help="A dataset, repeatable. Default: the five benchmarks.", autocompletion=completion.datasets),
     ] = None,
     method: Annotated[
         list[str] | None,

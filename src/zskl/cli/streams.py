@@ -58,6 +58,7 @@ def read_to_the_end() -> Iterator[None]:
 def _is_stuck() -> bool:
     """Whether standard output takes nothing more, rather than some other file or pipe."""
     try:
+        sys.stdout.write("\n")
         sys.stdout.flush()
     except OSError:
         return True

@@ -28,7 +28,7 @@ _QUIET: list[bool] = [False]  # the last is what the command that runs was told
 
 @contextmanager
 def loudness(verbose: bool, quiet: bool) -> Iterator[None]:
-    """How much is said in this block: with `quiet` only results and errors; with `verbose` also what the library logs."""
+    """How much is said in this block: if `quiet`, only results and errors; if `verbose`, also what the library logs."""
     logger, handler = logging.getLogger("zskl"), Told()
     before = logger.level
     _QUIET.append(quiet)

@@ -19,6 +19,8 @@ from zskl.datasets.dataset_checks import frozen
 from zskl.parameters import did_you_mean, listed
 from zskl.shown.table import Shown, some
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from zskl.datasets import dataset_checks, split_by_class
 from zskl.datasets.dataset import Dataset
 from zskl.datasets.tables.feature_file import as_float32, check_range, choose
-from zskl.frames import check_numbers, opened
 from zskl.parameters import did_you_mean, listed
 from zskl.signatures import table as tables
+from zskl.signatures.frames import check_numbers, opened
 from zskl.signatures.table import CLASS_COLUMN
 
 FEATURES = Path("features")  # what errors call the frame

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from zskl.arrays import Array, NumPyArray, float_type, is_torch, namespace, to_numpy
 from zskl.estimators import sparse_inputs
-from zskl.frames import in_order
 from zskl.parameters import listed
+from zskl.signatures.frames import in_order
 from zskl.signatures.labels import one_spelling
 from zskl.signatures.table import as_labels, label_kind
 from zskl.sparse_rows import SparseRows, is_sparse

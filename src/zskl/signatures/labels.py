@@ -1,6 +1,6 @@
 """Names of classes: none may be missing, and one name in two spellings is one class.
 
-Unicode writes é as one sign (form NFC), or as e and an accent (form NFD). Files and data sets keep names in form NFC. An
+Unicode writes é as one sign (form NFC), or as e and an accent (form NFD). Files and datasets keep names in form NFC. An
 estimator keeps the spelling of the labels it was fitted with, because scikit-learn compares what it predicts with them,
 and finds other spellings of these names.
 """

@@ -26,7 +26,7 @@ def matrix(values: Any, where: str) -> Any:
 
 
 def check(labels: NDArray[np.generic], rows: Any, names: tuple[str, ...] | None) -> None:
-    """Refuse signatures (rows, p) that are empty, not finite, or all zero; `names` are those of the columns."""
+    """Refuse signatures (rows, p) that are empty or not finite; `names` are those of the columns."""
     if rows.size == 0:
         raise ValueError(f"signatures is empty (shape {rows.shape}): expected at least one class and one attribute")
     bad = rows.not_finite() if isinstance(rows, SparseRows) else np.argwhere(~np.isfinite(rows))
@@ -37,10 +37,4 @@ def check(labels: NDArray[np.generic], rows: Any, names: tuple[str, ...] | None)
         raise ValueError(
             f"signatures contains {value} at class {plain(labels[row])!r}, attribute {name} "
             f"({len(bad)} such value(s) in all): fill in or drop them"
-        )
-    empty = ~rows.any(axis=1)
-    if empty.any():
-        raise ValueError(
-            f"all-zero signature for class {listed(labels[empty])}: a description needs at least one "
-            "attribute that is not 0"
         )

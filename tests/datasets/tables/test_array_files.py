@@ -71,7 +71,7 @@ def test_bad_archives_and_parquet_files_are_refused(put):
         ("short.npz", "labels", "3 rows of features and 2 'labels'"),
         ("objects.npz", "labels", "objects.npz .*run code"),
         ("words.parquet", None, "words.parquet: column 'b' holds .*string"),
-        ("hole.parquet", None, "hole.parquet, row 1 .*column 'a': found nan"),
+        ("hole.parquet", None, "hole.parquet, row 1 .*column 'a': found nothing"),
         ("unlabelled.parquet", "label", "column 'label' is empty in rows 1"),
     ):
         with pytest.raises(ValueError, match=sentence):

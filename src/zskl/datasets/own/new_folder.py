@@ -16,8 +16,7 @@ OURS = ("manifest.json", "att_splits.mat")  # a folder with one of these is a da
 def new_folder(path: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
     """A temporary folder that becomes `path` when the block ends without an error.
 
-    If something is already there, also if it came in the meantime, it is refused. With `force` a dataset is replaced, and
-    nothing else.
+    What is already there, or comes in the meantime, is refused. With `force` a dataset is replaced, and nothing else.
     """
     path = Path(path)
     if path.exists() or path.is_symlink():

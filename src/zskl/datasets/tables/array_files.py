@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,7 @@ def _blocks(path: Source, X: NDArray[np.generic], ids: list[str] | None, labels:
     for start in range(0, len(X), height):
         rows = slice(start, start + height)
         block = as_float32(X[rows])
-        check_finite(path, block, start, None, lambda row, column, at=start: float(X[at + row, column]))
+        check_finite(path, block, start, None, partial(_stored, X, start))
         yield Block(block, None if ids is None else ids[rows], None if labels is None else labels[rows])
 
 
@@ -151,6 +152,10 @@ def _cells(X: NDArray[np.generic], ids: list[str] | None, labels: list[str] | No
         columns = [np.asarray(column, dtype=np.float64) for column in X[rows].T]
         where = range(start, min(start + height, len(X)))
         yield Cells(columns, where, None if ids is None else ids[rows], None if labels is None else labels[rows])
+
+
+def _stored(X: NDArray[Any], first_row: int, row: int, column: int) -> float:
+    return float(X[first_row + row, column])
 
 
 def _opened(path: Source) -> Any:

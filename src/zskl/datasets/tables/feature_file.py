@@ -176,7 +176,7 @@ def check_finite(
     names: Sequence[str] | None,
     stored: Callable[[int, int], float | None],
 ) -> None:
-    """Refuse missing and infinite values, by row and column, in a file without lines; `stored` is what it holds there."""
+    """Refuse missing and infinite values, by row and column, in a file without lines; `stored` gives a value of it."""
     if np.isfinite(X).all():
         return
     row, column = (int(k) for k in np.argwhere(~np.isfinite(X))[0])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -110,8 +111,12 @@ def _blocks(path: Source, columns: Columns) -> Iterator[Block]:
         X = np.empty((batch.num_rows, len(columns.names)), dtype=np.float32)
         for k, name in enumerate(columns.names):
             X[:, k] = as_float32(batch.column(name).to_numpy(zero_copy_only=False))
-        check_finite(path, X, done, columns.names, lambda row, k, of=batch: of.column(columns.names[k])[row].as_py())
+        check_finite(path, X, done, columns.names, partial(_stored, batch, columns.names))
         yield Block(X, ids, labels)
+
+
+def _stored(batch: Any, names: Sequence[str], row: int, column: int) -> Any:
+    return batch.column(names[column])[row].as_py()
 
 
 def _cells(path: Source, columns: Columns) -> Iterator[Cells]:

@@ -99,7 +99,8 @@ class Teaching(Adapting):
         check_is_fitted(self)
         keep = np.ones(len(self.example_classes_), dtype=bool)
         if X is None:
-            wanted = set(self.example_classes_ if y is None else tables.as_labels(y, "y", self.example_classes_).tolist())
+            known = self.example_classes_
+            wanted = set(known if y is None else tables.as_labels(y, "y", known).tolist())
             unknown = sorted(map(str, wanted - set(self.example_classes_)))
             if unknown or not len(keep):
                 have = listed(dict.fromkeys(self.example_classes_)) if len(keep) else "none"

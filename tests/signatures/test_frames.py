@@ -7,7 +7,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from zskl import ClassMeansClassifier, Committee, baselines, frames
+from zskl import ClassMeansClassifier, Committee, baselines
+from zskl.signatures import frames
 
 NAMES = list("uvwxyz")
 MODELS = {"eszsl": baselines.ESZSL(), "class-means": ClassMeansClassifier(), "committee": Committee(random_state=0)}
