@@ -15,7 +15,7 @@ from zskl.arrays import Array, NumPyArray, like, namespace, to_numpy
 from zskl.estimators.estimator import Training, ZeroShotClassifier
 from zskl.estimators.row_weights import NONE, Given, without_weights
 from zskl.scaling import Scaling
-from zskl.sparse_rows import SparseRows
+from zskl.sparse_rows import are_sparse
 from zskl.training.solver import DivergenceError
 
 unit = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
@@ -135,7 +135,7 @@ def averaged(Y: Array, rows: NumPyArray, counts: NumPyArray) -> Array:
     own = np.arange(rows.shape[1]) < counts[:, None]  # (C, m): not padding
     weights = np.zeros((len(counts), Y.shape[0]))
     np.add.at(weights, (np.arange(len(own))[:, None], rows), own / counts[:, None])
-    return Y.combined(weights) if isinstance(Y, SparseRows) else like(weights, Y) @ Y
+    return Y.combined(weights) if are_sparse(Y) else like(weights, Y) @ Y
 
 
 def members(training: Training) -> Array:
@@ -150,7 +150,7 @@ def class_sums(training: Training, of: Callable[[Array, Array], Array] | None = 
     Or that of what `of` makes of rows (m, d) and their classes (m,).
     """
     X, weights = training.X, training.weights
-    if isinstance(X, SparseRows):
+    if are_sparse(X):
         assert of is None  # methods that take sparse rows add these up as they are
         return X.sums_by(to_numpy(training.codes), len(training.sizes), weights)
     classes = like(np.arange(len(training.sizes)), X, "int64")
