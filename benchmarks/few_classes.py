@@ -2,9 +2,9 @@
 
 Run: python benchmarks/few_classes.py [--splits 10] [--method class-means …]
 
-The data have 7 or 8 training classes: synthetic classes whose columns are in different units, scikit-learn's digits with
+The data have 7 or 8 training classes: synthetic ones whose columns are in different units, scikit-learn's digits with
 other unseen digits in each split, and the same digits with a unit of its own for each column. "highest mean" is what
-`zskl run --tune` did in 0.1: the grid without standardised features, and the default setting only if the grid has it.
+`zskl run --tune` did before: the grid without standardised features, and the default setting only if the grid has it.
 """
 
 from __future__ import annotations

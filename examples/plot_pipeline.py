@@ -116,8 +116,8 @@ display
 
 # %%
 # Our own search holds classes out by itself, and works faster: it transforms each fold
-# once for each setting of the steps before, then shares fits. It keeps the settings that
-# you gave unless others are clearly better, and calibrates.
+# once for each setting of the steps before, then shares fits. It keeps the settings
+# that you gave unless others are clearly better, and calibrates.
 
 from zskl import selection
 

@@ -73,9 +73,7 @@ LINEAR = {
     "feature_scaling": ("sqrt-center-l2",),
 }
 FEW = {"signature_scaling": ("center-l2",)}  # beside standardised features
-GAUSSIAN = with_standardized(
-    {"sigma": (0.7, 1.0), "repulsion": (3.0, 10.0), **SQUARED}, {"repulsion": (3.0,), **FEW}
-)
+GAUSSIAN = with_standardized({"sigma": (0.7, 1.0), "repulsion": (3.0, 10.0), **SQUARED}, {"repulsion": (3.0,), **FEW})
 CAUCHY = with_standardized({"sigma": (0.3, 1.0), "repulsion": (1.0, 3.0), **SQUARED}, {"repulsion": (1.0,), **FEW})
 POLYNOMIAL = {
     degree: with_standardized({"bias": bias, **LINEAR}, {"repulsion": (15.0,), "incoherence_weight": (0.3,), **FEW})
@@ -92,16 +90,19 @@ KERNEL_BOUNDS = {
     "learning_rate": (1e-5, 1e-2),
     "epochs": (1, 16),
 }
-CLASS_MEANS = {
-    "kernel": ("gaussian", "linear"),
-    "bandwidth": (1.0, 4.0),
-    "noise": (0.03, 0.1),
-    "shrinkage": (0.1, 0.2, 0.45, 0.75),
-    "crowding": (0.0, 0.1, 0.2, 0.3, 0.4),
-    "description_weight": (5.0, 50.0),
-    "prior": ("zero", "identity", "cosine"),
-    "feature_scaling": ("sqrt-l2", "l2", "standardize-l2"),
-}
+CLASS_MEANS = with_standardized(
+    {
+        "kernel": ("gaussian", "linear"),
+        "bandwidth": (1.0, 4.0),
+        "noise": (0.03, 0.1),
+        "shrinkage": (0.1, 0.2, 0.45, 0.75),
+        "crowding": (0.0, 0.1, 0.2, 0.3, 0.4),
+        "description_weight": (5.0, 50.0),
+        "prior": ("zero", "identity", "cosine"),
+        "feature_scaling": ("sqrt-l2", "l2"),
+    },
+    {"bandwidth": (4.0,), "noise": (0.1,), "prior": ("zero",)},
+)
 CLASS_MEANS_BOUNDS = {
     "bandwidth": (0.25, 16.0),
     "noise": (0.003, 1.0),

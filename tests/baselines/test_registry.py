@@ -28,7 +28,7 @@ def test_a_name_is_a_method_with_a_grid_of_its_own(name):
     assert method == methods.Method(baseline, baseline.SUMMARY, {}, baseline.GRID, getattr(baseline, "BOUNDS", {}))
     assert getattr(baselines, baseline.__name__) is baseline
     assert baseline.__name__ in baselines.__all__
-    settings = list(ParameterGrid([{key: list(values) for key, values in part.items()} for part in parts(baseline.GRID)]))
+    settings = [*ParameterGrid([{key: list(values) for key, values in part.items()} for part in parts(baseline.GRID)])]
     assert len(settings) >= FEWEST.get(name, 12)
     assert any("feature_scaling" in setting for setting in settings)
     for setting in settings:

@@ -34,7 +34,8 @@ def test_settings_fitted_together_equal_those_fitted_alone(name, data):
     X, y = data.X[rows], data.y[rows]
     estimator = make(name)
     free = estimator._free(X)
-    grid = {key: list(FEW.get(key, values))[:3] for key, values in parts(BASELINES[name].GRID)[0].items() if key in free}
+    whole = parts(BASELINES[name].GRID)[0]
+    grid = {key: list(FEW.get(key, values))[:3] for key, values in whole.items() if key in free}
     settings = list(ParameterGrid(grid))[:9]
     found = {}
 

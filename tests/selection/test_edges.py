@@ -229,6 +229,11 @@ def test_wrong_bounds_are_refused_before_any_work(extend, words):
         selection.search(baselines.ESZSL(), *TRAINING, GRID, FOLDS, extend=extend)
 
 
+def test_an_edge_says_why_it_stays_there():
+    assert str(Edge("lam", 0.1, "lowest")) == "lam=0.1 is the lowest value tried (the grid was not extended)"
+    assert str(Edge("lam", 10.0, "highest", 10.0)) == "lam=10 is the highest value tried (its bound)"
+
+
 def test_bounds_of_every_method_hold_its_grid():
     for name, method in methods.METHODS.items():
         for setting, (low, high) in method.bounds.items():

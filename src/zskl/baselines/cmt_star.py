@@ -13,8 +13,8 @@ from zskl.baselines.cmt import CMT, distances, embed
 from zskl.baselines.descent import Callback, Learned
 from zskl.baselines.novelty import Trial, best_threshold, hold_out, novelty, spreads
 from zskl.baselines.shared_fit import class_signatures
-from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.candidates import Question, best_of_rows
+from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.estimator import Training
 from zskl.parameters import positive
 from zskl.training.solver import DivergenceError

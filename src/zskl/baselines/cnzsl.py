@@ -13,8 +13,8 @@ from zskl.baselines.adam import Adam
 from zskl.baselines.descent import DescentClassifier, Learned
 from zskl.baselines.logistic import log_sum_exp
 from zskl.baselines.shared_fit import class_signatures, members, unit
-from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.candidates import softmax
+from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.estimator import Training
 from zskl.parameters import count, flag, positive
 

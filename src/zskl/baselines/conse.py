@@ -10,8 +10,8 @@ import numpy as np
 from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.baselines import logistic
 from zskl.baselines.shared_fit import WeightedClassifier, class_signatures, unit
-from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.candidates import softmax
+from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.estimator import Training
 from zskl.parameters import count, positive
 

@@ -10,8 +10,8 @@ import numpy as np
 from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.baselines import attributes, logistic
 from zskl.baselines.shared_fit import WeightedClassifier, class_signatures
-from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.candidates import softmax
+from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.estimator import Training
 from zskl.parameters import one_of, positive
 

@@ -11,8 +11,8 @@ from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.baselines.linear import Loss, Rows, minimise, rotate
 from zskl.baselines.logistic import log_sum_exp
 from zskl.baselines.shared_fit import SharedClassifier, class_signatures, members
-from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.candidates import softmax
+from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.estimator import Training
 from zskl.parameters import one_of, positive
 

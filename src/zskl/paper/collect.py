@@ -119,7 +119,7 @@ def select(
     curves: Iterable[CurveRecord],
     times: Sequence[Mapping[str, Any]] = (),
 ) -> Results:
-    """Of the runs those that chose the highest mean by both scorings from a whole grid; of several for one seed the last.
+    """Of the runs those that chose the highest mean by both scorings from a whole grid; of several per seed the last.
 
     Records of one method and problem that were made with another grid, or around another setting, than its last
     one are left out: they are of another experiment.

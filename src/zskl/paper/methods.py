@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from zskl import methods
-from zskl.estimators.default_grid import FEATURES, STANDARDIZED, parts as grid_parts
+from zskl.estimators.default_grid import FEATURES, STANDARDIZED
+from zskl.estimators.default_grid import parts as grid_parts
 from zskl.paper.published import BASELINES, KERNELS
 
 

@@ -15,10 +15,11 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 
+from zskl.estimators.committee.classifier import Committee
 from zskl.estimators.default_grid import under
 from zskl.parameters import did_you_mean
 from zskl.selection.edges import Bounds
-from zskl.selection.grid import Grid, values_of
+from zskl.selection.grid import Grid, expand, values_of
 from zskl.selection.grid_search import Report
 from zskl.selection.material import Material, last_step, take
 from zskl.selection.search_results import Search
@@ -73,6 +74,9 @@ def search_pipeline(
     default = _default(heads, pipeline) if with_default else None
     if with_default and default is None:
         heads, default = [*heads, _default_head(heads, pipeline)], len(heads)
+    ranker = last_step(pipeline)
+    for head in heads if not isinstance(ranker, Committee) else ():  # whose own search refuses a bad grid
+        expand(head.grids, ranker)  # a bad value is refused before any work
     found, runs = [], _Runs(report, len(heads))
     for place, head in enumerate(heads):
         mine = prepared(replace(shared, estimator=with_settings(pipeline, head.setting)))
@@ -174,6 +178,9 @@ def _merged(heads: Sequence[Head], found: Sequence[Search], last: str, default: 
     order = [*inside, *beyond]
     at = {pair: number for number, pair in enumerate(order)}
 
+    own = None if default is None else found[default].default
+    own = None if default is None or own is None else at[default, own]
+
     def rows(name: str) -> Any:
         return np.array([getattr(found[k], name)[place] for k, place in order])
 
@@ -192,5 +199,5 @@ def _merged(heads: Sequence[Head], found: Sequence[Search], last: str, default: 
             for k, one in enumerate(found)
             for place, edges in one.edges.items()
         },
-        None if default is None or found[default].default is None else at[default, found[default].default],
+        own,
     )

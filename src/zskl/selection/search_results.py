@@ -218,7 +218,8 @@ class Search:
                 f"all {len(self.settings)} settings diverged, the last of them at step {max(self.diverged.values())}: "
                 "search lower learning rates"
             )
-        mine = scores[best]
+        mine, against = scores[best], self._verdict(scoring, best)
+        passed_over = against is not None and against.kept and (against.gain or 0.0) > 0  # the search went on elsewhere
         parts = {"zsl": self.zsl, "seen": self.seen, "unseen": self.unseen, "harmonic": self.raw, "gzsl": self.gzsl}
         return Choice(
             scoring,
@@ -229,8 +230,8 @@ class Search:
             _spread(mine),
             float(self.constants[best]),
             {name: tuple(figures[best].tolist()) for name, figures in parts.items()},
-            self.edges.get(best, ()),
-            self._verdict(scoring, best),
+            () if passed_over else self.edges.get(best, ()),
+            against,
         )
 
     def _verdict(self, scoring: str, place: int) -> AgainstDefault | None:

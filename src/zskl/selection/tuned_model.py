@@ -121,8 +121,8 @@ def tune(
     """Choose settings on folds of the training rows, and fit the best on all of them.
 
     The folds hold whole classes out. You cannot pass test rows. The setting that the estimator has, its default, is
-    tried too. It is chosen unless another has a mean that is higher by more than the standard deviation over folds of
-    the differences between the two.
+    tried too. It is chosen unless the best other has a mean that is higher by more than the standard deviation over
+    folds of the differences between the two.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ def of_tuned(tuned: Tuned) -> Shown:
     order = tuned.search.ranking(tuned.scoring).tolist()
     order = [place for place in order if place not in tuned.diverged]
     places = order[:BEST]
-    places += [place for place in (chosen, default) if place is not None and place not in places]
+    places += [place for place in dict.fromkeys((chosen, default)) if place is not None and place not in places]
     names = list(dict.fromkeys(name for setting in tuned.settings for name in setting))
     rows = [
         (
