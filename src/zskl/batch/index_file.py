@@ -18,7 +18,8 @@ def index_file(model: ZeroShotClassifier, features: PathLike, path: PathLike, ki
     vectors: list[Any] = []
     names: list[str | int] = []
     for block in opened(model, features).blocks():
-        vectors.append(to_numpy(maps.samples(rows_of(model, block))).astype(np.float32))
+        X: Any = rows_of(model, block)
+        vectors.append(to_numpy(maps.samples(X)).astype(np.float32))
         names += block.ids or range(len(names), len(names) + len(block.X))
     index.write(path, kind, np.concatenate(vectors), names, "rows")
     return len(names)

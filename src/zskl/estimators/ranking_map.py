@@ -168,8 +168,8 @@ class RankingMap(Map):
     def _classes(self, Y: NumPyArray) -> NumPyArray:
         W = self.model.projection_.astype(np.float64)
         images = ((Y @ (W.T @ W)) * Y).sum(axis=1, keepdims=True)  # ‖Wy‖²
-        columns = [Y, -self._halved((Y * Y).sum(axis=1, keepdims=True), images)]
-        return np.concatenate([*columns, np.ones((len(Y), 1))] if self.rows else columns, axis=1)
+        off = to_numpy(self._halved((Y * Y).sum(axis=1, keepdims=True), images))
+        return np.concatenate([Y, -off, np.ones((len(Y), int(self.rows)))], axis=1)
 
     def _halved(self, in_signatures: Array, in_features: Array) -> Array:
         """What the squared lengths of a point take off −D1/2 or −(D1 + D2)/4; nothing for a polynomial."""

@@ -2,6 +2,9 @@
 
 The file NAME is the index as its library writes it. NAME.json has the name of each vector in order: vector 0 is the
 first. It also has the checksum of the index, so that one is never read with the names of another.
+
+A graph that is searched by inner products misses much where vectors differ in length. So each vector v gets one more
+column, √(M² − ‖v‖²), with which all are as long as the longest, M. A query gets a 0 there, and its products stay.
 """
 
 from __future__ import annotations
@@ -42,7 +45,8 @@ def to_index(
 
     Ask an index of classes with `model.ranking_map().samples(rows)`: the best classes of each row come first. Ask an
     index of rows with `model.ranking_map().classes(signatures)`, for a kernel model `model.ranking_map(rows=True)`: the
-    best rows of each class come first. Beside the index, at `path` with ".json" added, are the names of its vectors.
+    best rows of each class come first. Add a 0 at the end of each query: the index has one more column, which makes its
+    vectors equally long. Beside the index, at `path` with ".json" added, are the names of its vectors.
 
     Parameters
     ----------
@@ -121,6 +125,8 @@ def write(
             f"vectors of {what} exceed the range of float32, the first {listed([listing[bad[0]]])}: rescale features "
             "and signatures, and fit again"
         )
+    squares = (ready.astype(np.float64) ** 2).sum(axis=1)
+    ready = np.column_stack([ready, np.sqrt(squares.max() - squares).astype(np.float32)])
     content = _packed(kind, ready)
     described = {
         "version": __version__,
@@ -128,6 +134,7 @@ def write(
         "vectors": what,
         "metric": "inner product",
         "columns": ready.shape[1],
+        "query": "a vector of ranking_map, and a 0 at its end",
         "sha256": hashlib.sha256(content).hexdigest(),
         "names": listing,
     }

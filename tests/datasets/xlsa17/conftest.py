@@ -5,7 +5,7 @@ import pytest
 
 from package_files import tiny, write_package
 from package_server import Server, serving, zipped
-from zskl import download
+from zskl.datasets.xlsa17 import download
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from package_server import CLEAN, DONE, Server, give_up, names, pausing, refused, serving, zipped
-from zskl import download
-from zskl.datasets.xlsa17 import unpack
+from zskl.datasets.xlsa17 import download, unpack
 from zskl.datasets.xlsa17.fetch import fetch
 
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from zskl.datasets.letters import edges, faces
 from zskl.datasets.letters.alphabet import LETTERS
-
 from zskl.files import cache_folder, replacing
 
 VERSION = 2  # raise it when other pictures or other features are made

@@ -1,6 +1,6 @@
 """A dataset as a folder of plain files, which `zskl data make` writes and every command reads.
 
-manifest.json    what it is, how it was made (and from which texts, if any), and the size and checksum of each other file
+manifest.json    what it is, how it was made (from which texts, if any), and the size and checksum of each other file
 features.npy     (n, d) float32, memory-mapped when loaded
 labels.csv       the class of each row, and the id of the row if it has one
 signatures.csv   the class table; numbers as Python writes them, so that they come back exactly

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-
 from zskl.files import cache_folder, leftovers, replacing, write_atomically
 from zskl.parameters import listed
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from zskl.download import Progress, check_address, download, forget
+from zskl.datasets.xlsa17.download import Progress, check_address, download, forget
 from zskl.datasets.xlsa17.locations import SPLITS
 from zskl.datasets.xlsa17.unpack import unpack
 from zskl.files import cache_folder, leftovers, wait_for_lock, write_atomically

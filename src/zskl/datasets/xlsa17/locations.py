@@ -12,8 +12,6 @@ INSIDE = ("", "data", "xlsa17", "xlsa17/data")  # where the dataset folders may 
 SPLITS = "att_splits.mat"
 
 
-
-
 def benchmark_folder(name: str, root: str | os.PathLike[str] | None = None) -> Path:
     """The folder of this benchmark, which contains att_splits.mat. Upper and lower case make no difference.
 
