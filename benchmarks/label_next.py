@@ -1,18 +1,20 @@
 """Accuracy against the number of labels: rows chosen by `label_next`, and rows drawn at random.
 
-Run: python benchmarks/label_next.py [--data CUB:efficientnet_lite2] [--splits 10] [--root DIR ...] [--folds-only]
-     [--figure docs/figures/label-next.svg]; needs the data. Strategies and diversity are compared on validation folds:
-     training classes that a model of the others has not seen. Then, unless --folds-only, the test rows of unseen
-     classes are looked at, once. Writes the figure and benchmarks/results/label_next.json.
+Run: python benchmarks/label_next.py [--data CUB:efficientnet_lite2] [--root DIR ...]
+     python benchmarks/label_next.py --test [--splits 10] [--figure docs/figures/label-next.svg]
+Both need the data. The first compares strategies and diversities on validation folds, training classes that a model of
+the others has not seen, and writes benchmarks/results/label_next.json. The second looks at test rows of unseen
+classes, with what the first has chosen, adds to that file and writes the figure.
 
-Rows of the classes in question are split into a pool, whose labels can be asked for, and rows that are scored. The model
-is taught after every 25 labels, or fewer where accuracy is measured before. Each split has another pool; all ways to
-choose rows get the same splits, so that differences are paired.
+Rows of the classes in question are split into a pool, whose labels can be asked for, and rows that are scored. The
+model is taught after every 25 labels, or fewer where accuracy is measured before. Each split has another pool; all
+ways to choose rows get the same splits, so that differences are paired.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,18 +26,20 @@ from rich.console import Console
 from rich.table import Table
 
 from class_means import load
-from machine import keep
+from machine import RESULTS, keep
 from zskl import ClassMeansClassifier, datasets, methods, metrics, selection
 from zskl.arrays import generator
 from zskl.plots import canvas, image
 
-LABELS = (0, 10, 25, 50, 100, 200, 400)
+LABELS = (0, 10, 25, 50, 100, 200)
 ROUND = 25
 STRATEGIES = ("margin", "change")
 DIVERSITIES = (0.0, 1.0, 3.0)
 RANDOM = "at random"
+RECORD = RESULTS / "label_next.json"
 HEIGHT = 290
 Rows = NDArray[np.int64]
+Way = tuple[str, float] | None  # strategy and diversity; None draws at random
 Asked = Callable[[ClassMeansClassifier, NDArray[np.floating[Any]], int, np.random.Generator], Rows]
 
 
@@ -90,7 +94,7 @@ def at_random(model: ClassMeansClassifier, X: NDArray[Any], n: int, draw: np.ran
     return draw.choice(len(X), n, replace=False)
 
 
-def curves(studies: Sequence[Study], ways: dict[str, tuple[str, float] | None], splits: int) -> dict[str, Any]:
+def curves(studies: Sequence[Study], ways: dict[str, Way], splits: int) -> dict[str, Any]:
     """name → (studies × splits, labels) accuracies; a way without a strategy draws at random."""
     found: dict[str, Any] = {}
     for name, way in ways.items():
@@ -106,60 +110,70 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", default="CUB:efficientnet_lite2", metavar="DATASET:FEATURES")
     parser.add_argument("--root", nargs="+", type=Path, default=[None], help="folders of the benchmarks, tried in turn")
-    parser.add_argument("--splits", type=int, default=10, help="splits into pool and scored rows, on test rows")
-    parser.add_argument("--folds-only", action="store_true", help="compare on validation folds alone, write nothing")
+    parser.add_argument("--splits", type=int, default=10, help="splits of the test rows into pool and scored rows")
+    parser.add_argument("--test", action="store_true", help="look at test rows, with what the folds have chosen")
     parser.add_argument("--figure", type=Path, default=Path("docs/figures/label-next.svg"))
     options = parser.parse_args()
     data = load(options.data, options.root)
+    if options.test:
+        study, found = on_test_rows(data, json.loads(RECORD.read_text("utf-8"))["figures"], options.splits)
+        options.figure.write_text(figure(found, study, options.data), encoding="utf-8")
+    else:
+        on_folds(data, options.data)
+
+
+def on_folds(data: datasets.Dataset, source: str) -> None:
+    """Choose the settings of class means, and the diversity of each strategy, on validation folds."""
     X, y = data.samples("trainval")
     method, folds = methods.find("class-means"), selection.folds(data)
-    tuned = selection.tune(
-        *(methods.build("class-means"), X, y, data.signatures, method.grid, folds), extend=method.bounds
-    )
-    setting = dict(tuned.best)
-    ways: dict[str, tuple[str, float] | None] = {
-        f"{strategy}, diversity {diversity:g}": (strategy, diversity)
-        for strategy in STRATEGIES
-        for diversity in DIVERSITIES
-    }
+    estimator = methods.build("class-means")
+    search = selection.search(estimator, X, y, data.signatures, method.grid, folds, extend=method.bounds)
+    setting = dict(search.pick("zsl").setting)
     studies = [held_out(X, y, data, setting, fold) for fold in folds]
-    on_folds = curves(studies, {**ways, RANDOM: None}, splits=2)
-    show(on_folds, f"{options.data}, validation folds")
-    best = {s: max((n for n, w in ways.items() if w and w[0] == s), key=lambda n: mean_gain(on_folds, n)) for s in STRATEGIES}
-    Console().print("best of each strategy there:", best)
-    if options.folds_only:
-        return
-    assert isinstance(tuned.model, ClassMeansClassifier)
-    study = Study(tuned.model, *data.samples("test_unseen"))
-    found = curves([study], {**{s: ways[name] for s, name in best.items()}, RANDOM: None}, options.splits)
-    show(found, f"{options.data}, test rows of unseen classes")
+    ways: dict[str, Way] = {f"{s}, diversity {d:g}": (s, d) for s in STRATEGIES for d in DIVERSITIES}
+    found = curves(studies, {**ways, RANDOM: None}, splits=1)
+    show(found, f"{source}, validation folds")
+    best = {
+        s: max((name for name in ways if name.startswith(s)), key=lambda n: mean_gain(found, n)) for s in STRATEGIES
+    }
     keep(
         "label_next",
         {
-            "data": options.data,
+            "data": source,
             "setting": setting,
             "labels": LABELS,
             "round": ROUND,
-            "validation": {name: rounded(values.mean(axis=0)) for name, values in on_folds.items()},
-            "validation gain over random": {name: mean_gain(on_folds, name) for name in ways},
-            "chosen on validation folds": best,
-            "test": {name: [rounded(row) for row in values] for name, values in found.items()},
+            "validation": {name: rounded(values.mean(axis=0)) for name, values in found.items()},
+            "validation gain over random": {name: mean_gain(found, name) for name in ways},
+            "chosen on validation folds": {s: ways[name] for s, name in best.items()},
         },
     )
-    options.figure.write_text(figure(found, study, options.data), encoding="utf-8")
+
+
+def on_test_rows(data: datasets.Dataset, figures: dict[str, Any], splits: int) -> tuple[Study, dict[str, Any]]:
+    """The test study, with what the record of the folds says."""
+    X, y = data.samples("trainval")
+    model = calibrated(figures["setting"], X, y, data.signatures, selection.folds(data))
+    study = Study(model, *data.samples("test_unseen"))
+    found = curves([study], {**figures["chosen on validation folds"], RANDOM: None}, splits)
+    show(found, f"{figures['data']}, test rows of unseen classes")
+    keep("label_next", {**figures, "test": {name: [rounded(row) for row in rows] for name, rows in found.items()}})
+    return study, found
 
 
 def held_out(
     X: NDArray[Any], y: NDArray[Any], data: datasets.Dataset, setting: dict[str, Any], fold: selection.Fold
 ) -> Study:
     """A model of the other training classes, calibrated on folds of these; and the rows of the held-out classes."""
-    model = methods.build("class-means", setting)
-    assert isinstance(model, ClassMeansClassifier)
     table = data.signatures.loc[data.signatures.index.isin(np.unique(y))]
-    mine = np.unique(y[fold.train])
-    model.fit(X[fold.train], y[fold.train], table)
-    selection.calibrate(model, X[fold.train], y[fold.train], data.signatures.loc[data.signatures.index.isin(mine)])
+    model = calibrated(setting, X[fold.train], y[fold.train], table)
     return Study(model, X[fold.val_unseen], y[fold.val_unseen])
+
+
+def calibrated(setting: dict[str, Any], X: NDArray[Any], y: NDArray[Any], table: Any, folds: Any = None) -> Any:
+    """Class means fitted on these rows, with all that folds of their classes say."""
+    model = methods.build("class-means", setting).fit(X, y, table)
+    return selection.calibrate(model, X, y, table.loc[table.index.isin(np.unique(y))], folds)
 
 
 def mean_gain(found: dict[str, Any], name: str) -> float:

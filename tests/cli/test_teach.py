@@ -1,5 +1,6 @@
 """`zskl teach` and `zskl adapt`: a new model file from examples or unlabelled rows; the old one stays as it is."""
 
+import re
 import shutil
 
 import numpy as np
@@ -188,9 +189,10 @@ def test_rows_to_label_next_and_what_becomes_of_the_labels(birds, here):
     assert "wrote ask.csv: 6 rows" in out
     for name, why in zip(asked.index, asked.why, strict=True):
         assert name in out
-        assert why.startswith(("fox or gnu? They are ", "gnu or fox? They are "))
+        assert re.fullmatch(r"scores [\d.e-]+ apart", why)
+        assert why in out
     changed = invoke(*same, "--strategy", "change", "--diversity", "0")[1]
-    assert changed.count("its label is expected to turn a class by") == 6
+    assert changed.count("expected change") == 6
     done = command.zskl("teach", "birds.zskl", "--features", "rows.csv", "--labels", "ask.csv", "-o", "new.zskl")
     assert (done.returncode, "ask.csv, line 2 has no label" in done.stderr) == (2, True)
     asked.assign(label=birds.label[asked.index]).to_csv("ask.csv")  # other rows have no label, and are left out

@@ -144,7 +144,7 @@ def test_a_committee_asks_by_its_own_probabilities_for_what_moves_its_class_mean
     assert_close(worth, expected[rows], SUMS.double)
     alone = Committee([("eszsl", baselines.ESZSL())]).fit(toy.X, toy.y, toy.table)
     assert len(alone.label_next(toy.X_new, 3)) == 3
-    with pytest.raises(ValueError, match="^strategy is 'change': Committee does not learn"):
+    with pytest.raises(ValueError, match=r"^strategy is 'change': Committee does not learn"):
         alone.label_next(toy.X_new, 3, "change")
 
 

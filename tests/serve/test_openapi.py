@@ -32,7 +32,7 @@ def test_the_description_lists_everything(plain):
     assert operations == OPERATIONS
     predict = found["paths"]["/predict"]["post"]
     assert set(predict["requestBody"]["content"]) == {"application/json", NPY, "application/octet-stream"}
-    assert {"top", "candidates", "calibrated", "calibration", "explain", "against", "attributes"} == {
+    assert {"top", "candidates", "calibrated", "calibration", "explain", "against", "raw", "attributes"} == {
         one["name"] for one in predict["parameters"]
     }
     assert "ValidationError" not in json.dumps(found)

@@ -58,7 +58,8 @@ def explained(answer, expected, top, rows=None):
         assert [part["attribute"] for part in mine["attributes"]] == [name for name, _ in one.top]
         for part, m in zip(mine["attributes"], one.order, strict=True):
             assert abs(part["contribution"] - one.contributions[m]) <= SUMS.single * size
-            assert (part["value"], part["value_against"]) == (one.values[m], one.values_against[m])
+            values = [None if np.isnan(each[m]) else each[m] for each in (one.values, one.values_against)]
+            assert [part["value"], part["value_against"]] == values
             assert part["like"] == (None if one.likeness is None else bool(one.likeness[m] > 0))
         assert mine["by"] == ("attributes" if one.likeness is None else "classes")
         assert (list(mine["terms"]), mine["others"]) == (list(one.terms), len(one.contributions) - len(one.top))

@@ -76,6 +76,5 @@ def label_next(
 def why(found: Picks, place: int) -> str:
     """Why a row is worth a label, in a few words."""
     if found.strategy == "change":
-        return f"its label is expected to turn a class by {found.worth[place]:.2g}"
-    first, second = found.labels[place].tolist()
-    return f"{first} or {second}? They are {found.scores[place, 0] - found.scores[place, 1]:.2g} apart"
+        return f"expected change {found.worth[place]:.2g}"
+    return f"scores {found.scores[place, 0] - found.scores[place, 1]:.2g} apart"

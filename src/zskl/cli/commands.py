@@ -38,7 +38,15 @@ from zskl.version import __version__
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(run.run, compare.compare, report.report, expect.expect, model.fit, model.predict, teach.teach, teach.adapt),
-    *(label.label_next, explain.explain, export.export, serve.serve, paper.paper, catalogue.methods, catalogue.datasets),
+    *(
+        label.label_next,
+        explain.explain,
+        export.export,
+        serve.serve,
+        paper.paper,
+        catalogue.methods,
+        catalogue.datasets,
+    ),
 )
 DATA_COMMANDS: tuple[Callable[..., None], ...] = (fetch.fetch, embed.embed, words.words, own.make, own.check)
 

@@ -143,7 +143,9 @@ class ClassColumns(Ranking):
         answers = self.predict(X, signatures, candidates)
         true = inputs.labels(y, answers.tolist())
         if signatures is None:
-            no_signatures.warn_once(cast("ZeroShotClassifier", self), np.unique(np.asarray(true)).tolist(), stacklevel=2)
+            no_signatures.warn_once(
+                cast("ZeroShotClassifier", self), np.unique(np.asarray(true)).tolist(), stacklevel=2
+            )
         return float(accuracy_score(true, answers, sample_weight=sample_weight))
 
     def _columns(self, signatures: Any, candidates: Labels | None) -> Labels | None:

@@ -58,7 +58,7 @@ class Explanation:
 
     @property
     def order(self) -> list[int]:
-        """Places of the `shown` strongest attributes, for or against, strongest first; never of one that adds nothing."""
+        """Places of the `shown` strongest attributes, for or against, strongest first; none that adds nothing."""
         strongest = np.argsort(-np.abs(self.contributions), kind="stable")[: self.shown]
         return [int(m) for m in strongest if self.contributions[m]]
 
@@ -116,14 +116,14 @@ class Explanation:
         lines = [self._title]
         for m, (_, contribution) in zip(self.order, self.top, strict=True):
             lines.append(f"  {self.told(m):<{width}}  {contribution:+.4g}  ({self._described(m)})")
-        if self.others:
+        if self.others and self.rest:
             lines.append(f"  {self.others} more: {self.rest:+.4g}")
         lines += [f"  {name:<{width}}  {value:+.4g}" for name, value in self.terms.items()]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         rows = [(self.told(m), f"{self.contributions[m]:+.4g}", self._described(m)) for m in self.order]
-        rows += [(f"{self.others} more", f"{self.rest:+.4g}", "")] if self.others else []
+        rows += [(f"{self.others} more", f"{self.rest:+.4g}", "")] if self.others and self.rest else []
         rows += [(name, f"{value:+.4g}", "") for name, value in self.terms.items()]
         return Shown(self._title, ("", "", ""), rows).html()
 

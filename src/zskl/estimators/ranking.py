@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from zskl.arrays import Array, NumPyArray, namespace, to_numpy
 from zskl.estimators import inputs

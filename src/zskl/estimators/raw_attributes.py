@@ -65,8 +65,9 @@ class RawValues:
 
     def differences(self, first: NumPyArray, second: NumPyArray) -> NumPyArray:
         """(n, p) (a + b)/2 · (v − w) of signatures first and second (n,)."""
-        found: NumPyArray = self.factors[first] + self.factors[second]
-        return 0.5 * found * (self.values[first] - self.values[second])
+        mean = 0.5 * (self.factors[first] + self.factors[second])
+        found: NumPyArray = mean * (self.values[first] - self.values[second])
+        return found
 
 
 class AlongRawAttributes:

@@ -111,7 +111,8 @@ class ScoreParts:
             pairs = [(one, other) for one, other in zip(first, second, strict=True) if one is not None]
             slopes = [one + other - 2 * P for one, other in pairs]
         factors = [slope * secant for slope, secant in zip(slopes, secants, strict=True)]
-        return differences * sum(factors[1:], start=factors[0])
+        found: NumPyArray = differences * sum(factors[1:], start=factors[0])
+        return found
 
     def _addends(self, P: NumPyArray, Y: NumPyArray, images: NumPyArray | None) -> list[NumPyArray]:
         """(n, p) for each term: what each attribute adds to its argument."""

@@ -51,9 +51,7 @@ def check_numbers(frame: nw.DataFrame[Any], where: str) -> None:
         if kind.is_numeric() or kind == nw.Boolean:
             continue
         if kind.is_temporal():
-            raise ValueError(
-                f"{where} holds dates in column {name!r}: expected numbers; {DATES}"
-            )
+            raise ValueError(f"{where} holds dates in column {name!r}: expected numbers; {DATES}")
         for value in frame[name].to_list():
             if not _is_number(value):
                 raise ValueError(

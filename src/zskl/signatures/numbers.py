@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl.arrays import to_numpy
-from zskl.parameters import listed, plain
+from zskl.parameters import plain
 from zskl.sparse_rows import SparseRows, are_sparse, is_sparse
 
 

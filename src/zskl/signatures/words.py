@@ -21,7 +21,16 @@ from zskl.signatures.word_files import Vector, read_vectors
 _NUMBERING = re.compile(r"^(\d+\.|0\d*[\s_-])\s*(?=\S)")  # "001.", "12. ", "003_"; not the 3 of "3-toed"
 _SEPARATORS = re.compile(r"[\s_+/,()\-‐‑–]+")
 _HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_NAMES = (CLASS_COLUMN, "classes", "class_name", "label", "labels", "name", "names", "species")  # what headings call classes
+_NAMES = (
+    CLASS_COLUMN,
+    "classes",
+    "class_name",
+    "label",
+    "labels",
+    "name",
+    "names",
+    "species",
+)  # what headings call classes
 _DESCRIPTIONS = ("", "definition", "description", "descriptions", "sentence", "sentences", "text", "texts")
 
 

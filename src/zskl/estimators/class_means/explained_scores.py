@@ -11,7 +11,7 @@ over attributes; with the Gaussian kernel it is a term of its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class ExplainedScores:
         self._model = model
         question = model._question(np.empty((0, model.n_features_in_)), table)
         self.rows = question.rows
-        lacking = getattr(question, "lacking", frozenset())
+        lacking: frozenset[Any] = getattr(question, "lacking", frozenset())
         self.lacking = np.array([label in lacking for label in table.labels.tolist()])
         evidence, means = model._evidence(question), to_numpy(model._means_of(question))
         factor = evidence.weights[:, None] * inverse_length(means)

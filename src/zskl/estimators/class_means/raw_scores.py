@@ -59,9 +59,7 @@ def along_raw_attributes(model: Scoring, table: SignatureTable) -> AlongRawAttri
 class Likeness:
     """F of the Gaussian kernel."""
 
-    def __init__(
-        self, model: Scoring, table: SignatureTable, factor: Floats, seen: Floats, regression: Floats
-    ) -> None:
+    def __init__(self, model: Scoring, table: SignatureTable, factor: Floats, seen: Floats, regression: Floats) -> None:
         self.Y: Floats = model.signature_scaling_.apply(table.matrix)
         self.seen, self.regression, self.factor, self.width = seen, regression, factor, model.width_
         self.apart = to_numpy(distances(self.Y, seen)) / self.width
