@@ -59,7 +59,7 @@ def export(
             what = f"the vectors of the {len(loaded.candidates_)} classes of {model}"
         else:
             what = f"the vectors of {index_file(loaded, rows, out, index.value)} rows of {rows}"
-        say(f"wrote {out}: {what} for {index.value}; their names are in {out}.json")
+        mention(f"wrote {out}: {what} for {index.value}; their names are in {out}.json")
         return
     exporting.to_onnx(loaded, out, signatures=not fixed)
     d, p, c = loaded.n_features_in_, loaded.signature_table_.matrix.shape[1], len(loaded.candidates_)

@@ -12,7 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from zskl.cli import options, startup
-from zskl.cli.terminal import say
+from zskl.cli.layout import show
+from zskl.cli.terminal import mention
 
 if TYPE_CHECKING:
     from zskl.batch.label_file import Questions
@@ -58,7 +59,6 @@ def label_next(
     """
     from zskl import arrays, files, methods
     from zskl.batch import label_file, predict_file
-    from zskl.cli import tables
 
     startup.over()
     if with_known and signatures is None:
@@ -80,9 +80,9 @@ def label_next(
     )
     if out is not None:
         written = predict_file.write(out, found.table())
-    tables.show(_drawn(found))
+    show(_drawn(found))
     if out is not None:
-        say(f"wrote {out}: {written} rows")
+        mention(f"wrote {out}: {written} rows")
 
 
 def _drawn(found: Questions) -> Table:

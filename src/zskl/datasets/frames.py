@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,15 @@ from numpy.typing import NDArray
 
 from zskl.datasets import dataset_checks, split_by_class
 from zskl.datasets.dataset import Dataset
-from zskl.datasets.tables.feature_file import as_float32, check_range, choose
+from zskl.datasets.tables.feature_file import Wanted, as_float32, check_range, choose
+from zskl.datasets.tables.source import Source
 from zskl.parameters import did_you_mean, listed
+from zskl.signatures import doubts, identifiers
 from zskl.signatures import table as tables
 from zskl.signatures.frames import check_numbers, opened
 from zskl.signatures.table import CLASS_COLUMN
 
-FEATURES = Path("features")  # what errors call the frame
+FEATURES = Source(Path("features"), "features", "")  # what errors call the frame
 
 
 def dataset(
@@ -33,8 +36,10 @@ def dataset(
     """What `Dataset.from_frames` returns."""
     split_by_class.check_seed(seed)
     X, names, y = _rows(features, labels)
+    _warn_of_identifiers(X, names)
     column = labels if isinstance(labels, str) else None
     table = tables.read(_by_class(signatures, column))
+    doubts.warn_of(table, signatures)
     if table.labels.dtype.kind == "f":  # 3.0 is 3, as in files
         table = tables.with_whole_labels(table)
     where = f"dataset {name!r}"
@@ -70,12 +75,25 @@ def _rows(features: Any, labels: Any) -> tuple[NDArray[np.float32], tuple[str, .
             f"labels is {labels!r}, which is not a column of features{did_you_mean(labels, header)}: expected one of "
             f"{listed(header)}, or the label of each row"
         )
-    chosen = choose(FEATURES, header, labels if isinstance(labels, str) else None, None)
+    chosen = choose(FEATURES, header, Wanted(labels if isinstance(labels, str) else None))
     kept = [frame.columns[k] for k in chosen.features]
     check_numbers(frame.select(kept), "features")
     X = np.column_stack([_numbers(frame[column]) for column in kept])
     y = frame[labels].to_list() if isinstance(labels, str) else _aligned(features, labels)
     return X, chosen.names, y
+
+
+def _warn_of_identifiers(X: NDArray[np.float32], names: tuple[str, ...] | None) -> None:
+    numbering = identifiers.Numbering(names or ())
+    if names and len(X):
+        numbering.see(X)
+    found = [(names or ())[k] for k in numbering.found()]
+    if found:
+        warnings.warn(
+            f"features: column {listed(found)} numbers or names the rows, and counts as a feature: drop it, or call it "
+            "'id'",
+            stacklevel=4,
+        )
 
 
 def _numbers(column: nw.Series[Any]) -> NDArray[np.float32]:

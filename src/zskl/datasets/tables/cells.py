@@ -18,8 +18,8 @@ _DATE = re.compile(
     rf"(\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{1,2}}[-/.]\d{{1,2}}[-/.](\d{{4}}|\d{{2}}))([T ]+{_CLOCK}.*)?|{_CLOCK}"
 )
 TOO_LARGE = (
-    f"is too large: features are kept as float32, whose largest number is {LARGEST:.2g}; give the column in another unit, "
-    "or drop it"
+    f"is too large: features are kept as float32, whose largest number is {LARGEST:.2g}; give the column in another "
+    "unit, or drop it"
 )
 DATES = (
     "a date is not a number: put what matters of it into columns of numbers, such as the month or the days since a "
