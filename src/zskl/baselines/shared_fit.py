@@ -152,7 +152,8 @@ def class_sums(training: Training, of: Callable[[Array, Array], Array] | None = 
     X, weights = training.X, training.weights
     if are_sparse(X):
         assert of is None  # methods that take sparse rows add these up as they are
-        return X.sums_by(to_numpy(training.codes), len(training.sizes), weights)
+        added: Array = X.sums_by(to_numpy(training.codes), len(training.sizes), weights)
+        return added
     classes = like(np.arange(len(training.sizes)), X, "int64")
     sums: Array | None = None
     height = max(1, BLOCK_VALUES // X.shape[1])

@@ -1,7 +1,7 @@
 """The contract of every zero-shot classifier: input checks, scaling, candidates, saving.
 
-`Ranking` and `ClassColumns` have the answers, `Inspection` what lies behind them, `Labelling` the rows to label next. A method subclasses
-`ZeroShotClassifier`. It writes `_scores` on scaled arrays, and a `fit` that calls `_prepare`.
+`Ranking` and `ClassColumns` have the answers, `Inspection` what lies behind them, `Labelling` the rows to label next. A
+method subclasses `ZeroShotClassifier`. It writes `_scores` on scaled arrays, and a `fit` that calls `_prepare`.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, Classi
         self.temperatures_: dict[str, float] | None = None
         return described
 
-    # Prediction: the methods of `Ranking` and `ClassColumns` call these ------------------------------------------------------------------
+    # Prediction: the methods of `Ranking` and `ClassColumns` call these -----------------------------------------------
 
     def _scaled(self, X: Array) -> Array:
         """Checked rows, scaled, on the device that computes."""

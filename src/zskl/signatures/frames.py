@@ -55,7 +55,7 @@ def check_numbers(frame: nw.DataFrame[Any], where: str) -> None:
         for value in frame[name].to_list():
             if not _is_number(value):
                 raise ValueError(
-                    f"{where} holds {value!r} in column {name!r}: expected numbers; if the column holds categories, put a "
+                    f"{where} holds {value!r} in column {name!r}: expected numbers; if it holds categories, put a "
                     "OneHotEncoder before the model, in a Pipeline, else drop it"
                 )
 
