@@ -68,7 +68,7 @@ def test_figures_are_whole_at_40_columns(narrow, monkeypatch, capsys, which):
 
 
 def test_every_table_of_a_command_fits(here, narrow, monkeypatch):
-    commands = (("methods",), ("methods", "gaussian-ort"), ("datasets",), ("data", "check", "digits"))
+    commands = (("methods",), ("methods", "gaussian-ort"), ("data", "check", "digits"))
     for arguments in commands:
         wide = zskl(*arguments).stdout
         with monkeypatch.context() as patch:

@@ -44,7 +44,6 @@ COMMANDS = [
     ("data", "check", "birds"),
     ("run", "birds", "--method", "eszsl", "--verbose"),
     ("methods",),
-    ("methods", "gaussian"),
     ("run", "--help"),
 ]
 

@@ -16,7 +16,7 @@ VIOLATIONS = {
     "no labels": ({"y": []}, "X has 7 rows and y 0 labels"),
     "2-D y": ({"y": np.ones((7, 1), dtype=int)}, r"y has shape \(7, 1\)"),
     "mixed labels": ({"y": ["ant", "ant", "bee", "bee", "cat", 3, 3]}, "y holds labels of type int and str"),
-    "missing label": ({"y": ["ant", "ant", "bee", "bee", "cat", None, "cat"]}, "type NoneType and str"),
+    "missing label": ({"y": ["ant", "ant", "bee", "bee", "cat", None, "cat"]}, "y has no label in row 5"),
     "float labels": ({"y": np.ones(7)}, "y holds labels of type float"),
     "integers for names": (
         {"y": [0, 0, 1, 1, 2, 2, 2]},
@@ -31,7 +31,7 @@ VIOLATIONS = {
         {"signatures": pd.DataFrame(index=["ant", "bee", "cat"])},
         r"signatures is a table of shape \(3, 0\)",
     ),
-    "unnamed class": (table(index=["cat", "ant", None]), "signatures.index holds labels of type"),
+    "unnamed class": (table(index=["cat", "ant", None]), "signatures.index has no label in row 2"),
     "mixed index": (table(index=["cat", "ant", 3]), "signatures.index holds labels of type int and str"),
     "a column named class": (table(columns=["legs", "class"]), "an attribute named 'class'"),
     "twin columns": (table(columns=["legs", "legs"]), "several columns named 'legs'"),

@@ -101,7 +101,7 @@ SIGNATURES = {
     ),
     "a missing class name": (
         lambda m, t: m.fit(t.X, t.y, t.table.rename(index={"emu": None})),
-        ["index of signatures mixes", "string 'dog'", "nan"],
+        ["index of signatures has no label in row 1"],
     ),
     "two levels of index": (
         lambda m, t: m.fit(t.X, t.y, t.table.set_axis(pd.MultiIndex.from_product([t.table.index, ["a"]]))),
