@@ -16,7 +16,6 @@ from dataclasses import replace
 
 import numpy as np
 from rich.console import Console
-from rich.progress import track
 
 from zskl import datasets, methods, protocols, selection
 from zskl.datasets import Dataset, digits
@@ -76,7 +75,7 @@ def main() -> None:
     console.print("| data | method | default | highest mean | tune | default kept |\n|---|---|---:|---:|---:|---:|")
     for name, make in DATA.items():
         for method in chosen.method:
-            found = [figures(method, make(split)) for split in track(range(chosen.splits), name, transient=True)]
+            found = [figures(method, make(split)) for split in range(chosen.splits)]
             cells = []
             for how in ("default", "highest mean", "tune"):
                 zero_shot, harmonic = np.array([one[how] for one in found]).T

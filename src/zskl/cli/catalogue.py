@@ -37,7 +37,7 @@ def methods(
         for part in default_grid.parts(entry.grid)[1:]:
             fewer = {key: values for key, values in part.items() if values != default_grid.parts(entry.grid)[0][key]}
             words = "; ".join(f"{key} {', '.join(map(str, values))}" for key, values in fewer.items())
-            say(f"tried with fewer values of the others: {words}")
+            say(f"also tried, with fewer values of the others: {words}")
         return
     table = Table("method", "what it is", "sets", box=box.SIMPLE)
     for name, entry in methods.METHODS.items():
