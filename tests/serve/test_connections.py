@@ -77,7 +77,10 @@ def test_a_head_that_does_not_arrive_ends_the_connection(monkeypatch):
     try:
         with connected() as connection:  # which had a whole request before
             connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+            answer = b""
+            while not answer.endswith(b"}"):  # its head and its body may come apart
+                answer += connection.recv(4096)
+            assert answer.startswith(b"HTTP/1.1 200")
             monkeypatch.setattr(connections, "SECONDS", 0.05)
             assert ended(connection, b"GET /hea")
         for start in (b"", b"GET /hea"):
