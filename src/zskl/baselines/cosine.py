@@ -12,6 +12,7 @@ from zskl.baselines.shared_fit import class_sums, unit
 from zskl.estimators.estimator import Training, ZeroShotClassifier
 from zskl.estimators.score_parts import ScoreParts
 from zskl.scaling import Scaling
+from zskl.sparse_rows import SparseRows
 
 
 class Cosine(ZeroShotClassifier):
@@ -57,6 +58,7 @@ class Cosine(ZeroShotClassifier):
 
     kind: ClassVar[str] = "cosine"
     RANDOM: ClassVar[bool] = False
+    SPARSE: ClassVar[bool] = True
     SUMMARY: ClassVar[str] = "Plain cosine, no training; features and signatures from one encoder"
     GRID: ClassVar = {
         "feature_scaling": ("none", "center-l2", "l2-center-l2", "standardize-l2"),
@@ -120,9 +122,12 @@ class Cosine(ZeroShotClassifier):
         self._describe(means)
         self.signature_scaling_ = Scaling(())
 
-    def _scores(self, X: Array, Y: Array) -> Array:
-        return unit(X) @ unit(Y).T
+    def _scorer(self, Y: Array) -> Callable[[Array], Array]:
+        directions = unit(Y)
+        return lambda X: unit(X) @ directions.T
 
-    def _score_parts(self) -> ScoreParts:
+    def _score_parts(self) -> ScoreParts | None:
         """Column by column: unit(x) meets unit(y), without a map in between."""
+        if isinstance(self.signature_table_.matrix, SparseRows):
+            return None
         return ScoreParts(np.eye(self.n_features_in_, dtype=np.float32), samples=unit, classes=unit)

@@ -11,9 +11,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from zskl.arrays import Array, like, namespace
+from zskl.arrays import Array, NumPyArray, like, namespace, to_numpy
 from zskl.estimators.estimator import Training, ZeroShotClassifier
 from zskl.scaling import Scaling
+from zskl.sparse_rows import SparseRows
 from zskl.training.solver import DivergenceError
 
 unit = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
@@ -77,12 +78,17 @@ class SharedClassifier(ZeroShotClassifier):
 
 def class_signatures(training: Training) -> Array:
     """(C, p) the mean of the signatures of each seen class."""
-    if training.rows.shape[1] == 1:
-        return training.Y[like(training.rows[:, 0], training.X, "int64")]
-    own = np.arange(training.rows.shape[1]) < training.counts[:, None]  # (C, m): not padding
-    weights = np.zeros((len(training.counts), training.Y.shape[0]))
-    np.add.at(weights, (np.arange(len(own))[:, None], training.rows), own / training.counts[:, None])
-    return like(weights, training.Y) @ training.Y
+    return averaged(training.Y, training.rows, training.counts)
+
+
+def averaged(Y: Array, rows: NumPyArray, counts: NumPyArray) -> Array:
+    """(C, p) the mean of the signatures of each class: `rows` (C, m) of Y, of which `counts` (C,) are its own."""
+    if rows.shape[1] == 1:
+        return Y[like(rows[:, 0], Y, "int64")]
+    own = np.arange(rows.shape[1]) < counts[:, None]  # (C, m): not padding
+    weights = np.zeros((len(counts), Y.shape[0]))
+    np.add.at(weights, (np.arange(len(own))[:, None], rows), own / counts[:, None])
+    return Y.combined(weights) if isinstance(Y, SparseRows) else like(weights, Y) @ Y
 
 
 def members(training: Training) -> Array:
@@ -93,5 +99,7 @@ def members(training: Training) -> Array:
 
 def class_sums(training: Training) -> Array:
     """(C, d) the sum of the training rows of each class."""
+    if isinstance(training.X, SparseRows):
+        return training.X.sums_by(to_numpy(training.codes), len(training.sizes))
     sums: Array = members(training).T @ training.X
     return sums

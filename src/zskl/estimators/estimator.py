@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from zskl import scaling
 from zskl.arrays import Array, NumPyArray, check_device, like, on_device
-from zskl.estimators import inputs, model_file
+from zskl.estimators import inputs, model_file, sparse_inputs
 from zskl.estimators.candidates import Question, as_in, best_of_rows
 from zskl.estimators.inspection import Inspection
 from zskl.estimators.ranking import UNKNOWN, Labels, Ranking
@@ -28,6 +28,7 @@ from zskl.estimators.training_set import Training
 from zskl.parameters import listed, one_of
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
+from zskl.sparse_rows import SparseRows
 from zskl.training.streaming import StreamedRows
 
 __all__ = ["SIGNATURE_MEANS", "UNKNOWN", "Labels", "Training", "UncalibratedWarning", "ZeroShotClassifier"]
@@ -70,6 +71,7 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
     RANDOM: ClassVar[bool] = True  # whether another `random_state` gives another model
     LEARNED: ClassVar[Mapping[str, tuple[str, ...] | None]]  # what it scores with: see `model_file`
     LABELLED: ClassVar[tuple[str, ...]] = ()  # lists of class names among what it learns
+    SPARSE: ClassVar[bool] = False  # whether it takes sparse rows and signatures
     feature_scaling: str
     signature_scaling: str
     signature_mean: str
@@ -90,6 +92,11 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
     def _nameless_scorer(self, Y: Array) -> Callable[[Array], Array]:
         """The same for raw signatures Y (rows, p) of classes without names. Methods that need names override this."""
         return self._scorer(self.signature_scaling_.apply(Y))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.SPARSE
+        return tags
 
     # Fitting ---------------------------------------------------------------------------------------------------------
 
@@ -129,19 +136,20 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
             X = on_device(X, self.device)
             self.feature_scaling_ = scaling.fit(self.feature_scaling, X, "feature_scaling")
             scaled = self.feature_scaling_.apply(X)
-            rows = place = like(scaled, scaled, "float32")
+            rows = place = scaled if isinstance(scaled, SparseRows) else like(scaled, scaled, "float32")
         return Training(
             X=rows,
             codes=like(codes, place, "int64"),
             Y=like(self.signature_scaling_.apply(seen.matrix), place),
             rows=seen.padded_rows(),
-            counts=np.array([len(group) for group in tables.rows_of(seen.labels).values()]),
+            counts=seen.counts,
             sizes=np.bincount(codes, minlength=len(self.classes_)),
         )
 
     def _describe(self, given: Any) -> SignatureTable:
         """Set all that `fit` learns from signatures and from the seen classes alone; the table of these."""
         table = tables.one_hot(self.classes_) if given is None else tables.read(given, self.classes_)
+        sparse_inputs.check_signatures(self, table)
         known = set(table.labels.tolist())
         missing = [label for label in self.classes_.tolist() if label not in known]
         if self.classes_.dtype.kind in "iu" and table.labels.dtype.kind == "f":

@@ -133,7 +133,7 @@ class Inspection:
         """
         model = self._model()
         body = score_parts.of(model, "has no attribute space")
-        X = inputs.sliceable(model, X)
+        X = inputs.sliceable(model, X, "attribute_space")
         return like(projected(model, body, X)[0], inputs.taken(model, X, slice(0, 1)))
 
     def gallery(self, X: Array) -> ProjectedRows:
