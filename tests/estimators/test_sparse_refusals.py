@@ -9,6 +9,7 @@ from refusals import assert_one_sentence
 from texts import CLASSES, dense, texts
 from zskl import ClassMeansClassifier, Committee, export, methods, selection
 from zskl.baselines import ESZSL, Cosine
+from zskl.estimators import model_file, sparse_inputs
 
 OTHERS = [name for name, method in methods.METHODS.items() if not method.estimator.SPARSE]
 
@@ -116,15 +117,13 @@ def test_wrong_signatures_are_named():
         ESZSL().fit(some.X, some.y, {**table, "d": some.signatures[[3]][:, :40]})
     with pytest.raises(ValueError, match=r"without class names: pass candidates"):
         ESZSL().fit(some.X, some.y, table).predict(some.X_new, some.signatures)
-    with pytest.raises(ValueError, match=r"device is 'meta' and X is sparse"):
-        Cosine(device="meta").fit(some.X, some.y, table)
+    with pytest.raises(ValueError, match=r"device is 'cuda' and X is sparse: expected device=None"):
+        sparse_inputs.check_rows(Cosine(device="cuda"), some.X)
     with pytest.raises(ValueError, match=r"expected 'sqrt' first"):
         Cosine(feature_scaling="center-sqrt").fit(some.X, some.y, table)
 
 
 def test_a_model_file_with_faulty_sparse_parts_is_refused(fitted, tmp_path):
-    from zskl.estimators import model_file
-
     path = tmp_path / "model.zskl"
     fitted["ClassMeansClassifier"].save(path)
     header, arrays = model_file.read(path)

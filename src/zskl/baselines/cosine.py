@@ -24,7 +24,7 @@ class Cosine(ZeroShotClassifier):
         score = xᵀy / (‖x‖ ‖y‖)
 
     `fit` learns only which classes are seen, and the means of those scalings that centre. Without signatures a class
-    is described by the mean of its training rows.
+    is described by the mean of its training rows. Rows and signatures may be sparse (SciPy).
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Cosine(ZeroShotClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like or sparse matrix of shape (n, d)
             Training rows.
         y : array-like of shape (n,)
             Their classes.

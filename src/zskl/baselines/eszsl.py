@@ -30,6 +30,8 @@ class ESZSL(SharedClassifier):
     L (n, C) is 1 for the class of a row, and 0 or −1 for the others. One eigendecomposition of XᵀX and one of YᵀY
     serve all γ, λ and both L.
 
+    Rows and signatures may be sparse (SciPy): then conjugate gradients solve for W, and nothing becomes dense.
+
     Parameters
     ----------
     gamma : float, default=1.0

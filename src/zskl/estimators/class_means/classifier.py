@@ -30,6 +30,8 @@ class ClassMeansClassifier(Searching):
     how crowded the place of class c is: the mean of the largest products x̂·u_c over some training rows that the model
     keeps.
 
+    Rows and signatures may be sparse (SciPy). Sparse rows are whitened column by column, by the diagonal of the scatter.
+
     Parameters
     ----------
     kernel : {"gaussian", "linear"}, default="gaussian"
@@ -186,7 +188,7 @@ class ClassMeansClassifier(Searching):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like or sparse matrix of shape (n, d)
             Training rows.
         y : array-like of shape (n,)
             Their classes.
