@@ -124,9 +124,10 @@ class SparseRows:
     def _corrected(self, found: Dense, off: Dense) -> Dense:
         return found if not off.any() else (found - off).astype(found.dtype, copy=False)
 
-    def mean(self, axis: int = 0) -> Floats:
-        """(d,) over the rows, in float64."""
-        found: Floats = (np.ones((1, len(self))) @ self.astype(np.float64))[0] / max(1, len(self))
+    def mean(self, axis: int = 0, weights: Floats | None = None) -> Floats:
+        """(d,) over the rows, in float64; with weights (n,) a row counts as often as its own says."""
+        counts = _counts(len(self), weights)
+        found: Floats = (counts[None] @ self.astype(np.float64))[0] / max(counts.sum(), np.finfo(float).tiny)
         return found
 
     # What only sparse rows need ---------------------------------------------------------------------------------------
@@ -171,14 +172,15 @@ class SparseRows:
         largest = np.zeros(len(self))
         np.maximum.at(largest, self.owners, np.abs(self.values.data).astype(np.float64))
         largest += np.abs(self.weights) @ np.abs(self.subtracted).max(axis=1, initial=0.0)
-        small = self._rows_times(1 / np.where(largest > 0, largest, 1.0))  # so that no square leaves the range
+        small = self.rows_times(1 / np.where(largest > 0, largest, 1.0))  # so that no square leaves the range
         squares = small.squares()
         parts = small._by_row(small.values.data.astype(np.float64) ** 2)
         parts += ((small.weights @ (small.subtracted @ small.subtracted.T)) * small.weights).sum(axis=1)
         clear = squares > max(NOISE, float(ROUNDING * np.finfo(self.dtype).eps) ** 2) * parts
-        return small._rows_times(np.where(clear, 1 / np.sqrt(np.where(clear, squares, 1.0)), 0.0))
+        return small.rows_times(np.where(clear, 1 / np.sqrt(np.where(clear, squares, 1.0)), 0.0))
 
-    def _rows_times(self, factors: Floats) -> SparseRows:
+    def rows_times(self, factors: Floats) -> SparseRows:
+        """Each row times its own factor."""
         data = (self.values.data * factors[self.owners]).astype(self.dtype, copy=False)
         return SparseRows(self._with(data), self.weights * factors[:, None], self.subtracted)
 
@@ -191,27 +193,28 @@ class SparseRows:
             )
         return SparseRows(self._with(np.sign(self.values.data) * np.sqrt(np.abs(self.values.data))))
 
-    def column_squares(self) -> Floats:
-        """(d,) the sum of x² of each column, in float64."""
-        exact = self.astype(np.float64)
-        squares = np.asarray(self._with(exact.values.data**2).sum(axis=0)).ravel()
-        crossed = (exact.values.T @ self.weights).T  # (r, d)
-        inner = self.weights.T @ self.weights  # (r, r)
+    def column_squares(self, weights: Floats | None = None) -> Floats:
+        """(d,) the sum of x² of each column, in float64, for weights (n,) of the rows."""
+        exact, counts = self.values.astype(np.float64), _counts(len(self), weights)
+        squares = np.bincount(exact.indices, counts[self.owners] * exact.data**2, minlength=self.shape[1])
+        heavy = self.weights * counts[:, None]
+        crossed, inner = (exact.T @ heavy).T, heavy.T @ self.weights  # (r, d), (r, r)
         found: Floats = squares + ((inner @ self.subtracted - 2 * crossed) * self.subtracted).sum(axis=0)
         return np.maximum(found, 0.0)
 
-    def variances(self, mean: Floats) -> Floats:
-        """(d,) of each column about its mean, where nothing is subtracted yet."""
-        columns = self.values.indices
-        d = self.shape[1]
-        apart = np.bincount(columns, weights=(self.values.data - mean[columns]) ** 2, minlength=d)
-        zeros = len(self) - np.bincount(columns, minlength=d)
-        found: Floats = (apart + zeros * mean**2) / len(self)
+    def variances(self, mean: Floats, weights: Floats | None = None) -> Floats:
+        """(d,) of each column about its mean, where nothing is subtracted yet, for weights (n,) of the rows."""
+        columns, d, counts = self.values.indices, self.shape[1], _counts(len(self), weights)
+        mine = counts[self.owners]
+        apart = np.bincount(columns, mine * (self.values.data - mean[columns]) ** 2, minlength=d)
+        zeros = np.maximum(counts.sum() - np.bincount(columns, mine, minlength=d), 0.0)
+        found: Floats = (apart + zeros * mean**2) / counts.sum()
         return found
 
-    def sums_by(self, codes: NDArray[np.int64], classes: int) -> Floats:
-        """(C, d) the sum of the rows of each class, in float64."""
-        member = sparse.csr_array((np.ones(len(self)), (codes, np.arange(len(self)))), shape=(classes, len(self)))
+    def sums_by(self, codes: NDArray[np.int64], classes: int, weights: Floats | None = None) -> Floats:
+        """(C, d) the sum of the rows of each class, each times its weight, in float64."""
+        places = codes, np.arange(len(self))
+        member = sparse.csr_array((_counts(len(self), weights), places), shape=(classes, len(self)))
         return (member @ self.values.astype(np.float64)).toarray() - (member @ self.weights) @ self.subtracted
 
     def combined(self, weights: Dense) -> SparseRows:
@@ -266,6 +269,10 @@ class Columns:
         """(k, d) @ (d, n) → a dense (k, n)."""
         found: Dense = (self.rows @ other.T).T
         return found
+
+
+def _counts(n: int, weights: Floats | None) -> Floats:
+    return np.ones(n) if weights is None else weights
 
 
 def dense(rows: Any) -> Any:

@@ -23,15 +23,21 @@ STEPS = 1000  # at most
 VALUES = 1 << 22  # in each of the arrays of a block of classes: 32 MB
 
 
-def ridge(X: SparseRows, codes: NDArray[np.int64], classes: int, gamma: float) -> Floats:
-    """A (d, C) of scaled rows X (n, d) with class indices `codes` (n,)."""
-    X = X.astype(np.float64)
+def ridge(
+    X: SparseRows, codes: NDArray[np.int64], classes: int, gamma: float, weights: Floats | None = None
+) -> Floats:
+    """A (d, C) of scaled rows X (n, d) with class indices `codes` (n,).
+
+    With weights w (n,), rows of X and L count √w.
+    """
+    root = np.ones(len(X)) if weights is None else np.sqrt(weights)
+    X = X.astype(np.float64).rows_times(root)
     n, d = X.shape
     found = np.empty((d, classes))
     width = max(1, VALUES // max(n, d))
     for first in range(0, classes, width):
         columns = np.arange(first, min(first + width, classes))
-        L = (codes[:, None] == columns).astype(np.float64)
+        L = root[:, None] * (codes[:, None] == columns)
         if n < d:
             found[:, columns] = X.T @ solved(lambda P: X @ (X.T @ P) + gamma * P, L)
         else:

@@ -71,7 +71,6 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
     RANDOM: ClassVar[bool] = True  # whether another `random_state` gives another model
     LEARNED: ClassVar[Mapping[str, tuple[str, ...] | None]]  # what it scores with: see `model_file`
     LABELLED: ClassVar[tuple[str, ...]] = ()  # lists of class names among what it learns
-    SPARSE: ClassVar[bool] = False  # whether it takes sparse rows and signatures
     feature_scaling: str
     signature_scaling: str
     signature_mean: str
@@ -92,11 +91,6 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
     def _nameless_scorer(self, Y: Array) -> Callable[[Array], Array]:
         """The same for raw signatures Y (rows, p) of classes without names. Methods that need names override this."""
         return self._scorer(self.signature_scaling_.apply(Y))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.SPARSE
-        return tags
 
     # Fitting ---------------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,8 @@ from scipy.sparse import issparse
 
 from zskl.arrays import is_torch, to_numpy
 from zskl.parameters import SHOWN, listed, plain
-from zskl.sparse_rows import SparseRows, is_sparse, stacked
+from zskl.signatures import numbers
+from zskl.sparse_rows import is_sparse, stacked
 
 CLASS_COLUMN = "class"
 
@@ -71,12 +72,12 @@ def read(
         table = _from_array(signatures, classes)
     elif is_sparse(signatures):
         names_of = tuple(str(name) for name in signatures.columns)
-        table = SignatureTable(as_labels(signatures.index.tolist(), "signatures"), _matrix(signatures, "signatures"), names_of)
+        table = SignatureTable(as_labels(signatures.index.tolist(), "signatures"), numbers.matrix(signatures, "signatures"), names_of)
     else:
         table = _from_frame(signatures)
     if names is not None and table.names is not None:
         table = _reordered(table, tuple(names))
-    _check(table)
+    numbers.check(table.labels, table.matrix, table.names)
     return table
 
 
@@ -175,7 +176,7 @@ def _from_frame(frame: Any) -> SignatureTable:
             f"signatures of type {type(frame).__name__}: expected a data frame (pandas or polars), "
             "a mapping from class to vector, or a 2-D array"
         ) from None
-    text = [name for name, kind in table.schema.items() if not (kind.is_numeric() or kind == nw.Boolean)]
+    text = [name for name, kind in table.schema.items() if not (kind.isnumbers.numeric() or kind == nw.Boolean)]
     labels, given_by = _class_labels(frame, table, text)
     attributes = [name for name in table.columns if name != given_by]
     wrong = [name for name in text if name != given_by]
@@ -219,7 +220,7 @@ def _from_mapping(mapping: Mapping[Any, Any]) -> SignatureTable:
                 raise ValueError(f"class {label!r} is described by {listed(mine)}, others by {listed(names)}")
             by_name = {str(name): value for name, value in named.items()}
             given = [by_name[name] for name in names]
-        block = _matrix(given, f"the signature of class {label!r}")
+        block = numbers.matrix(given, f"the signature of class {label!r}")
         if block.ndim > 2:
             raise ValueError(f"the signature of class {label!r} has shape {block.shape}: expected (p,) or (rows, p)")
         if blocks and block.shape[1] != blocks[0].shape[1]:
@@ -233,7 +234,7 @@ def _from_mapping(mapping: Mapping[Any, Any]) -> SignatureTable:
 
 
 def _from_array(array: Any, classes: Sequence[Any] | NDArray[np.generic] | None) -> SignatureTable:
-    matrix = _matrix(array, "signatures") if issparse(array) else _numeric(array, "signatures")
+    matrix = numbers.matrix(array, "signatures") if issparse(array) else numbers.numeric(array, "signatures")
     if matrix.ndim != 2:
         raise ValueError(f"signatures has shape {matrix.shape}: expected 2-D, one row per class")
     if classes is None:
@@ -247,18 +248,6 @@ def _from_array(array: Any, classes: Sequence[Any] | NDArray[np.generic] | None)
             "in order; use a data frame or a mapping to describe further classes"
         )
     return SignatureTable(as_labels(classes, "the classes of signatures"), matrix, None)
-
-
-def _matrix(values: Any, where: str) -> Any:
-    """At least 2-D, in float64; sparse if the values are."""
-    return SparseRows.of(values).astype(np.float64) if is_sparse(values) else np.atleast_2d(_numeric(values, where))
-
-
-def _numeric(values: Any, where: str) -> NDArray[np.float64]:
-    try:
-        return to_numpy(values).astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{where} is not made of numbers in rows of equal length: {str(values)[:60]}") from None
 
 
 def _reordered(table: SignatureTable, names: tuple[str, ...]) -> SignatureTable:
@@ -276,24 +265,3 @@ def _reordered(table: SignatureTable, names: tuple[str, ...]) -> SignatureTable:
     order = [mine[name] for name in names]
     return SignatureTable(table.labels, table.matrix[:, order], names)
 
-
-def _check(table: SignatureTable) -> None:
-    if table.matrix.size == 0:
-        raise ValueError(
-            f"signatures is empty (shape {table.matrix.shape}): expected at least one class and one attribute"
-        )
-    bad = table.matrix.not_finite() if isinstance(table.matrix, SparseRows) else np.argwhere(~np.isfinite(table.matrix))
-    if len(bad):
-        row, column = bad[0]
-        name = repr(table.names[column]) if table.names else str(column)
-        value = "NaN" if np.isnan(table.matrix[row, column]) else "infinity"
-        raise ValueError(
-            f"signatures contains {value} at class {plain(table.labels[row])!r}, attribute {name} "
-            f"({len(bad)} such value(s) in all): fill in or drop them"
-        )
-    empty = ~table.matrix.any(axis=1)
-    if empty.any():
-        raise ValueError(
-            f"all-zero signature for class {listed(table.labels[empty])}: a description needs at least one "
-            "attribute that is not 0"
-        )
