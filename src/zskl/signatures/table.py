@@ -176,7 +176,7 @@ def _from_frame(frame: Any) -> SignatureTable:
             f"signatures of type {type(frame).__name__}: expected a data frame (pandas or polars), "
             "a mapping from class to vector, or a 2-D array"
         ) from None
-    text = [name for name, kind in table.schema.items() if not (kind.isnumbers.numeric() or kind == nw.Boolean)]
+    text = [name for name, kind in table.schema.items() if not (kind.is_numeric() or kind == nw.Boolean)]
     labels, given_by = _class_labels(frame, table, text)
     attributes = [name for name in table.columns if name != given_by]
     wrong = [name for name in text if name != given_by]
