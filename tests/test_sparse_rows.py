@@ -92,7 +92,7 @@ def test_square_roots_after_centring_are_refused():
         scaling.fit("center-sqrt", SparseRows.of(texts().X)).apply(SparseRows.of(texts().X))
 
 
-def test_all_formats_and_repeated_places_are_read(monkeypatch):
+def test_all_formats_and_repeated_places_are_read():
     expected = texts().X.toarray()
     for name in ("csr", "csc", "coo", "lil", "dok", "bsr"):
         for kind in ("array", "matrix"):

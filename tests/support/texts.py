@@ -25,7 +25,7 @@ class Texts:
 
     @property
     def dense_table(self):
-        return {label: row for label, row in zip(CLASSES, self.signatures.toarray(), strict=True)}
+        return dict(zip(CLASSES, self.signatures.toarray(), strict=True))
 
 
 @cache
