@@ -1,7 +1,7 @@
 """Texts as a sparse table: 20 000 × 50 000 TF-IDF, and what fit and prediction of three methods cost.
 
-Words follow Zipf's law. Besides, there are themes with words of their own. A class mixes a few themes, and the text that
-describes it is drawn as its rows are. So accuracies say that the methods use the words, and nothing of real texts.
+Words follow Zipf's law. Besides, there are themes with words of their own. A class mixes a few themes, and the text
+that describes it is drawn as its rows are. So accuracies say that the methods use the words, and nothing of real texts.
 Each method runs in a process of its own; memory is the largest resident set that the operating system saw, with Python,
 its packages and the table. For comparison: the dense methods behind TruncatedSVD(300), the SVD included.
 
@@ -28,14 +28,14 @@ from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from machine import describe, keep
+from machine import keep
 from zskl import methods
 from zskl.files import write_atomically
 
 METHODS = ("cosine", "class-means", "eszsl")
 UNSEEN = 0.25  # the share of classes
 LENGTH, ABOUT = 80, 200  # words of a text, and of a description
-OWN = 0.25  # the share of words that come from the themes of a class
+OWN = 0.4  # the share of words that come from the themes of a class
 THEMES, MIXED = 40, 4  # in all, and in a class
 COMPONENTS = 300
 PAGE = Path(__file__).parents[1] / "docs" / "sparse.md"

@@ -16,12 +16,13 @@ such a table as it is.
 import importlib
 import inspect
 
-NAMES = """
-argparse ast calendar configparser csv datetime decimal difflib fractions heapq
-http.client itertools json logging math pathlib pickle random re shutil socket
-statistics string subprocess tarfile tempfile threading unittest.mock urllib.parse
-uuid weakref zipfile zoneinfo
-""".split()
+NAMES = [
+    *("argparse", "ast", "calendar", "configparser", "csv", "datetime", "decimal"),
+    *("difflib", "fractions", "heapq", "http.client", "itertools", "json", "logging"),
+    *("math", "pathlib", "pickle", "random", "re", "shutil", "socket", "statistics"),
+    *("string", "subprocess", "tarfile", "tempfile", "threading", "unittest.mock"),
+    *("urllib.parse", "uuid", "weakref", "zipfile", "zoneinfo"),
+]
 
 
 def docstrings(module):
@@ -131,7 +132,7 @@ table = {name: small.transform(row)[0] for name, row in signatures.items()}
 pipeline = make_pipeline(small, methods.build("sae"))
 pipeline.fit(X[~is_new], y[~is_new], sae__signatures=table)
 found = pipeline.predict(X[is_new], candidates=unseen)
-print(f"{np.mean(found == y[is_new]):.0%} of new texts right with 50 directions and SAE")
+print(f"{np.mean(found == y[is_new]):.0%} of new texts right with 50 columns and SAE")
 
 # %%
 # **Next:** :doc:`Texts and other sparse tables </sparse>` says what works and how large

@@ -55,8 +55,8 @@ class Scaling:
     def apply(self, rows: Array) -> Array:
         """(n, d) → (n, d), in the precision, library and device of `rows`. A row of zeros stays zero.
 
-        Rows are scaled in blocks, so that the steps in between need little memory. Sparse rows stay sparse: what centring
-        subtracts is kept apart, see `SparseRows`.
+        Rows are scaled in blocks, so that the steps in between need little memory. Sparse rows stay sparse: what
+        centring subtracts is kept apart, see `SparseRows`.
         """
         height = max(1, BLOCK_VALUES // max(1, rows.shape[-1]))
         if not self.steps or is_symbol(rows) or isinstance(rows, SparseRows) or rows.shape[0] <= height:

@@ -2,8 +2,8 @@
 
     X = S − B M,   S (n, d) sparse,   B (n, r),   M (r, d),   r ≤ 2
 
-Centring subtracts a mean, which would fill every place. So what is subtracted stays apart: a product with X is a product
-with S, corrected by one of rank r. Nothing of the size n × d is ever made.
+Centring subtracts a mean, which would fill every place. So what is subtracted stays apart: a product with X is one with
+S, corrected by a product of rank r. Nothing of the size n × d is ever made.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class SparseRows:
         """Rows by a slice, by their numbers or by a mask; of values as they were given also columns, or one value."""
         if isinstance(rows, tuple):
             found = self.values[rows]
-            return SparseRows(found) if sparse.issparse(found) else found
+            return SparseRows.of(found) if sparse.issparse(found) else found
         rows = rows if isinstance(rows, slice) else np.asarray(rows)
         if not isinstance(rows, slice) and rows.size == 0:
             rows = slice(0, 0)
@@ -143,7 +143,7 @@ class SparseRows:
 
     def _by_row(self, data: Dense) -> Floats:
         """(n,) sums of what belongs to the stored values."""
-        return np.bincount(self.owners, weights=data, minlength=len(self))
+        return np.bincount(self.owners, weights=data, minlength=len(self)).astype(np.float64)  # of no data: integers
 
     def any(self, axis: int = 1) -> NDArray[np.bool_]:
         """(n,) whether a row has a value that is not 0, where nothing is subtracted."""

@@ -18,7 +18,7 @@ def closed_form(X, codes, gamma):
 
 
 @pytest.mark.parametrize("wide", [True, False])
-@pytest.mark.parametrize("gamma", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("gamma", [0.01, 30.0])
 def test_it_is_the_closed_form_on_either_side(wide, gamma, monkeypatch):
     monkeypatch.setattr(sparse_ridge, "VALUES", 200)  # a few classes at a time
     rows = SparseRows.of(texts().X)[:: 2 if wide else 1]  # 40 or 80 rows in 50 columns

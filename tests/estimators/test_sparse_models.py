@@ -42,8 +42,9 @@ def both(model, feature_scaling="l2-center-l2", signature_scaling="center-l2"):
     )
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("scalings", SCALINGS, ids=str)
+@pytest.mark.parametrize(
+    ("model", "scalings"), [(model, one) for model in MODELS for one in (SCALINGS[-3:] if " " in model else SCALINGS)]
+)
 def test_every_scaling_scores_as_dense_rows_do(model, scalings):
     found, expected = both(model, *scalings)
     some, tolerance = texts(), MODELS[model][1]
@@ -56,7 +57,7 @@ def test_every_scaling_scores_as_dense_rows_do(model, scalings):
         assert_close(found.compatibility(some.X_new[::-1]), wanted, tolerance)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", ["cosine", "eszsl", "class-means identity"])
 def test_every_answer_is_that_of_dense_rows(model, tmp_path):
     found, expected = both(model)
     some, tolerance = texts(), MODELS[model][1]
@@ -96,13 +97,13 @@ def wanted_of(model, rows):
     return model.compatibility(dense(rows).astype(np.float64))
 
 
-@pytest.mark.parametrize("make", [Cosine, ESZSL, ClassMeansClassifier])
-def test_scikit_learn_s_checks_of_sparse_rows(make):
-    assert make().__sklearn_tags__().input_tags.sparse
+def test_scikit_learn_s_checks_of_sparse_rows():
+    """All checks of cosine and ESZSL, these among them, are in tests/baselines/test_registry.py."""
+    assert all(make().__sklearn_tags__().input_tags.sparse for make in (Cosine, ESZSL, ClassMeansClassifier))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UncalibratedWarning)
         for check in ("sparse_tag", "sparse_array", "sparse_matrix"):
-            getattr(estimator_checks, f"check_estimator_{check}")(make.__name__, make())
+            getattr(estimator_checks, f"check_estimator_{check}")("ClassMeansClassifier", ClassMeansClassifier())
 
 
 @pytest.mark.parametrize("model", ["cosine", "eszsl", "class-means"])
@@ -117,7 +118,7 @@ def test_sparse_rows_with_dense_signatures_and_the_other_way_round(model):
         found = make().fit(X, some.y, table).compatibility(X_new)
         if table is None:
             wanted = make().fit(dense(some.X), some.y).compatibility(dense(some.X_new))
-        assert_close(found, wanted, tolerance)
+        assert_close(found, wanted, max(tolerance, SUMS.single) if table is None else tolerance)
 
 
 def test_several_signatures_of_a_class_and_a_frame_of_sparse_columns():
@@ -147,11 +148,8 @@ def test_tuning_and_calibration_are_those_of_dense_rows(model):
     wanted = selection.tune(make(), dense(some.X), some.y, some.dense_table, grid, folds=2, engine=None)
     np.testing.assert_allclose(found.scores, wanted.scores, atol=0.05)  # one row of a small class may change
     assert found.settings == wanted.settings
-    one, two = (tuned.model.set_params(**wanted.best) for tuned in (found, wanted))
-    one.fit(some.X, some.y, some.table)
-    two.fit(dense(some.X), some.y, some.dense_table)
-    selection.calibrate(one, some.X, some.y, some.table, folds=2)
-    selection.calibrate(two, dense(some.X), some.y, some.dense_table, folds=2)
+    assert found.best == wanted.best
+    one, two = found.model, wanted.model
     assert one.calibration_ == pytest.approx(two.calibration_, abs=1e-3)
     for name, value in two.temperatures_.items():
         assert one.temperatures_[name] == pytest.approx(value, rel=1e-2)
@@ -159,15 +157,15 @@ def test_tuning_and_calibration_are_those_of_dense_rows(model):
 
 
 def test_memory_depends_on_the_values_that_are_there_not_on_the_columns():
-    """A dense copy of the rows would take 400 MB, a square of the columns 80 GB."""
+    """A dense copy of the rows would take 64 MB, a square of the columns 13 GB."""
     rng = np.random.default_rng(0)
-    X = sparse.random_array((500, 100_000), density=2e-4, rng=rng, format="csr")
-    y = np.repeat([*"abcdefghij"], 50)
-    table = {label: sparse.random_array((1, 100_000), density=1e-3, rng=rng, format="csr") for label in "abcdefghijkl"}
+    X = sparse.random_array((200, 40_000), density=5e-4, rng=rng, format="csr")
+    y = np.repeat([*"abcdefghij"], 20)
+    table = {label: sparse.random_array((1, 40_000), density=1e-3, rng=rng, format="csr") for label in "abcdefghijkl"}
     for make in (Cosine, ESZSL, ClassMeansClassifier):
         tracemalloc.start()
         model = make(feature_scaling="l2-center-l2").fit(X, y, table)
-        assert model.predict(X).shape == (500,)
+        assert model.predict(X).shape == (200,)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert peak < 16 * 8 * 12 * 100_000  # sixteen arrays of the size of columns × classes
+        assert peak < 16 * 8 * 12 * 40_000  # sixteen arrays of the size of columns × classes

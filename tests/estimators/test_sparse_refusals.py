@@ -41,9 +41,9 @@ def test_a_fitted_model_of_another_method_refuses_them_too():
 @pytest.fixture(scope="module")
 def fitted():
     some = texts()
-    return {
-        make.__name__: make().fit(some.X, some.y, some.table) for make in (Cosine, ESZSL, ClassMeansClassifier)
-    } | {"dense table": ESZSL().fit(some.X, some.y, some.dense_table)}
+    return {make.__name__: make().fit(some.X, some.y, some.table) for make in (Cosine, ESZSL, ClassMeansClassifier)} | {
+        "dense table": ESZSL().fit(some.X, some.y, some.dense_table)
+    }
 
 
 def test_what_needs_dense_rows_says_so(fitted):

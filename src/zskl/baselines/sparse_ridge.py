@@ -23,9 +23,7 @@ STEPS = 1000  # at most
 VALUES = 1 << 22  # in each of the arrays of a block of classes: 32 MB
 
 
-def ridge(
-    X: SparseRows, codes: NDArray[np.int64], classes: int, gamma: float, weights: Floats | None = None
-) -> Floats:
+def ridge(X: SparseRows, codes: NDArray[np.int64], classes: int, gamma: float, weights: Floats | None = None) -> Floats:
     """A (d, C) of scaled rows X (n, d) with class indices `codes` (n,).
 
     With weights w (n,), rows of X and L count √w.

@@ -1,8 +1,8 @@
 """Model files: a fitted estimator ↔ one safetensors file with a JSON header and named arrays. Never pickle.
 
 An estimator lists in `LEARNED` what its method scores with. An array has its shape, in the letters d (features), p
-(attributes), C (seen classes), "*" (anything) and "?" (anything, or nothing); "p|C" is one of two. None stands for what its
-`_stored` turns into JSON. Of sparse rows the file holds their parts, such as "signatures.values", and the header their shape.
+(attributes), C (seen classes), "*" (anything) and "?" (anything, or nothing); "p|C" is one of two. None stands for what
+its `_stored` turns into JSON. Of sparse rows the file holds parts, such as "signatures.values", the header the shape.
 """
 
 from __future__ import annotations

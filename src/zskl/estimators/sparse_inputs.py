@@ -21,11 +21,11 @@ def check_rows(estimator: ZeroShotClassifier, X: Any, *y: Any, reset: bool = Fal
     """Rows X, or the pair of X and y, as `SparseRows` of float32 or float64; refuse a method that needs dense rows."""
     if not estimator.SPARSE:
         raise TypeError(  # as scikit-learn does
-            f"X is a sparse {type(X).__name__}, and {type(estimator).__name__} needs dense rows: put a step before it, as "
-            f"in {REDUCED}, or use X.toarray() if that is small; {TAKERS}"
+            f"X is a sparse {type(X).__name__}, and {type(estimator).__name__} needs dense rows: put a step before it, "
+            f"as in {REDUCED}, or use X.toarray() if that is small; {TAKERS}"
         )
     if estimator.device is not None and str(estimator.device) != "cpu":
-        raise ValueError(f"device is {str(estimator.device)!r} and X is sparse: expected device=None or 'cpu' for sparse X")
+        raise ValueError(f"device is {str(estimator.device)!r} and X is sparse: expected device=None or 'cpu' for it")
     found = validate_data(
         estimator, X, *y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
     )
@@ -36,15 +36,15 @@ def check_signatures(model: ZeroShotClassifier, table: SignatureTable) -> None:
     """Refuse sparse signatures for a method that needs dense ones."""
     if isinstance(table.matrix, SparseRows) and not model.SPARSE:
         raise ValueError(
-            f"signatures are sparse, and {type(model).__name__} needs dense ones: expected an array or a data frame; use "
-            f"TruncatedSVD(300).fit_transform(signatures), or signatures.toarray() if that is small; {TAKERS}"
+            f"signatures are sparse, and {type(model).__name__} needs dense ones: expected an array or a data frame; "
+            f"use TruncatedSVD(300).fit_transform(signatures), or signatures.toarray() if that is small; {TAKERS}"
         )
 
 
 def refuse_rows(what: str) -> None:
     raise TypeError(
-        f"X is sparse, and {what} needs dense rows: use X[rows].toarray() for a few of them, or fit on dense columns, as "
-        f"{REDUCED} makes them"
+        f"X is sparse, and {what} needs dense rows: use X[rows].toarray() for a few of them, or fit on dense columns, "
+        f"as {REDUCED} makes them"
     )
 
 
@@ -55,4 +55,3 @@ def refuse_signatures(table: SignatureTable, what: str) -> None:
             f"the signatures are sparse, and {what} needs dense ones: fit the model with a dense table, such as "
             "TruncatedSVD(300).fit_transform(signatures)"
         )
-

@@ -71,8 +71,9 @@ def read(
     elif isinstance(signatures, np.ndarray | list | tuple) or is_torch(signatures) or issparse(signatures):
         table = _from_array(signatures, classes)
     elif is_sparse(signatures):
-        names_of = tuple(str(name) for name in signatures.columns)
-        table = SignatureTable(as_labels(signatures.index.tolist(), "signatures"), numbers.matrix(signatures, "signatures"), names_of)
+        labels = as_labels(signatures.index.tolist(), "the class index of signatures")
+        columns = tuple(str(name) for name in signatures.columns)
+        table = SignatureTable(labels, numbers.matrix(signatures, "signatures"), columns)
     else:
         table = _from_frame(signatures)
     if names is not None and table.names is not None:
@@ -264,4 +265,3 @@ def _reordered(table: SignatureTable, names: tuple[str, ...]) -> SignatureTable:
         )
     order = [mine[name] for name in names]
     return SignatureTable(table.labels, table.matrix[:, order], names)
-

@@ -30,7 +30,8 @@ class ClassMeansClassifier(Searching):
     how crowded the place of class c is: the mean of the largest products x̂·u_c over some training rows that the model
     keeps.
 
-    Rows and signatures may be sparse (SciPy). Sparse rows are whitened column by column, by the diagonal of the scatter.
+    Rows and signatures may be sparse (SciPy). Sparse rows are whitened column by column: by the diagonal of the
+    scatter.
 
     Parameters
     ----------

@@ -51,9 +51,7 @@ class KeptRows:
     def none(cls, d: int) -> KeptRows:
         return cls(np.empty((0, d), np.float32), np.empty(0, np.uint64), np.empty(0, np.int64))
 
-    def with_rows(
-        self, rows: Any, found: NDArray[np.uint64], codes: NDArray[np.int64], classes: int
-    ) -> KeptRows:
+    def with_rows(self, rows: Any, found: NDArray[np.uint64], codes: NDArray[np.int64], classes: int) -> KeptRows:
         """These and further rows, as far as they are to be kept for this number of classes."""
         all_hashes, all_codes = np.concatenate([self.hashes, found]), np.concatenate([self.codes, codes])
         order = np.lexsort((all_hashes, all_codes))

@@ -127,9 +127,7 @@ def add_up(
     return Sums(classes, rows, totals, to_numpy(products), kept, scaling)
 
 
-def _added_up(
-    raw: Any, scaled: Any, codes: NDArray[np.int64], classes: NumPyArray, keep: bool, scaling: str
-) -> Sums:
+def _added_up(raw: Any, scaled: Any, codes: NDArray[np.int64], classes: NumPyArray, keep: bool, scaling: str) -> Sums:
     """`add_up` of sparse rows, all at once."""
     kept = KeptRows.none(raw.shape[1])
     if keep:
