@@ -11,7 +11,7 @@ import array_api_compat
 import array_api_compat.numpy
 import numpy as np
 
-from zskl.sparse_rows import SparseRows
+from zskl.sparse_rows import SparseRows, are_sparse
 
 if TYPE_CHECKING:
     import torch
@@ -151,8 +151,9 @@ def namespace(*arrays: Array) -> Namespace:
 
 def to_numpy(array: Array) -> NumPyArray:
     """The same values as a NumPy array on the host; NumPy input is not copied, and sparse rows stay what they are."""
-    if isinstance(array, SparseRows):
-        return array
+    if are_sparse(array):
+        kept: NumPyArray = array
+        return kept
     if is_torch(array):
         tensor = array.detach().cpu()
         if tensor.dtype is sys.modules["torch"].bfloat16:  # which NumPy does not have
@@ -172,8 +173,9 @@ def like(array: Array, reference: Array, dtype: str | None = None) -> Array:
     """
     xp = namespace(reference)
     wanted = reference.dtype if dtype is None else getattr(xp, dtype)
-    if isinstance(array, SparseRows):
-        return _sparse_like(array, reference, wanted)
+    if are_sparse(array):
+        rows: Array = _sparse_like(array, reference, wanted)
+        return rows
     if is_torch(reference):
         tensor: Any = array if is_torch(array) else xp.asarray(np.require(array, requirements=["C", "W"]))
         moved: Array = tensor.to(device=reference.device, dtype=wanted)

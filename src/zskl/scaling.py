@@ -19,7 +19,7 @@ import numpy as np
 
 from zskl.arrays import Array, NumPyArray, is_symbol, like, namespace, to_numpy
 from zskl.parameters import did_you_mean
-from zskl.sparse_rows import SparseRows
+from zskl.sparse_rows import are_sparse
 
 STEPS = ("sqrt", "l2", "center", "standardize")
 FITTED = ("center", "standardize")  # the steps that learn from training rows; a scaling has at most one
@@ -59,7 +59,7 @@ class Scaling:
         centring subtracts is kept apart, see `SparseRows`.
         """
         height = max(1, BLOCK_VALUES // max(1, rows.shape[-1]))
-        if not self.steps or is_symbol(rows) or isinstance(rows, SparseRows) or rows.shape[0] <= height:
+        if not self.steps or is_symbol(rows) or are_sparse(rows) or rows.shape[0] <= height:
             return self._apply_steps(rows)
         scaled = namespace(rows).empty_like(rows)
         for start in range(0, rows.shape[0], height):
@@ -88,7 +88,7 @@ def fit(scaling: str, rows: Array, parameter: str = "scaling") -> Scaling:
     for step in steps[: steps.index(fitted[0])]:
         rows = _apply(step, rows)
     xp = namespace(rows)
-    mean: Array = rows.mean() if isinstance(rows, SparseRows) else xp.mean(rows, axis=0, dtype=xp.float64)
+    mean: Array = rows.mean() if are_sparse(rows) else xp.mean(rows, axis=0, dtype=xp.float64)
     return Scaling(steps, _host(mean), _host(_deviation(rows, mean)) if fitted == ["standardize"] else None)
 
 
@@ -126,7 +126,7 @@ def _host(array: Array) -> NumPyArray:
 
 def _deviation(rows: Array, mean: Array) -> Array:
     """The standard deviation of each column, 1 for a column that is constant up to rounding."""
-    if isinstance(rows, SparseRows):
+    if are_sparse(rows):
         return _spread(rows.variances(to_numpy(mean)), mean, rows)
     xp = namespace(rows)
     height = max(1, BLOCK_VALUES // max(1, rows.shape[-1]))
@@ -144,8 +144,9 @@ def _spread(variance: Array, mean: Array, rows: Array) -> Array:
 
 
 def _apply(step: str, rows: Array) -> Array:
-    if isinstance(rows, SparseRows):
-        return rows.square_roots() if step == "sqrt" else rows.unit()
+    if are_sparse(rows):
+        found: Array = rows.square_roots() if step == "sqrt" else rows.unit()
+        return found
     xp = namespace(rows)
     if step == "sqrt":
         return xp.sign(rows) * xp.sqrt(xp.abs(rows))
@@ -157,8 +158,9 @@ def _apply(step: str, rows: Array) -> Array:
 
 def _center(rows: Array, mean: Array) -> Array:
     """rows − mean. A row that equals the mean up to rounding becomes exactly 0: unit length would blow up the noise."""
-    if isinstance(rows, SparseRows):
-        return rows - mean
+    if are_sparse(rows):
+        apart: Array = rows - mean
+        return apart
     xp = namespace(rows)
     centred = rows - mean
     noise = ROUNDING * xp.finfo(rows.dtype).eps

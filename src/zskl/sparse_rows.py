@@ -9,7 +9,7 @@ S, corrected by a product of rank r. Nothing of the size n × d is ever made.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,11 @@ def is_sparse(given: Any) -> bool:
         return True
     kinds = getattr(given, "dtypes", None) if hasattr(given, "iloc") and getattr(given, "ndim", 0) == 2 else None
     return kinds is not None and len(kinds) > 0 and all(hasattr(kind, "fill_value") for kind in kinds)
+
+
+def are_sparse(rows: object) -> TypeGuard[Any]:
+    """Whether these are `SparseRows`, which stand where an array could."""
+    return isinstance(rows, SparseRows)
 
 
 class SparseRows:
@@ -215,7 +220,8 @@ class SparseRows:
         """(C, d) the sum of the rows of each class, each times its weight, in float64."""
         places = codes, np.arange(len(self))
         member = sparse.csr_array((_counts(len(self), weights), places), shape=(classes, len(self)))
-        return (member @ self.values.astype(np.float64)).toarray() - (member @ self.weights) @ self.subtracted
+        found: Floats = (member @ self.values.astype(np.float64)).toarray() - (member @ self.weights) @ self.subtracted
+        return found
 
     def combined(self, weights: Dense) -> SparseRows:
         """Weighted sums (k, d) of rows, for weights (k, n)."""
@@ -277,16 +283,16 @@ def _counts(n: int, weights: Floats | None) -> Floats:
 
 def dense(rows: Any) -> Any:
     """A few rows, such as one for each class, as an ordinary array."""
-    if not isinstance(rows, SparseRows):
+    if not are_sparse(rows):
         return rows
     return rows._corrected(rows.values.toarray(), rows.weights @ rows.subtracted)
 
 
 def stacked(*parts: Any) -> Any:
     """Rows on top of each other: sparse if one part is; all that have something subtracted must have the same."""
-    if not any(isinstance(part, SparseRows) for part in parts):
+    if not any(are_sparse(part) for part in parts):
         return np.concatenate(parts)
-    rows = [part if isinstance(part, SparseRows) else SparseRows.of(sparse.csr_array(part)) for part in parts]
+    rows = [part if are_sparse(part) else SparseRows.of(sparse.csr_array(part)) for part in parts]
     rows = [part for part in rows if len(part)] or rows[:1]
     subtracted = rows[0].subtracted
     assert all(np.array_equal(part.subtracted, subtracted) for part in rows)  # fitted on the same rows

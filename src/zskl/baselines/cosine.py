@@ -12,7 +12,7 @@ from zskl.baselines.shared_fit import class_sums, unit
 from zskl.estimators.estimator import Training, ZeroShotClassifier
 from zskl.estimators.score_parts import ScoreParts
 from zskl.scaling import Scaling
-from zskl.sparse_rows import SparseRows
+from zskl.sparse_rows import are_sparse
 
 
 class Cosine(ZeroShotClassifier):
@@ -128,6 +128,6 @@ class Cosine(ZeroShotClassifier):
 
     def _score_parts(self) -> ScoreParts | None:
         """Column by column: unit(x) meets unit(y), without a map in between."""
-        if isinstance(self.signature_table_.matrix, SparseRows):
+        if are_sparse(self.signature_table_.matrix):
             return None
         return ScoreParts(np.eye(self.n_features_in_, dtype=np.float32), samples=unit, classes=unit)

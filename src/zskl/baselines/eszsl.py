@@ -15,7 +15,7 @@ from zskl.baselines.sparse_ridge import ridge
 from zskl.estimators.estimator import Training
 from zskl.estimators.score_parts import ScoreParts
 from zskl.parameters import one_of, positive
-from zskl.sparse_rows import SparseRows
+from zskl.sparse_rows import are_sparse
 
 TARGETS = ("zero-one", "signs")
 
@@ -118,7 +118,7 @@ class ESZSL(SharedClassifier):
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         found = class_signatures(training)
-        if isinstance(training.X, SparseRows) or isinstance(found, SparseRows):
+        if are_sparse(training.X) or are_sparse(found):
             return self._learn_in_factors(training, found)
         Y = to_numpy(found).astype(np.float64)
         sums = to_numpy(class_sums(training)).astype(np.float64)
@@ -144,7 +144,7 @@ class ESZSL(SharedClassifier):
 
         @cache
         def onto_classes(gamma: float) -> NumPyArray:
-            if isinstance(training.X, SparseRows):
+            if are_sparse(training.X):
                 return ridge(training.X, to_numpy(training.codes), C, gamma)
             U, a = spectrum(training.X)
             sums = to_numpy(class_sums(training)).astype(np.float64)
@@ -153,7 +153,7 @@ class ESZSL(SharedClassifier):
         @cache
         def onto_signatures(lam: float) -> NumPyArray:
             inverse = np.linalg.inv(products + lam * np.eye(C))
-            return inverse if isinstance(Y, SparseRows) else inverse @ Y
+            return inverse if are_sparse(Y) else inverse @ Y
 
         def finish(model: Self) -> None:
             A = onto_classes(float(model.gamma))
@@ -169,20 +169,20 @@ class ESZSL(SharedClassifier):
     def _met(self, Y: Array) -> Array:
         """Signatures as the projection meets them: if those of `fit` are sparse, by their products with seen ones."""
         seen = self.signature_table_.select(self.classes_)
-        if not isinstance(seen.matrix, SparseRows):
+        if not are_sparse(seen.matrix):
             return Y
         known = averaged(like(self.signature_scaling_.apply(seen.matrix), Y), seen.padded_rows(), seen.counts)
         return Y @ known.T
 
     def _score_parts(self) -> ScoreParts | None:
-        return None if isinstance(self.signature_table_.matrix, SparseRows) else ScoreParts(self.projection_)
+        return None if are_sparse(self.signature_table_.matrix) else ScoreParts(self.projection_)
 
     @classmethod
     def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
         parameters = {"targets": "signs", **header["parameters"]}  # a file of 0.1 names no targets
         model = super()._restore({**header, "parameters": parameters}, arrays, known)
         table = model.signature_table_.matrix
-        width = len(model.classes_) if isinstance(table, SparseRows) else table.shape[1]
+        width = len(model.classes_) if are_sparse(table) else table.shape[1]
         if model.projection_.shape[1] != width:
             raise ValueError(f"the array projection_ has shape {model.projection_.shape}, expected {width} columns")
         return model

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from zskl.arrays import Array, NumPyArray, like, namespace, to_numpy
 from zskl.estimators.estimator import Training, ZeroShotClassifier
 from zskl.scaling import Scaling
-from zskl.sparse_rows import SparseRows
+from zskl.sparse_rows import are_sparse
 from zskl.training.solver import DivergenceError
 
 unit = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
@@ -88,7 +88,7 @@ def averaged(Y: Array, rows: NumPyArray, counts: NumPyArray) -> Array:
     own = np.arange(rows.shape[1]) < counts[:, None]  # (C, m): not padding
     weights = np.zeros((len(counts), Y.shape[0]))
     np.add.at(weights, (np.arange(len(own))[:, None], rows), own / counts[:, None])
-    return Y.combined(weights) if isinstance(Y, SparseRows) else like(weights, Y) @ Y
+    return Y.combined(weights) if are_sparse(Y) else like(weights, Y) @ Y
 
 
 def members(training: Training) -> Array:
@@ -99,7 +99,9 @@ def members(training: Training) -> Array:
 
 def class_sums(training: Training) -> Array:
     """(C, d) the sum of the training rows of each class."""
-    if isinstance(training.X, SparseRows):
-        return training.X.sums_by(to_numpy(training.codes), len(training.sizes))
-    sums: Array = members(training).T @ training.X
+    sums: Array
+    if are_sparse(training.X):
+        sums = training.X.sums_by(to_numpy(training.codes), len(training.sizes))
+    else:
+        sums = members(training).T @ training.X
     return sums

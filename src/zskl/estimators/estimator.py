@@ -28,7 +28,7 @@ from zskl.estimators.training_set import Training
 from zskl.parameters import listed, one_of
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
-from zskl.sparse_rows import SparseRows
+from zskl.sparse_rows import are_sparse
 from zskl.training.streaming import StreamedRows
 
 __all__ = ["SIGNATURE_MEANS", "UNKNOWN", "Labels", "Training", "UncalibratedWarning", "ZeroShotClassifier"]
@@ -130,7 +130,7 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
             X = on_device(X, self.device)
             self.feature_scaling_ = scaling.fit(self.feature_scaling, X, "feature_scaling")
             scaled = self.feature_scaling_.apply(X)
-            rows = place = scaled if isinstance(scaled, SparseRows) else like(scaled, scaled, "float32")
+            rows = place = scaled if are_sparse(scaled) else like(scaled, scaled, "float32")
         return Training(
             X=rows,
             codes=like(codes, place, "int64"),

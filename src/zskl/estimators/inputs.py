@@ -13,7 +13,7 @@ from zskl.arrays import Array, NumPyArray, float_type, is_torch, namespace, to_n
 from zskl.estimators import sparse_inputs
 from zskl.parameters import listed
 from zskl.signatures.table import as_labels, label_kind
-from zskl.sparse_rows import SparseRows, is_sparse
+from zskl.sparse_rows import are_sparse, is_sparse
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -90,7 +90,7 @@ def sliceable(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None = "t
 
 def taken(estimator: ZeroShotClassifier, X: Array, rows: slice) -> Array:
     """These rows of what `sliceable` returned, as float32 or float64, all finite."""
-    asis = is_torch(X) or isinstance(X, SparseRows)
+    asis = is_torch(X) or are_sparse(X)
     block: Array = X[rows] if asis else to_numpy(X[rows]).astype(float_type(X), copy=False)
     if not _finite(block):
         _refuse_values(estimator, X, rows.start)
@@ -149,14 +149,14 @@ def _check_tensor(estimator: ZeroShotClassifier, X: Tensor, reset: bool) -> Tens
 
 def check_finite(estimator: ZeroShotClassifier, X: Array) -> None:
     """Refuse NaN and infinity, looking at some rows at a time."""
-    height = X.shape[0] if isinstance(X, SparseRows) else max(1, LOOKED_AT // X.shape[1])
+    height = X.shape[0] if are_sparse(X) else max(1, LOOKED_AT // X.shape[1])
     for start in range(0, X.shape[0], height):
         if not _finite(X[start : start + height]):
             _refuse_values(estimator, X, start)
 
 
 def _finite(X: Array) -> bool:
-    if isinstance(X, SparseRows):
+    if are_sparse(X):
         return not len(X.not_finite())
     xp = namespace(X)
     with np.errstate(all="ignore"):
@@ -181,7 +181,7 @@ def _refuse_values(estimator: ZeroShotClassifier, X: Array, start: int) -> None:
 
 def _faults(X: Array, start: int) -> tuple[NumPyArray, NumPyArray]:
     """(d,) how many values of each column are not finite, and the row of the first; −1 where there is none."""
-    if isinstance(X, SparseRows):
+    if are_sparse(X):
         rows, columns = X.not_finite().T
         first = np.full(X.shape[1], -1)
         first[columns[::-1]] = rows[::-1]  # of equal columns the last one stays: the first row

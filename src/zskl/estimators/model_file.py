@@ -22,7 +22,7 @@ from zskl import scaling as scalings
 from zskl.arrays import NumPyArray
 from zskl.files import write_atomically
 from zskl.signatures.table import SignatureTable
-from zskl.sparse_rows import PARTS, SparseRows
+from zskl.sparse_rows import PARTS, SparseRows, are_sparse
 
 if TYPE_CHECKING:
     from zskl.estimators.estimator import ZeroShotClassifier
@@ -43,7 +43,7 @@ def pack(model: ZeroShotClassifier, stored: Callable[[str, Any], Any]) -> tuple[
         scaling = getattr(model, f"{name}_")
         fitted = {f"{name}_": scaling.mean, f"{name}_deviation": scaling.deviation}
         arrays |= {key: array for key, array in fitted.items() if array is not None}
-    sparse = {name: array for name, array in arrays.items() if isinstance(array, SparseRows)}
+    sparse = {name: array for name, array in arrays.items() if are_sparse(array)}
     for name, rows in sparse.items():
         arrays |= {f"{name}.{part}": array for part, array in rows.parts().items()}
         del arrays[name]
@@ -130,9 +130,7 @@ def _array(arrays: dict[str, NumPyArray], name: str, shape: tuple[str, ...], siz
     fits = len(array.shape) == len(shape) and all(n in e or -1 in e for e, n in zip(expected, array.shape, strict=True))
     if not fits or (array.size == 0 and "?" not in shape):
         raise ValueError(f"the array {name} has shape {array.shape}, expected ({', '.join(shape)}) = {expected}")
-    if isinstance(array, SparseRows):
-        return array  # whose parts are checked
-    if array.dtype.kind != "f" or not np.isfinite(array).all():
+    if not are_sparse(array) and (array.dtype.kind != "f" or not np.isfinite(array).all()):
         raise ValueError(f"the array {name} of type {array.dtype} is not made of finite floating-point numbers")
     return array
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from zskl.sparse_rows import SparseRows
+from zskl.sparse_rows import SparseRows, are_sparse
 
 if TYPE_CHECKING:
     from zskl.estimators.estimator import ZeroShotClassifier
@@ -34,7 +34,7 @@ def check_rows(estimator: ZeroShotClassifier, X: Any, *y: Any, reset: bool = Fal
 
 def check_signatures(model: ZeroShotClassifier, table: SignatureTable) -> None:
     """Refuse sparse signatures for a method that needs dense ones."""
-    if isinstance(table.matrix, SparseRows) and not model.SPARSE:
+    if are_sparse(table.matrix) and not model.SPARSE:
         raise ValueError(
             f"signatures are sparse, and {type(model).__name__} needs dense ones: expected an array or a data frame; "
             f"use TruncatedSVD(300).fit_transform(signatures), or signatures.toarray() if that is small; {TAKERS}"
@@ -50,7 +50,7 @@ def refuse_rows(what: str) -> None:
 
 def refuse_signatures(table: SignatureTable, what: str) -> None:
     """Refuse sparse signatures for what needs each of their columns."""
-    if isinstance(table.matrix, SparseRows):
+    if are_sparse(table.matrix):
         raise ValueError(
             f"the signatures are sparse, and {what} needs dense ones: fit the model with a dense table, such as "
             "TruncatedSVD(300).fit_transform(signatures)"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from zskl.arrays import to_numpy
 from zskl.parameters import listed, plain
-from zskl.sparse_rows import SparseRows, is_sparse
+from zskl.sparse_rows import SparseRows, are_sparse, is_sparse
 
 
 def numeric(values: Any, where: str) -> NDArray[np.float64]:
@@ -29,7 +29,7 @@ def check(labels: NDArray[np.generic], rows: Any, names: tuple[str, ...] | None)
     """Refuse signatures (rows, p) that are empty, not finite, or all zero; `names` are those of the columns."""
     if rows.size == 0:
         raise ValueError(f"signatures is empty (shape {rows.shape}): expected at least one class and one attribute")
-    bad = rows.not_finite() if isinstance(rows, SparseRows) else np.argwhere(~np.isfinite(rows))
+    bad = rows.not_finite() if are_sparse(rows) else np.argwhere(~np.isfinite(rows))
     if len(bad):
         row, column = bad[0]
         name = repr(names[column]) if names else str(column)

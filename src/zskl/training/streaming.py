@@ -15,7 +15,7 @@ import numpy as np
 
 from zskl import scaling as scalings
 from zskl.arrays import Array, NumPyArray, float_type, generator, like, namespace, on_device, to_numpy
-from zskl.sparse_rows import SparseRows
+from zskl.sparse_rows import are_sparse
 from zskl.training import initialisation
 
 HELD = 1 << 30  # bytes, as float32, up to which even memory-mapped training rows are held in memory
@@ -63,7 +63,7 @@ class StreamedRows:
 
     def fit_scaling(self, scaling: str) -> scalings.Scaling:
         """The scaling of that name, fitted in blocks; from now on it is applied."""
-        if isinstance(self.source, SparseRows):
+        if are_sparse(self.source):
             self._scaling = scalings.fit(scaling, self.source, "feature_scaling")
         else:
             self._scaling = scalings.fit_in_blocks(scaling, self._raw_blocks, "feature_scaling")

@@ -18,7 +18,7 @@ from scipy.linalg import cho_factor, cho_solve
 from zskl.arrays import Array, namespace, to_numpy
 from zskl.estimators.class_means.sums import Floats
 from zskl.kernels import squared_distances
-from zskl.sparse_rows import SparseRows
+from zskl.sparse_rows import are_sparse
 
 KERNELS = ("gaussian", "linear")
 PRIORS = ("zero", "identity", "cosine")
@@ -46,7 +46,7 @@ class SignatureKernel:
 
 def squares(A: Array) -> Array:
     """‖a‖² (a,)."""
-    return A.squares() if isinstance(A, SparseRows) else namespace(A).sum(A * A, axis=1)
+    return A.squares() if are_sparse(A) else namespace(A).sum(A * A, axis=1)
 
 
 def distances(A: Array, B: Array) -> Array:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl.sparse_rows import SparseRows, stacked
+from zskl.sparse_rows import SparseRows, are_sparse, stacked
 
 KEPT = 4096  # rows in all, at most; every class keeps at least one
 _WORDS = 256  # hashed together
@@ -27,7 +27,7 @@ def hashes(X: NDArray[np.floating] | SparseRows) -> NDArray[np.uint64]:
     draw = np.random.default_rng(0)
     odd = np.array(draw.integers(0, 1 << 63, X.shape[1], dtype=np.uint64)) * np.uint64(2) + np.uint64(1)
     mixed = np.zeros(len(X), np.uint64)
-    if isinstance(X, SparseRows):
+    if are_sparse(X):
         words = X.values.data.astype(np.float32).view(np.uint32).astype(np.uint64)
         np.add.at(mixed, X.owners, words * odd[X.values.indices])
     else:
@@ -58,7 +58,7 @@ class KeptRows:
         sorted_codes = all_codes[order]
         rank = np.arange(len(order)) - np.searchsorted(sorted_codes, sorted_codes)
         order = order[rank < max(1, KEPT // classes)]
-        if isinstance(rows, SparseRows) or isinstance(self.rows, SparseRows):
+        if are_sparse(rows) or are_sparse(self.rows):
             return KeptRows(stacked(self.rows, rows)[order], all_hashes[order], all_codes[order])
         old = len(self.hashes)
         taken = np.empty((len(order), self.rows.shape[1]), np.float32)

@@ -25,7 +25,7 @@ from zskl.estimators.class_means.space import unit, whitened
 from zskl.estimators.class_means.sums import Floats
 from zskl.estimators.class_means.taught import Taught
 from zskl.signatures.table import SignatureTable
-from zskl.sparse_rows import SparseRows, dense
+from zskl.sparse_rows import are_sparse, dense
 
 ENOUGH = 1024  # kept rows, to try things on a fold
 FIRM = 5.0  # one description counts at most so many times as much as a usual one, or as little
@@ -84,8 +84,8 @@ class Scoring(Taught):
         if self.prior == "zero":
             return means
         assert shared is not None  # with another prior than zero there is one
-        own = whitened(shared - like(self.signature_center_, Y), like(self.whitening_, Y))
-        return means + self.slope_ * dense(own)
+        own: Array = dense(whitened(shared - like(self.signature_center_, Y), like(self.whitening_, Y)))
+        return means + self.slope_ * own
 
     def _firmness(self, question: Question) -> Floats:
         """(rows,) how much surer than usual the process is of each signature's direction: a factor of n₀."""
@@ -112,7 +112,7 @@ class Scoring(Taught):
         return self.crowding_ * largest_mean(like(self.kept_rows_, U) @ U.T, float(self.crowding_share))
 
     def _bench(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> Bench | None:
-        if isinstance(scaled, SparseRows):  # trying things needs every x̂ as it is
+        if are_sparse(scaled):  # trying things needs every x̂ as it is
             return None
         places = Evidence.places(self.classes_, question)
         trained = places >= 0

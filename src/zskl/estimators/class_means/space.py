@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.estimators.class_means.sums import Floats, Sums
 from zskl.scaling import Scaling
-from zskl.sparse_rows import SparseRows
+from zskl.sparse_rows import are_sparse
 
 unit = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
 
@@ -70,7 +70,7 @@ def whitened(centred: Array, whitening: Array) -> Array:
 
 def halved(rows: Array) -> Any:
     """Unit vectors in half precision; sparse ones stay as they are."""
-    return rows if isinstance(rows, SparseRows) else to_numpy(rows).astype(np.float16)
+    return rows if are_sparse(rows) else to_numpy(rows).astype(np.float16)
 
 
 def whitening_weights(eigenvalues: Floats, shrinkage: float) -> Floats:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from zskl.arrays import Array, NumPyArray, like, to_numpy
 from zskl.estimators.class_means.kept_rows import KeptRows, hashes
-from zskl.sparse_rows import SparseRows
+from zskl.sparse_rows import are_sparse
 
 Floats = NDArray[np.float64]
 BLOCK_VALUES = 1 << 21  # read together: 16 MB in float64
@@ -104,7 +104,7 @@ def add_up(
     `scaling` says how they were scaled.
     """
     n, d = X.shape
-    if isinstance(X, SparseRows):
+    if are_sparse(X):
         raw, found = scaled(slice(0, n))
         return _added_up(raw, found, codes, classes, keep, scaling)
     rows, totals, kept = np.zeros(len(classes)), np.zeros((len(classes), d)), KeptRows.none(d)
