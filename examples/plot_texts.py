@@ -76,32 +76,35 @@ print(f"{X.shape[0]} rows, {X.shape[1]} words; {share:.2%} of the entries are no
 # --------------
 # Hand the table over as it is. *Cosine* compares a text with a description, word by
 # word. *ESZSL* learns which words of texts go with which words of descriptions.
-# *Class means* start at the description and learn how words vary within a class.
+# *Class means* can do both: validation classes choose among three ways to begin.
 
-from zskl import ClassMeansClassifier, baselines
+from zskl import ClassMeansClassifier, baselines, selection
 
+seen = X[~is_new], y[~is_new], signatures
+ways = {"prior": ["zero", "identity", "cosine"]}
+tuned = selection.tune(ClassMeansClassifier(), *seen, ways, engine=None)
 models = {
-    "cosine": baselines.Cosine(),
-    "eszsl": baselines.ESZSL(),
-    "class means": ClassMeansClassifier(prior="identity"),
+    "cosine": baselines.Cosine().fit(*seen),
+    "eszsl": baselines.ESZSL().fit(*seen),
+    f"class means ({tuned.best['prior']})": tuned.model,
 }
 right = {}
 for name, model in models.items():
-    model.fit(X[~is_new], y[~is_new], signatures)
     found = model.predict(X[is_new], candidates=unseen)
     right[name] = np.mean(found == y[is_new])
     print(f"{right[name]:.0%} of new texts right with {name}")
 print(f"a guess among {len(unseen)} classes would be at {1 / len(unseen):.0%}")
-assert max(right.values()) > 0.3
+assert right["cosine"] > 0.3
 
 # %%
-# Texts and descriptions share their words here, so a plain comparison goes far, and
-# ``prior="identity"`` lets class means begin with it. Which classes are hard?
+# Texts and descriptions share their words here, so a plain comparison goes far. Twenty
+# classes are too few to learn which *other* words go together, and ESZSL does little
+# else. With hundreds of classes this changes. Which classes are hard?
 
 from zskl.metrics import per_class_accuracy
 from zskl.plots import ClassAccuracyDisplay
 
-answers = models["class means"].predict(X[is_new], candidates=unseen)
+answers = tuned.model.predict(X[is_new], candidates=unseen)
 accuracy = per_class_accuracy(y[is_new], answers)
 display = ClassAccuracyDisplay(accuracy).plot()
 display
@@ -130,7 +133,7 @@ from zskl import methods
 small = TruncatedSVD(50, random_state=0).fit(X[~is_new])
 table = {name: small.transform(row)[0] for name, row in signatures.items()}
 pipeline = make_pipeline(small, methods.build("sae"))
-pipeline.fit(X[~is_new], y[~is_new], sae__signatures=table)
+pipeline.fit(*seen[:2], sae__signatures=table)
 found = pipeline.predict(X[is_new], candidates=unseen)
 print(f"{np.mean(found == y[is_new]):.0%} of new texts right with 50 columns and SAE")
 

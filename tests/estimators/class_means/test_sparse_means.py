@@ -77,3 +77,22 @@ def test_another_shrinkage_weighs_columns_alone():
         rows = model._scaled(SparseRows.of(some.X_new))
         found = [one(rows if one in (model._hat, wanted._hat) else np.eye(50)) for one in (mine, theirs)]
         assert_close(*(one @ np.eye(50) for one in found), SOLUTION.single)
+
+
+@pytest.mark.parametrize("make", [lambda rows: rows, dense], ids=["sparse", "dense"])
+def test_a_search_over_priors_scores_as_single_fits_do(make):
+    """Settings that differ in the prior alone once shared their scores."""
+    some = texts()
+    X, X_new, table = make(some.X), make(some.X_new), {label: make(row) for label, row in some.table.items()}
+    settings = [{"prior": prior, "crowding": a} for prior in ("zero", "identity", "cosine") for a in (0.0, 0.2)]
+    found, asked = {}, {}
+
+    def visit(place, model):
+        rows = asked.setdefault("rows", model._scaled(SparseRows.of(X_new) if make is not dense else X_new))
+        question = asked.setdefault("question", model._question(rows, model.signature_table_))
+        found[place] = model._answerer(question)(rows)
+
+    ClassMeansClassifier()._fit_together(settings, X, some.y, table, visit)
+    for place, setting in enumerate(settings):
+        alone = ClassMeansClassifier(**setting).fit(X, some.y, table)
+        assert_close(found[place], alone.compatibility(X_new), SOLUTION.single)

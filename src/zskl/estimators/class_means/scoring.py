@@ -195,7 +195,7 @@ class Scoring(Taught):
         shared = question.shared if isinstance(question, SharedQuestion) else None
         products = self._quick.products(at, X, None if shared is None else to_numpy(shared))
         width = foundation.width(self.kernel, float(self.bandwidth))
-        key = self.kernel, width, float(self.noise), float(self.description_weight)
+        key = self.prior, self.kernel, width, float(self.noise), float(self.description_weight)
         coefficients = None
         if not self._quick.knows(key):
             coefficients = self._coefficients(question, at, SignatureKernel(self.kernel, width), products)
