@@ -93,7 +93,7 @@ def test_sparse_features(toy):
     for call in (lambda X: toy.fitted().fit(X, toy.y, toy.table), toy.fitted().predict):
         with pytest.raises(TypeError) as caught:
             call(sparse.csr_array(toy.X))
-        assert_one_sentence(caught.value, ["Sparse", "dense", "toarray"])
+        assert_one_sentence(caught.value, ["sparse", "dense", "TruncatedSVD", "toarray"])
 
 
 def test_missing_labels_of_pandas(toy):

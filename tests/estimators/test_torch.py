@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 
 import zskl
 from tolerances import AFTER_FIT, FIT, SUMS, assert_close
@@ -251,6 +252,12 @@ def test_bad_tensors_get_one_clear_sentence_and_nothing_is_lost(toy, tensor, wha
     assert len(message) < 400
     assert [word for word in words if word not in message] == [], message
     np.testing.assert_array_equal(model.compatibility(toy.X), before)
+
+
+def test_tensors_beside_sparse_signatures_get_one_clear_sentence(toy, tensor):
+    model = zskl.baselines.ESZSL().fit(toy.X, toy.y, {name: csr_array([row]) for name, row in toy.table.T.items()})
+    with pytest.raises(ValueError, match=r"X is a tensor, and rows or signatures of this model are sparse"):
+        model.predict(tensor(toy.X))
 
 
 def test_a_name_of_columns_is_forgotten_by_a_fit_on_tensors(toy, tensor):

@@ -11,10 +11,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from zskl.arrays import Array, like, namespace
+from zskl.arrays import Array, NumPyArray, like, namespace, to_numpy
 from zskl.estimators.estimator import Training, ZeroShotClassifier
 from zskl.estimators.row_weights import NONE, Given, without_weights
 from zskl.scaling import Scaling
+from zskl.sparse_rows import are_sparse
 from zskl.training.solver import DivergenceError
 
 unit = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
@@ -124,12 +125,17 @@ class WeightedClassifier(SharedClassifier):
 
 def class_signatures(training: Training) -> Array:
     """(C, p) the mean of the signatures of each seen class."""
-    if training.rows.shape[1] == 1:
-        return training.Y[like(training.rows[:, 0], training.X, "int64")]
-    own = np.arange(training.rows.shape[1]) < training.counts[:, None]  # (C, m): not padding
-    weights = np.zeros((len(training.counts), training.Y.shape[0]))
-    np.add.at(weights, (np.arange(len(own))[:, None], training.rows), own / training.counts[:, None])
-    return like(weights, training.Y) @ training.Y
+    return averaged(training.Y, training.rows, training.counts)
+
+
+def averaged(Y: Array, rows: NumPyArray, counts: NumPyArray) -> Array:
+    """(C, p) the mean of the signatures of each class: `rows` (C, m) of Y, of which `counts` (C,) are its own."""
+    if rows.shape[1] == 1:
+        return Y[like(rows[:, 0], Y, "int64")]
+    own = np.arange(rows.shape[1]) < counts[:, None]  # (C, m): not padding
+    weights = np.zeros((len(counts), Y.shape[0]))
+    np.add.at(weights, (np.arange(len(own))[:, None], rows), own / counts[:, None])
+    return Y.combined(weights) if are_sparse(Y) else like(weights, Y) @ Y
 
 
 def members(training: Training) -> Array:
@@ -144,6 +150,9 @@ def class_sums(training: Training, of: Callable[[Array, Array], Array] | None = 
     Or that of what `of` makes of rows (m, d) and their classes (m,).
     """
     X, weights = training.X, training.weights
+    if are_sparse(X):
+        added: Array = X.sums_by(to_numpy(training.codes), len(training.sizes), weights)
+        return added
     classes = like(np.arange(len(training.sizes)), X, "int64")
     sums: Array | None = None
     height = max(1, BLOCK_VALUES // X.shape[1])

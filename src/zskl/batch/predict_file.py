@@ -22,6 +22,7 @@ from zskl.estimators.ranking import UNKNOWN
 from zskl.files import replacing
 from zskl.signatures import table as signature_tables
 from zskl.signatures.table import SignatureTable, label_kind
+from zskl.sparse_rows import stacked
 
 PathLike = str | os.PathLike[str]
 Labels: TypeAlias = NDArray[Any]  # names of classes, strings or integers
@@ -159,7 +160,7 @@ def candidate_table(model: ZeroShotClassifier, path: PathLike | None, with_known
     kept = known.select([label for label in known.classes.tolist() if label not in described])
     labels = np.concatenate([kept.labels.astype(object), new.labels.astype(object)])
     return SignatureTable(
-        labels if mine == "string" else labels.astype(np.int64), np.vstack([kept.matrix, new.matrix]), new.names
+        labels if mine == "string" else labels.astype(np.int64), stacked(kept.matrix, new.matrix), new.names
     )
 
 

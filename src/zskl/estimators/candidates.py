@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from zskl.arrays import Array, NumPyArray, like, namespace
+from zskl.estimators import sparse_inputs
 from zskl.estimators.no_signatures import hint
 from zskl.parameters import did_you_mean, listed
 from zskl.signatures import table as tables
@@ -41,6 +42,7 @@ def choose(model: ZeroShotClassifier, given: Any, candidates: Any) -> SignatureT
         table, source = model.signature_table_, "the fitted table"
     else:
         table = tables.read(given, candidates, model.attribute_names_)
+        sparse_inputs.check_signatures(model, table)
         source = "signatures"
         _check_new(model, table)
     wanted = table.classes if candidates is None else tables.unique_in_order(candidates)

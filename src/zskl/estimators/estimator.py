@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from zskl import scaling
 from zskl.arrays import Array, NumPyArray, check_device, like, on_device
-from zskl.estimators import inputs, model_file, no_signatures
+from zskl.estimators import inputs, model_file, no_signatures, sparse_inputs
 from zskl.estimators.candidates import Question, as_in, best_of_rows
 from zskl.estimators.inspection import Inspection
 from zskl.estimators.ranking import UNKNOWN, Labels, Ranking
@@ -29,6 +29,7 @@ from zskl.estimators.training_set import Training
 from zskl.parameters import listed, one_of
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
+from zskl.sparse_rows import are_sparse
 from zskl.training.streaming import StreamedRows
 
 __all__ = ["SIGNATURE_MEANS", "UNKNOWN", "Labels", "Training", "UncalibratedWarning", "ZeroShotClassifier"]
@@ -139,13 +140,13 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
             X = on_device(X, self.device)
             self.feature_scaling_ = scaling.fit(self.feature_scaling, X, "feature_scaling", weighed)
             scaled = self.feature_scaling_.apply(X)
-            rows = place = like(scaled, scaled, "float32")
+            rows = place = scaled if are_sparse(scaled) else like(scaled, scaled, "float32")
         return Training(
             X=rows,
             codes=like(codes, place, "int64"),
             Y=like(self.signature_scaling_.apply(seen.matrix), place),
             rows=seen.padded_rows(),
-            counts=np.array([len(group) for group in tables.rows_of(seen.labels).values()]),
+            counts=seen.counts,
             sizes=np.bincount(codes, weighed, minlength=len(self.classes_)),
             weights=weighed,
         )
@@ -153,6 +154,7 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
     def _describe(self, given: Any) -> SignatureTable:
         """Set all that `fit` learns from signatures and from the seen classes alone; the table of these."""
         table = tables.one_hot(self.classes_) if given is None else tables.read(given, self.classes_)
+        sparse_inputs.check_signatures(self, table)
         known = set(table.labels.tolist())
         missing = [label for label in self.classes_.tolist() if label not in known]
         if self.classes_.dtype.kind in "iu" and table.labels.dtype.kind == "f":

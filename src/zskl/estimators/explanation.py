@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from zskl.arrays import NumPyArray, to_numpy
-from zskl.estimators import inputs
+from zskl.estimators import inputs, sparse_inputs
 from zskl.estimators.panel import Panel, best_first
 from zskl.parameters import count, did_you_mean, listed
 from zskl.shown.table import Shown
@@ -146,8 +146,10 @@ def explain(
     check_is_fitted(model)
     model._check_explainable()
     top = count("top", top)
-    X = inputs.sliceable(model, X)
+    X = inputs.sliceable(model, X, "an explanation")
     panel = Panel(model, signatures, candidates, calibrated)
+    for table in (panel.table, model.signature_table_):
+        sparse_inputs.refuse_signatures(table, "an explanation")
     if len(panel.labels) < 2:
         raise ValueError(
             f"the only candidate is {listed(panel.labels)}: an explanation compares two classes, so name another one"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -29,8 +29,14 @@ if TYPE_CHECKING:
 class Inspection:
     """What a fitted estimator shows of itself. Methods whose score splits into attributes say how in `_score_parts`."""
 
+    SPARSE: ClassVar[bool] = False  # whether the method takes sparse rows and signatures
     classes_: NumPyArray
     signature_scaling_: Scaling
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = self.SPARSE
+        return tags
 
     def _model(self) -> ZeroShotClassifier:
         return cast("ZeroShotClassifier", self)  # the only class that inherits this one
@@ -133,7 +139,7 @@ class Inspection:
         """
         model = self._model()
         body = score_parts.of(model, "has no attribute space")
-        X = inputs.sliceable(model, X)
+        X = inputs.sliceable(model, X, "attribute_space")
         return like(projected(model, body, X)[0], inputs.taken(model, X, slice(0, 1)))
 
     def gallery(self, X: Array) -> ProjectedRows:

@@ -295,5 +295,5 @@ class Ranking:
 
     def _opened(self, X: Array, given: Any, candidates: Any, calibrated: bool = False) -> tuple[Panel, Array]:
         model = cast("ZeroShotClassifier", self)  # the only class that inherits this one
-        X = inputs.sliceable(model, X)
+        X = inputs.sliceable(model, X, dense_for=None)
         return Panel(model, given, candidates, calibrated), X

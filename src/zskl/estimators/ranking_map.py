@@ -62,7 +62,7 @@ class Map(ABC):
 
     def samples(self, X: Array) -> Array:
         """(n, m) for rows X (n, d), in the library, precision and on the device of X."""
-        X = inputs.check_features(self.model, X)
+        X = inputs.check_features(self.model, X, "a map of rows")
         mapped = like(np.zeros((X.shape[0], self.n_components)), X)
         for block in _blocks(X.shape[0], self.n_components * PER_COMPONENT):
             rows = on_device(X[block], self.model.device)
@@ -93,7 +93,7 @@ class Map(ABC):
         rows = table.padded_rows()
         k = _within("k", k, 1, len(rows))
         shortlist = k if shortlist is None else _within("shortlist", shortlist, k, len(rows))
-        X = to_numpy(inputs.check_features(self.model, X)).astype(np.float64)
+        X = to_numpy(inputs.check_features(self.model, X, "a map of rows")).astype(np.float64)
         mapped = self.classes(signatures, candidates, "float64").T
         off = size = found = 0.0
         for block in _blocks(len(X), len(rows)):
@@ -197,7 +197,7 @@ def feature_map(
         u = _drawn(Y, budget, rng)
         v = u @ W.T
     else:  # half of each, or more of one where the other has fewer
-        rows = to_numpy(inputs.check_features(model, X)).astype(np.float64)
+        rows = to_numpy(inputs.check_features(model, X, "a map of rows")).astype(np.float64)
         ours = _drawn(Y, max(half, budget - len(rows)), rng)
         rows = model.feature_scaling_.apply(_drawn(rows, budget - len(ours), rng))
         u, v = np.concatenate([ours, rows @ W]), np.concatenate([ours @ W.T, rows])

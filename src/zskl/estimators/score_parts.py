@@ -18,6 +18,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from zskl.arrays import Array, NumPyArray, like, namespace, to_numpy
+from zskl.estimators import sparse_inputs
 from zskl.kernels import Kernel
 from zskl.kernels.score import Pairs, kernel_score
 
@@ -121,6 +122,7 @@ class ScoreParts:
 def of(model: ZeroShotClassifier, wish: str = "cannot be explained by attributes") -> ScoreParts:
     """The parts of a fitted model's score; refuse a method whose score has none."""
     check_is_fitted(model)
+    sparse_inputs.refuse_signatures(model.signature_table_, "an explanation or an attribute space")
     parts: ScoreParts | None = model._score_parts()
     if parts is None:
         raise ValueError(

@@ -77,7 +77,7 @@ class Examiner:
     def scores(self, model: ZeroShotClassifier, table: SignatureTable | None = None) -> NDArray[Any]:
         """Scores (n, c) as a NumPy array; with a `table`, of classes as it describes them."""
         if self._asked is None:
-            scaled = model._scaled(check_features(model, self.X))
+            scaled = model._scaled(check_features(model, self.X, dense_for=None))
             self._asked = scaled, model._question(scaled, choose(model, self.table, None))
         scaled, question = self._asked
         if table is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone
 
 from zskl.datasets.dataset import Dataset
@@ -43,6 +44,7 @@ def material(
     if table is None:
         raise ValueError("signatures is None: expected a table, because selection holds classes out and describes them")
     labels = check_training(clone(estimator), X, y)[1]
+    X = X.tocsr() if issparse(X) else X  # whose rows can be taken
     classes = np.unique(labels)
     described = tables.read(table, classes)
     missing = [label for label in classes.tolist() if label not in set(described.labels.tolist())]

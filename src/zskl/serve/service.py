@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
+from zskl.estimators import sparse_inputs
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.serve.class_book import Book, Classes
 from zskl.serve.class_file import ClassFile
@@ -34,6 +35,7 @@ class Service:
         rows: LoadedRows | None = None,
         examples: Sequence[Example] = (),
     ) -> None:
+        sparse_inputs.refuse_signatures(model.signature_table_, "the service")
         self.name, self.limits, self._rows, self._examples = name, limits, rows, list(examples)
         self._diagnostics = None if rows is None else Diagnostics(rows)
         self.classes = Classes(model, limits, kept)

@@ -15,6 +15,7 @@ import numpy as np
 
 from zskl import scaling as scalings
 from zskl.arrays import Array, NumPyArray, float_type, generator, like, namespace, on_device, to_numpy
+from zskl.sparse_rows import are_sparse
 from zskl.training import initialisation
 
 HELD = 1 << 30  # bytes, as float32, up to which even memory-mapped training rows are held in memory
@@ -62,7 +63,10 @@ class StreamedRows:
 
     def fit_scaling(self, scaling: str, weights: NumPyArray | None = None) -> scalings.Scaling:
         """The scaling of that name, fitted in blocks to rows of these weights (n,); from now on it is applied."""
-        self._scaling = scalings.fit_in_blocks(scaling, self._raw_blocks, "feature_scaling", weights)
+        if are_sparse(self.source):
+            self._scaling = scalings.fit(scaling, self.source, "feature_scaling", weights)
+        else:
+            self._scaling = scalings.fit_in_blocks(scaling, self._raw_blocks, "feature_scaling", weights)
         return self._scaling
 
     def _raw_blocks(self) -> Iterator[Array]:

@@ -54,6 +54,11 @@ class ExplainedScores:
         own = None
         if model.prior != "zero":
             shared: Floats = model.feature_scaling_.apply(table.matrix)
+            if model.whitening_.shape[1] < len(model.whitening_):
+                raise ValueError(
+                    f"the model was fitted on sparse rows with prior={model.prior!r}, which cannot be explained: use "
+                    "prior='zero', or dense columns such as those of TruncatedSVD(300)"
+                )
             own = shared - model.signature_center_, model.slope_ * model.whitening_.astype(np.float64)
         self._members: Floats | None = None
         if model.prior == "cosine" or model.kernel == "linear":

@@ -56,7 +56,7 @@ class Teaching(Adapting):
         (['cow'], False)
         """
         check_is_fitted(self)
-        X = inputs.check_features(self, X)
+        X = inputs.check_features(self, X, "add_examples")
         labels = _labels(self, y, X.shape[0])
         marked = _marked(wrong, X.shape[0])
         new = self._copy()
@@ -106,7 +106,7 @@ class Teaching(Adapting):
                 )
             keep = np.array([label not in wanted for label in self.example_classes_])
         else:
-            X = inputs.check_features(self, X)
+            X = inputs.check_features(self, X, "remove_examples")
             labels = _labels(self, y, X.shape[0])
             hat = to_numpy(self._hat(self._scaled(X))).astype(np.float32)
             places = {
@@ -176,7 +176,7 @@ class Teaching(Adapting):
         True
         """
         check_is_fitted(self)
-        return self._adapt(inputs.check_features(self, X), candidates, force, balance)
+        return self._adapt(inputs.check_features(self, X, "adapt"), candidates, force, balance)
 
 
 def _labels(model: ZeroShotClassifier, y: Any, n: int) -> NumPyArray:

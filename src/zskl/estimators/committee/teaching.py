@@ -236,7 +236,9 @@ class Teaching(Composition):
         rows = means._scaled(scaled)
         bench = means._bench(rows, means._question(rows, question.table), own, seen)
         logits = others.logits(scaled, question.table)
-        return bench if logits is None else replace(bench, other=(to_numpy(logits) / others.factor).astype(np.float32))
+        if bench is None or logits is None:
+            return bench
+        return replace(bench, other=(to_numpy(logits) / others.factor).astype(np.float32))
 
     def _take_practice(self, found: dict[str, Any]) -> None:
         for place in self._taught():
