@@ -132,6 +132,15 @@ def test_a_scorer_in_cross_validation(name):
         assert value == pytest.approx(by_hand(model, X[test], y[test], name), rel=SUMS.double)
 
 
+def test_top_k_accuracy_is_that_of_top_k_among_the_same_classes():
+    X, y, table = problem("three")
+    model = baselines.ESZSL().fit(X, y, table)
+    among = model.top_k(X, 2, candidates=model.classes_)
+    right = [label in row for label, row in zip(y, among, strict=True)]
+    assert get_scorer("top_k_accuracy")(model, X, y) == pytest.approx(np.mean(right), rel=SUMS.double)
+    assert {3, 4} & set(model.top_k(X, 2).ravel())  # by itself it names the further classes too
+
+
 MODELS = [
     baselines.ESZSL(),
     ClassMeansClassifier(),

@@ -207,7 +207,7 @@ def components(training: Training, means: np.ndarray[Any, Any]) -> tuple[np.ndar
     def squares(block: Array, codes: Array) -> Array:
         return ((block - like(means, block)[codes]) @ like(basis, block)) ** 2
 
-    within = to_numpy(class_sums(training, squares)) / training.sizes[:, None]
+    within = to_numpy(class_sums(training, squares)).astype(np.float64) / training.sizes[:, None]
     deviations = np.sqrt(within).mean(axis=0)
     least = LEAST * np.sqrt(energy.max() / mass)
     return basis, np.maximum(deviations, least) if deviations.max() > least else np.ones_like(deviations)

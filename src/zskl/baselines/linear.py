@@ -21,7 +21,7 @@ Loss: TypeAlias = Callable[[Array], tuple[float, Array]]  # outputs (n, k) → m
 PASSES = 100  # over the rows, at most
 TOLERANCE = 3e-3  # of the gradient's largest entry in the round coordinates, in units of the first one
 BLOCK_VALUES = 1 << 21  # of rows multiplied together: 16 MB in float64
-SMALL = 1 << 20  # values of rows that are rotated in float64, where it costs little
+SMALL = 1 << 20  # values of rows that are computed with in float64, where it costs little
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,15 @@ class Rows:
         return None if self.weights is None else like(self.weights[:, None] / self.mass, self.rotated)
 
 
+def precision(X: Array) -> str:
+    """In which training rows are multiplied: small ones in float64, so that weights are as good as copies of rows."""
+    return "float64" if X.shape[0] * X.shape[1] <= SMALL else "float32"
+
+
 def spectrum(
     X: Array, weights: np.ndarray[Any, Any] | None = None, center: np.ndarray[Any, Any] | None = None
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """(basis (d, r), energy (r,)) with XᵀX = basis @ diag(energy) @ basisᵀ in float64, r = min(n, d).
+    """(basis (d, r), energy (r,)) with XᵀX = basis @ diag(energy) @ basisᵀ, r = min(n, d).
 
     With `weights` w (n,) of XᵀDX, D = diag(w); with `center` (d,) of the rows without it.
     """
@@ -60,18 +65,18 @@ def spectrum(
     products: Array | None = None
     height = max(1, BLOCK_VALUES // d)
     for start in range(0, n, height):
-        block = like(X[start : start + height], X, "float64")
+        block = like(X[start : start + height], X, precision(X))
         block = block if center is None else block - like(center, block)
         heavy = block if weights is None else block * like(weights[start : start + height, None], block)
         products = heavy.T @ block if products is None else products + heavy.T @ block
     assert products is not None  # there is at least one row
-    energy, basis = np.linalg.eigh(to_numpy(products))
+    energy, basis = np.linalg.eigh(to_numpy(products).astype(np.float64))
     return basis, np.maximum(energy, 0.0)
 
 
 def rotate(X: Array, weights: np.ndarray[Any, Any] | None = None) -> Rows:
     basis, energy = spectrum(X, weights)
-    X = like(X, X, "float64") if X.shape[0] * X.shape[1] <= SMALL else X
+    X = like(X, X, precision(X))
     return Rows(X @ like(basis, X), basis, energy, weights)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from zskl.arrays import Array, NumPyArray, like, namespace, to_numpy
+from zskl.baselines.linear import BLOCK_VALUES, precision
 from zskl.estimators.estimator import Training, ZeroShotClassifier
 from zskl.estimators.row_weights import NONE, Given, without_weights
 from zskl.scaling import Scaling
@@ -19,7 +20,6 @@ from zskl.sparse_rows import are_sparse
 from zskl.training.solver import DivergenceError
 
 unit = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
-BLOCK_VALUES = 1 << 21  # of rows added up together: 16 MB in float64
 
 
 class SharedClassifier(ZeroShotClassifier):
@@ -145,7 +145,7 @@ def members(training: Training) -> Array:
 
 
 def class_sums(training: Training, of: Callable[[Array, Array], Array] | None = None) -> Array:
-    """(C, d) the sum of the training rows of each class, each times its weight, in float64.
+    """(C, d) the sum of the training rows of each class, each times its weight.
 
     Or that of what `of` makes of rows (m, d) and their classes (m,).
     """
@@ -159,7 +159,7 @@ def class_sums(training: Training, of: Callable[[Array, Array], Array] | None = 
     height = max(1, BLOCK_VALUES // X.shape[1])
     for start in range(0, X.shape[0], height):
         rows = slice(start, start + height)
-        block, codes = like(X[rows], X, "float64"), training.codes[rows]
+        block, codes = like(X[rows], X, precision(X)), training.codes[rows]
         own = namespace(X).astype(classes[:, None] == codes[None, :], block.dtype)
         own = own if weights is None else own * like(weights[None, rows], block)
         part = own @ (block if of is None else of(block, codes))
