@@ -43,7 +43,7 @@ def test_a_tilde_counts_in_every_option_that_takes_a_path(home):
         for name, one in inspect.signature(command, eval_str=True).parameters.items()
         if "Path" not in str(one.annotation) and re.search(r"FILE|DIR|folder", str(_about(one)))
     }
-    assert text - {"name"} == set(everywhere.PATHS)
+    assert text - {"name", "index"} == set(everywhere.PATHS)
     assert everywhere.at_home([Path("~/a"), Path("b")]) == [home / "a", Path("b")]
     assert everywhere.at_home("onnx:~/a", True) == f"onnx:{home / 'a'}"
     assert everywhere.at_home("~/a") == "~/a"  # the name of a class, for example

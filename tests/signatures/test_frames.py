@@ -37,7 +37,10 @@ def test_later_pieces_too(toy):
 
 
 WORDS = {
-    "text": (["red", "blue"], "'red' in column 'colour': expected numbers; encode the column first"),
+    "text": (
+        ["red", "blue"],
+        "'red' in column 'colour': expected numbers; if it holds categories, put",
+    ),
     "categories": (pd.Categorical(["red", "blue"]), "'red' in column 'colour'"),
     "dates": ([datetime.datetime(2024, 5, 1)] * 2, "dates in column 'colour': expected numbers"),
 }

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
 from zskl.cli import completion, startup
 from zskl.cli.layout import show
-from zskl.cli.terminal import say
+from zskl.cli.terminal import console
 
 
 def methods(
@@ -37,7 +38,7 @@ def methods(
         for part in default_grid.parts(entry.grid)[1:]:
             fewer = {key: values for key, values in part.items() if values != default_grid.parts(entry.grid)[0][key]}
             words = "; ".join(f"{key} {', '.join(map(str, values))}" for key, values in fewer.items())
-            say(f"also tried, with fewer values of the others: {words}")
+            console.print(escape(f"also tried, with fewer values of the others: {words}"), highlight=False)
         return
     table = Table("method", "what it is", "sets", box=box.SIMPLE)
     for name, entry in methods.METHODS.items():
