@@ -24,7 +24,7 @@ from zskl.datasets import Dataset
 from zskl.experiments.record import Record
 from zskl.files import write_atomically
 from zskl.paper import collect
-from zskl.paper.methods import family
+from zskl.paper.methods import family, grid
 from zskl.paper.wall_times import EXTRAPOLATED
 
 ONE = {  # family → the method that is run, for those that ran on the CPU and for the others
@@ -79,17 +79,16 @@ def main() -> None:
 
 def seconds(method: str, data: Dataset, settings: int) -> float:
     """Processor time that a search of so many settings takes in one thread."""
-    found = methods.find(method)
-    grid = {
-        name: list(values) if method in WHOLE or name in found.estimator.FREE else [values[0]]
-        for name, values in found.grid.items()
+    free = methods.find(method).estimator.FREE
+    part = {
+        name: list(values) if method in WHOLE or name in free else [values[0]] for name, values in grid(method).items()
     }
     rows = data.parts["trainval"]
     estimator = methods.build(method, {"random_state": 0})
     began = time.process_time()  # what other programs take does not count
     with threadpool_limits(limits=1):
         search = selection.search(
-            estimator, data.X[rows], data.y[rows], data.signatures, grid, selection.folds(data), None
+            estimator, data.X[rows], data.y[rows], data.signatures, part, selection.folds(data), None
         )
     return (time.process_time() - began) * settings / len(search.settings)
 

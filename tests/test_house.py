@@ -15,7 +15,7 @@ SOURCE = Path(zskl.__file__).parent
 PLAN = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text("utf-8")
 TREE, SOURCES = PLAN.split("```text")[1].split("```")[0], PLAN.split("```text")[2].split("```")[0]
 ORDER = re.findall(r"^  (\w+)(?:\.py|/) ", TREE, re.MULTILINE)  # the tree that a reader sees is the rule
-FOR_ALL = {"version", "arrays", "parameters", "files", "shown", "metrics"}
+FOR_ALL = {"version", "sparse_rows", "arrays", "parameters", "files", "shown", "metrics"}
 MAY = {name: set(others.split()) for name, others in re.findall(r"^(\w+):(.*)$", SOURCES, re.MULTILINE)}
 WALKS = PLAN.split("## Three walks")[1].split("## Decisions")[0].split("\n**")[1:]
 NAMELESS = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
@@ -199,7 +199,7 @@ def test_what_is_in_order_passes(rule, file, text):
 
 def test_there_are_few_rooms():
     inside = [path for path in SOURCE.iterdir() if path.name != "__pycache__"]
-    assert len([path for path in inside if path.suffix == ".py"]) <= 10
+    assert len([path for path in inside if path.suffix == ".py"]) <= 12
     assert len([path for path in inside if any(path.glob("*.py"))]) <= 18  # a folder of leftover caches is none
 
 

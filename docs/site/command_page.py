@@ -8,16 +8,13 @@ from typing import Any
 
 import typer
 
-TITLE = "# Command line\n\n`zskl COMMAND --help` says the same in a terminal.\n"
+from zskl.cli.everywhere import plain
+
+TITLE = """# Command line
+
+`zskl COMMAND --help` says the same in a terminal. [The command line](../command-line.md) tells what all commands share.
+"""
 EXTRA = re.compile(r"\s*\[((?:default|required|env var|\d|x)[^\]]*)\]$")
-
-
-TYPES = (  # Typer's words for types, and ours
-    (r" <(list\[)?(str|text)\]?>", " TEXT"),
-    (r" <(list\[)?(int|float)( range)?\]?>", " NUMBER"),
-    (r" <(list\[)?(path|file|directory)\]?>", " PATH"),
-    (r" <([\w|-]+)>", r" \1"),
-)
 
 
 def text() -> str:
@@ -52,8 +49,7 @@ def _command(command: Any, path: str) -> str:
 
 def _entry(names: str, about: str) -> str:
     """What `--help` prints in a line; the default and the like stand at its end."""
-    for typed, word in TYPES:
-        names = re.sub(typed, word, names, flags=re.IGNORECASE)
+    names = plain(names)
     found = EXTRA.search(about)
     about = _markdown(about[: found.start()] if found else about).replace("\n", " ")
     extra = found[1].replace("x>=", "at least ") if found else ""

@@ -7,6 +7,7 @@ ORDER = (
     "own_table",
     "birds",
     "sentences",
+    "texts",
     "few_examples",
     "unlabelled_rows",
     "explain_calibrate",

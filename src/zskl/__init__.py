@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from zskl.estimators.committee.classifier import Committee
     from zskl.estimators.estimator import UncalibratedWarning, ZeroShotClassifier
     from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
+    from zskl.estimators.no_signatures import NoSignaturesWarning
     from zskl.experiments.collect import collect
     from zskl.experiments.compare import compare
     from zskl.experiments.record import Record
     from zskl.methods import load
     from zskl.protocols import Result
     from zskl.shown.progress import ProgressBar
+    from zskl.signatures.doubts import SignatureWarning
     from zskl.training.solver import DivergenceError
 else:
     _MODULES = {
@@ -53,9 +55,11 @@ else:
         "Committee": "estimators.committee.classifier",
         "Dataset": "datasets",
         "DivergenceError": "training.solver",
+        "NoSignaturesWarning": "estimators.no_signatures",
         "ProgressBar": "shown.progress",
         "Record": "experiments.record",
         "Result": "protocols",
+        "SignatureWarning": "signatures.doubts",
         "UncalibratedWarning": "estimators.estimator",
         "ZeroShotClassifier": "estimators.estimator",
         "ZeroShotKernelClassifier": "estimators.kernel_classifier",
@@ -84,9 +88,11 @@ __all__ = [
     "Committee",
     "Dataset",
     "DivergenceError",
+    "NoSignaturesWarning",
     "ProgressBar",
     "Record",
     "Result",
+    "SignatureWarning",
     "UncalibratedWarning",
     "ZeroShotClassifier",
     "ZeroShotKernelClassifier",

@@ -11,6 +11,8 @@ import array_api_compat
 import array_api_compat.numpy
 import numpy as np
 
+from zskl.sparse_rows import SparseRows, are_sparse
+
 if TYPE_CHECKING:
     import torch
 
@@ -140,7 +142,7 @@ def is_symbol(array: object) -> bool:
 def namespace(*arrays: Array) -> Namespace:
     """The array-API namespace (NumPy, PyTorch or that of symbols) that the arrays share."""
     found: Namespace
-    if len(arrays) == 1 and type(arrays[0]) is np.ndarray:  # called in every step: the quick way
+    if len(arrays) == 1 and type(arrays[0]) in (np.ndarray, SparseRows):  # called in every step: the quick way
         found = array_api_compat.numpy
     else:
         found = array_api_compat.array_namespace(*arrays)
@@ -148,7 +150,10 @@ def namespace(*arrays: Array) -> Namespace:
 
 
 def to_numpy(array: Array) -> NumPyArray:
-    """The same values as a NumPy array on the host; NumPy input is not copied."""
+    """The same values as a NumPy array on the host; NumPy input is not copied, and sparse rows stay what they are."""
+    if are_sparse(array):
+        kept: NumPyArray = array
+        return kept
     if is_torch(array):
         tensor = array.detach().cpu()
         if tensor.dtype is sys.modules["torch"].bfloat16:  # which NumPy does not have
@@ -162,9 +167,15 @@ def like(array: Array, reference: NumPyArray, dtype: str | None = None) -> NumPy
 @overload
 def like(array: Array, reference: Array, dtype: str | None = None) -> Array: ...
 def like(array: Array, reference: Array, dtype: str | None = None) -> Array:
-    """`array` in the library and on the device of `reference`, at `dtype` (default: the reference's)."""
+    """`array` in the library and on the device of `reference`, at `dtype` (default: the reference's).
+
+    Sparse rows stay sparse.
+    """
     xp = namespace(reference)
     wanted = reference.dtype if dtype is None else getattr(xp, dtype)
+    if are_sparse(array):
+        rows: Array = _sparse_like(array, reference, wanted)
+        return rows
     if is_torch(reference):
         tensor: Any = array if is_torch(array) else xp.asarray(np.require(array, requirements=["C", "W"]))
         moved: Array = tensor.to(device=reference.device, dtype=wanted)
@@ -172,6 +183,15 @@ def like(array: Array, reference: Array, dtype: str | None = None) -> Array:
     if is_symbol(array):
         return namespace(array).astype(array, wanted)
     return to_numpy(array).astype(wanted, copy=False)
+
+
+def _sparse_like(array: Any, reference: Array, wanted: DType) -> Any:
+    if is_torch(reference):
+        raise ValueError(
+            "X is a tensor, and rows or signatures of this model are sparse: expected an array of NumPy or SciPy; use "
+            "X.numpy(force=True)"
+        )
+    return array.astype(wanted)
 
 
 def on_device(array: Array, device: str | None) -> Array:
@@ -239,6 +259,11 @@ def check_device(device: str | None) -> None:
 @cache
 def _torch_with(device: str) -> Any:
     """PyTorch, after one check that the device can be used."""
+    if device.partition(":")[0].lower() in ("gpu", "nvidia", "cuda") and not device.startswith("cuda"):
+        raise ValueError(
+            f"device is {device!r}: expected 'cuda', which is what PyTorch calls an NVIDIA GPU, or 'cpu'; 'cuda:1' is "
+            "the second GPU"
+        )
     try:
         import torch
     except ImportError as error:

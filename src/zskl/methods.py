@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from zskl.arrays import check_device
 from zskl.baselines import BASELINES, ESZSL
 from zskl.estimators import model_file
 from zskl.estimators.class_means.classifier import ClassMeansClassifier
 from zskl.estimators.committee.classifier import Committee
+from zskl.estimators.default_grid import DefaultGrid, Part, nested, under, with_standardized
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 from zskl.kernels import UnknownKernelError
 from zskl.parameters import did_you_mean
 
 __all__ = ["METHODS", "Method", "build", "find", "load"]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Method:
         One sentence about the method.
     overrides : mapping of str to object, default={}
         The settings in which the method differs from the estimator's defaults.
-    grid : mapping of str to sequence, default={}
-        The values of each setting that selection tries by default.
+    grid : mapping of str to sequence, or tuple of such mappings, default={}
+        The values of each setting that selection tries by default; of several mappings it tries those of each.
     bounds : mapping of str to (float, float), default={}
         The lowest and the highest value to which selection extends a number of the grid, where its choice is at an
         edge.
@@ -49,7 +49,7 @@ class Method:
     estimator: type[ZeroShotClassifier]
     description: str
     overrides: Mapping[str, Any] = field(default_factory=dict)
-    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    grid: DefaultGrid = field(default_factory=dict)
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
@@ -72,13 +72,15 @@ LINEAR = {
     **TRAINED,
     "feature_scaling": ("sqrt-center-l2",),
 }
-GAUSSIAN = {"sigma": (0.7, 1.0), "repulsion": (3.0, 10.0), **SQUARED}
-CAUCHY = {"sigma": (0.3, 1.0), "repulsion": (1.0, 3.0), **SQUARED}
+FEW = {"signature_scaling": ("center-l2",)}  # beside standardised features
+GAUSSIAN = with_standardized({"sigma": (0.7, 1.0), "repulsion": (3.0, 10.0), **SQUARED}, {"repulsion": (3.0,), **FEW})
+CAUCHY = with_standardized({"sigma": (0.3, 1.0), "repulsion": (1.0, 3.0), **SQUARED}, {"repulsion": (1.0,), **FEW})
 POLYNOMIAL = {
-    degree: {"bias": bias, **LINEAR} for degree, bias in {2: (0.25, 0.5), 4: (1.0, 2.0), 6: (1.0, 2.0)}.items()
+    degree: with_standardized({"bias": bias, **LINEAR}, {"repulsion": (15.0,), "incoherence_weight": (0.3,), **FEW})
+    for degree, bias in {2: (0.25, 0.5), 4: (1.0, 2.0), 6: (1.0, 2.0)}.items()
 }
-GAUSSIAN_SOFTMAX = {"sigma": (0.7, 1.0), **SOFTMAX}
-CAUCHY_SOFTMAX = {"sigma": (0.3, 1.0), **SOFTMAX}
+GAUSSIAN_SOFTMAX = with_standardized({"sigma": (0.7, 1.0), **SOFTMAX}, {"sigma": (1.0,), **FEW})
+CAUCHY_SOFTMAX = with_standardized({"sigma": (0.3, 1.0), **SOFTMAX}, {"sigma": (0.3,), **FEW})
 RADII = {"gaussian": (0.2, 5.0), "cauchy": (0.03, 100.0)}
 KERNEL_BOUNDS = {
     "bias": (0.1, 8.0),
@@ -88,16 +90,19 @@ KERNEL_BOUNDS = {
     "learning_rate": (1e-5, 1e-2),
     "epochs": (1, 16),
 }
-CLASS_MEANS = {
-    "kernel": ("gaussian", "linear"),
-    "bandwidth": (1.0, 4.0),
-    "noise": (0.03, 0.1),
-    "shrinkage": (0.1, 0.2, 0.45, 0.75),
-    "crowding": (0.0, 0.1, 0.2, 0.3, 0.4),
-    "description_weight": (5.0, 50.0),
-    "prior": ("zero", "identity", "cosine"),
-    "feature_scaling": ("sqrt-l2", "l2"),
-}
+CLASS_MEANS = with_standardized(
+    {
+        "kernel": ("gaussian", "linear"),
+        "bandwidth": (1.0, 4.0),
+        "noise": (0.03, 0.1),
+        "shrinkage": (0.1, 0.2, 0.45, 0.75),
+        "crowding": (0.0, 0.1, 0.2, 0.3, 0.4),
+        "description_weight": (5.0, 50.0),
+        "prior": ("zero", "identity", "cosine"),
+        "feature_scaling": ("sqrt-l2", "l2"),
+    },
+    {"bandwidth": (4.0,), "noise": (0.1,), "prior": ("zero",)},
+)
 CLASS_MEANS_BOUNDS = {
     "bandwidth": (0.25, 16.0),
     "noise": (0.003, 1.0),
@@ -107,17 +112,13 @@ CLASS_MEANS_BOUNDS = {
 }
 
 
-def _nested(member: str, settings: Mapping[str, T]) -> dict[str, T]:
-    return {f"{member}__{name}": values for name, values in settings.items()}
-
-
-def _kernel(description: str, grid: Mapping[str, Sequence[Any]], **overrides: Any) -> Method:
+def _kernel(description: str, grid: tuple[Part, Part], **overrides: Any) -> Method:
     return Method(ZeroShotKernelClassifier, description, overrides, grid, _kernel_bounds(overrides["kernel"], grid))
 
 
-def _kernel_bounds(kernel: str, grid: Mapping[str, Sequence[Any]]) -> dict[str, tuple[float, float]]:
+def _kernel_bounds(kernel: str, grid: tuple[Part, Part]) -> dict[str, tuple[float, float]]:
     known = {**KERNEL_BOUNDS, **({"sigma": RADII[kernel]} if kernel in RADII else {})}
-    return {name: known[name] for name in grid if name in known}
+    return {name: known[name] for name in grid[0] if name in known}
 
 
 def _polynomial(degree: int) -> Method:
@@ -150,8 +151,8 @@ METHODS: Mapping[str, Method] = {
         Committee,
         "Committee of class-means and gaussian-softmax (ours)",
         {},
-        {**_nested("means", CLASS_MEANS), **_nested("softmax", GAUSSIAN_SOFTMAX)},
-        {**_nested("means", CLASS_MEANS_BOUNDS), **_nested("softmax", _kernel_bounds("gaussian", GAUSSIAN_SOFTMAX))},
+        nested({"means": CLASS_MEANS, "softmax": GAUSSIAN_SOFTMAX}),
+        {**under("means", CLASS_MEANS_BOUNDS), **under("softmax", _kernel_bounds("gaussian", GAUSSIAN_SOFTMAX))},
     ),
     **{
         name: Method(baseline, baseline.SUMMARY, {}, baseline.GRID, getattr(baseline, "BOUNDS", {}))
@@ -223,6 +224,18 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> ZeroShotClass
                 f"{', '.join(known)}"
             )
     return method.estimator(**method.overrides).set_params(**(settings or {}))  # type: ignore[no-any-return]
+
+
+def of(estimator: ZeroShotClassifier) -> Method | None:
+    """The method whose settings an estimator has, as far as the methods of its class differ in them; else None."""
+    alike = [method for method in METHODS.values() if method.estimator is type(estimator)]
+    names = {name for method in alike for name in method.overrides}
+    mine = estimator.get_params(deep=False)
+    for method in alike:
+        theirs = method.estimator(**method.overrides).get_params(deep=False)
+        if all(mine[name] == theirs[name] for name in names):
+            return method
+    return None
 
 
 def check_able(name: str, ability: str, words: str) -> None:

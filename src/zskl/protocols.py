@@ -30,7 +30,7 @@ from zskl.metrics import (
     seen_unseen_curve,
     wrong_answers,
 )
-from zskl.metrics.results import Confidence, Result, ScoredRows
+from zskl.metrics.results import Confidence, Result, ScoredRows, no_choice
 from zskl.metrics.seen_unseen import gaps
 
 __all__ = ["Confidence", "Result", "confidence", "gzsl", "zsl"]
@@ -67,7 +67,8 @@ def zsl(model: Ranker, data: Dataset, shots: int = 0, seed: int = 0, unlabelled:
     Returns
     -------
     Result
-        With `accuracy`, `per_class` and `mistaken`, and what the model was given.
+        With `accuracy`, `per_class` and `mistaken`, and what the model was given. A single unseen class leaves
+        nothing to choose, so there is no figure then: `accuracy` is None, and `alone` names the class.
 
     Examples
     --------
@@ -87,13 +88,14 @@ def zero_shot(given: Given, data: Dataset) -> Result:
     scores = _scores(model, data, rows, candidates)
     true, predicted = data.y[rows], candidates[np.argmax(scores, axis=1)]
     per_class, left_out = _by_class(true, predicted, candidates)
-    accuracy = mean_per_class_accuracy(true, predicted)
+    if len(candidates) == 1:  # every answer is right, which says nothing
+        per_class, left_out = {}, tuple(candidates.tolist())
     return Result(
         "zsl",
-        accuracy=accuracy,
+        accuracy=mean_per_class_accuracy(true, predicted) if per_class else None,
         per_class=per_class,
         left_out=left_out,
-        mistaken=wrong_answers(true, predicted),
+        mistaken=wrong_answers(true, predicted) if per_class else {},
         scored=ScoredRows(rows, predicted),
         **_told(given),
     )
@@ -220,6 +222,8 @@ def confidence(model: Any, data: Dataset, protocol: str = "zsl") -> Confidence:
     parts = ("test_unseen",) if zero_shot else ("test_seen", "test_unseen")
     rows = np.concatenate([rows_of(data, part) for part in parts])
     candidates = data.unseen_classes if zero_shot else data.class_names
+    if len(candidates) == 1:
+        raise ValueError(f"protocol is 'zsl', but there is {no_choice(candidates[0])}: use 'gzsl'")
     table = data.signatures.loc[data.signatures.index.isin(candidates)]
     probabilities = np.asarray(model.predict_proba(features(model, data, rows), table), np.float64)
     correct = candidates[np.argmax(probabilities, axis=1)] == data.y[rows]

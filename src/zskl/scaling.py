@@ -17,8 +17,9 @@ from typing import overload
 
 import numpy as np
 
-from zskl.arrays import Array, NumPyArray, is_symbol, like, namespace
+from zskl.arrays import Array, NumPyArray, is_symbol, like, namespace, to_numpy
 from zskl.parameters import did_you_mean
+from zskl.sparse_rows import are_sparse
 
 STEPS = ("sqrt", "l2", "center", "standardize")
 FITTED = ("center", "standardize")  # the steps that learn from training rows; a scaling has at most one
@@ -54,10 +55,11 @@ class Scaling:
     def apply(self, rows: Array) -> Array:
         """(n, d) → (n, d), in the precision, library and device of `rows`. A row of zeros stays zero.
 
-        Rows are scaled in blocks, so that the steps in between need little memory.
+        Rows are scaled in blocks, so that the steps in between need little memory. Sparse rows stay sparse: what
+        centring subtracts is kept apart, see `SparseRows`.
         """
         height = max(1, BLOCK_VALUES // max(1, rows.shape[-1]))
-        if not self.steps or is_symbol(rows) or rows.shape[0] <= height:
+        if not self.steps or is_symbol(rows) or are_sparse(rows) or rows.shape[0] <= height:
             return self._apply_steps(rows)
         scaled = namespace(rows).empty_like(rows)
         for start in range(0, rows.shape[0], height):
@@ -77,8 +79,15 @@ class Scaling:
         return rows
 
 
-def fit(scaling: str, rows: Array, parameter: str = "scaling") -> Scaling:
-    """The scaling of that name with mean and deviation of `rows` (n, d), which must be training rows."""
+def fit(scaling: str, rows: Array, parameter: str = "scaling", weights: NumPyArray | None = None) -> Scaling:
+    """The scaling of that name with mean and deviation of `rows` (n, d), which must be training rows.
+
+    With `weights` (n,) a row counts as often as its weight says.
+    """
+    if weights is not None and not are_sparse(rows):
+        height = max(1, BLOCK_VALUES // max(1, rows.shape[-1]))
+        starts = range(0, rows.shape[0], height)
+        return fit_in_blocks(scaling, lambda: (rows[k : k + height] for k in starts), parameter, weights)
     steps = parse(scaling, parameter)
     fitted = [step for step in steps if step in FITTED]
     if not fitted:
@@ -86,11 +95,16 @@ def fit(scaling: str, rows: Array, parameter: str = "scaling") -> Scaling:
     for step in steps[: steps.index(fitted[0])]:
         rows = _apply(step, rows)
     xp = namespace(rows)
-    mean = xp.mean(rows, axis=0, dtype=xp.float64)
-    return Scaling(steps, _host(mean), _host(_deviation(rows, mean)) if fitted == ["standardize"] else None)
+    mean: Array = rows.mean(weights=weights) if are_sparse(rows) else xp.mean(rows, axis=0, dtype=xp.float64)
+    return Scaling(steps, _host(mean), _host(_deviation(rows, mean, weights)) if fitted == ["standardize"] else None)
 
 
-def fit_in_blocks(scaling: str, blocks: Callable[[], Iterator[Array]], parameter: str = "scaling") -> Scaling:
+def fit_in_blocks(
+    scaling: str,
+    blocks: Callable[[], Iterator[Array]],
+    parameter: str = "scaling",
+    weights: NumPyArray | None = None,
+) -> Scaling:
     """`fit` from one pass over blocks of rows for the mean, and one for the deviation. Sums are in float64."""
     steps = parse(scaling, parameter)
     fitted = [step for step in steps if step in FITTED]
@@ -103,27 +117,36 @@ def fit_in_blocks(scaling: str, blocks: Callable[[], Iterator[Array]], parameter
                 rows = _apply(step, rows)
             yield rows
 
+    def weighed(values: Array, start: int) -> Array:
+        if weights is None:
+            return values
+        return values * like(weights[start : start + values.shape[0], None], values, "float64")
+
     total, count = None, 0
     for rows in prepared():
         xp = namespace(rows)
-        part = xp.sum(rows, axis=0, dtype=xp.float64)
+        part = xp.sum(weighed(rows, count), axis=0, dtype=xp.float64)
         total, count = part if total is None else total + part, count + rows.shape[0]
     assert total is not None  # there are training rows
-    mean = total / count
+    mass = count if weights is None else float(weights.sum())
+    mean = total / mass
     if fitted != ["standardize"]:
         return Scaling(steps, _host(mean))
-    squares = xp.zeros_like(mean)
+    squares, count = xp.zeros_like(mean), 0
     for rows in prepared():
-        squares = squares + xp.sum((rows - mean) ** 2, axis=0)
-    return Scaling(steps, _host(mean), _host(_spread(squares / count, mean, rows)))
+        squares = squares + xp.sum(weighed((rows - mean) ** 2, count), axis=0)
+        count += rows.shape[0]
+    return Scaling(steps, _host(mean), _host(_spread(squares / mass, mean, rows)))
 
 
 def _host(array: Array) -> NumPyArray:
     return like(array, np.empty(0))
 
 
-def _deviation(rows: Array, mean: Array) -> Array:
+def _deviation(rows: Array, mean: Array, weights: NumPyArray | None = None) -> Array:
     """The standard deviation of each column, 1 for a column that is constant up to rounding."""
+    if are_sparse(rows):
+        return _spread(rows.variances(to_numpy(mean), weights), mean, rows)
     xp = namespace(rows)
     height = max(1, BLOCK_VALUES // max(1, rows.shape[-1]))
     squares = xp.zeros_like(mean)
@@ -140,6 +163,9 @@ def _spread(variance: Array, mean: Array, rows: Array) -> Array:
 
 
 def _apply(step: str, rows: Array) -> Array:
+    if are_sparse(rows):
+        found: Array = rows.square_roots() if step == "sqrt" else rows.unit()
+        return found
     xp = namespace(rows)
     if step == "sqrt":
         return xp.sign(rows) * xp.sqrt(xp.abs(rows))
@@ -151,6 +177,9 @@ def _apply(step: str, rows: Array) -> Array:
 
 def _center(rows: Array, mean: Array) -> Array:
     """rows − mean. A row that equals the mean up to rounding becomes exactly 0: unit length would blow up the noise."""
+    if are_sparse(rows):
+        apart: Array = rows - mean
+        return apart
     xp = namespace(rows)
     centred = rows - mean
     noise = ROUNDING * xp.finfo(rows.dtype).eps

@@ -10,6 +10,7 @@ from published_methods import each, learned, make, trained, unseen
 from tolerances import SUMS, assert_close
 from zskl import datasets, protocols
 from zskl.baselines import BASELINES
+from zskl.estimators.default_grid import parts
 
 
 @each
@@ -96,7 +97,7 @@ def test_bad_input_is_refused_with_a_sentence_and_leaves_the_model_as_it_was(nam
         model.fit(X[:, :5], y, table.iloc[1:])
     with pytest.raises(ValueError, match=r"1 class only"):
         model.fit(X[:, :5], [table.index[0]] * len(y), table)
-    for setting in set(BASELINES[name].GRID) & set(model.get_params()):
+    for setting in set(parts(BASELINES[name].GRID)[0]) & set(model.get_params()):
         with pytest.raises(ValueError, match=rf"{setting} is 'nonsense': expected"):
             clone(model).set_params(**{setting: "nonsense"}).fit(X, y, table)
     with pytest.raises(ValueError, match="it must have the 10 attribute columns of fit"):

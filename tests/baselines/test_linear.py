@@ -26,3 +26,16 @@ def test_the_rotation_keeps_the_rows(shape):
     rows = linear.rotate(X)
     assert_close(rows.rotated @ rows.basis.T, X, SOLUTION.double)
     assert_close(rows.basis * rows.energy @ rows.basis.T, X.T @ X, SOLUTION.double)
+
+
+@pytest.mark.parametrize("shape", [(30, 6), (4, 6)])
+def test_the_spectrum_of_weighted_rows_about_a_center(shape, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, weights, center = rng.normal(size=shape), rng.uniform(size=shape[0]), rng.normal(size=6)
+    expected = sum(w * np.outer(x - center, x - center) for w, x in zip(weights, X, strict=True))
+    for values in (linear.BLOCK_VALUES, 7 * 6):
+        monkeypatch.setattr(linear, "BLOCK_VALUES", values)
+        basis, energy = linear.spectrum(X, weights, center)
+        assert_close(basis * energy @ basis.T, expected, SOLUTION.double)
+    with pytest.raises(AssertionError):
+        assert_close(basis * energy @ basis.T, (X - center).T @ (X - center), SOLUTION.double)

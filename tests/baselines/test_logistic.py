@@ -60,6 +60,10 @@ def test_logistic_regressions_are_those_of_scikit_learn(small, C, monkeypatch):
     with pytest.raises(AssertionError):
         assert_close(logistic.multinomial(rows, np.eye(5)[codes], 1.1 * C)[0], theirs.coef_.T, STOPPED)
     assert_close(softmax(X @ W + b), theirs.predict_proba(X), STOPPED)
+    weights = np.random.default_rng(0).uniform(size=len(X))
+    W, b = logistic.multinomial(linear.rotate(X, weights), np.eye(5)[codes], C)
+    theirs = LogisticRegression(C=C, tol=1e-9, max_iter=10000).fit(X, codes, sample_weight=weights)
+    assert_close(W, theirs.coef_.T, STOPPED)
     targets = np.stack([codes < 2, codes % 2 == 0], axis=1).astype(float)
     W, b = logistic.binary(rows, targets, C)
     for m in range(2):

@@ -101,7 +101,7 @@ def test_setting_values(text, expected):
         (("run", "digits", "--set", "sigma"), ["NAME=VALUE"]),
         (("run", "digits", "--set", "random_state=3"), ["--seeds"]),
         (("run", "digits", "--seeds", "0"), ["--seeds"]),
-        (("run", "digits", "--device", "gpu"), ["'gpu'"]),
+        (("run", "digits", "--device", "gpu"), ["'gpu'", "expected 'cuda'"]),
         (("run", "digits", "--json", f"{__file__}/x.jsonl"), ["test_cli.py"]),
         (
             ("run", "digits", "--method", "polynomial-6", "--set", "learning_rate=9", "--set", "incoherence_weight=0"),

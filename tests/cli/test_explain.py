@@ -142,3 +142,22 @@ def test_help_has_an_example():
     code, out, _ = invoke("--help")
     assert code == 0
     assert "Example: zskl explain" in " ".join(out.split())
+
+
+def test_raw_attributes(files, tmp_path):
+    folder, _, X = files
+    for name in ("digits", "means"):
+        command = [folder / f"{name}.zskl", folder / "rows.npy", "--label", "3", "--against", "8", "--raw"]
+        found = load(folder / f"{name}.zskl").explain(X, label=3, against=8, raw=True)
+        assert invoke(*command, "--rows", "4")[1] == f"row 4: {found[4]}\n"
+        assert "in both" not in str(found[4])
+        records = [json.loads(line) for line in invoke(*command, "--json")[1].splitlines()]
+        assert {record["by"] for record in records} == {"attributes"}
+        lengths = ["centring and lengths" in record["terms"] for record in records]  # as long as each other, here
+        assert lengths == [name == "means"] * 30
+    assert invoke(*command, "-o", tmp_path / "out.csv")[0] == 0
+    with open(tmp_path / "out.csv", encoding="utf-8") as file:
+        assert {line["attribute"] for line in csv.DictReader(file) if line["rank"] == "1"} <= {
+            "upper left",
+            "lower left",
+        }

@@ -10,7 +10,7 @@ from rich.console import Console
 from answered import answered
 from command import zskl
 from zskl import datasets
-from zskl.cli import named, sweeping, tables
+from zskl.cli import layout, named, sweeping
 
 MAKEFILE = Path(__file__).parents[2] / "Makefile"
 
@@ -47,7 +47,7 @@ def test_make_run_tunes_two_methods_and_leaves_two_at_their_defaults(monkeypatch
 def test_the_table_fits_into_a_terminal(monkeypatch, capsys, width):
     taught = [{"shots": 5, "zsl": {"accuracy": 0.9}, "gzsl": {"harmonic": 0.8}, "gzsl_calibrated": {"harmonic": 0.85}}]
     adapted = [{"unlabelled": "all", "zsl": {"accuracy": 0.6, "declined": "no gain"}}]
-    monkeypatch.setattr(tables, "console", Console(width=width))
+    monkeypatch.setattr(layout, "console", Console(width=width))
     sweeping._show([answered("class-means", taught=taught, adapted=adapted), answered("gaussian-softmax")])
     lines = capsys.readouterr().out.splitlines()
     places = [place for place, line in enumerate(lines) if line.startswith(("method", "gaussian-softmax"))]

@@ -15,6 +15,7 @@ from command import invoke
 from own_files import MAKE
 from zskl import datasets
 from zskl.cli import app
+from zskl.datasets.own import folder
 
 
 def test_from_files_to_predictions_of_classes_never_trained_on(here):
@@ -118,6 +119,50 @@ def test_wrong_turns(here, case):
 def test_errors_are_a_sentence_and_exit_code_2(here):
     result = command.zskl(*MAKE[:8], "features.csv")
     assert result.returncode == 2
-    assert result.stderr.startswith("error: features.csv")
+    assert result.stderr.startswith("error: signatures is features.csv, which is also what features is")
     assert "Traceback" not in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_of_two_commands_that_make_one_folder_one_wins(here, monkeypatch):
+    """The first is held when it has written its files; the second runs from its beginning to its end meanwhile."""
+    write, others = folder.write, []
+
+    def held(*given):
+        write(*given)
+        if not others:
+            others.append(None)
+            others[0] = command.zskl(*MAKE, "--unseen", "fox")
+
+    monkeypatch.setattr(folder, "write", held)
+    first = command.zskl(*MAKE, "--unseen", "gnu")
+    (second,) = others
+    assert (first.returncode, second.returncode) == (2, 0)
+    assert "somebody else wrote it in the meantime" in first.stderr
+    assert "wrote" not in first.stdout
+    assert datasets.load("birds").unseen_classes.tolist() == ["fox"]
+    assert sorted(os.listdir(here)) == ["birds", "features.csv", "traits.csv"]
+
+
+def test_two_spellings_of_a_name_are_one_class(here):
+    """é as one sign in the table and in options, as e and an accent among the labels, or the other way round."""
+    composed, apart = "caf\u00e9", "cafe\u0301"
+    own_files.write(here, [composed, *own_files.SPECIES])
+    text = (here / "features.csv").read_text("utf-8")
+    (here / "features.csv").write_text(text.replace(composed, apart, 5), "utf-8")  # 5 of its 12 rows
+    assert invoke(*MAKE, "--unseen", apart)[0] == 0
+    data = datasets.load("birds")
+    assert (data.unseen_classes.tolist(), len(data.parts["test_unseen"])) == ([composed], 12)
+    invoke("fit", "birds", "-o", "m.zskl", "--method", "eszsl")
+    code, out = invoke("predict", "m.zskl", "features.csv", "--candidates", apart, "--candidates", "ant", "--top", "1")
+    assert code == 0
+    assert {line.split(",")[1] for line in out.splitlines()[1:]} == {composed, "ant"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_or_a_device_is_not_called_a_folder(here):
+    os.mkfifo("pipe.csv")
+    with pytest.raises(ValueError, match=r"pipe\.csv is a pipe or a device, not a file: expected a features file"):
+        invoke(*MAKE[:4], "pipe.csv", *MAKE[5:])
+    with pytest.raises(ValueError, match="/dev/null is a pipe or a device"):
+        invoke(*MAKE[:8], "/dev/null")

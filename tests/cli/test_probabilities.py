@@ -30,7 +30,7 @@ def test_a_tuned_model_answers_with_probabilities_and_unknown(tmp_path, monkeypa
     plain = invoke(*command)[1].splitlines()
     likely = invoke(*command, "--probabilities")[1].splitlines()
     assert likely[0] == "row,class,probability,class_2,probability_2"
-    expected = model.predict_proba(data.X[:40])
+    expected = model.predict_proba(data.X[:40], candidates=model.candidates_)
     answers = [line.split(",") for line in likely[1:]]
     np.testing.assert_allclose([float(a[2]) for a in answers], expected.max(axis=1), rtol=1e-4)
     assert [a[1] for a in answers] == [line.split(",")[1] for line in plain[1:]]

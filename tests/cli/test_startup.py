@@ -23,10 +23,13 @@ import zskl
 from zskl.cli import app
 from zskl.cli.commands import COMMANDS, DATA_COMMANDS
 
-paths = [[], ["data"], *([one.__name__] for one in COMMANDS), *(["data", one.__name__] for one in DATA_COMMANDS)]
+named = lambda some: [one.__name__.replace("_", "-") for one in some]
+paths = [[], ["data"], *([one] for one in named(COMMANDS)), *(["data", one] for one in named(DATA_COMMANDS))]
 for path in paths:
     done = CliRunner().invoke(app, [*path, "--help"])
     assert done.exit_code == 0 and "Usage" in done.output, (path, done.output)
+asked = {"_ZSKL_COMPLETE": "complete_bash", "COMP_WORDS": "zskl run digits --method c", "COMP_CWORD": "4"}
+assert "cosine" in CliRunner().invoke(app, [], env=asked, prog_name="zskl").output
 assert CliRunner().invoke(app, ["--version"]).output == f"zskl {zskl.__version__}\\n"
 sys.stdout.write(" ".join(sorted(NEVER_FOR_HELP & sys.modules.keys())))
 

@@ -1,5 +1,6 @@
 """`zskl teach` and `zskl adapt`: a new model file from examples or unlabelled rows; the old one stays as it is."""
 
+import re
 import shutil
 
 import numpy as np
@@ -172,3 +173,58 @@ def test_a_stored_gain_is_reason_enough(birds):
     assert "adapted to 120 unlabelled rows, which may be of all classes" in out
     assert "calibration: 0.25 is subtracted" in out
     assert zskl.load("new.zskl").adaptation_["candidates"] == "all"
+
+
+def test_rows_to_label_next_and_what_becomes_of_the_labels(birds, here):
+    features(birds).to_csv("rows.csv")
+    same = ("label-next", "birds.zskl", "rows.csv", "-n", "6", "--candidates", "fox", "--candidates", "gnu")
+    code, out = invoke(*same, "-o", "ask.csv")
+    assert code == 0
+    model, asked = zskl.load("birds.zskl"), pd.read_csv("ask.csv", index_col="id")
+    rows = model.label_next(features(birds), 6, candidates=["fox", "gnu"])
+    assert asked.index.tolist() == birds.index[rows].tolist()
+    assert list(asked.columns) == ["label", "guess", "probability", "guess_2", "probability_2", "worth", "why"]
+    likely = model.predict_proba(features(birds).iloc[rows], candidates=["fox", "gnu"])
+    np.testing.assert_allclose(asked[["probability", "probability_2"]], np.sort(likely)[:, ::-1], rtol=0.01)
+    assert "wrote ask.csv: 6 rows" in out
+    for name, why in zip(asked.index, asked.why, strict=True):
+        assert name in out
+        assert re.fullmatch(r"scores [\d.e-]+ apart", why)
+        assert why in out
+    changed = invoke(*same, "--strategy", "change", "--diversity", "0")[1]
+    assert changed.count("expected change") == 6
+    done = command.zskl("teach", "birds.zskl", "--features", "rows.csv", "--labels", "ask.csv", "-o", "new.zskl")
+    assert (done.returncode, "ask.csv, line 2 has no label" in done.stderr) == (2, True)
+    asked.assign(label=birds.label[asked.index]).to_csv("ask.csv")  # other rows have no label, and are left out
+    invoke("teach", "birds.zskl", "--features", "rows.csv", "--labels", "ask.csv", "-o", "new.zskl")
+    given = features(birds).iloc[np.sort(rows)]
+    twin = model.add_examples(given, birds.label[given.index])
+    np.testing.assert_array_equal(scores("new.zskl", birds), twin.compatibility(features(birds)))
+
+
+UNANSWERED = {
+    "too many": (["-n", "121"], "n is 121: expected an integer from 1 to 120, the number of rows"),
+    "one class": (["--candidates", "fox"], "the only candidate is 'fox'"),
+    "known": (["--with-known"], "--with-known was given without --signatures"),
+    "itself": (["-o", "features.csv"], "it is also what is read"),
+}
+
+
+@pytest.mark.parametrize("case", UNANSWERED)
+def test_wrong_turns_on_the_way_to_labels(birds, case):
+    arguments, sentence = UNANSWERED[case]
+    done = command.zskl("label-next", "birds.zskl", "features.csv", *arguments)
+    assert (done.returncode, sentence in done.stderr, "Traceback" in done.stderr) == (2, True, False)
+
+
+def test_an_uncalibrated_model_is_asked_by_scores(birds):
+    model = zskl.load("birds.zskl")
+    model.temperatures_ = None
+    model.save("plain.zskl")
+    np.save("rows.npy", features(birds).to_numpy())
+    invoke("label-next", "plain.zskl", "rows.npy", "-o", "ask.csv")
+    asked = pd.read_csv("ask.csv")
+    assert list(asked.columns)[:4] == ["row", "label", "guess", "score"]
+    assert asked.row.tolist() == model.label_next(features(birds)).tolist()
+    done = command.zskl("label-next", "plain.zskl", "rows.npy", "--strategy", "change")
+    assert (done.returncode, "those of this model are not calibrated" in done.stderr) == (2, True)

@@ -16,8 +16,8 @@ TABLE = pd.DataFrame(
         [1, 1, 0, 4],
         [1, 0, 1, 5],
         [0, 1, 1, 6],
-        [1, 1, 1, 7],
-        [2, 0, 1, 8],
+        [1, 1, 1, 8],
+        [2, 0, 1, 7],
     ],
     index=list("abcdefyz"),
     columns=["fur", "wings", "fins", "size"],
@@ -126,6 +126,9 @@ NOTES = {
         {"table": TABLE.assign(size=TABLE["size"] * 30)},
         "the standard deviations of attributes differ by more than 30×, from 0.4",
     ),
+    "an identifier": ({"table": TABLE.assign(nr=[3.0, 1, 2, 4, 5, 6, 8, 7])}, "attribute 'nr' numbers or names"),
+    "zeros": ({"table": with_row("y", 0.0)}, "class 'y' is described by zeros alone"),
+    "unknown": ({"table": TABLE.rename(index={"c": "unknown"})}, "a class is called 'unknown'"),
     "constant feature": ({"X": lambda n: np.c_[np.ones(n), np.arange(n)]}, "feature 0 has the same value"),
 }
 

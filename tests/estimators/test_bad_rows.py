@@ -67,8 +67,8 @@ LABELS = {
     "mixed types in an array": (lambda m, t: m.fit(t.X, mixed(t), t.table), ["y mixes", "integer 1", "string"]),
     "mixed types in a Series": (lambda m, t: m.fit(t.X, pd.Series(mixed(t)), t.table), ["y mixes", "integer 1"]),
     "integers and booleans": (lambda m, t: m.fit(t.X, [True, 1] * 18, t.table), ["y mixes", "boolean", "integer"]),
-    "None among them": (lambda m, t: m.fit(t.X, [None, *t.y[1:]], t.table), ["y mixes", "None", "string"]),
-    "None alone": (lambda m, t: m.fit(t.X, [None] * 36, t.table), ["NoneType", "strings or all integers"]),
+    "None among them": (lambda m, t: m.fit(t.X, [None, *t.y[1:]], t.table), ["y has no label in row 0"]),
+    "None alone": (lambda m, t: m.fit(t.X, [None] * 36, t.table), ["y has no label in row 0", "36 such row(s)"]),
     "NaN": (lambda m, t: m.fit(t.X, put(recode(t, float)[:, None], 3, 0, np.nan)[:, 0], t.table), ["y contains NaN"]),
     "bytes": (lambda m, t: m.fit(t.X, t.y.astype("S"), t.table), ["bytes", "strings or all integers"]),
     "measurements": (lambda m, t: m.fit(t.X, t.X[:, 0]), ["continuous"]),
@@ -93,7 +93,7 @@ def test_sparse_features(toy):
     for call in (lambda X: toy.fitted().fit(X, toy.y, toy.table), toy.fitted().predict):
         with pytest.raises(TypeError) as caught:
             call(sparse.csr_array(toy.X))
-        assert_one_sentence(caught.value, ["Sparse", "dense", "toarray"])
+        assert_one_sentence(caught.value, ["sparse", "dense", "TruncatedSVD", "toarray"])
 
 
 def test_missing_labels_of_pandas(toy):

@@ -6,6 +6,8 @@ import polars as pl
 import pytest
 
 from refusals import assert_refused, cases, recode, vectors
+from tolerances import AFTER_FIT, assert_close
+from zskl.batch.predict_file import Predictor
 
 # what is wrong: (the call on a fitted model `m` and the toy problem `t`, what the sentence must say)
 SIGNATURES = {
@@ -41,12 +43,15 @@ SIGNATURES = {
         ["lacks 'fur'", "4 attribute"],
     ),
     "all zero": (
-        lambda m, t: m.fit(t.X, t.y, t.table.mul([1, 0, 1, 1, 1], axis=0)),
+        lambda m, t: t.model(signature_scaling="none").fit(t.X, t.y, t.table.mul([1, 0, 1, 1, 1], axis=0)),
         ["all-zero signature", "'emu'"],
     ),
-    "all zero at predict": (lambda m, t: m.predict(t.X, {"wasp": [0, 0, 0, 0]}), ["all-zero signature", "'wasp'"]),
+    "all zero at predict": (
+        lambda m, t: t.fitted(signature_scaling="l2").predict(t.X, {"wasp": [0, 0, 0, 0]}),
+        ["all-zero signature", "'wasp'", "signature_scaling='l2'", "center-l2"],
+    ),
     "all zero among several": (
-        lambda m, t: m.fit(t.X, t.y, vectors(t, dog=[[1, 2, 3, 4], [0, 0, 0, 0]])),
+        lambda m, t: t.model(signature_scaling="none").fit(t.X, t.y, vectors(t, dog=[[1, 2, 3, 4], [0, 0, 0, 0]])),
         ["all-zero signature", "'dog'"],
     ),
     "NaN": (
@@ -96,7 +101,7 @@ SIGNATURES = {
     ),
     "a missing class name": (
         lambda m, t: m.fit(t.X, t.y, t.table.rename(index={"emu": None})),
-        ["index of signatures mixes", "string 'dog'", "nan"],
+        ["index of signatures has no label in row 1"],
     ),
     "two levels of index": (
         lambda m, t: m.fit(t.X, t.y, t.table.set_axis(pd.MultiIndex.from_product([t.table.index, ["a"]]))),
@@ -186,3 +191,25 @@ CANDIDATES = {
 @pytest.mark.parametrize(("call", "words"), cases(signatures=SIGNATURES, candidates=CANDIDATES))
 def test_bad_input_gets_one_clear_sentence_and_nothing_is_lost(toy, call, words):
     assert_refused(toy, call, words)
+
+
+@pytest.mark.parametrize("scaling", ["center-l2", "standardize-l2", "l2-center-l2"])
+def test_zeros_describe_a_class_where_the_mean_is_subtracted(toy, scaling):
+    zeros = toy.table.mul([1, 0, 1, 1, 1], axis=0)  # in whatever units attributes are, one class has none of them
+    found = toy.model(signature_scaling=scaling).fit(toy.X, toy.y, zeros)
+    assert np.isfinite(found.compatibility(toy.X)).all()
+    assert found.predict(toy.X, {"wasp": [0, 0, 0, 0], "bee": zeros.loc["bee"]}).shape == (len(toy.X),)
+    if not scaling.startswith("l2"):  # a mean is subtracted, so it does not matter where zero is
+        moved = toy.model(signature_scaling=scaling).fit(toy.X, toy.y, zeros + 5.0)
+        assert_close(found.compatibility(toy.X), moved.compatibility(toy.X), AFTER_FIT.single)
+
+
+def test_a_class_called_unknown_is_told_from_a_rejected_row(toy):
+    y, table = np.where(toy.y == "cat", "unknown", toy.y), toy.table.rename(index={"cat": "unknown"})
+    model = toy.model().fit(toy.X, y, table)
+    model.temperatures_ = {"seen": 1.0, "unseen": 1.0, "mixed": 1.0}
+    assert "unknown" in model.predict(toy.X)
+    assert "unknown" in model.predict(toy.X, candidates=["ant", "dog"], reject=1.0)
+    for ask in (lambda: model.predict(toy.X, reject=0.5), lambda: Predictor(model, reject=0.5)):
+        with pytest.raises(ValueError, match="a candidate class is called 'unknown', which is also the answer for"):
+            ask()

@@ -121,7 +121,7 @@ FAILURES = {
     "NaN": (ValueError, lambda m, t: m.fit(np.where(t.X > 1, np.nan, t.X), t.y, t.table)),
     "other width and a label without signature": (ValueError, lambda m, t: m.fit(t.X[:, :2], t.y, t.table.iloc[:2])),
     "one class": (ValueError, lambda m, t: m.fit(t.X[:, :3], ["emu"] * len(t.y), t.table)),
-    "other attributes, one of them zero": (ValueError, lambda m, t: m.fit(t.X, t.y, t.table[["fur"]] * 0)),
+    "other attributes, one of them missing": (ValueError, lambda m, t: m.fit(t.X, t.y, t.table[["fur"]] * np.nan)),
     "interrupted": (Stop, lambda m, t: m.fit(t.X[:, :4], t.y, t.table[["fur"]], callback=stop)),
     "bad monitor": (ValueError, lambda m, t: m.fit(t.X[:, :4], t.y, t.table, monitor=(t.X, t.y))),
     "bad learning rate": (ValueError, lambda m, t: m.set_params(learning_rate=0).fit(t.X, t.y, t.table)),

@@ -75,7 +75,8 @@ def test_feature_names(toy):
     assert model.feature_names_in_.tolist() == names
     assert model.n_features_in_ == 6
     assert_close(model.compatibility(frame), toy.fitted().compatibility(toy.X), AFTER_FIT.single)
+    np.testing.assert_array_equal(model.predict(frame[names[::-1]]), model.predict(frame))  # matched by name
     with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(frame[names[::-1]])
+        model.predict(frame.set_axis([*names[1:], "new"], axis=1))
     model.fit(toy.X, toy.y, toy.table)
     assert not hasattr(model, "feature_names_in_")

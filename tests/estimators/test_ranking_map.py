@@ -146,9 +146,29 @@ def test_the_order_of_one_term_is_an_inner_product(toy, parameters):
     assert (np.argsort(-wrong, axis=1)[:, :10] != np.argsort(-exact, axis=1)[:, :10]).any()
 
 
+@pytest.mark.parametrize("parameters", [KERNELS[1], KERNELS[3], KERNELS[5]], ids=[NAMES[1], NAMES[3], NAMES[5]])
+def test_with_rows_the_order_of_rows_is_an_inner_product_too(toy, parameters):
+    model, table = toy.fitted(**parameters, feature_scaling="none"), many(toy, 30)  # rows of any length
+    mapping = model.ranking_map(rows=True)
+    assert mapping.n_components == 6
+    near = mapping.samples(toy.X) @ mapping.classes(table, dtype="float64").T
+    exact = model.compatibility(toy.X, table)
+    for axis in (0, 1):
+        np.testing.assert_array_equal(np.argsort(-near, axis=axis), np.argsort(-exact, axis=axis))
+    if model.kernel_.radial:
+        plain = model.ranking_map()  # without −‖Wᵀx‖² classes are in order, and rows are not
+        wrong = plain.samples(toy.X) @ plain.classes(table, dtype="float64").T
+        assert (np.argsort(-wrong, axis=0) != np.argsort(-exact, axis=0)).any()
+
+
 def test_the_order_of_two_terms_is_one_to_first_order(toy):
     model, table = toy.fitted(sigma=2.0), many(toy, 60)  # a wide kernel is nearly linear
     assert model.ranking_map().quality(toy.X_new, table, k=5).recall > 0.8
+    both = model.ranking_map(rows=True)
+    near = both.samples(toy.X) @ both.classes(table, dtype="float64").T
+    exact = model.compatibility(toy.X, table)
+    best, taken = (np.argsort(-scores, axis=0)[:5].T.tolist() for scores in (exact, near))  # rows of each class
+    assert np.mean([len({*a} & {*b}) / 5 for a, b in zip(best, taken, strict=True)]) > 0.8
 
 
 def test_precision_and_seed(toy):

@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from zskl import ZeroShotKernelClassifier
+from zskl import ClassMeansClassifier, ZeroShotKernelClassifier
 
 
 @pytest.mark.filterwarnings("ignore::zskl.estimators.estimator.UncalibratedWarning")
@@ -11,6 +11,7 @@ from zskl import ZeroShotKernelClassifier
     [
         ZeroShotKernelClassifier(),
         ZeroShotKernelClassifier("polynomial", incoherence=False, loss="softmax", second_moment="per_sample"),
+        ClassMeansClassifier(),
     ]
 )
 def test_scikit_learn_contract(estimator, check):

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 
 import zskl
 from tolerances import AFTER_FIT, FIT, SUMS, assert_close
@@ -229,7 +230,10 @@ BAD = {
         lambda m, t, X: m.predict(X, torch.tensor([[1.0, torch.nan, 2.0, 3.0]]), candidates=["wasp"]),
         ["NaN", "'wasp'", "attribute 1"],
     ),
-    "zero signature": (lambda m, t, X: m.predict(X, torch.zeros(1, 4), candidates=["wasp"]), ["all-zero", "'wasp'"]),
+    "zero signature": (
+        lambda m, t, X: t.fitted(signature_scaling="none").predict(X, torch.zeros(1, 4), candidates=["wasp"]),
+        ["all-zero", "'wasp'"],
+    ),
     "signatures of other width": (
         lambda m, t, X: m.predict(X, torch.ones(1, 3), candidates=["wasp"]),
         ["3 attributes", "fitted with 4"],
@@ -251,6 +255,12 @@ def test_bad_tensors_get_one_clear_sentence_and_nothing_is_lost(toy, tensor, wha
     assert len(message) < 400
     assert [word for word in words if word not in message] == [], message
     np.testing.assert_array_equal(model.compatibility(toy.X), before)
+
+
+def test_tensors_beside_sparse_signatures_get_one_clear_sentence(toy, tensor):
+    model = zskl.baselines.ESZSL().fit(toy.X, toy.y, {name: csr_array([row]) for name, row in toy.table.T.items()})
+    with pytest.raises(ValueError, match=r"X is a tensor, and rows or signatures of this model are sparse"):
+        model.predict(tensor(toy.X))
 
 
 def test_a_name_of_columns_is_forgotten_by_a_fit_on_tensors(toy, tensor):

@@ -38,7 +38,8 @@ def test_a_unit_without_them_keeps_its_key_and_its_record(record):
         {
             **experiment.identity(DATA),
             **{"method": "teachable", "seed": 3, "settings": {}, "tune": True, "calibrate": True, "scoring": "both"},
-            "grid": plain.grid,
+            "grid": plain.grids[0],
+            "default": "compared",
         }
     )
     keys = [replace(plain, **{name: value}).key(DATA) for name, value in BOTH.items()]

@@ -84,7 +84,7 @@ def test_without_choosing_the_record_is_plain(digits):
 def test_tuning_by_both_scorings_takes_one_search_and_two_choices(digits, small):
     record = experiment.run(Unit("gaussian", 0, tune=True, calibrate=True), digits)
     tune = record.tune
-    assert (tune.scoring, tune.settings, tune.folds) == ("both", 4, 3)
+    assert (tune.scoring, tune.settings, tune.folds) == ("both", 5, 3)  # the default is compared too
     assert tune.grid == {"sigma": (0.5, 1.0), "epochs": (1, 2)}
     for choice in (tune.choices.zsl, tune.choices.gzsl):
         assert choice.score == pytest.approx(np.mean(choice.fold_scores), rel=1e-12)

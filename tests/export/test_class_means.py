@@ -6,7 +6,7 @@ import pytest
 
 from exported_models import TOLERANCE, apart, both_precisions, exported, scored
 from means_models import SORTS, fitted
-from zskl import ClassMeansClassifier, export
+from zskl import ClassMeansClassifier, SignatureWarning, export
 from zskl.estimators.class_means import nameless_classes
 
 TAUGHT = [sort for sort in SORTS if "taught" in sort or "adapted" in sort]
@@ -51,7 +51,8 @@ def test_what_needs_names_is_refused(toy, tmp_path):
             exported(SORTS[sort](toy), tmp_path)
     table = toy.table.copy()
     table.loc["emu"] = table.loc["cat"]
-    same = ClassMeansClassifier().fit(toy.X, toy.y, table)
+    with pytest.warns(SignatureWarning, match="nothing tells them apart"):
+        same = ClassMeansClassifier().fit(toy.X, toy.y, table)
     with pytest.raises(ValueError, match="the classes 'cat', 'emu' have the same signature, so the model cannot be"):
         export.to_onnx(same, tmp_path / "model.onnx")
     assert list(tmp_path.iterdir()) == []

@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from zskl import ClassMeansClassifier, Committee, ZeroShotKernelClassifier, baselines, datasets, metrics, selection
+from zskl.estimators.default_grid import parts
 from zskl.methods import build, find
 from zskl.selection.committee_search import divided
 
@@ -128,6 +129,6 @@ def test_a_wrong_grid_is_refused_before_any_work(grid, words):
 def test_the_default_grid_is_that_of_its_members():
     own, grids = divided(find("means-softmax").grid, build("means-softmax"))
     assert own == {}
-    assert grids == {"means": [dict(find("class-means").grid)], "softmax": [dict(find("gaussian-softmax").grid)]}
+    assert grids == {"means": [*parts(find("class-means").grid)], "softmax": [*parts(find("gaussian-softmax").grid)]}
     same = build("means-softmax").named_members.softmax.get_params()
     assert same == build("gaussian-softmax").get_params()

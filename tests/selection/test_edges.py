@@ -7,6 +7,7 @@ import pytest
 
 from small_search import DATA, FOLDS, TRAINING, estimator
 from zskl import ClassMeansClassifier, Committee, ZeroShotKernelClassifier, baselines, methods, selection
+from zskl.estimators.default_grid import tried
 from zskl.estimators.stack import STACKABLE
 from zskl.selection.edges import Edge, Reach, further
 from zskl.selection.grid_search import walked
@@ -204,11 +205,12 @@ def test_the_longer_run_serves_all_epochs_and_the_others_stay(monkeypatch):
 def test_members_of_a_committee_are_extended():
     members = Committee([("a", baselines.ESZSL()), ("b", baselines.SAE())])
     grid = {"a__gamma": [1e4, 1e5], "b__lam": [0.3, 1.0]}
-    tuned = selection.tune(members, *TRAINING, grid, FOLDS, engine=None, extend={"a__gamma": (0.1, 1e6)})
+    found = selection.search(members, *TRAINING, grid, FOLDS, extend={"a__gamma": (0.1, 1e6)})
     alone = selection.search(baselines.ESZSL(), *TRAINING, {"gamma": [1e4, 1e5]}, FOLDS, extend={"gamma": (0.1, 1e6)})
     assert alone.extended > 0
-    assert tuned.best["a__gamma"] in {alone.pick(scoring).setting["gamma"] for scoring in ("zsl", "gzsl")}
-    assert [edge.name for edge in tuned.edges if edge.why == "not extended"] == ["b__lam"]
+    chosen = found.pick("gzsl")
+    assert chosen.setting["a__gamma"] in {alone.pick(scoring).setting["gamma"] for scoring in ("zsl", "gzsl")}
+    assert [edge.name for edge in chosen.edges if edge.why == "not extended"] == ["b__lam"]
     with pytest.raises(ValueError, match="extend names 'weights': expected a setting of a member, such as 'a__"):
         selection.search(members, *TRAINING, grid, FOLDS, extend={"weights": (0, 1)})
 
@@ -228,10 +230,15 @@ def test_wrong_bounds_are_refused_before_any_work(extend, words):
         selection.search(baselines.ESZSL(), *TRAINING, GRID, FOLDS, extend=extend)
 
 
+def test_an_edge_says_why_it_stays_there():
+    assert str(Edge("lam", 0.1, "lowest")) == "lam=0.1 is the lowest value tried (the grid was not extended)"
+    assert str(Edge("lam", 10.0, "highest", 10.0)) == "lam=10 is the highest value tried (its bound)"
+
+
 def test_bounds_of_every_method_hold_its_grid():
     for name, method in methods.METHODS.items():
         for setting, (low, high) in method.bounds.items():
-            values = method.grid[setting]
+            values = tried(method.grid, setting)
             assert low <= min(values), name
             assert max(values) <= high, name
             assert set(map(type, values)) <= {int, float}, name

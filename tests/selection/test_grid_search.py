@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from slow_accuracy import random_scores, slow_accuracies
@@ -99,7 +98,7 @@ def test_a_setting_that_diverges_is_recorded_and_does_not_stop_the_others(caplog
     with pytest.raises(ValueError, match=r"all 3 settings diverged.*lower learning rates"):
         selection.tune(estimator(learning_rate=1e14), *TRAINING, wild, FOLDS, engine=None)
     assert selection.tune(estimator(epochs=1), *TRAINING, wild, FOLDS, engine=None).best["learning_rate"] == 3e-4
-    assert caplog.messages[0] == "all settings but the default diverged: search lower learning rates"
+    assert caplog.messages[-1] == "all settings but the default diverged: search lower learning rates"
 
 
 def test_signatures_of_other_classes_do_not_move_the_choice(found):
@@ -127,8 +126,8 @@ def test_data_frames_arrays_and_mappings_are_searched_alike():
 def test_bad_arguments_are_refused():
     with pytest.raises(ValueError, match="grid is None"):
         selection.search(estimator(), *TRAINING, None, FOLDS)
-    with pytest.raises(ValueError, match="estimator is a Pipeline"):
-        selection.search(make_pipeline(StandardScaler(), estimator()), *TRAINING, {}, FOLDS)
+    with pytest.raises(ValueError, match="estimator is a StandardScaler: expected an estimator of zskl"):
+        selection.search(StandardScaler(), *TRAINING, {}, FOLDS)
     with pytest.raises(ValueError, match="folds of no rows"):
         selection.folds([])
     with pytest.raises(NotFittedError):

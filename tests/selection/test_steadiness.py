@@ -74,6 +74,7 @@ def test_tune_warns_in_one_line(caplog, monkeypatch):
     monkeypatch.setattr("zskl.selection.steadiness.SHARE", -1.0)
     with caplog.at_level(logging.WARNING):
         selection.tune(baselines.ESZSL(), *TRAINING, {"gamma": [1.0, 3.0]}, FOLDS, engine=None)
-    (line,) = caplog.messages
+    weak, line = caplog.messages
+    assert "validation is weak: there are 9 training classes" in weak
     assert "seen accuracy from" in line
     assert "validation folds" in line

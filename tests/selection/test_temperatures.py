@@ -57,7 +57,7 @@ def test_probabilities_are_the_softmax_of_scores_over_the_fitted_temperature(cal
 
 def test_rows_below_the_threshold_are_unknown(calibrated):
     X = DATA.X[DATA.parts["test_unseen"]]
-    best = calibrated.predict_proba(X).max(axis=1)
+    best = calibrated.predict_proba(X, candidates=calibrated.candidates_).max(axis=1)
     plain = calibrated.predict(X)
     for threshold in (0.0, float(np.median(best)), 1.0):
         answers = calibrated.predict(X, reject=threshold)

@@ -34,14 +34,16 @@ def test_the_ten_best_and_the_default(tuned):
         folds = 100 * tuned.fold_scores[place]
         assert row[1:4] == [f"{folds.mean():.1f}", "±", f"{folds.std(ddof=1):.1f}"]
         assert row[-2:] == [f"{tuned.settings[place][name]:g}" for name in ("gamma", "lam")]
-    assert [row[0] for row in rows if "chosen" in " ".join(row)] == ["1"]
-    assert sum("default" in " ".join(row) for row in rows) == 1
-    assert f"default: {100 * tuned.scores[default]:.1f} ± " in str(tuned)
+    assert [row for row in rows if "default" in row] == [row for row in rows if "chosen," in row]  # it is kept
+    assert len([row for row in rows if "default" in row]) == 1
+    assert f"chosen: {100 * tuned.scores[default]:.1f} ± " in str(tuned)
+    assert "which is the default setting\nthe default setting is kept: the best other is " in str(tuned)
     assert "chosen" in tuned._repr_html_()
     assert repr(tuned) == str(tuned)
 
 
 def test_what_is_not_there_is_said(tuned):
+    tuned = replace(tuned, best=tuned.settings[0], against_default=None)
     without = replace(tuned, search=replace(tuned.search, default=None))
     assert "default: not tried" in str(without)
     lost = tuned.fold_scores.copy()
@@ -79,7 +81,8 @@ def test_a_default_beyond_the_grid_does_not_move_its_edges():
     assert planned.settings[planned.default] == {"gamma": 1e6}
 
 
-def test_of_a_committee_the_default_is_not_tried():
+def test_the_default_of_a_committee_is_shown():
     committee = Committee([("a", baselines.ESZSL()), ("b", baselines.SAE())])
     found = selection.tune(committee, *TRAINING, {"a__gamma": [0.1, 1.0]}, FOLDS, engine=None)
-    assert "default: not tried" in str(found)
+    assert "the default setting is " in str(found)
+    assert found.search.default == len(found.settings) - 1

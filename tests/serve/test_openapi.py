@@ -36,7 +36,7 @@ def test_the_description_lists_everything(plain):
         *("application/json", NPY, "application/octet-stream", "text/csv"),
         *("image/jpeg", "image/png", "image/webp"),
     }
-    assert {"top", "candidates", "calibrated", "calibration", "explain", "against", "attributes"} == {
+    assert {"top", "candidates", "calibrated", "calibration", "explain", "against", "raw", "attributes"} == {
         one["name"] for one in predict["parameters"]
     }
     assert "ValidationError" not in json.dumps(found)

@@ -25,6 +25,7 @@ from answers import refusal
         ({"colour": 1}, "colour is not a field of this request"),
         ({"candidates": ["catt"]}, "did you mean 'cat'"),
         ({"against": "cat"}, "without an explanation"),
+        ({"raw": True}, "raw is set without an explanation"),
         ({"columns": ["a"]}, "has no names for its features"),
         ({"rows": [{"a": 1}]}, "a row is a list of numbers"),
         ({"rows": None, "data_rows": None}, "either rows"),

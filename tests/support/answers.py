@@ -37,7 +37,8 @@ def same(answer, model, X, k, kinds=("seen", "unseen"), candidates=None, calibra
     if model.temperatures_ is None:
         assert {one["probability"] for row in found for one in row["top"]} == {None}
         return
-    likely = -np.sort(-model.predict_proba(X, candidates=candidates, calibrated=calibrated), axis=1)[:, :k]
+    chosen = model.candidates_ if candidates is None else candidates
+    likely = -np.sort(-model.predict_proba(X, candidates=chosen, calibrated=calibrated), axis=1)[:, :k]
     assert_close([[one["probability"] for one in row["top"]] for row in found], likely, SUMS.single)
 
 
@@ -57,7 +58,8 @@ def explained(answer, expected, top, rows=None):
         assert [part["attribute"] for part in mine["attributes"]] == [name for name, _ in one.top]
         for part, m in zip(mine["attributes"], one.order, strict=True):
             assert abs(part["contribution"] - one.contributions[m]) <= SUMS.single * size
-            assert (part["value"], part["value_against"]) == (one.values[m], one.values_against[m])
+            values = [None if np.isnan(each[m]) else each[m] for each in (one.values, one.values_against)]
+            assert [part["value"], part["value_against"]] == values
             assert part["like"] == (None if one.likeness is None else bool(one.likeness[m] > 0))
         assert mine["by"] == ("attributes" if one.likeness is None else "classes")
         assert (list(mine["terms"]), mine["others"]) == (list(one.terms), len(one.contributions) - len(one.top))

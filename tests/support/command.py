@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 
 from zskl.cli import app, main, terminal
 
+COLUMNS = 120  # the width of the terminal
+
 
 @dataclass
 class Done:
@@ -27,9 +29,9 @@ def zskl(*arguments: str) -> Done:
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setattr(sys, "argv", ["zskl", *arguments])
-        patch.setenv("COLUMNS", "120")
+        patch.setenv("COLUMNS", str(COLUMNS))
         for one in (terminal.console, terminal.problems):  # these look at COLUMNS only when they are made
-            patch.setattr(one, "_width", 120)
+            patch.setattr(one, "_width", COLUMNS)
         code = 0
         try:
             main()

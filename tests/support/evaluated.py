@@ -12,6 +12,7 @@ import pytest
 from command import zskl
 from tolerances import AFTER_FIT, decided
 from zskl import methods
+from zskl.estimators.default_grid import parts
 from zskl.experiments import jsonl_log
 from zskl.experiments import unit as experiment
 from zskl.experiments.record import Record
@@ -37,9 +38,10 @@ def shortened(cache):
     """Grids of one or two settings, few values to vary, short courses, no pixels; a cache of its own."""
 
     def short(name, method):
-        grid = {setting: tuple(values)[:1] for setting, values in method.grid.items()}
+        whole = parts(method.grid)[0]
+        grid = {setting: tuple(values)[:1] for setting, values in whole.items()}
         if "sigma" in grid and name in paper_methods.PARTS["sensitivity"]:
-            grid["sigma"] = tuple(method.grid["sigma"])[:2]
+            grid["sigma"] = tuple(whole["sigma"])[:2]
         return replace(method, grid=grid, bounds={})
 
     with pytest.MonkeyPatch.context() as patch:

@@ -14,4 +14,7 @@ HEAVY = {
     "timm",
     "onnx",
     "sentence_transformers",
+    "tokenizers",
+    "usearch",
+    "faiss",
 }

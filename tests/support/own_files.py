@@ -20,10 +20,10 @@ def write(folder, classes=SPECIES, rows=12, width=6, attributes=5, seed=0, ids=T
             values = (centre + 0.1 * draw.standard_normal(width)).round(4)
             lines.append(",".join([*([f"r{number}"] if ids else []), *map(str, values.tolist()), name]))
             number += 1
-    (folder / "features.csv").write_text("\n".join(lines) + "\n")
+    (folder / "features.csv").write_text("\n".join(lines) + "\n", "utf-8")
     header = ",".join(["class", *(f"t{k}" for k in range(attributes))])
     table = [",".join([name, *map(str, row)]) for name, row in zip(classes, traits.tolist(), strict=True)]
-    (folder / "traits.csv").write_text("\n".join([header, *table]) + "\n")
+    (folder / "traits.csv").write_text("\n".join([header, *table]) + "\n", "utf-8")
     return traits
 
 

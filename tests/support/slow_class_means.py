@@ -14,14 +14,18 @@ def root_l2(x):
 
 
 class SlowClassMeans:
-    """`table` maps each class to its list of signatures. `rows_kept` are indices of training rows."""
+    """`table` maps each class to its list of signatures. `rows_kept` are indices of training rows.
 
-    def __init__(self, model, X, y, table, rows_kept=()):
+    A `diagonal` scatter is that of sparse rows, of which none is rounded to half precision.
+    """
+
+    def __init__(self, model, X, y, table, rows_kept=(), diagonal=False):
         self.s, self.classes = model, sorted(set(y.tolist()))
         Z = np.array([self.scale(x) for x in X])
         mu = {c: Z[y == c].mean(axis=0) for c in self.classes}
         d = Z.shape[1]
         S = sum(np.outer(z - mu[c], z - mu[c]) for z, c in zip(Z, y.tolist(), strict=True)) / len(Z)
+        S = np.diag(np.diag(S)) if diagonal else S
         S_rho = (1 - model.shrinkage) * S + model.shrinkage * np.trace(S) / d * np.eye(d)
         plain = model.prior == "cosine"
         self.whitening = np.eye(d) / np.sqrt(np.trace(S) / d) if plain else np.linalg.inv(np.real(sqrtm(S_rho)))
@@ -46,7 +50,8 @@ class SlowClassMeans:
             targets = np.array([unit(self.M[c]) for c, _ in self.Y])
             self.slope = 1.0 if plain else max(0.0, np.sum(own * targets) / np.sum(own * own))
             self.rest = targets - self.slope * own
-        self.kept = np.array([self.hat(x) for x in X[list(rows_kept)]]).astype(np.float16).astype(float)
+        self.kept = np.array([self.hat(x) for x in X[list(rows_kept)]])
+        self.kept = self.kept if diagonal else self.kept.astype(np.float16).astype(float)
 
     def scale(self, x):
         return {"sqrt-l2": root_l2, "l2": unit, "none": lambda v: v}[self.s.feature_scaling](x)

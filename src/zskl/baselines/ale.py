@@ -8,6 +8,7 @@ import numpy as np
 
 from zskl.arrays import Array, like, namespace
 from zskl.baselines.bilinear import BilinearClassifier, Loss, pushed, violations
+from zskl.estimators.default_grid import with_standardized
 
 
 def weighted_ranking(S: Array, own: Array, margin: float) -> tuple[Array, Array]:
@@ -90,12 +91,15 @@ class ALE(BilinearClassifier):
 
     kind: ClassVar[str] = "ale"
     SUMMARY: ClassVar[str] = "Bilinear map, violations weighed by rank"
-    GRID: ClassVar = {
-        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
-        "signature_scaling": ("center-l2", "sqrt-center-l2"),
-        "weight_decay": (0.0, 1e-4),
-        "learning_rate": (0.1, 0.3),
-        "epochs": (5, 10, 20, 40),
-    }
+    GRID: ClassVar = with_standardized(
+        {
+            "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+            "signature_scaling": ("center-l2", "sqrt-center-l2"),
+            "weight_decay": (0.0, 1e-4),
+            "learning_rate": (0.1, 0.3),
+            "epochs": (5, 10, 20, 40),
+        },
+        {"signature_scaling": ("center-l2",), "weight_decay": (0.0,)},
+    )
     BOUNDS: ClassVar = {"weight_decay": (0.0, 1e-3), "learning_rate": (0.01, 3.0), "epochs": (1, 320)}
     LOSS: ClassVar[Loss] = staticmethod(weighted_ranking)

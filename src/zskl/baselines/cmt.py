@@ -9,6 +9,7 @@ import numpy as np
 from zskl.arrays import Array, generator, like, namespace, to_numpy
 from zskl.baselines.descent import DescentClassifier, Learned, coordinates
 from zskl.baselines.shared_fit import class_signatures
+from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.estimator import Training
 from zskl.kernels.kernel import squared_distances
 from zskl.parameters import count
@@ -121,13 +122,16 @@ class CMT(DescentClassifier):
 
     kind: ClassVar[str] = "cmt"
     SUMMARY: ClassVar[str] = "Cross-modal transfer: a two-layer network into signature space"
-    GRID: ClassVar = {
-        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
-        "signature_scaling": ("center-l2", "sqrt-center-l2"),
-        "hidden": (128, 256),
-        "learning_rate": (0.3, 1.0),
-        "epochs": (5, 10, 20),
-    }
+    GRID: ClassVar = with_standardized(
+        {
+            "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+            "signature_scaling": ("center-l2", "sqrt-center-l2"),
+            "hidden": (128, 256),
+            "learning_rate": (0.3, 1.0),
+            "epochs": (5, 10, 20),
+        },
+        {"signature_scaling": ("center-l2",), "hidden": (128,)},
+    )
     BOUNDS: ClassVar = {"hidden": (32, 512), "learning_rate": (0.03, 10.0), "epochs": (1, 160)}
     LEARNED: ClassVar = {"hidden_": ("d", "*"), "output_": ("*", "p")}
 

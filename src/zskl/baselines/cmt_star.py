@@ -14,6 +14,7 @@ from zskl.baselines.descent import Callback, Learned
 from zskl.baselines.novelty import Trial, best_threshold, hold_out, novelty, spreads
 from zskl.baselines.shared_fit import class_signatures
 from zskl.estimators.candidates import Question, best_of_rows
+from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.estimator import Training
 from zskl.parameters import positive
 from zskl.training.solver import DivergenceError
@@ -103,13 +104,16 @@ class CMTStar(CMT):
 
     kind: ClassVar[str] = "cmt-star"
     SUMMARY: ClassVar[str] = "Cross-modal transfer with novelty detection"
-    GRID: ClassVar = {
-        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
-        "signature_scaling": ("center-l2", "sqrt-center-l2"),
-        "hidden": (128, 256),
-        "learning_rate": (1.0,),
-        "epochs": (5, 10, 20),
-    }
+    GRID: ClassVar = with_standardized(
+        {
+            "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+            "signature_scaling": ("center-l2", "sqrt-center-l2"),
+            "hidden": (128, 256),
+            "learning_rate": (1.0,),
+            "epochs": (5, 10, 20),
+        },
+        {"signature_scaling": ("center-l2",), "hidden": (128,)},
+    )
     BOUNDS: ClassVar = {"hidden": (32, 512), "epochs": (1, 160)}
     LEARNED: ClassVar = {
         **CMT.LEARNED,

@@ -14,6 +14,7 @@ from zskl.baselines.descent import DescentClassifier, Learned
 from zskl.baselines.logistic import log_sum_exp
 from zskl.baselines.shared_fit import class_signatures, members, unit
 from zskl.estimators.candidates import softmax
+from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.estimator import Training
 from zskl.parameters import count, flag, positive
 
@@ -200,12 +201,15 @@ class CNZSL(DescentClassifier):
 
     kind: ClassVar[str] = "cnzsl"
     SUMMARY: ClassVar[str] = "Class-normalised network from signatures to prototypes"
-    GRID: ClassVar = {
-        "scale": (4.0, 5.0),
-        "learning_rate": (5e-4, 1e-3),
-        "epochs": (5, 10, 20, 40),
-        "feature_scaling": ("none", "sqrt-l2"),
-    }
+    GRID: ClassVar = with_standardized(
+        {
+            "scale": (4.0, 5.0),
+            "learning_rate": (5e-4, 1e-3),
+            "epochs": (5, 10, 20, 40),
+            "feature_scaling": ("none", "sqrt-l2"),
+        },
+        {"scale": (5.0,)},
+    )
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {
         "scale": (1.0, 20.0),
         "learning_rate": (1e-5, 1e-2),

@@ -9,13 +9,14 @@ import numpy as np
 
 from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.baselines import logistic
-from zskl.baselines.shared_fit import SharedClassifier, class_signatures, unit
+from zskl.baselines.shared_fit import WeightedClassifier, class_signatures, unit
 from zskl.estimators.candidates import softmax
+from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.estimator import Training
 from zskl.parameters import count, positive
 
 
-class ConSE(SharedClassifier):
+class ConSE(WeightedClassifier):
     """Convex combination of semantic embeddings: a sample is a mixture of its most probable seen classes.
 
     The signature of a sample is the mean of those of its T most probable seen classes, weighted by their
@@ -80,12 +81,15 @@ class ConSE(SharedClassifier):
     kind: ClassVar[str] = "conse"
     RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Convex combination of the signatures of the most probable seen classes"
-    GRID: ClassVar = {
-        "T": (5, 10, 20, 50, 100),
-        "C": (1.0, 3.0, 10.0),
-        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
-        "signature_scaling": ("center-l2", "sqrt-center-l2", "standardize-l2"),
-    }
+    GRID: ClassVar = with_standardized(
+        {
+            "T": (5, 10, 20, 50, 100),
+            "C": (1.0, 3.0, 10.0),
+            "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+            "signature_scaling": ("center-l2", "sqrt-center-l2", "standardize-l2"),
+        },
+        {"C": (3.0,), "signature_scaling": ("center-l2", "standardize-l2")},
+    )
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"T": (1, 1000), "C": (0.01, 1000.0)}
     LEARNED: ClassVar = {"weights_": ("d", "C"), "intercept_": ("C",), "seen_": ("C", "p"), "T_": None}
     FREE: ClassVar = ("T", "C")

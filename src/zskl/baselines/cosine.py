@@ -10,8 +10,10 @@ import numpy as np
 from zskl.arrays import Array, to_numpy
 from zskl.baselines.shared_fit import class_sums, unit
 from zskl.estimators.estimator import Training, ZeroShotClassifier
+from zskl.estimators.row_weights import without_weights
 from zskl.estimators.score_parts import ScoreParts
 from zskl.scaling import Scaling
+from zskl.sparse_rows import are_sparse
 
 
 class Cosine(ZeroShotClassifier):
@@ -23,7 +25,7 @@ class Cosine(ZeroShotClassifier):
         score = xᵀy / (‖x‖ ‖y‖)
 
     `fit` learns only which classes are seen, and the means of those scalings that centre. Without signatures a class
-    is described by the mean of its training rows.
+    is described by the mean of its training rows. Rows and signatures may be sparse (SciPy).
 
     Parameters
     ----------
@@ -57,6 +59,7 @@ class Cosine(ZeroShotClassifier):
 
     kind: ClassVar[str] = "cosine"
     RANDOM: ClassVar[bool] = False
+    SPARSE: ClassVar[bool] = True
     SUMMARY: ClassVar[str] = "Plain cosine, no training; features and signatures from one encoder"
     GRID: ClassVar = {
         "feature_scaling": ("none", "center-l2", "l2-center-l2", "standardize-l2"),
@@ -79,12 +82,13 @@ class Cosine(ZeroShotClassifier):
         self.device = device
         self.random_state = random_state
 
+    @without_weights
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Callable[[Any], object] | None = None) -> Self:
         """Note the seen classes and the means of the scalings.
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like or sparse matrix of shape (n, d)
             Training rows.
         y : array-like of shape (n,)
             Their classes.
@@ -120,9 +124,12 @@ class Cosine(ZeroShotClassifier):
         self._describe(means)
         self.signature_scaling_ = Scaling(())
 
-    def _scores(self, X: Array, Y: Array) -> Array:
-        return unit(X) @ unit(Y).T
+    def _scorer(self, Y: Array) -> Callable[[Array], Array]:
+        directions = unit(Y)
+        return lambda X: unit(X) @ directions.T
 
-    def _score_parts(self) -> ScoreParts:
+    def _score_parts(self) -> ScoreParts | None:
         """Column by column: unit(x) meets unit(y), without a map in between."""
+        if are_sparse(self.signature_table_.matrix):
+            return None
         return ScoreParts(np.eye(self.n_features_in_, dtype=np.float32), samples=unit, classes=unit)

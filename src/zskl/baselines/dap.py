@@ -10,12 +10,13 @@ import numpy as np
 from zskl.arrays import Array, like, to_numpy
 from zskl.baselines import attributes, logistic
 from zskl.baselines.linear import rotate
-from zskl.baselines.shared_fit import SharedClassifier, class_signatures
+from zskl.baselines.shared_fit import WeightedClassifier, class_signatures
+from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.estimator import Training
 from zskl.parameters import one_of, positive
 
 
-class DAP(SharedClassifier):
+class DAP(WeightedClassifier):
     """Direct attribute prediction: one probabilistic classifier for each attribute.
 
     A class scores by how well its attributes are met::
@@ -80,11 +81,14 @@ class DAP(SharedClassifier):
     kind: ClassVar[str] = "dap"
     RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Direct attribute prediction: a classifier for each attribute"
-    GRID: ClassVar = {
-        "C": (1.0, 3.0, 10.0),
-        "threshold": ("mean", "matrix-mean"),
-        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
-    }
+    GRID: ClassVar = with_standardized(
+        {
+            "C": (1.0, 3.0, 10.0),
+            "threshold": ("mean", "matrix-mean"),
+            "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+        },
+        {"C": (3.0,)},
+    )
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"C": (0.01, 1000.0)}
     LEARNED: ClassVar = {"weights_": ("d", "p"), "intercept_": ("p",), "threshold_": ("p",), "prior_": ("p",)}
     FREE: ClassVar = ("C", "threshold")
@@ -114,7 +118,7 @@ class DAP(SharedClassifier):
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training))
-        rows = rotate(training.X)
+        rows = rotate(training.X, training.weights)
 
         def finish(model: Self) -> None:
             model.threshold_ = attributes.thresholds(Y, model.threshold)

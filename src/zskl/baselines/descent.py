@@ -16,6 +16,7 @@ from sklearn.base import clone
 
 from zskl.arrays import Array, like, namespace, seed_from, to_numpy
 from zskl.estimators.estimator import Training, ZeroShotClassifier
+from zskl.estimators.row_weights import without_weights
 from zskl.parameters import count, positive
 from zskl.training.solver import BLOW_UP, DivergenceError, Progress, batches
 
@@ -111,6 +112,7 @@ class DescentClassifier(ZeroShotClassifier):
         if positive("momentum", self.momentum, zero_allowed=True) >= 1:
             raise ValueError(f"momentum is {self.momentum!r}: expected a number from 0 to below 1")
 
+    @without_weights
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Callback | None = None) -> Self:
         """Learn from training rows, their classes and the signatures of the classes.
 

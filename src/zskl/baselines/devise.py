@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from zskl.arrays import Array, namespace
 from zskl.baselines.bilinear import BilinearClassifier, Loss, pushed, violations
+from zskl.estimators.default_grid import with_standardized
 
 
 def pairwise_hinge(S: Array, own: Array, margin: float) -> tuple[Array, Array]:
@@ -76,12 +77,15 @@ class DeViSE(BilinearClassifier):
 
     kind: ClassVar[str] = "devise"
     SUMMARY: ClassVar[str] = "Bilinear map, pairwise hinge over all wrong classes"
-    GRID: ClassVar = {
-        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
-        "signature_scaling": ("center-l2", "sqrt-center-l2"),
-        "weight_decay": (0.0, 1e-3),
-        "learning_rate": (0.01, 0.03),
-        "epochs": (5, 10, 20, 40),
-    }
+    GRID: ClassVar = with_standardized(
+        {
+            "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+            "signature_scaling": ("center-l2", "sqrt-center-l2"),
+            "weight_decay": (0.0, 1e-3),
+            "learning_rate": (0.01, 0.03),
+            "epochs": (5, 10, 20, 40),
+        },
+        {"signature_scaling": ("center-l2",), "weight_decay": (0.0,)},
+    )
     BOUNDS: ClassVar = {"weight_decay": (0.0, 1e-2), "learning_rate": (0.001, 0.3), "epochs": (1, 320)}
     LOSS: ClassVar[Loss] = staticmethod(pairwise_hinge)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from zskl.arrays import Array, NumPyArray, like, to_numpy
 from zskl.baselines.linear import spectrum
-from zskl.baselines.shared_fit import SharedClassifier, class_signatures, class_sums
+from zskl.baselines.shared_fit import WeightedClassifier, averaged, class_signatures, class_sums
+from zskl.baselines.sparse_ridge import ridge
 from zskl.estimators.estimator import Training
 from zskl.estimators.score_parts import ScoreParts
 from zskl.parameters import one_of, positive
+from zskl.sparse_rows import are_sparse
 
 TARGETS = ("zero-one", "signs")
 
 
-class ESZSL(SharedClassifier):
+class ESZSL(WeightedClassifier):
     """An embarrassingly simple approach: a bilinear map in closed form, with ridges on both sides.
 
     Scores are xᵀWy with::
@@ -26,6 +29,8 @@ class ESZSL(SharedClassifier):
 
     L (n, C) is 1 for the class of a row, and 0 or −1 for the others. One eigendecomposition of XᵀX and one of YᵀY
     serve all γ, λ and both L.
+
+    Rows and signatures may be sparse (SciPy): then conjugate gradients solve for W, and nothing becomes dense.
 
     Parameters
     ----------
@@ -49,7 +54,7 @@ class ESZSL(SharedClassifier):
     Attributes
     ----------
     projection_ : ndarray of shape (d, p)
-        W, in float32.
+        W, in float32. If the signatures are sparse, (d, C): W without its last factor, the signatures of the C classes.
     classes_ : ndarray of shape (C,)
         The seen classes, sorted.
     candidates_ : ndarray
@@ -72,16 +77,17 @@ class ESZSL(SharedClassifier):
 
     kind: ClassVar[str] = "eszsl"
     RANDOM: ClassVar[bool] = False
+    SPARSE: ClassVar[bool] = True
     SUMMARY: ClassVar[str] = "Bilinear map in closed form, ridges on both sides"
     GRID: ClassVar = {
         "gamma": (0.3, 1.0, 3.0, 10.0),
         "lam": (0.1, 0.3, 1.0, 3.0),
         "targets": TARGETS,
-        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+        "feature_scaling": ("l2-center-l2", "sqrt-center-l2", "standardize-l2"),
         "signature_scaling": ("center-l2", "sqrt-center-l2", "standardize-l2"),
     }
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"gamma": (1e-3, 1e4), "lam": (1e-3, 1e4)}
-    LEARNED: ClassVar = {"projection_": ("d", "p")}
+    LEARNED: ClassVar = {"projection_": ("d", "p|C")}
     FREE: ClassVar = ("gamma", "lam", "targets")
 
     def __init__(
@@ -111,9 +117,12 @@ class ESZSL(SharedClassifier):
         one_of("targets", self.targets, TARGETS)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
-        Y = to_numpy(class_signatures(training)).astype(np.float64)
+        found = class_signatures(training)
+        if are_sparse(training.X) or are_sparse(found):
+            return self._learn_in_factors(training, found)
+        Y = to_numpy(found).astype(np.float64)
         sums = to_numpy(class_sums(training)).astype(np.float64)
-        U, a = spectrum(training.X)
+        U, a = spectrum(training.X, training.weights)
         V, b = spectrum(Y)
         left, right = U.T @ sums.T, Y @ V
         middle = {"zero-one": left @ right}  # (d, p): UᵀXᵀLYV
@@ -125,13 +134,55 @@ class ESZSL(SharedClassifier):
 
         return finish
 
-    def _scores(self, X: Array, Y: Array) -> Array:
-        return X @ like(self.projection_, X) @ Y.T
+    def _learn_in_factors(self, training: Training, signatures: Any) -> Callable[[Self], None]:
+        """The same where X or Y is sparse: W = A (YYᵀ + λI)⁻¹ Y with the ridge regression A (d, C) onto classes.
 
-    def _score_parts(self) -> ScoreParts:
-        return ScoreParts(self.projection_)
+        No matrix of the size d × d or p × p is needed. If Y is sparse, the last Y is left to `_scorer`.
+        """
+        C, Y = len(training.sizes), like(signatures, np.empty(0))
+        products = to_numpy(Y @ Y.T)
+
+        @cache
+        def onto_classes(gamma: float) -> NumPyArray:
+            if are_sparse(training.X):
+                return ridge(training.X, to_numpy(training.codes), C, gamma, training.weights)
+            U, a = spectrum(training.X, training.weights)
+            sums = to_numpy(class_sums(training)).astype(np.float64)
+            return U @ ((U.T @ sums.T) / (a + gamma)[:, None])
+
+        @cache
+        def onto_signatures(lam: float) -> NumPyArray:
+            inverse = np.linalg.inv(products + lam * np.eye(C))
+            return inverse if are_sparse(Y) else inverse @ Y
+
+        def finish(model: Self) -> None:
+            A = onto_classes(float(model.gamma))
+            A = 2 * A - A.sum(axis=1, keepdims=True) if model.targets == "signs" else A
+            model.projection_ = (A @ onto_signatures(float(model.lam))).astype(np.float32)
+
+        return finish
+
+    def _scorer(self, Y: Array) -> Callable[[Array], Array]:
+        met = self._met(Y)
+        return lambda X: X @ like(self.projection_, X) @ met.T
+
+    def _met(self, Y: Array) -> Array:
+        """Signatures as the projection meets them: if those of `fit` are sparse, by their products with seen ones."""
+        seen = self.signature_table_.select(self.classes_)
+        if not are_sparse(seen.matrix):
+            return Y
+        known = averaged(like(self.signature_scaling_.apply(seen.matrix), Y), seen.padded_rows(), seen.counts)
+        return Y @ known.T
+
+    def _score_parts(self) -> ScoreParts | None:
+        return None if are_sparse(self.signature_table_.matrix) else ScoreParts(self.projection_)
 
     @classmethod
     def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
         parameters = {"targets": "signs", **header["parameters"]}  # a file of 0.1 names no targets
-        return super()._restore({**header, "parameters": parameters}, arrays, known)
+        model = super()._restore({**header, "parameters": parameters}, arrays, known)
+        table = model.signature_table_.matrix
+        width = len(model.classes_) if are_sparse(table) else table.shape[1]
+        if model.projection_.shape[1] != width:
+            raise ValueError(f"the array projection_ has shape {model.projection_.shape}, expected {width} columns")
+        return model

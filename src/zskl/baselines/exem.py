@@ -11,16 +11,18 @@ import numpy as np
 from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.baselines.cmt import distances
 from zskl.baselines.linear import spectrum
-from zskl.baselines.shared_fit import SharedClassifier, class_signatures, class_sums, members
+from zskl.baselines.shared_fit import WeightedClassifier, class_signatures, class_sums
 from zskl.baselines.sync import squared_distances
+from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.estimator import Training
 from zskl.parameters import count, one_of, positive
 
 DISTANCES = ("euclidean", "standardized")
+NOTHING = 1e-12  # of the largest energy: what a component has less is rounding
 LEAST = 1e-4  # of the widest spread of all rows: what varies less within classes may be rounding, and is not stretched
 
 
-class EXEM(SharedClassifier):
+class EXEM(WeightedClassifier):
     """Exemplars: the mean of a class in feature space is predicted from its signature, and the nearest one wins.
 
     z are features in the first coordinates of their principal components. m_c (C, k) are the means of the seen
@@ -95,14 +97,17 @@ class EXEM(SharedClassifier):
     kind: ClassVar[str] = "exem"
     RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Class exemplars predicted from signatures by kernel regression"
-    GRID: ClassVar = {
-        "n_components": (125, 250, 500),
-        "sigma": (1.4, 2.0, 2.8),
-        "lam": (0.01, 0.03, 0.1, 0.3),
-        "distance": DISTANCES,
-        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
-        "signature_scaling": ("center-l2", "sqrt-center-l2"),
-    }
+    GRID: ClassVar = with_standardized(
+        {
+            "n_components": (125, 250, 500),
+            "sigma": (1.4, 2.0, 2.8),
+            "lam": (0.01, 0.03, 0.1, 0.3),
+            "distance": DISTANCES,
+            "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+            "signature_scaling": ("center-l2", "sqrt-center-l2"),
+        },
+        {"signature_scaling": ("center-l2",)},
+    )
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {
         "n_components": (30, 2000),
         "sigma": (0.1, 30.0),
@@ -149,7 +154,7 @@ class EXEM(SharedClassifier):
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training)).astype(np.float64)
         means = to_numpy(class_sums(training)).astype(np.float64) / training.sizes[:, None]
-        basis, deviations = components(training)
+        basis, deviations = components(training, means)
         center = means.mean(axis=0)
         between = to_numpy(squared_distances(Y, Y))
 
@@ -190,16 +195,19 @@ class EXEM(SharedClassifier):
         return positive("sigma", value) if name == "sigma_" else super()._unstored(name, value)
 
 
-def components(training: Training) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def components(training: Training, means: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Principal components of the rows (d, r), the widest first, and the mean over classes of the standard deviations
-    (r,) of their rows along these."""
-    X, own = training.X, members(training)
-    xp = namespace(X)
-    basis, energy = spectrum(X - xp.mean(X, axis=0, keepdims=True))
-    basis = basis[:, np.argsort(energy)[::-1]]
-    Z = X @ like(basis, X)
-    sizes = like(training.sizes, X)
-    gaps = Z - (own.T @ Z / sizes[:, None])[training.codes]
-    within = to_numpy(own.T @ (gaps * gaps) / sizes[:, None]).astype(np.float64)
-    deviations, least = np.sqrt(within).mean(axis=0), LEAST * np.sqrt(energy.max() / X.shape[0])
+    (r,) of their rows along these, for class means (C, d). Directions in which no row differs are none of them."""
+    mass = float(training.sizes.sum())
+    basis, energy = spectrum(training.X, training.weights, training.sizes @ means / mass)
+    order = np.argsort(energy)[::-1]
+    order = order[energy[order] > NOTHING * energy.max()] if energy.max() > 0 else order[:1]
+    basis, energy = basis[:, order], energy[order]
+
+    def squares(block: Array, codes: Array) -> Array:
+        return ((block - like(means, block)[codes]) @ like(basis, block)) ** 2
+
+    within = to_numpy(class_sums(training, squares)).astype(np.float64) / training.sizes[:, None]
+    deviations = np.sqrt(within).mean(axis=0)
+    least = LEAST * np.sqrt(energy.max() / mass)
     return basis, np.maximum(deviations, least) if deviations.max() > least else np.ones_like(deviations)

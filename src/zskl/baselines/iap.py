@@ -9,15 +9,16 @@ import numpy as np
 
 from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.baselines import attributes, logistic
-from zskl.baselines.shared_fit import SharedClassifier, class_signatures
+from zskl.baselines.shared_fit import WeightedClassifier, class_signatures
 from zskl.estimators.candidates import softmax
+from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.estimator import Training
 from zskl.parameters import one_of, positive
 
 FLOOR = 1e-6  # of a probability whose logarithm is taken
 
 
-class IAP(SharedClassifier):
+class IAP(WeightedClassifier):
     """Indirect attribute prediction: recognise seen classes, and recall their attributes.
 
     A class scores by how well its attributes are met::
@@ -80,11 +81,14 @@ class IAP(SharedClassifier):
     kind: ClassVar[str] = "iap"
     RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Indirect attribute prediction: attributes recalled from seen classes"
-    GRID: ClassVar = {
-        "C": (1.0, 3.0, 10.0, 30.0),
-        "threshold": ("mean", "matrix-mean"),
-        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
-    }
+    GRID: ClassVar = with_standardized(
+        {
+            "C": (1.0, 3.0, 10.0, 30.0),
+            "threshold": ("mean", "matrix-mean"),
+            "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+        },
+        {"C": (3.0,)},
+    )
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"C": (0.01, 1000.0)}
     LEARNED: ClassVar = {
         "weights_": ("d", "C"),

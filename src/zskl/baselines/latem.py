@@ -10,6 +10,7 @@ from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.baselines.bilinear import pushed, start, violations
 from zskl.baselines.descent import DescentClassifier, Learned, coordinates
 from zskl.baselines.shared_fit import class_signatures
+from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.estimator import Training
 from zskl.parameters import count, positive
 
@@ -129,13 +130,16 @@ class LatEm(DescentClassifier):
 
     kind: ClassVar[str] = "latem"
     SUMMARY: ClassVar[str] = "Latent embeddings: several bilinear maps, the best one scores"
-    GRID: ClassVar = {
-        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
-        "signature_scaling": ("center-l2", "sqrt-center-l2"),
-        "n_maps": (1, 2),
-        "learning_rate": (0.1, 0.3),
-        "epochs": (10, 20, 40),
-    }
+    GRID: ClassVar = with_standardized(
+        {
+            "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+            "signature_scaling": ("center-l2", "sqrt-center-l2"),
+            "n_maps": (1, 2),
+            "learning_rate": (0.1, 0.3),
+            "epochs": (10, 20, 40),
+        },
+        {"signature_scaling": ("center-l2",), "n_maps": (1,)},
+    )
     BOUNDS: ClassVar = {"n_maps": (1, 8), "learning_rate": (0.01, 3.0), "epochs": (1, 160)}
     LEARNED: ClassVar = {"projections_": ("*", "d", "p")}
 

@@ -20,6 +20,8 @@ from zskl.arrays import Array, like, to_numpy
 Loss: TypeAlias = Callable[[Array], tuple[float, Array]]  # outputs (n, k) → mean over the rows, gradient (n, k)
 PASSES = 100  # over the rows, at most
 TOLERANCE = 3e-3  # of the gradient's largest entry in the round coordinates, in units of the first one
+BLOCK_VALUES = 1 << 21  # of rows multiplied together: 16 MB in float64
+SMALL = 1 << 20  # values of rows that are computed with in float64, where it costs little
 
 
 @dataclass(frozen=True)
@@ -29,20 +31,53 @@ class Rows:
     rotated: Array  # (n, r)
     basis: np.ndarray[Any, Any]  # (d, r) orthonormal columns, r = min(n, d)
     energy: np.ndarray[Any, Any]  # (r,) eigenvalues of XᵀX ≥ 0
+    weights: np.ndarray[Any, Any] | None = None  # (n,) of the rows; None: 1 each
+
+    @property
+    def mass(self) -> float:
+        """What the rows weigh together."""
+        return float(self.rotated.shape[0]) if self.weights is None else float(self.weights.sum())
+
+    @property
+    def share(self) -> Array | None:
+        """(n, 1) of each row in a mean over them; None: all the same."""
+        return None if self.weights is None else like(self.weights[:, None] / self.mass, self.rotated)
 
 
-def spectrum(X: Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """(basis (d, r), energy (r,)) with XᵀX = basis @ diag(energy) @ basisᵀ in float64, r = min(n, d)."""
-    if X.shape[0] < X.shape[1]:
-        _, singular, vectors = np.linalg.svd(to_numpy(X).astype(np.float64), full_matrices=False)
+def precision(X: Array) -> str:
+    """In which training rows are multiplied: small ones in float64, so that weights are as good as copies of rows."""
+    return "float64" if X.shape[0] * X.shape[1] <= SMALL else "float32"
+
+
+def spectrum(
+    X: Array, weights: np.ndarray[Any, Any] | None = None, center: np.ndarray[Any, Any] | None = None
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """(basis (d, r), energy (r,)) with XᵀX = basis @ diag(energy) @ basisᵀ, r = min(n, d).
+
+    With `weights` w (n,) of XᵀDX, D = diag(w); with `center` (d,) of the rows without it.
+    """
+    n, d = X.shape
+    if n < d:
+        rows = to_numpy(X).astype(np.float64) - (0.0 if center is None else center)
+        root = 1.0 if weights is None else np.sqrt(weights)[:, None]
+        _, singular, vectors = np.linalg.svd(root * rows, full_matrices=False)
         return vectors.T, singular**2
-    energy, basis = np.linalg.eigh(to_numpy(X.T @ X).astype(np.float64))
+    products: Array | None = None
+    height = max(1, BLOCK_VALUES // d)
+    for start in range(0, n, height):
+        block = like(X[start : start + height], X, precision(X))
+        block = block if center is None else block - like(center, block)
+        heavy = block if weights is None else block * like(weights[start : start + height, None], block)
+        products = heavy.T @ block if products is None else products + heavy.T @ block
+    assert products is not None  # there is at least one row
+    energy, basis = np.linalg.eigh(to_numpy(products).astype(np.float64))
     return basis, np.maximum(energy, 0.0)
 
 
-def rotate(X: Array) -> Rows:
-    basis, energy = spectrum(X)
-    return Rows(X @ like(basis, X), basis, energy)
+def rotate(X: Array, weights: np.ndarray[Any, Any] | None = None) -> Rows:
+    basis, energy = spectrum(X, weights)
+    X = like(X, X, precision(X))
+    return Rows(X @ like(basis, X), basis, energy, weights)
 
 
 def minimise(
@@ -59,8 +94,8 @@ def minimise(
     It starts from 0, or with W at `start` (d, k).
     """
     X = rows.rotated
-    n, r = X.shape
-    scale = 1 / np.sqrt(curvature * rows.energy / n + ridge)  # (r,)
+    r = X.shape[1]
+    scale = 1 / np.sqrt(curvature * rows.energy / rows.mass + ridge)  # (r,)
     shrinkage = ridge * scale[:, None] ** 2
 
     def evaluate(flat: np.ndarray[Any, Any]) -> tuple[float, np.ndarray[Any, Any]]:

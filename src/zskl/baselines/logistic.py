@@ -1,6 +1,6 @@
 """Logistic regression with many outputs: seen classes, which exclude each other, or attributes, which do not.
 
-    min  C Σ_i −log p(target_i | x_i) + ½ ‖W‖²,   p from XW + b
+    min  C Σ_i w_i · −log p(target_i | x_i) + ½ ‖W‖²,   p from XW + b,   w_i the weight of row i, usually 1
 
 with p the softmax over the classes, or one sigmoid for each attribute. Strictly convex in W: no seed, no schedule.
 """
@@ -23,7 +23,7 @@ Weights: TypeAlias = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # W (d, 
 
 def path(training: Training) -> Callable[[float], Weights]:
     """C → the multinomial regression of the seen classes, fitted once for each C."""
-    rows = rotate(training.X)
+    rows = rotate(training.X, training.weights)
     known: dict[float, Weights] = {}
 
     def at(C: float) -> Weights:
@@ -36,36 +36,36 @@ def path(training: Training) -> Callable[[float], Weights]:
 
 def multinomial(rows: Rows, targets: Array, C: float) -> Weights:
     """(W (d, k), b (k,)) of the softmax of XW + b for targets (n, k), one 1 in each row."""
-    n, k = targets.shape
-    return minimise(rows, cross_entropy(targets), k, 1 / (C * n), 1 / k)
+    k = targets.shape[1]
+    return minimise(rows, cross_entropy(targets, rows.share), k, 1 / (C * rows.mass), 1 / k)
 
 
 def binary(rows: Rows, targets: Array, C: float) -> Weights:
     """(W (d, k), b (k,)) of the sigmoids of XW + b for targets (n, k) of zeros and ones."""
-    n, k = targets.shape
-    return minimise(rows, sigmoid_loss(targets), k, 1 / (C * n), 0.25)
+    k = targets.shape[1]
+    return minimise(rows, sigmoid_loss(targets, rows.share), k, 1 / (C * rows.mass), 0.25)
 
 
-def cross_entropy(targets: Array) -> Loss:
-    """−Σ_k t_k log softmax(F)_k and its gradient, for F (n, k), as a mean over rows."""
+def cross_entropy(targets: Array, share: Array | None = None) -> Loss:
+    """−Σ_k t_k log softmax(F)_k and its gradient, for F (n, k), as a mean over rows; `share` (n, 1) of each in it."""
     xp = namespace(targets)
-    n = targets.shape[0]
+    each = 1 / targets.shape[0] if share is None else share
 
     def loss(F: Array) -> tuple[float, Array]:
-        value = xp.sum(log_sum_exp(F), dtype=xp.float64) - xp.sum(targets * F, dtype=xp.float64)
-        return float(value) / n, (softmax(F) - targets) / n
+        rows = log_sum_exp(F)[:, None] - xp.sum(targets * F, axis=1, keepdims=True)
+        return float(xp.sum(each * rows, dtype=xp.float64)), each * (softmax(F) - targets)
 
     return loss
 
 
-def sigmoid_loss(targets: Array) -> Loss:
-    """Σ over attributes of log(1 + e^F) − t F and its gradient, for F (n, k), as a mean over rows."""
+def sigmoid_loss(targets: Array, share: Array | None = None) -> Loss:
+    """Σ over attributes of log(1 + e^F) − t F and its gradient, for F (n, k), as a mean over rows like the above."""
     xp = namespace(targets)
-    n = targets.shape[0]
+    each = 1 / targets.shape[0] if share is None else share
 
     def loss(F: Array) -> tuple[float, Array]:
-        value = xp.sum(softplus(F) - targets * F, dtype=xp.float64)
-        return float(value) / n, (sigmoid(F) - targets) / n
+        value = xp.sum(each * (softplus(F) - targets * F), dtype=xp.float64)
+        return float(value), each * (sigmoid(F) - targets)
 
     return loss
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.baselines.linear import spectrum
-from zskl.baselines.shared_fit import SharedClassifier, class_signatures, class_sums, unit
+from zskl.baselines.shared_fit import WeightedClassifier, class_signatures, class_sums, unit
 from zskl.estimators.estimator import Training
 from zskl.estimators.score_parts import ScoreParts
 from zskl.parameters import one_of, positive
@@ -17,7 +17,7 @@ from zskl.parameters import one_of, positive
 DIRECTIONS = ("to-signatures", "to-features")
 
 
-class SAE(SharedClassifier):
+class SAE(WeightedClassifier):
     """Semantic auto-encoder: one map encodes features as signatures, and its transpose decodes them.
 
     W (d, p) solves a Sylvester equation::
@@ -107,7 +107,7 @@ class SAE(SharedClassifier):
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training)).astype(np.float64)
-        U, a = spectrum(training.X)
+        U, a = spectrum(training.X, training.weights)
         V, b = spectrum(np.sqrt(training.sizes)[:, None] * Y)  # SᵀS without its n rows
         middle = U.T @ to_numpy(class_sums(training)).T @ Y @ V
 

@@ -11,9 +11,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from zskl.arrays import Array, like, namespace
+from zskl.arrays import Array, NumPyArray, like, namespace, to_numpy
+from zskl.baselines.linear import BLOCK_VALUES, precision
 from zskl.estimators.estimator import Training, ZeroShotClassifier
+from zskl.estimators.row_weights import NONE, Given, without_weights
 from zskl.scaling import Scaling
+from zskl.sparse_rows import are_sparse
 from zskl.training.solver import DivergenceError
 
 unit = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
@@ -29,6 +32,7 @@ class SharedClassifier(ZeroShotClassifier):
         """Do the work that all settings in `FREE` share; the function that it returns finishes one model."""
         raise NotImplementedError
 
+    @without_weights
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
         """Learn from training rows, their classes and the signatures of the classes.
 
@@ -50,9 +54,12 @@ class SharedClassifier(ZeroShotClassifier):
         self
             The fitted estimator.
         """
+        return self._fit(X, y, signatures, NONE)
+
+    def _fit(self, X: Array, y: Any, signatures: Any, weights: Given) -> Self:
         with self._all_or_nothing():
             self._check_parameters()
-            self._learn(self._prepare(X, y, signatures))(self)
+            self._learn(self._prepare(X, y, signatures, weights=weights))(self)
         return self
 
     def _fit_together(
@@ -75,14 +82,60 @@ class SharedClassifier(ZeroShotClassifier):
             visit(place, model)
 
 
+class WeightedClassifier(SharedClassifier):
+    """Such a method whose sums over rows take weights."""
+
+    def fit(
+        self,
+        X: Array,
+        y: Any,
+        signatures: Any = None,
+        *,
+        sample_weight: Any = None,
+        class_weight: Any = None,
+        callback: Any = None,
+    ) -> Self:
+        """Learn from training rows, their classes and the signatures of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Training rows.
+        y : array-like of shape (n,)
+            Their classes.
+        signatures : DataFrame, mapping or array-like, default=None
+            The description of each class: a data frame with a row per class, a mapping from class to vector, or an
+            array with a row per class of sorted(set(y)). None stands for one-hot rows. Classes that are not in y become
+            further candidates.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts: 2 is as if it were there twice, 0 as if it were not there. None counts all once.
+        class_weight : {"balanced"}, mapping or None, default=None
+            A factor of the weights of all rows of a class, by class; one that is not named has 1. "balanced" lets the
+            rows of each class weigh the same together.
+        callback : callable, default=None
+            Never called, because the method has no steps.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        return self._fit(X, y, signatures, (sample_weight, class_weight))
+
+
 def class_signatures(training: Training) -> Array:
     """(C, p) the mean of the signatures of each seen class."""
-    if training.rows.shape[1] == 1:
-        return training.Y[like(training.rows[:, 0], training.X, "int64")]
-    own = np.arange(training.rows.shape[1]) < training.counts[:, None]  # (C, m): not padding
-    weights = np.zeros((len(training.counts), training.Y.shape[0]))
-    np.add.at(weights, (np.arange(len(own))[:, None], training.rows), own / training.counts[:, None])
-    return like(weights, training.Y) @ training.Y
+    return averaged(training.Y, training.rows, training.counts)
+
+
+def averaged(Y: Array, rows: NumPyArray, counts: NumPyArray) -> Array:
+    """(C, p) the mean of the signatures of each class: `rows` (C, m) of Y, of which `counts` (C,) are its own."""
+    if rows.shape[1] == 1:
+        return Y[like(rows[:, 0], Y, "int64")]
+    own = np.arange(rows.shape[1]) < counts[:, None]  # (C, m): not padding
+    weights = np.zeros((len(counts), Y.shape[0]))
+    np.add.at(weights, (np.arange(len(own))[:, None], rows), own / counts[:, None])
+    return Y.combined(weights) if are_sparse(Y) else like(weights, Y) @ Y
 
 
 def members(training: Training) -> Array:
@@ -91,7 +144,25 @@ def members(training: Training) -> Array:
     return namespace(training.X).astype(training.codes[:, None] == classes[None, :], training.X.dtype)
 
 
-def class_sums(training: Training) -> Array:
-    """(C, d) the sum of the training rows of each class."""
-    sums: Array = members(training).T @ training.X
+def class_sums(training: Training, of: Callable[[Array, Array], Array] | None = None) -> Array:
+    """(C, d) the sum of the training rows of each class, each times its weight.
+
+    Or that of what `of` makes of rows (m, d) and their classes (m,).
+    """
+    X, weights = training.X, training.weights
+    if are_sparse(X):
+        assert of is None  # methods that take sparse rows add these up as they are
+        added: Array = X.sums_by(to_numpy(training.codes), len(training.sizes), weights)
+        return added
+    classes = like(np.arange(len(training.sizes)), X, "int64")
+    sums: Array | None = None
+    height = max(1, BLOCK_VALUES // X.shape[1])
+    for start in range(0, X.shape[0], height):
+        rows = slice(start, start + height)
+        block, codes = like(X[rows], X, precision(X)), training.codes[rows]
+        own = namespace(X).astype(classes[:, None] == codes[None, :], block.dtype)
+        own = own if weights is None else own * like(weights[None, rows], block)
+        part = own @ (block if of is None else of(block, codes))
+        sums = part if sums is None else sums + part
+    assert sums is not None  # there is at least one row
     return sums

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from zskl.arrays import Array, namespace
 from zskl.baselines.bilinear import BilinearClassifier, Loss, pushed, violations
+from zskl.estimators.default_grid import with_standardized
 
 
 def structured_hinge(S: Array, own: Array, margin: float) -> tuple[Array, Array]:
@@ -79,11 +80,14 @@ class SJE(BilinearClassifier):
 
     kind: ClassVar[str] = "sje"
     SUMMARY: ClassVar[str] = "Bilinear map, structured hinge on the most violating class"
-    GRID: ClassVar = {
-        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
-        "signature_scaling": ("center-l2", "sqrt-center-l2"),
-        "learning_rate": (0.1, 0.3),
-        "epochs": (5, 10, 20, 40),
-    }
+    GRID: ClassVar = with_standardized(
+        {
+            "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+            "signature_scaling": ("center-l2", "sqrt-center-l2"),
+            "learning_rate": (0.1, 0.3),
+            "epochs": (5, 10, 20, 40),
+        },
+        {"signature_scaling": ("center-l2",), "epochs": (5, 10, 20)},
+    )
     BOUNDS: ClassVar = {"learning_rate": (0.01, 3.0), "epochs": (1, 160)}
     LOSS: ClassVar[Loss] = staticmethod(structured_hinge)

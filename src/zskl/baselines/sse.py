@@ -11,7 +11,9 @@ from sklearn.base import clone
 from zskl.arrays import Array, like, seed_from
 from zskl.baselines.similarity import EMBEDDINGS, SimilarityProblem, parts, similarities
 from zskl.baselines.simplex import mixtures
+from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.estimators.row_weights import without_weights
 from zskl.parameters import count, one_of, positive
 from zskl.training import solver
 from zskl.training.solver import DivergenceError, Progress
@@ -104,12 +106,15 @@ class SSE(ZeroShotClassifier):
 
     kind: ClassVar[str] = "sse"
     SUMMARY: ClassVar[str] = "Semantic similarity embedding: classes and samples as mixtures of seen classes"
-    GRID: ClassVar = {
-        "gamma": (0.3, 1.0),
-        "alignment": (1.0, 10.0),
-        "epochs": (3, 6, 12),
-        "feature_scaling": ("sqrt-l2",),
-    }
+    GRID: ClassVar = with_standardized(
+        {
+            "gamma": (0.3, 1.0),
+            "alignment": (1.0, 10.0),
+            "epochs": (3, 6, 12),
+            "feature_scaling": ("sqrt-l2",),
+        },
+        {"gamma": (1.0,), "alignment": (1.0,), "epochs": (3, 6)},
+    )
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {
         "gamma": (0.01, 30.0),
         "alignment": (0.1, 100.0),
@@ -153,6 +158,7 @@ class SSE(ZeroShotClassifier):
         self.device = device
         self.random_state = random_state
 
+    @without_weights
     def fit(
         self, X: Array, y: Any, signatures: Any = None, *, callback: Callable[[Progress], object] | None = None
     ) -> Self:

@@ -12,6 +12,7 @@ from zskl.baselines.linear import Loss, Rows, minimise, rotate
 from zskl.baselines.logistic import log_sum_exp
 from zskl.baselines.shared_fit import SharedClassifier, class_signatures, members
 from zskl.estimators.candidates import softmax
+from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.estimator import Training
 from zskl.parameters import one_of, positive
 
@@ -90,13 +91,16 @@ class SynC(SharedClassifier):
     kind: ClassVar[str] = "sync"
     RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Classifiers synthesised from those of phantom classes"
-    GRID: ClassVar = {
-        "lam": (1e-4, 3e-4, 1e-3, 3e-3),
-        "sigma": (1.0, 1.4, 2.0, 2.8, 4.0, 5.6),
-        "loss": ("one-vs-other", "structured"),
-        "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
-        "signature_scaling": ("center-l2", "sqrt-center-l2", "standardize-l2"),
-    }
+    GRID: ClassVar = with_standardized(
+        {
+            "lam": (1e-4, 3e-4, 1e-3, 3e-3),
+            "sigma": (1.0, 1.4, 2.0, 2.8, 4.0, 5.6),
+            "loss": ("one-vs-other", "structured"),
+            "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+            "signature_scaling": ("center-l2", "sqrt-center-l2", "standardize-l2"),
+        },
+        {"lam": (3e-4, 1e-3), "signature_scaling": ("center-l2", "standardize-l2")},
+    )
     BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {"lam": (1e-6, 1.0), "sigma": (0.25, 16.0)}
     LEARNED: ClassVar = {"phantoms_": ("C", "p"), "classifiers_": ("C", "d"), "sigma_": None}
     FREE: ClassVar = ("lam", "sigma", "loss")

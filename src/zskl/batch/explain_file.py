@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -52,6 +53,7 @@ def explain_file(
     label: str | None = None,
     against: str | None = None,
     rows: Sequence[range] | None = None,
+    raw: bool = False,
 ) -> Iterator[Explained]:
     """Explanations for the rows of a file, or those of them numbered in `rows`, from 0 on; see `model.explain`.
 
@@ -68,7 +70,7 @@ def explain_file(
         if len(asked):
             X = rows_of(model, block)
             X = X.iloc[asked] if hasattr(X, "iloc") else X[asked]
-            found = model.explain(X, top, table, names, label=mine, against=theirs)
+            found = model.explain(X, top, table, names, label=mine, against=theirs, raw=raw)
             for place, explanation in zip(asked.tolist(), found, strict=True):
                 row = done + place if block.ids is None else block.ids[place]
                 yield Explained("row" if block.ids is None else "id", row, explanation)
@@ -102,4 +104,4 @@ def row_numbers(texts: Sequence[str]) -> list[range]:
 
 
 def _figure(value: float) -> str:
-    return f"{value:.6g}"
+    return "" if math.isnan(value) else f"{value:.6g}"

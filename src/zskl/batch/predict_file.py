@@ -18,10 +18,11 @@ from zskl.estimators import inputs
 from zskl.estimators.candidates import softmax
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.panel import Panel, best_first
-from zskl.estimators.ranking import UNKNOWN
+from zskl.estimators.ranking import UNKNOWN, check_unknown
 from zskl.files import replacing
 from zskl.signatures import table as signature_tables
 from zskl.signatures.table import SignatureTable, label_kind
+from zskl.sparse_rows import stacked
 
 PathLike = str | os.PathLike[str]
 Labels: TypeAlias = NDArray[Any]  # names of classes, strings or integers
@@ -63,6 +64,8 @@ class Predictor:
         self.model, self.probabilities, self.reject = model, probabilities, reject
         self.panel = Panel(model, table, None if candidates is None else typed(model, candidates), calibrated=True)
         self.width = min(top, len(self.panel.labels))
+        if reject is not None:
+            check_unknown(self.panel.labels)
         self.temperature = model.temperatures_[self.panel.situation] if likely and model.temperatures_ else None
 
     def lines(self, features: PathLike) -> Iterator[list[object]]:
@@ -112,9 +115,12 @@ def opened(
 
     `labels` is its column of labels, if you want them, and `rows` the number of rows, if you know it.
     """
-    names = getattr(model, "feature_names_in_", None)
+    names, prepared = getattr(model, "feature_names_in_", None), getattr(model, "preparation_", None)
     columns = None if names is None else list(names)
-    source = tables.open_features(path, labels, columns, rows, int(model.n_features_in_))
+    if prepared is not None:  # the dataset had holes or words
+        source = tables.open_prepared(path, tables.Preparation.from_text(prepared), labels, rows)
+    else:
+        source = tables.open_features(path, labels, columns, rows, int(model.n_features_in_))
     if source.width != model.n_features_in_:
         raise ValueError(
             f"{path} has {source.width} feature columns, and the model does not know their names: expected just the "
@@ -142,10 +148,10 @@ def candidate_table(model: ZeroShotClassifier, path: PathLike | None, with_known
     known = model.signature_table_
     if path is None:
         return known
-    frame = tables.read_signatures(path)
+    frame = tables.read_signatures(path, known=model.attribute_names_)
     frame.index = pd.Index(typed(model, frame.index.tolist()), name=frame.index.name)
     try:
-        new = signature_tables.read(frame, names=model.attribute_names_)
+        new = signature_tables.read(frame, names=model.attribute_names_, known=known.classes.tolist())
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     if not with_known:
@@ -159,7 +165,7 @@ def candidate_table(model: ZeroShotClassifier, path: PathLike | None, with_known
     kept = known.select([label for label in known.classes.tolist() if label not in described])
     labels = np.concatenate([kept.labels.astype(object), new.labels.astype(object)])
     return SignatureTable(
-        labels if mine == "string" else labels.astype(np.int64), np.vstack([kept.matrix, new.matrix]), new.names
+        labels if mine == "string" else labels.astype(np.int64), stacked(kept.matrix, new.matrix), new.names
     )
 
 

@@ -19,7 +19,7 @@ from typing import TypeAlias
 from zskl import engines, methods
 from zskl.batch import predict_file
 from zskl.batch.predict_file import Predictor
-from zskl.datasets.tables import parquet_files
+from zskl.datasets.tables import STANDARD_INPUT, parquet_files
 from zskl.engines import Engine
 from zskl.engines.engine import can_be_mended
 from zskl.estimators.estimator import ZeroShotClassifier
@@ -129,6 +129,10 @@ Told: TypeAlias = Callable[[int, str], object]
 def job(model: PathLike, out: PathLike, options: Options, device: str | None = None) -> Job:
     """What to do for every shard. A model or options that cannot work are refused before any shard is read."""
     table = options.signatures
+    if table == STANDARD_INPUT:
+        raise ValueError(
+            "signatures is standard input, and every shard needs it: expected a file, which can be read again; save it"
+        )
     absolute = Options(**{**asdict(options), "signatures": None if table is None else os.path.abspath(table)})
     made = Job(
         os.path.abspath(model),

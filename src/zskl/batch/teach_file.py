@@ -98,7 +98,7 @@ def remove(model: Any, features: PathLike | None, labels: PathLike | None) -> Ch
         raise ValueError("features were given without labels: expected the class of each row; give --labels too")
     if labels is None:
         return Change(model, model.remove_examples(), "removed", {})
-    if not Path(labels).exists():
+    if str(labels) != tables.STANDARD_INPUT and not Path(labels).exists():
         raise ValueError(
             f"labels is {str(labels)!r}, and there is no such file: expected a file with the names of classes whose "
             "examples are to go, such as a .txt with a name in each line"
@@ -110,29 +110,40 @@ def remove(model: Any, features: PathLike | None, labels: PathLike | None) -> Ch
 
 
 def labelled(model: ZeroShotClassifier, features: PathLike, labels: PathLike) -> tuple[Any, Labels]:
-    """The rows of a features file for a model, and the class of each: a column of it, or another file."""
+    """The rows of a features file for a model, and the class of each: a column of it, or another file.
+
+    If that file names its rows by id, it may name some of them only: the others are left out.
+    """
     column = tables.label_column(tables.look(features), features, labels)
     found, label_ids = (tables.Labels(), None) if column else tables.read_labels(labels)
-    X, ids, texts = _rows(model, features, column, None if column else len(found))
+    X, ids, texts = whole_file(model, features, column, None if column or label_ids is not None else len(found))
     if column:
         found.extend(texts)
-    found = tables.matched(found, label_ids, Path(labels), Path(features), len(X), ids)
+    if ids and label_ids is not None:
+        X, ids = _labelled_only(X, ids, set(label_ids))
+    found = tables.matched(found, label_ids, labels, features, len(X), ids)
     return X, typed(model, [found.names[code] for code in found.codes])
 
 
 def unlabelled(model: ZeroShotClassifier, features: PathLike) -> Any:
     """The rows of a features file for a model."""
-    return _rows(model, features, None, None)[0]
+    return whole_file(model, features)[0]
 
 
-def _rows(
-    model: ZeroShotClassifier, path: PathLike, column: str | None, count: int | None
+def whole_file(
+    model: ZeroShotClassifier, path: PathLike, column: str | None = None, count: int | None = None
 ) -> tuple[NDArray[Any] | pd.DataFrame, list[str], list[str]]:
     """Features under the names that the model knows, and the ids and labels of the rows where the file has them."""
     blocks = list(opened(model, path, column, count).blocks())
     whole = tables.Block(np.concatenate([block.X for block in blocks]))
     ids = [one for block in blocks for one in block.ids or ()]
     return rows_of(model, whole), ids, [one for block in blocks for one in block.labels or ()]
+
+
+def _labelled_only(X: Any, ids: list[str], wanted: set[str]) -> tuple[Any, list[str]]:
+    """The rows whose ids are wanted; all, if none is, for `matched` to say so."""
+    kept = [place for place, one in enumerate(ids) if one in wanted] or list(range(len(ids)))
+    return X.iloc[kept] if hasattr(X, "iloc") else X[kept], [ids[place] for place in kept]
 
 
 def _named(what: str, labels: Sequence[Any]) -> Iterator[str]:

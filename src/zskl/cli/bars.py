@@ -19,7 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from zskl.cli.terminal import problems
+from zskl.cli.terminal import problems, shows_progress
 
 if TYPE_CHECKING:
     from zskl.training.solver import Progress as Training
@@ -33,7 +33,7 @@ def progress_display() -> Progress:
         TextColumn("{task.percentage:>3.0f}%"),
         TimeRemainingColumn(),
     )
-    return Progress(*columns, console=problems, transient=True, disable=not problems.is_terminal)
+    return Progress(*columns, console=problems, transient=True, disable=not shows_progress())
 
 
 def reporter(progress: Progress, task: TaskID) -> Callable[[Training], None]:
@@ -75,7 +75,7 @@ class Display:
             TimeLeft(),
             console=problems,
             transient=True,
-            disable=not problems.is_terminal,  # elsewhere it would leave empty lines
+            disable=not shows_progress(),  # elsewhere it would leave empty lines
         )
         self._all = self._progress.add_task(what, total=len(names) - before, state=f"0 of {len(names)} done")
         self._done = 0

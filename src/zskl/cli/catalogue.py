@@ -6,34 +6,44 @@ from typing import Annotated
 
 import typer
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
-from zskl.cli import startup
+from zskl.cli import completion, startup
+from zskl.cli.layout import show
 from zskl.cli.terminal import console
 
 
 def methods(
-    name: Annotated[str | None, typer.Argument(help="One method: list all its settings and their values.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="One method: list all its settings and their values.", autocompletion=completion.methods),
+    ] = None,
 ) -> None:
     """The methods by name, and what each sets other than the defaults; or all settings of one.
 
     Example: [b]zskl methods gaussian-ort[/b]
     """
     from zskl import methods
+    from zskl.estimators import default_grid
 
     startup.over()
     if name is not None:
         entry = methods.find(name)
         settings = Table("setting", "value", "tried by --tune", "extended within", box=box.SIMPLE)
         for key, value in methods.build(name)._settings().items():
-            tried, ends = entry.grid.get(key, ()), entry.bounds.get(key, ())
+            tried, ends = default_grid.tried(entry.grid, key), entry.bounds.get(key, ())
             settings.add_row(key, str(value), ", ".join(map(str, tried)), " … ".join(f"{end:g}" for end in ends))
-        console.print(settings)
+        show(settings)
+        for part in default_grid.parts(entry.grid)[1:]:
+            fewer = {key: values for key, values in part.items() if values != default_grid.parts(entry.grid)[0][key]}
+            words = "; ".join(f"{key} {', '.join(map(str, values))}" for key, values in fewer.items())
+            console.print(escape(f"also tried, with fewer values of the others: {words}"), highlight=False)
         return
     table = Table("method", "what it is", "sets", box=box.SIMPLE)
     for name, entry in methods.METHODS.items():
         table.add_row(name, entry.description, ", ".join(f"{key}={value}" for key, value in entry.overrides.items()))
-    console.print(table)
+    show(table)
 
 
 def datasets() -> None:
@@ -47,4 +57,4 @@ def datasets() -> None:
     table = Table("dataset", "what it is", box=box.SIMPLE)
     for name, description in datasets.names():
         table.add_row(name, description)
-    console.print(table)
+    show(table)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from zskl.cli import (
     catalogue,
@@ -21,6 +20,7 @@ from zskl.cli import (
     explain,
     export,
     fetch,
+    label,
     model,
     own,
     paper,
@@ -31,39 +31,38 @@ from zskl.cli import (
     teach,
     words,
 )
-from zskl.cli.terminal import fail, forgive_letters, say
+from zskl.cli.everywhere import Command, Group, offered
+from zskl.cli.streams import forgive_letters
+from zskl.cli.terminal import fail, say
 from zskl.version import __version__
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(run.run, compare.compare, report.report, expect.expect, model.fit, model.predict, teach.teach, teach.adapt),
-    *(explain.explain, export.export, serve.serve, paper.paper, catalogue.methods, catalogue.datasets),
+    *(
+        label.label_next,
+        explain.explain,
+        export.export,
+        serve.serve,
+        paper.paper,
+        catalogue.methods,
+        catalogue.datasets,
+    ),
 )
 DATA_COMMANDS: tuple[Callable[..., None], ...] = (fetch.fetch, embed.embed, words.words, own.make, own.check)
-
-
-class Group(TyperGroup):
-    """A group whose --help is off unless given: without a default, Typer imports Pydantic to look at what is absent."""
-
-    def get_help_option(self, ctx: Any) -> Any:
-        option = super().get_help_option(ctx)
-        if option is not None:
-            option.default = False
-        return option
 
 
 app = typer.Typer(
     cls=Group,
     help="Zero-shot kernel learning: recognise classes without a training example, from a description of each.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
 data_app = typer.Typer(cls=Group, help="Get, make and check data.", no_args_is_help=True)
 for command in COMMANDS:
-    app.command()(command)
+    app.command(cls=Command)(offered(command))
 for command in DATA_COMMANDS:
-    data_app.command()(command)
+    data_app.command(cls=Command)(offered(command))
 app.add_typer(data_app, name="data")
 
 

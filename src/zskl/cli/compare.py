@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from zskl.cli import startup
-from zskl.cli.terminal import note, say
+from zskl.cli.layout import show
+from zskl.cli.terminal import mention, note
 
 
 class Format(StrEnum):
@@ -56,11 +57,11 @@ def compare(
         note(sentence)
     if out is None and format_ == Format.table:
         for part in filter(None, table.parted()):
-            tables.show(tables.drawn(part))
+            show(tables.drawn(part))
         return
     text = tables.plain(table) if format_ == Format.table else table.to_text(format_.value)
     if out is None:
         typer.echo(text, nl=False)
         return
     files.write_atomically(out, text.encode())
-    say(f"wrote {out}: {len(table.rows)} row(s)")
+    mention(f"wrote {out}: {len(table.rows)} row(s)")

@@ -9,7 +9,7 @@ import typer
 
 from zskl.cli import startup
 from zskl.cli.signals import STOPS, told
-from zskl.cli.terminal import fail, say
+from zskl.cli.terminal import fail, mention, say
 
 
 def embed(
@@ -51,6 +51,6 @@ def embed(
         say(f"skipped {one.file}: {one.reason}")
     classes = "no classes" if done.labels is None else f"{len(set(done.labels.tolist()))} classes"
     resumed = f", {done.resumed} of them done before" if done.resumed else ""
-    say(
+    mention(
         f"{done.rows} pictures{resumed}, {done.dimension} features, {classes}, {len(done.skipped)} skipped: {done.path}"
     )

@@ -11,14 +11,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from zskl.cli import options, startup
-from zskl.cli.terminal import console, note, say
+from zskl.cli.layout import show
+from zskl.cli.terminal import mention, note, say
 
 if TYPE_CHECKING:
     from zskl.experiments.expectation import Expectation, Figure
 
 
 def expect(
-    data: Annotated[str, typer.Argument(help="A dataset folder, or the name of a dataset.")],
+    data: options.Data,
     top: Annotated[int, typer.Option(min=1, help="How many groups of attributes to show, largest loss first.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON in place of text.")] = False,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
@@ -59,9 +60,9 @@ def expect(
     for group in found.groups[:top]:
         loss = f"{100 * group.loss.mean:+.1f} ± {100 * group.loss.spread:.1f}"
         table.add_row(escape(group.name), str(group.attributes), f"{100 * group.without.mean:.1f}", loss)
-    console.print(table)
+    show(table)
     if len(found.groups) > top:
-        say(f"{len(found.groups) - top} more; --top shows them")
+        mention(f"{len(found.groups) - top} more; --top shows them")
 
 
 def _percent(figure: Figure) -> str:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
 from zskl.cli import options, startup
-from zskl.cli.terminal import problems, say
+from zskl.cli.terminal import is_quiet, mention, problems, say
+
+if TYPE_CHECKING:
+    from zskl.batch.explain_file import Explained
 
 FIRST = 5  # rows that the terminal shows unless others are asked for
 
 
 def explain(
     model: Annotated[Path, typer.Argument(help="A model file of class means, a kernel method or a bilinear one.")],
-    features: Annotated[Path, typer.Argument(help="A row per sample: .csv .tsv .parquet .npy .npz .mat.")],
+    features: Annotated[Path, typer.Argument(help=f"A row per sample: {options.TABLES}.")],
     signatures: options.ClassTable = None,
     with_known: options.WithKnown = False,
     candidates: options.Candidates = None,
@@ -29,6 +33,14 @@ def explain(
     against: Annotated[
         str | None, typer.Option(metavar="NAME", help="The class to compare it with. Default: the best of the others.")
     ] = None,
+    raw: Annotated[
+        bool,
+        typer.Option(
+            "--raw",
+            help="Go by attributes as you wrote them: one in which both classes agree adds nothing. What centring and "
+            "lengths add is one line.",
+        ),
+    ] = False,
     rows: Annotated[
         list[str] | None,
         typer.Option(
@@ -44,12 +56,14 @@ def explain(
 ) -> None:
     """Show which attributes support the class of each row against the runner-up; they add up to the difference.
 
-    Class means with a Gaussian kernel name seen classes that the row is like or unlike, and what else adds to it.
+    Class means with a Gaussian kernel name seen classes that the row is like or unlike, and what else adds to it; with
+    --raw they name attributes.
 
     Example: [b]zskl explain birds.zskl new.csv --signatures new_classes.csv --rows 0-9 --top 3[/b]
     """
     from zskl import arrays, files, methods
-    from zskl.batch import explain_file, predict_file
+    from zskl.batch import explain_file
+    from zskl.cli.heard import noted
 
     startup.over()
     if with_known and signatures is None:
@@ -59,17 +73,27 @@ def explain(
     arrays.check_device(device)
     if out is not None:
         files.check_target(out, model, features, signatures)
-    found = explain_file.explain_file(
-        methods.load(model, device),
-        features,
-        signatures=signatures,
-        with_known=with_known,
-        candidates=candidates or None,
-        top=top,
-        label=label,
-        against=against,
-        rows=explain_file.row_numbers(rows) if rows else None,
-    )
+    with noted():
+        found = explain_file.explain_file(
+            methods.load(model, device),
+            features,
+            signatures=signatures,
+            with_known=with_known,
+            candidates=candidates or None,
+            top=top,
+            label=label,
+            against=against,
+            rows=explain_file.row_numbers(rows) if rows else None,
+            raw=raw,
+        )
+        _show(found, bool(rows), out, as_json)
+
+
+def _show(found: Iterator[Explained], chosen: bool, out: Path | None, as_json: bool) -> None:
+    """Write explanations to a file, or the terminal."""
+    from zskl import files
+    from zskl.batch import explain_file, predict_file
+
     if as_json:
         lines = (json.dumps(one.record(), ensure_ascii=False) for one in found)
         if out is None:
@@ -78,13 +102,13 @@ def explain(
             return
         text = "".join(f"{line}\n" for line in lines)
         files.write_atomically(out, text.encode())
-        say(f"wrote {out}: {text.count(chr(10))} rows")
+        mention(f"wrote {out}: {text.count(chr(10))} rows")
     elif out is not None:
-        say(f"wrote {out}: {predict_file.write(out, explain_file.table(found))} lines")
+        mention(f"wrote {out}: {predict_file.write(out, explain_file.table(found))} lines")
     else:
-        for one in found if rows else islice(found, FIRST):
+        for one in found if chosen else islice(found, FIRST):
             say(f"{one.named_by} {one.row}: {one.explanation}")
-        if not rows and next(found, None) is not None:
+        if not chosen and not is_quiet() and next(found, None) is not None:
             problems.print(
                 escape(f"the first {FIRST} rows; --rows shows others, -o FILE writes all"),
                 highlight=False,

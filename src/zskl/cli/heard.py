@@ -42,3 +42,16 @@ def told_once() -> Iterator[None]:
             yield
     finally:
         once.tell()
+
+
+@contextmanager
+def noted() -> Iterator[None]:
+    """Tell what the library warns of in this block as notes, each once, at its end."""
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            yield
+    finally:
+        for sentence in dict.fromkeys(str(warning.message) for warning in caught):
+            note(sentence)

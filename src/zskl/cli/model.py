@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zskl.cli import options, startup
+from zskl.cli import completion, options, startup
 from zskl.cli.settings import setting
-from zskl.cli.terminal import note, say
+from zskl.cli.terminal import mention, note
 
 if TYPE_CHECKING:
     from zskl.estimators.estimator import ZeroShotClassifier
@@ -20,9 +20,11 @@ DEFAULT = "class-means"  # a search of its settings takes seconds, so `zskl fit`
 
 
 def fit(
-    data: Annotated[str, typer.Argument(help="A dataset folder, or the name of a dataset.")],
+    data: options.Data,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The model file to write.")],
-    method: Annotated[str, typer.Option(help="A method; see [b]zskl methods[/b].")] = DEFAULT,
+    method: Annotated[
+        str, typer.Option(help="A method; see [b]zskl methods[/b].", autocompletion=completion.methods)
+    ] = DEFAULT,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method, repeatable.")
     ] = None,
@@ -61,7 +63,9 @@ def fit(
     from zskl.cli import named
     from zskl.cli.bars import progress_display, reporter
     from zskl.cli.heard import told_once
+    from zskl.datasets.own import folder
     from zskl.engines import Engine
+    from zskl.estimators import default_grid
     from zskl.parameters import one_of
     from zskl.selection.class_folds import TooFewRows
     from zskl.selection.search_results import SCORINGS
@@ -87,7 +91,7 @@ def fit(
         task = progress.add_task(f"{loaded.name} {method}", total=None)
         if tune:
             named_method = methods.find(method)
-            grid = {name: values for name, values in named_method.grid.items() if name not in settings}
+            grid = default_grid.without(named_method.grid, settings)
             try:
                 found = selection.tune(
                     *(model, X, y, loaded.signatures, grid, selection.folds(loaded), scoring),
@@ -104,22 +108,27 @@ def fit(
             model.fit(X, y, loaded.signatures, callback=reporter(progress, task))
             if calibrate:
                 selection.calibrate(model, X, y, loaded.signatures, selection.folds(loaded), Engine())
+    prepared = folder.preparation_of(data)
+    if prepared is not None:
+        model.preparation_ = prepared.text()
     model.save(out)
     if found is not None:
         chosen = ", ".join(f"{name}={value}" for name, value in found.best.items())
-        say(f"chosen of {len(found.settings)} settings by {scoring} on validation classes: {chosen}")
+        mention(f"chosen of {len(found.settings)} settings by {scoring} on validation classes: {chosen}")
         default = found.search.default
         beside = f"; of the default setting {score(found, default)}" if default is not None else ""
-        say(f"its score there: {100 * found.score:.1f} ± {100 * found.spread:.1f} % over folds{beside}")
+        mention(f"its score there: {100 * found.score:.1f} ± {100 * found.spread:.1f} % over folds{beside}")
+        if found.against_default is not None:
+            mention(str(found.against_default))
         if found.edges:
             note(f"{'; '.join(map(str, found.edges))}: the best may lie beyond")
     if model.temperatures_ is not None:
         written = ", ".join(f"{value:.3g} among {name}" for name, value in model.temperatures_.items())
         constant = f"{model.calibration_:.4g} is subtracted from the scores of seen classes"
-        say(f"calibrated: {constant}; temperatures {written} candidates")
+        mention(f"calibrated: {constant}; temperatures {written} candidates")
     for sentence in _practised(model):
-        say(sentence)
-    say(f"wrote {out}: {method} fitted on {len(y)} rows of {len(model.classes_)} classes of {loaded.name}")
+        mention(sentence)
+    mention(f"wrote {out}: {method} fitted on {len(y)} rows of {len(model.classes_)} classes of {loaded.name}")
 
 
 def _practised(model: ZeroShotClassifier) -> Iterator[str]:
@@ -141,7 +150,7 @@ def predict(
     model: Annotated[Path, typer.Argument(help="A model file.")],
     features: Annotated[
         Path,
-        typer.Argument(help="A row per sample: .csv .tsv .parquet .npy .npz .mat; or a folder of .parquet or .npy."),
+        typer.Argument(help=f"A row per sample: {options.TABLES}; or a folder of .parquet or .npy."),
     ],
     signatures: options.ClassTable = None,
     with_known: options.WithKnown = False,
@@ -182,6 +191,7 @@ def predict(
     from zskl.batch import predict_file
     from zskl.batch import predict_folder as folder
     from zskl.cli import named
+    from zskl.cli.heard import noted
     from zskl.cli.shards import predict_folder
 
     startup.over()
@@ -208,8 +218,9 @@ def predict(
         )
     if out is not None:
         files.check_target(out, model, features, signatures)
-    lines = asked.predictor(methods.load(model, device)).lines(features)
-    if out is None:
-        csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
-    else:
-        say(f"wrote {out}: {predict_file.write(out, lines)} rows")
+    with noted():
+        lines = asked.predictor(methods.load(model, device)).lines(features)
+        if out is None:
+            csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
+        else:
+            mention(f"wrote {out}: {predict_file.write(out, lines)} rows")

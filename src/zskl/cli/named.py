@@ -7,7 +7,7 @@ from pathlib import Path
 
 from zskl import datasets
 from zskl.cli.options import EngineName
-from zskl.cli.terminal import note, say
+from zskl.cli.terminal import mention, note
 from zskl.datasets.xlsa17 import DEFAULT_FEATURES
 from zskl.datasets.xlsa17.benchmarks import folder_of, has_feature_files
 from zskl.datasets.xlsa17.locations import SPLITS
@@ -41,7 +41,7 @@ def load(source: Source) -> datasets.Dataset:
     for warning in caught:
         note(str(warning.message))
     if data.features and source.features is None and data.features != DEFAULT_FEATURES:
-        say(f"{data.name}: features {data.features}, the only feature file there (no {DEFAULT_FEATURES}.mat)")
+        mention(f"{data.name}: features {data.features}, the only feature file there (no {DEFAULT_FEATURES}.mat)")
     return data
 
 

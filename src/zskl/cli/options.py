@@ -8,6 +8,10 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from zskl.cli import completion
+
+TABLES = ".csv .tsv .xlsx .parquet .npy .npz .mat, .csv.gz .csv.zst, - for standard input"
+
 
 class EngineName(StrEnum):
     """Where work runs."""
@@ -16,6 +20,9 @@ class EngineName(StrEnum):
     dask = "dask"
 
 
+Data: TypeAlias = Annotated[
+    str, typer.Argument(help="A dataset folder, or the name of a dataset.", autocompletion=completion.datasets)
+]
 EngineOption: TypeAlias = Annotated[
     EngineName | None, typer.Option(help="Where work runs: processes of this machine (loky) or a Dask cluster.")
 ]

@@ -11,12 +11,26 @@ from rich import box
 from rich.table import Table
 
 from zskl.cli import options, startup
-from zskl.cli.terminal import console, fail, say
+from zskl.cli.layout import show
+from zskl.cli.terminal import fail, mention, say
 
 if TYPE_CHECKING:
     from zskl.datasets.health import ClassCount, Health
 
 SHOWN = 30  # classes in a table; of more, the smallest and the largest
+
+
+class Missing(StrEnum):
+    """What becomes of empty cells."""
+
+    mean = "mean"
+    drop = "drop"
+
+
+class Categories(StrEnum):
+    """What becomes of columns of words."""
+
+    onehot = "onehot"
 
 
 class Format(StrEnum):
@@ -29,14 +43,15 @@ class Format(StrEnum):
 def make(
     out: Annotated[Path, typer.Argument(help="The folder to write.")],
     features: Annotated[
-        Path, typer.Option(metavar="FILE", help="A row per sample: .csv .tsv .parquet .npy .npz .mat; 'id' names rows.")
+        Path,
+        typer.Option(metavar="FILE", help=f"A row per sample: {options.TABLES}; 'id' names rows."),
     ],
     labels: Annotated[
         str, typer.Option(metavar="FILE|COLUMN", help="The classes: a column of the features, or a file, also .txt.")
     ],
     signatures: Annotated[
         Path,
-        typer.Option(metavar="FILE", help="A row per class, the column 'class' naming it: .csv .parquet .npz .mat."),
+        typer.Option(metavar="FILE", help="A row per class, the column 'class' naming it: the same kinds of files."),
     ],
     unseen: Annotated[list[str] | None, typer.Option(metavar="NAME", help="An unseen class, repeatable.")] = None,
     unseen_fraction: Annotated[
@@ -48,14 +63,28 @@ def make(
     ] = Format.zskl,
     name: Annotated[str | None, typer.Option(help="The name of the dataset. Default: that of the folder.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a dataset that is there.")] = False,
+    missing: Annotated[
+        Missing | None,
+        typer.Option(help="Empty cells of features: fill in the mean of training rows, or drop the row."),
+    ] = None,
+    categories: Annotated[
+        Categories | None, typer.Option(help="Columns of words: a feature of 0 and 1 for each word of training rows.")
+    ] = None,
+    keep_column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Keep a column that looks like an identifier, repeatable."),
+    ] = None,
 ) -> None:
     """Make a dataset folder from your own files: features, labels and a description of each class.
 
     Example: [b]zskl data make birds --features birds.csv --labels species --signatures traits.csv --unseen kiwi[/b]
+
+    Example: [b]zskl data make birds --features rows.csv.gz --labels species --signatures traits.xlsx --missing mean[/b]
     """
     from tempfile import TemporaryDirectory
 
     from zskl import datasets
+    from zskl.cli.heard import noted
     from zskl.datasets.own import folder
     from zskl.datasets.own.new_folder import new_folder
     from zskl.datasets.xlsa17 import writer
@@ -68,19 +97,23 @@ def make(
         "unseen_fraction": 0.25 if unseen_fraction is None else unseen_fraction,
         "seed": seed,
         "name": name or out.resolve().name,
+        "missing": None if missing is None else missing.value,
+        "categories": None if categories is None else categories.value,
+        "keep_columns": keep_column or (),
     }
-    if format_ == Format.zskl:
-        data = datasets.make(out, features, labels, signatures, force=force, **how)
-        found = datasets.check(data)
-    else:
-        with new_folder(out, force) as place, TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as scratch:
-            made = Path(scratch) / out.name
-            data = datasets.make(made, features, labels, signatures, **how)
-            writer.write(data, place, folder.row_names(made))
+    with noted():
+        if format_ == Format.zskl:
+            data = datasets.make(out, features, labels, signatures, force=force, **how)
             found = datasets.check(data)
-            del data
+        else:
+            with new_folder(out, force) as place, TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as scratch:
+                made = Path(scratch) / out.name
+                data = datasets.make(made, features, labels, signatures, **how)
+                writer.write(data, place, folder.row_names(made))
+                found = datasets.check(data)
+                del data
     seen = sum(one.seen for one in found.classes)
-    say(
+    mention(
         f"wrote {out}: {found.rows} rows × {found.features} features, {seen} seen and {len(found.classes) - seen} "
         f"unseen classes, {found.attributes} attributes"
     )
@@ -88,7 +121,7 @@ def make(
 
 
 def check(
-    path: Annotated[str, typer.Argument(help="A dataset folder, or the name of a dataset.")],
+    path: options.Data,
     root: options.Root = None,
     features: options.Features = None,
     signatures: options.Signatures = None,
@@ -120,8 +153,8 @@ def check(
     parts.columns[1].justify = "right"
     for part, rows in found.parts.items():
         parts.add_row(part, str(rows))
-    console.print(parts)
-    console.print(_class_table(found.classes))
+    show(parts)
+    show(_class_table(found.classes))
     sizes = [one.rows for one in found.classes]
     say(f"rows per class: {min(sizes)} to {max(sizes)}, median {statistics.median(sizes):g}")
     _list(found)
@@ -131,9 +164,10 @@ def check(
 
 
 def _list(found: Health) -> None:
-    for kind, sentences in (("fault", found.faults), ("note", found.notes)):
-        for sentence in sentences:
-            say(f"{kind}: {sentence}")
+    for sentence in found.faults:
+        say(f"fault: {sentence}")
+    for sentence in found.notes:
+        mention(f"note: {sentence}")
 
 
 def _class_table(classes: tuple[ClassCount, ...]) -> Table:

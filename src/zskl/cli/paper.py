@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zskl.cli import options, startup
+from zskl.cli import completion, options, startup
 from zskl.cli.signals import STOPS, told
-from zskl.cli.terminal import fail, note, say
+from zskl.cli.terminal import fail, mention, note, say
 
 if TYPE_CHECKING:
     from zskl.paper.write import Written
@@ -36,11 +36,15 @@ def paper(
     ] = None,
     features: options.Features = None,
     dataset: Annotated[
-        list[str] | None, typer.Option(help="A dataset, repeatable. Default: the five benchmarks.")
+        list[str] | None,
+        typer.Option(help="A dataset, repeatable. Default: the five benchmarks.", autocompletion=completion.datasets),
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option(help="A method, or [b]baselines[/b], [b]kernels[/b] or [b]ours[/b]; repeatable. Default: all."),
+        typer.Option(
+            help="A method, or [b]baselines[/b], [b]kernels[/b] or [b]ours[/b]; repeatable. Default: all.",
+            autocompletion=completion.methods,
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds: 0, 1, ...")] = 5,
     device: Annotated[
@@ -130,7 +134,7 @@ def _tell(written: Written, out: Path, ran: int) -> None:
     """What was found, and where it is."""
     from zskl.paper.claims import NO, UNDECIDED, UNTESTED, YES, counted
 
-    say(f"{ran} unit(s) run; {len(written.files)} files in {out}: results.md, tables/, figures/")
+    mention(f"{ran} unit(s) run; {len(written.files)} files in {out}: results.md, tables/, figures/")
     say("claims of the paper, in how many cases:")
     for claim, *numbers in counted(written.verdicts):
         told = ", ".join(f"{number} {word}" for number, word in zip(numbers, (YES, NO, UNDECIDED), strict=True))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from zskl.cli import startup
-from zskl.cli.terminal import say
+from zskl.cli.terminal import mention
 
 
 def report(
@@ -30,4 +30,4 @@ def report(
     files.check_target(out, *(file for path in runs for file in (path, *path.glob("*.jsonl"))))
     found = collect(runs)
     files.write_atomically(out, source.page(found, title, [str(path) for path in runs]).encode())
-    say(f"{len(found)} record{'' if len(found) == 1 else 's'}, as a page to open in a browser: {out}")
+    mention(f"{len(found)} record{'' if len(found) == 1 else 's'}, as a page to open in a browser: {out}")

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from zskl.cli import options, startup
+from zskl.cli import completion, options, startup
 from zskl.cli.settings import setting
-from zskl.cli.terminal import say
+from zskl.cli.terminal import mention
 
 TAUGHT = ("class-means",)  # of the default methods those that learn from examples and unlabelled rows
 DEFAULT = (*TAUGHT, "gaussian-softmax", "gaussian-ort")
@@ -17,13 +17,18 @@ DEFAULT = (*TAUGHT, "gaussian-softmax", "gaussian-ort")
 
 def run(
     dataset: Annotated[
-        list[str], typer.Argument(help="Names of datasets, see [b]zskl datasets[/b], or folders of your own.")
+        list[str],
+        typer.Argument(
+            help="Names of datasets, see [b]zskl datasets[/b], or folders of your own.",
+            autocompletion=completion.datasets,
+        ),
     ],
     method: Annotated[
         list[str] | None,
         typer.Option(
             help="A method, repeatable; see [b]zskl methods[/b]. Default: class-means, gaussian-softmax and "
-            "gaussian-ort; with --shots or --unlabelled class-means."
+            "gaussian-ort; with --shots or --unlabelled class-means.",
+            autocompletion=completion.methods,
         ),
     ] = None,
     set_: Annotated[
@@ -35,7 +40,11 @@ def run(
     ] = False,
     defaults: Annotated[
         list[str] | None,
-        typer.Option(metavar="METHOD", help="Leave this method out of --tune, at its default settings; repeatable."),
+        typer.Option(
+            metavar="METHOD",
+            help="Leave this method out of --tune, at its default settings; repeatable.",
+            autocompletion=completion.methods,
+        ),
     ] = None,
     calibrate: Annotated[
         bool,
@@ -117,7 +126,7 @@ def run(
     plan = run_plan.Plan(settings, device, tune, calibrate, scoring, shots or (), unlabelled or ())
     units, remarks = run_plan.units(plan, names, seeds, defaults or ())
     for remark in remarks:
-        say(remark)
+        mention(remark)
     runner = named.engine_of(engine, address, workers) or (Engine() if tune or calibrate else None)
     if json_ is not None:
         jsonl_log.check_target(json_)

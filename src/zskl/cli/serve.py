@@ -7,14 +7,19 @@ from typing import Annotated
 
 import typer
 
-from zskl.cli import options, startup
-from zskl.cli.terminal import say
+from zskl.cli import completion, options, startup
+from zskl.cli.terminal import mention, say
 
 
 def serve(
     model: Annotated[Path | None, typer.Argument(help="A model file.")] = None,
     data: Annotated[
-        str | None, typer.Option(metavar="DATASET", help="A dataset folder or name: rows to look at and to rank.")
+        str | None,
+        typer.Option(
+            metavar="DATASET",
+            help="A dataset folder or name: rows to look at and to rank.",
+            autocompletion=completion.datasets,
+        ),
     ] = None,
     images: Annotated[
         Path | None,
@@ -82,4 +87,4 @@ def serve(
     loaded = None if data is None else named.load_dataset(data, root, features, signatures)
     names = None if data is None else datasets.row_names(data, root, named.features_of(data, features or []))
     start.run(fitted, model, classes, loaded, names, images, backbone, address, say)
-    say("stopped")
+    mention("stopped")

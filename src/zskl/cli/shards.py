@@ -10,7 +10,7 @@ from zskl.arrays import on_gpu
 from zskl.batch import predict_folder as folder_batch
 from zskl.cli.bars import Display
 from zskl.cli.signals import STOPS, told
-from zskl.cli.terminal import complain, fail, say
+from zskl.cli.terminal import complain, fail, mention
 from zskl.engines import Engine
 from zskl.experiments import jsonl_log
 
@@ -36,9 +36,9 @@ def predict_folder(
         left = {place: found[place] for place in reasons}
         before, failures, rows = len(found) - len(left), 0, 0
         if before:
-            say(f"{before} of {len(found)} shards were done before")
+            mention(f"{before} of {len(found)} shards were done before")
         for reason, number in Counter(filter(None, reasons.values())).items():
-            say(f"{number} of {len(found)} shards are done again: {reason}")
+            mention(f"{number} of {len(found)} shards are done again: {reason}")
         try:
             with Display([shard.name for shard in found], before, "all shards") as display:
                 here = engine is None or on_gpu(None, device)
@@ -58,7 +58,7 @@ def predict_folder(
             how, code = told(stop)
             done = len(found) - len(folder_batch.reasons(job, found, folder_of_records))
             fail(f"{how}: {done} of {len(found)} shards done; the same command continues", code)
-    say(f"wrote {rows} rows of {len(left) - failures} shard(s) to {out}")
+    mention(f"wrote {rows} rows of {len(left) - failures} shard(s) to {out}")
     if failures:
         fail(
             f"{failures} of {len(found)} shards failed: mend them, then run the same command again",

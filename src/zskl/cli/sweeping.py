@@ -7,9 +7,10 @@ from pathlib import Path
 
 from zskl.cli.bars import Display
 from zskl.cli.heard import told_once
+from zskl.cli.layout import show
 from zskl.cli.signals import STOPS, told
-from zskl.cli.tables import drawn, show
-from zskl.cli.terminal import console, fail, say
+from zskl.cli.tables import drawn
+from zskl.cli.terminal import console, fail, mention, say
 from zskl.engines import Engine
 from zskl.experiments import jsonl_log, meaning, run_folder, run_table, sweep
 from zskl.experiments.record import Record
@@ -26,7 +27,7 @@ def run_pieces(pieces: list[Piece[Record]], engine: Engine | None, out: Path | N
     ):
         before = sum(piece.key in folder.done for piece in pieces) if folder is not None else 0
         if before:
-            say(f"{before} of {len(pieces)} units were done before")
+            mention(f"{before} of {len(pieces)} units were done before")
         try:
             with (
                 told_once(),
@@ -52,7 +53,7 @@ def run_pieces(pieces: list[Piece[Record]], engine: Engine | None, out: Path | N
     for data in dict.fromkeys(map(_data, results)):
         _show([record for record in results if _data(record) == data])
     for target in filter(None, (json_, folder and folder.path)):
-        say(f"{len(results)} record{'' if len(results) == 1 else 's'} written to {target}")
+        mention(f"{len(results)} record{'' if len(results) == 1 else 's'} written to {target}")
     if failures:
         fail("; ".join(failures), 2)
 
@@ -74,8 +75,8 @@ def _show(results: list[Record]) -> None:
     for sentence in table.notes:
         say(f"{sentence}\n", wrapped=True)
     for sentence in meaning.sentences(results):
-        say(sentence, wrapped=True)
+        mention(sentence, wrapped=True)
     first = results[0]
-    left_out = sorted({*first.zsl.left_out, *first.gzsl.left_out})
+    left_out = sorted({*(() if first.zsl.alone else first.zsl.left_out), *first.gzsl.left_out})
     if left_out:
         say(f"left out of the means, having no test rows: {', '.join(left_out)}")

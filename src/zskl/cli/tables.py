@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from zskl.cli.terminal import console
 from zskl.experiments import table_formats
 from zskl.experiments.compare import Comparison, Figure
 
@@ -42,17 +41,6 @@ def _cell(figure: Figure | None, below: bool) -> str:
     else:
         text = escape(table_formats.cell(figure, " ±"))  # the space is where a narrow terminal breaks the line
     return f"[b]{text}[/b]" if figure is not None and figure.best else text
-
-
-def show(picture: Table) -> None:
-    """Print it as wide as it must be: no word is ever cut short."""
-    for column in picture.columns:
-        words = " ".join([str(column.header), *map(str, column.cells)]).replace("[b]", "").replace("[/b]", "").split()
-        column.min_width = max(map(len, words), default=1)
-    least = sum((column.min_width or 0) + 1 for column in picture.columns)
-    if least + len(picture.columns) - 2 > console.width:
-        picture.padding = 0  # one space between columns, not two
-    Console(width=max(console.width, least)).print(picture, crop=False)
 
 
 def plain(table: Comparison) -> str:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from zskl.cli import startup
-from zskl.cli.terminal import fail, say
+from zskl.cli import options, startup
+from zskl.cli.terminal import fail, mention
 
 
 class Among(StrEnum):
@@ -24,7 +24,7 @@ def teach(
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The model file to write.")],
     features: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The examples, a row each: .csv .tsv .parquet .npy .npz .mat."),
+        typer.Option(metavar="FILE", help=f"The examples, a row each: {options.TABLES}."),
     ] = None,
     labels: Annotated[
         str | None,
@@ -52,6 +52,7 @@ def teach(
     """
     from zskl import arrays, files, methods
     from zskl.batch import teach_file
+    from zskl.cli.heard import noted
 
     startup.over()
     if remove and (wrong or signatures is not None):
@@ -62,21 +63,22 @@ def teach(
     files.check_target(out, model, features, signatures, labels if labels and Path(labels).exists() else None)
     fitted = methods.load(model, device)
     teach_file.check_able(fitted, model, "add_examples")
-    if remove:
-        change = teach_file.remove(fitted, features, labels)
-    else:
-        assert features is not None
-        assert labels is not None
-        change = teach_file.teach(fitted, features, labels, signatures, wrong)
+    with noted():
+        if remove:
+            change = teach_file.remove(fitted, features, labels)
+        else:
+            assert features is not None
+            assert labels is not None
+            change = teach_file.teach(fitted, features, labels, signatures, wrong)
     change.after.save(out)
     for sentence in change.sentences():
-        say(sentence)
-    say(f"wrote {out}")
+        mention(sentence)
+    mention(f"wrote {out}")
 
 
 def adapt(
     model: Annotated[Path, typer.Argument(help="A model file; the model itself stays as it is.")],
-    features: Annotated[Path, typer.Argument(help="Unlabelled rows: .csv .tsv .parquet .npy .npz .mat.")],
+    features: Annotated[Path, typer.Argument(help=f"Unlabelled rows: {options.TABLES}.")],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The model file to write.")],
     candidates: Annotated[
         Among, typer.Option(help="What the rows may be of: unseen classes, or all classes of the model.")
@@ -109,5 +111,5 @@ def adapt(
         fail(f"{refusal} (here: --force); nothing was written", 1)
     found.after.save(out)
     for sentence in found.sentences():
-        say(sentence)
-    say(f"wrote {out}")
+        mention(sentence)
+    mention(f"wrote {out}")

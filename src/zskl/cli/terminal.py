@@ -2,22 +2,64 @@
 
 from __future__ import annotations
 
-import io
+import errno
+import logging
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 from rich.console import Console
 from rich.markup import escape
 
-console = Console()
-problems = Console(stderr=True)
+
+class Terminal(Console):
+    """Rich's console, which leaves it to the command what to do when nobody reads any more."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
-def forgive_letters() -> None:
-    """Write "?" for a letter that the terminal's encoding lacks, such as σ in Windows' cp1252, in place of an error."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
-            stream.reconfigure(errors="replace")
+console = Terminal()
+problems = Terminal(stderr=True)
+_QUIET: list[bool] = [False]  # the last is what the command that runs was told
+
+
+@contextmanager
+def loudness(verbose: bool, quiet: bool) -> Iterator[None]:
+    """How much is said in this block: if `quiet`, only results and errors; if `verbose`, also what the library logs."""
+    logger, handler = logging.getLogger("zskl"), Told()
+    before = logger.level
+    _QUIET.append(quiet)
+    if verbose:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        _QUIET.pop()
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+
+
+class Told(logging.Handler):
+    """Tells what the library logs, above any bars. Warnings are left to whoever collects them in the meantime."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno < logging.WARNING or logging.getLogger("zskl").propagate:
+            clock = f"{record.relativeCreated / 1000:7.2f} s  "
+            problems.print(escape(clock + record.getMessage()), highlight=False, soft_wrap=True, style="dim")
+
+
+def is_quiet() -> bool:
+    """Whether the command that runs was told to be quiet."""
+    return _QUIET[-1]
+
+
+def shows_progress() -> bool:
+    """Whether there is somebody to see a bar."""
+    return problems.is_terminal and not is_quiet()
 
 
 def say(sentence: str, wrapped: bool = False) -> None:
@@ -25,9 +67,16 @@ def say(sentence: str, wrapped: bool = False) -> None:
     console.print(escape(sentence), highlight=False, soft_wrap=not (wrapped and console.is_terminal))
 
 
+def mention(sentence: str, wrapped: bool = False) -> None:
+    """The same for what is not a result, such as the name of a file that was written: --quiet leaves it out."""
+    if not is_quiet():
+        say(sentence, wrapped)
+
+
 def note(sentence: str) -> None:
-    """A remark to standard error."""
-    problems.print(f"[yellow]note:[/] {escape(sentence)}", highlight=False, soft_wrap=True)
+    """A remark to standard error; --quiet leaves it out."""
+    if not is_quiet():
+        problems.print(f"[yellow]note:[/] {escape(sentence)}", highlight=False, soft_wrap=True)
 
 
 def complain(sentence: str) -> None:

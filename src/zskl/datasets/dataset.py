@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,8 @@ from zskl.datasets import dataset_checks
 from zskl.datasets.dataset_checks import frozen
 from zskl.parameters import did_you_mean, listed
 from zskl.shown.table import Shown, some
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,6 +90,69 @@ class Dataset:
     feature_names: tuple[str, ...] | None = None
     checked: InitVar[bool] = False
 
+    @classmethod
+    def from_frames(
+        cls,
+        features: Any,
+        labels: Any,
+        signatures: Any,
+        *,
+        unseen: Sequence[str | int] | int | float = 0.25,
+        seed: int = 0,
+        name: str = "frames",
+    ) -> Dataset:
+        """Make a dataset of data frames in memory, divided into parts as `zskl data make` divides files.
+
+        Parameters
+        ----------
+        features : data frame or array of shape (n, d)
+            A row per sample, from pandas, polars or another library that narwhals knows. A column "id" names the rows
+            and is no feature.
+        labels : str, Series or array of shape (n,)
+            The class of each row: a column of `features`, or the labels themselves. A pandas Series with the index of
+            `features` in another order is matched by it.
+        signatures : data frame or mapping
+            The class table: one row, or several, per class. The column "class" (or the one called as `labels`) names
+            the class, or the index of a pandas frame does.
+        unseen : list of labels, int or float, default=0.25
+            The classes without training rows: their names, how many to draw, or the fraction to draw. A class without
+            rows is always unseen.
+        seed : int, default=0
+            Seed of all draws: unseen classes, test rows and folds.
+        name : str, default="frames"
+            What the dataset is called.
+
+        Returns
+        -------
+        Dataset
+            The dataset. A fifth of the rows of each seen class is test_seen. Of six seen classes or more, there are
+            three validation folds.
+
+        Raises
+        ------
+        ValueError
+            If a frame is not as expected; the message names the column and says what to do.
+
+        See Also
+        --------
+        zskl.datasets.make : The same from files.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from zskl import Dataset
+        >>> birds = pd.DataFrame({"wing": [20, 21, 5, 6, 90], "species": ["owl", "owl", "wren", "wren", "swan"]})
+        >>> traits = pd.DataFrame({"class": ["owl", "wren", "swan"], "size": [2, 1, 3], "nocturnal": [1, 0, 0]})
+        >>> data = Dataset.from_frames(birds, "species", traits, unseen=["swan"])
+        >>> data
+        Dataset('frames', 5 rows × 1 features, 2 seen and 1 unseen classes, 2 attributes)
+        >>> data.parts["test_unseen"].tolist()
+        [4]
+        """
+        from zskl.datasets import frames  # it makes a `Dataset`
+
+        return frames.dataset(features, labels, signatures, unseen, seed, name)
+
     def __post_init__(self, checked: bool) -> None:
         keep, where = object.__setattr__, self._where
         keep(self, "X", dataset_checks.features(where, self.X, checked))
@@ -100,6 +166,7 @@ class Dataset:
         keep(self, "parts", dataset_checks.parts(where, self.parts, len(self.X)))
         tested = {part: self.class_names[np.unique(self.codes[rows])] for part, rows in self.parts.items()}
         dataset_checks.check_class_split(where, tested, self.seen_classes, self.unseen_classes)
+        log.info("%r", self)
 
     def __repr__(self) -> str:
         n, d = self.X.shape

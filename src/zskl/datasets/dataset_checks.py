@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zskl.parameters import listed
+from zskl.signatures.labels import all_composed, refuse_missing
 from zskl.signatures.table import CLASS_COLUMN
 
 REQUIRED_PARTS = ("trainval", "test_seen", "test_unseen")
@@ -56,18 +57,19 @@ def features(where: str, X: NDArray[np.generic], checked: bool) -> NDArray[np.fl
 
 
 def labels(where: str, field: str, values: Any) -> NDArray[np.generic]:
-    """Only strings or only integers. NumPy would turn the list [1, "a"] into strings: objects first."""
+    """Only strings, in form NFC, or only integers. NumPy would turn the list [1, "a"] into strings: objects first."""
     found = np.asarray(values) if hasattr(values, "dtype") else np.array(list(values), dtype=object)
     if found.ndim != 1:
         raise _error(where, f"{field} has shape {found.shape}; give a vector of labels")
     if found.dtype.kind not in "iuU":
+        refuse_missing(found, f"{where}: {field}")
         kinds = {_kind(label) for label in found.tolist()}
         if len(kinds) > 1 or not kinds <= {"str", "int"}:
             raise _error(
                 where, f"{field} holds labels of type {' and '.join(sorted(kinds))}; make all strings or all integers"
             )
         found = found.astype(np.str_ if kinds == {"str"} else np.int64)
-    return frozen(found)
+    return frozen(all_composed(found))
 
 
 def signatures(where: str, table: pd.DataFrame) -> pd.DataFrame:
@@ -94,9 +96,6 @@ def signatures(where: str, table: pd.DataFrame) -> pd.DataFrame:
             f"signatures is missing or infinite for classes {listed(classes[~finite.all(axis=1)])} in "
             f"columns {listed(columns[~finite.all(axis=0)])}; fill in the values or drop the columns",
         )
-    if not values.any(axis=1).all():
-        empty = classes[~values.any(axis=1)]
-        raise _error(where, f"signatures has only zeros for classes {listed(empty)}; describe or drop them")
     index = pd.Index(classes, name=table.index.name)
     return pd.DataFrame(frozen(values.copy()), index=index, columns=columns, copy=False)
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from zskl.datasets.dataset import Dataset
 from zskl.datasets.dataset_checks import REQUIRED_PARTS
 from zskl.parameters import listed
+from zskl.signatures import identifiers
+from zskl.signatures.doubts import equal_classes
 
 SMALL = 5  # a class with fewer rows gets a note
 BLOCK_VALUES = 1 << 18  # features read together: 2 MB as float64
@@ -134,11 +135,12 @@ def _faults(data: Dataset) -> Iterator[str]:
         yield f"attribute {listed(names[constant])} has the same value for every class: it tells nothing, drop it"
     for group in _equal_columns(values[:, ~constant]):
         yield f"attributes {listed(names[~constant][group])} have the same values: keep one of them"
-    for labels in _equal_classes(data.signatures):
+    for labels in equal_classes(data.signatures.index.to_numpy(), values):
         yield f"classes {listed(labels)} have the same signature, so nothing tells them apart: describe what differs"
     seen = data.signatures.index.isin(data.seen_classes)
     shared = values[:, (values[seen] != 0).any(axis=0)] != 0  # (rows, attributes that a seen class has)
     related = set(data.signatures.index[shared.any(axis=1)].tolist())
+    related |= set(data.signatures.index[(values == 0).all(axis=1)].tolist())  # which has none, as a seen class may
     orphans = [label for label in data.unseen_classes.tolist() if label not in related]
     if orphans:
         yield (
@@ -154,14 +156,6 @@ def _equal_columns(values: NDArray[np.floating]) -> list[list[int]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _equal_classes(table: pd.DataFrame) -> list[list[str | int]]:
-    """Groups of classes that share a description."""
-    groups: dict[bytes, dict[str | int, None]] = {}
-    for label, row in zip(table.index.tolist(), table.to_numpy() + 0.0, strict=True):
-        groups.setdefault(row.tobytes(), {})[label] = None
-    return [list(group) for group in groups.values() if len(group) > 1]
-
-
 def _attribute_notes(data: Dataset) -> Iterator[str]:
     values, names = data.signatures.to_numpy(), np.array(data.attribute_names, dtype=object)
     seen = values[data.signatures.index.isin(data.seen_classes)]
@@ -171,6 +165,17 @@ def _attribute_notes(data: Dataset) -> Iterator[str]:
             f"attribute {listed(names[untaught])} has the same value for all seen classes and another for an unseen "
             "one: training learns nothing of it"
         )
+    numbering = identifiers.among(data.attribute_names, values, data.signatures.index.to_numpy())
+    if numbering:
+        yield f"attribute {listed(numbering)} numbers or names the classes: if it does not describe them, leave it out"
+    empty = data.signatures.index[(values == 0).all(axis=1)].unique()
+    if len(empty):
+        yield (
+            f"class {listed(empty)} is described by zeros alone: methods that do not centre signatures "
+            "(signature_scaling) refuse it"
+        )
+    if "unknown" in data.class_names.tolist():
+        yield "a class is called 'unknown', as a rejected row is: reject (--reject) refuses such candidates; rename it"
     varied = ~(values == values[:1]).all(axis=0)
     yield from _uneven("attribute", names[varied], values[:, varied].astype(np.float64).std(axis=0), UNEVEN_ATTRIBUTES)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from zskl.arrays import generator
 from zskl.parameters import did_you_mean, listed
+from zskl.signatures.labels import composed
 
 FOLDS = 3
 TESTED = 5  # one row in five of each seen class is test_seen
@@ -29,16 +30,22 @@ def folds_of_thirds(classes: NDArray[Class], draw: np.random.Generator) -> list[
     return [(np.concatenate([*thirds[:k], *thirds[k + 1 :]]), thirds[k]) for k in range(FOLDS)]
 
 
+def check_seed(seed: object) -> None:
+    """Refuse what is not a seed."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ValueError(f"seed is {seed!r}: expected a whole number of at least 0")
+
+
 def choose_unseen(
-    classes: Sequence[str], sizes: NDArray[np.int64], unseen: Sequence[str | int] | None, fraction: float, seed: int
+    classes: Sequence[str], sizes: NDArray[np.int64], unseen: Sequence[str | int] | None, share: float, seed: int
 ) -> NDArray[np.bool_]:
-    """(C,) whether each class is unseen: the named ones, else a seeded fraction of the classes with rows.
+    """(C,) whether each class is unseen: the named ones, else a seeded share of those with rows, as fraction or number.
 
     A class without rows (0 in `sizes`) is always unseen. At least two classes stay seen.
     """
     hidden: NDArray[np.bool_] = np.asarray(sizes) == 0
     if unseen is not None:
-        names = [str(name) for name in unseen]
+        names = [composed(str(name)) for name in unseen]
         unknown = [name for name in names if name not in classes]
         if unknown:
             parts = [part.strip() for part in unknown[0].split(",")]
@@ -54,14 +61,14 @@ def choose_unseen(
         hidden |= np.isin(np.asarray(classes), names)
         asked = f"naming {len(set(names))} unseen class(es)"
     else:
-        if not 0 < fraction < 1:
+        if not (share >= 1 if isinstance(share, int) else 0 < share < 1):
             raise ValueError(
-                f"unseen_fraction is {fraction}: expected a number above 0 and below 1; or name the unseen classes"
+                f"unseen_fraction is {share}: expected a number above 0 and below 1; or name the unseen classes"
             )
         full = np.flatnonzero(~hidden)
-        number = max(round(fraction * len(full)), 0 if hidden.any() else 1)
+        number = share if isinstance(share, int) else max(round(share * len(full)), 0 if hidden.any() else 1)
         hidden[generator(seed, _UNSEEN).permutation(full)[:number]] = True
-        asked = f"an unseen fraction of {fraction:g}"
+        asked = f"drawing {share} unseen class(es)" if isinstance(share, int) else f"an unseen fraction of {share:g}"
     if hidden.all() or (~hidden).sum() < 2:
         raise ValueError(
             f"{asked} leaves {(~hidden).sum()} of {len(classes)} classes with rows to train on: at least 2 must be seen"

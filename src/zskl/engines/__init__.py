@@ -7,6 +7,7 @@ call whose worker has died for good.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
@@ -16,6 +17,8 @@ from zskl.engines import dask_cluster, processes
 from zskl.engines import engine as kinds
 from zskl.engines.engine import Engine, EngineError, LostError, Results, Started, Task, tell
 from zskl.engines.remarks import heard, repeat
+
+log = logging.getLogger(__name__)
 
 __all__ = ["Engine", "each", "opened", "slots"]
 
@@ -114,6 +117,7 @@ def each(
             tell(started, position)
             yield position, function(shared, task)
         return
+    log.info("%d tasks go to %s", len(tasks), engine)
     run = {"loky": processes.run, "dask": dask_cluster.run}[engine.name]
     pending = dict(enumerate(tasks))
     deaths = 0

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from zskl import scaling
 from zskl.arrays import Array, NumPyArray, like, namespace
+from zskl.estimators import sparse_inputs
+from zskl.estimators.no_signatures import hint
 from zskl.parameters import did_you_mean, listed
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
@@ -33,15 +36,19 @@ def choose(model: ZeroShotClassifier, given: Any, candidates: Any) -> SignatureT
     if candidates is not None:
         if isinstance(candidates, str) or not hasattr(candidates, "__iter__"):
             raise ValueError(f"candidates is {candidates!r}: expected a list of class names")
-        candidates = tables.as_labels(candidates, "candidates")
+        candidates = tables.as_labels(candidates, "candidates", model.candidates_.tolist())
         if len(candidates) == 0:
             raise ValueError("candidates is empty: name at least one class")
     if given is None:
         table, source = model.signature_table_, "the fitted table"
     else:
-        table = tables.read(given, candidates, model.attribute_names_)
+        table = tables.read(given, candidates, model.attribute_names_, model.candidates_.tolist())
+        sparse_inputs.check_signatures(model, table)
         source = "signatures"
         _check_new(model, table)
+        check_directions(model, table)
+    if candidates is not None:
+        candidates = tables.as_labels(candidates, "candidates", table.classes.tolist())  # new classes too
     wanted = table.classes if candidates is None else tables.unique_in_order(candidates)
     if candidates is not None and len(wanted) < len(candidates) and len(candidates) != len(table.labels):
         raise ValueError(f"candidates names a class twice in {listed(candidates)}: name each once")
@@ -49,7 +56,9 @@ def choose(model: ZeroShotClassifier, given: Any, candidates: Any) -> SignatureT
     unknown = [label for label in wanted.tolist() if label not in known]
     if unknown:
         near = did_you_mean(unknown[0], [str(label) for label in table.classes.tolist()])
-        raise ValueError(f"candidate {listed(unknown)} is not in {source}{near}, which has {listed(table.classes)}")
+        raise ValueError(
+            f"candidate {listed(unknown)} is not in {source}{near}, which has {listed(table.classes)}{hint(model)}"
+        )
     chosen: SignatureTable = table.select(wanted)
     return chosen
 
@@ -59,7 +68,7 @@ def _check_new(model: ZeroShotClassifier, table: SignatureTable) -> None:
     if table.matrix.shape[1] != p:
         raise ValueError(
             f"signatures has {table.matrix.shape[1]} attributes, the model was fitted with {p}: describe classes "
-            "by the same attributes"
+            f"by the same attributes{hint(model)}"
         )
     mine, theirs = label_kind(model.classes_, "y"), label_kind(table.labels, "signatures")
     texts = {str(label) for label in model.candidates_.tolist()}
@@ -68,6 +77,18 @@ def _check_new(model: ZeroShotClassifier, table: SignatureTable) -> None:
         raise ValueError(
             f"signatures names classes by {theirs}s such as {listed(alike)}, the model knows them as {mine}s: "
             "use the type of fit, or seen classes would count as new ones"
+        )
+
+
+def check_directions(model: ZeroShotClassifier, table: SignatureTable) -> None:
+    """Refuse a signature of zeros where no mean is subtracted: it has no direction, and fits all rows alike."""
+    steps = scaling.parse(model.signature_scaling, "signature_scaling")
+    empty = ~table.matrix.any(axis=1)
+    if empty.any() and not set(steps) & set(scaling.FITTED):
+        raise ValueError(
+            f"all-zero signature for class {listed(tables.unique_in_order(table.labels[empty]))}: with "
+            f"signature_scaling={model.signature_scaling!r} a description needs at least one attribute that is not 0; "
+            "use one that subtracts the mean, such as center-l2"
         )
 
 

@@ -1,41 +1,50 @@
 """The contract of every zero-shot classifier: input checks, scaling, candidates, saving.
 
-`Ranking` has the answers, `Inspection` what lies behind them. A method subclasses `ZeroShotClassifier`. It writes
-`_scores` on scaled arrays, and a `fit` that calls `_prepare`.
+`Ranking` and `ClassColumns` have the answers, `Inspection` what lies behind them, `Labelling` the rows to label next. A
+method subclasses `ZeroShotClassifier`. It writes `_scores` on scaled arrays, and a `fit` that calls `_prepare`.
 """
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from zskl import scaling
 from zskl.arrays import Array, NumPyArray, check_device, like, on_device
-from zskl.estimators import inputs, model_file
-from zskl.estimators.candidates import Question, as_in, best_of_rows
+from zskl.estimators import inputs, model_file, no_signatures, sparse_inputs
+from zskl.estimators.candidates import Question, as_in, best_of_rows, check_directions
+from zskl.estimators.class_columns import ClassColumns
+from zskl.estimators.default_grid import DefaultGrid
 from zskl.estimators.inspection import Inspection
-from zskl.estimators.ranking import UNKNOWN, Labels, Ranking
+from zskl.estimators.labelling import Labelling
+from zskl.estimators.ranking import UNKNOWN, Labels
+from zskl.estimators.row_weights import NONE, Given, counted, row_weights
 from zskl.estimators.selectable import Selectable
 from zskl.estimators.temperature import UncalibratedWarning
 from zskl.estimators.training_set import Training
 from zskl.parameters import listed, one_of
+from zskl.signatures import doubts
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
+from zskl.sparse_rows import are_sparse
 from zskl.training.streaming import StreamedRows
 
 __all__ = ["SIGNATURE_MEANS", "UNKNOWN", "Labels", "Training", "UncalibratedWarning", "ZeroShotClassifier"]
 
+log = logging.getLogger(__name__)
+
 SIGNATURE_MEANS = ("seen", "all")
 
 
-class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
     The contract of every zero-shot classifier of this library; subclass it to add a method.
 
@@ -54,6 +63,9 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
         What `predict` and `top_k` subtract from the scores of seen classes; 0 unless selection chose it.
     temperatures_ : dict or None
         What turns scores into probabilities, for "seen", "unseen" and "mixed" candidates.
+    described_ : bool
+        Whether classes have descriptions. Without signatures in `fit` they have none: the model is then an ordinary
+        classifier, says so where you print it, and warns you where you ask it for other classes.
 
     See Also
     --------
@@ -74,8 +86,11 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
     signature_scaling: str
     signature_mean: str
     device: str | None
+    preparation_: str | None  # what a dataset with holes and words did to them: rows of a table need it, arrays do not
+    described_: bool
+    _warned: bool  # that it has no descriptions
     SUMMARY: ClassVar[str]  # of a published method: one sentence
-    GRID: ClassVar[Mapping[str, Sequence[Any]]]  # of a published method: the values that selection tries by default
+    GRID: ClassVar[DefaultGrid]  # of a published method: the values that selection tries by default
 
     # What a method provides ------------------------------------------------------------------------------------------
 
@@ -96,52 +111,65 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """A fit that fails leaves the estimator as it was."""
-        before = dict(self.__dict__)
+        before, began = dict(self.__dict__), time.perf_counter()
         try:
             yield
+            if "candidates_" in vars(self):
+                seen, every = len(self.classes_), len(self.candidates_)
+                sizes = f"{self.n_features_in_} features, {seen} classes seen of {every}"
+                log.info("%s fitted: %s, %.2f s", type(self).__name__, sizes, time.perf_counter() - began)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
-    def _prepare(self, X: Array, y: Any, table: Any, streamed: bool = False, values: bool = True) -> Training:
+    def _prepare(
+        self, X: Array, y: Any, table: Any, streamed: bool = False, values: bool = True, weights: Given = NONE
+    ) -> Training:
         """Check the input, set what every fitted estimator has, and return the scaled training set.
 
-        Its X is a `StreamedRows` if `streamed`. Without `values` the numbers in X are left to whoever reads them.
+        Its X is a `StreamedRows` if `streamed`. Without `values` the numbers in X are left to whoever reads them. Rows
+        of weight 0 are left out.
         """
         one_of("signature_mean", self.signature_mean, SIGNATURE_MEANS)
         check_device(self.device)
         for name in ("feature_scaling", "signature_scaling"):
             scaling.parse(getattr(self, name), name)
         X, y = inputs.check_training(self, X, y, whole=not streamed, values=values)
+        X, y, weighed = counted(X, y, row_weights(y, *weights))
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"y holds 1 class only ({listed(self.classes_)}): training needs rows of at least 2 classes"
             )
         seen = self._describe(table)
+        doubts.warn_of(self.signature_table_, table)
         rows: Array | StreamedRows
         if streamed:
             rows = StreamedRows(X, self.device)
-            self.feature_scaling_ = rows.fit_scaling(self.feature_scaling)
+            self.feature_scaling_ = rows.fit_scaling(self.feature_scaling, weighed)
             place = rows[:0]  # whose values nobody has checked yet
         else:
             X = on_device(X, self.device)
-            self.feature_scaling_ = scaling.fit(self.feature_scaling, X, "feature_scaling")
+            self.feature_scaling_ = scaling.fit(self.feature_scaling, X, "feature_scaling", weighed)
             scaled = self.feature_scaling_.apply(X)
-            rows = place = like(scaled, scaled, "float32")
+            rows = place = scaled if are_sparse(scaled) else like(scaled, scaled, "float32")
         return Training(
             X=rows,
             codes=like(codes, place, "int64"),
             Y=like(self.signature_scaling_.apply(seen.matrix), place),
             rows=seen.padded_rows(),
-            counts=np.array([len(group) for group in tables.rows_of(seen.labels).values()]),
-            sizes=np.bincount(codes, minlength=len(self.classes_)),
+            counts=seen.counts,
+            sizes=np.bincount(codes, weighed, minlength=len(self.classes_)),
+            weights=weighed,
         )
 
     def _describe(self, given: Any) -> SignatureTable:
         """Set all that `fit` learns from signatures and from the seen classes alone; the table of these."""
         table = tables.one_hot(self.classes_) if given is None else tables.read(given, self.classes_)
+        sparse_inputs.check_signatures(self, table)
+        if given is not None:
+            check_directions(self, table)
         known = set(table.labels.tolist())
         missing = [label for label in self.classes_.tolist() if label not in known]
         if self.classes_.dtype.kind in "iu" and table.labels.dtype.kind == "f":
@@ -161,6 +189,8 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
         self.candidates_ = np.concatenate([self.classes_, more])
         self.signature_table_ = table.select(self.candidates_)
         self.attribute_names_ = table.names
+        self.described_ = given is not None
+        self.__dict__.pop("_warned", None)
         described = self.signature_table_.select(self.classes_)
         mean_over = described.matrix if self.signature_mean == "seen" else self.signature_table_.matrix
         self.signature_scaling_ = scaling.fit(self.signature_scaling, mean_over, "signature_scaling")
@@ -168,43 +198,7 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
         self.temperatures_: dict[str, float] | None = None
         return described
 
-    # Prediction: the methods of `Ranking` call these ------------------------------------------------------------------
-
-    def score(
-        self, X: Array, y: Any, sample_weight: Any = None, signatures: Any = None, candidates: Labels | None = None
-    ) -> float:
-        """
-        Give the share of rows that `predict` answers right, as scikit-learn's `score` does.
-
-        `zskl.protocols` and `zskl.metrics` average over classes instead.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
-        y : array-like of shape (n_samples,)
-            The class of each row.
-        sample_weight : array-like of shape (n_samples,), default=None
-            The weight of each row.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to rank; None takes all of them.
-
-        Returns
-        -------
-        float
-            Accuracy over rows, between 0 and 1.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.score([[0, 1], [1, 1]], ["ant", "bee"])
-        1.0
-        """
-        return float(accuracy_score(y, self.predict(X, signatures, candidates), sample_weight=sample_weight))
+    # Prediction: the methods of `Ranking` and `ClassColumns` call these -----------------------------------------------
 
     def _scaled(self, X: Array) -> Array:
         """Checked rows, scaled, on the device that computes."""
@@ -219,6 +213,10 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
         """Scaled samples (n, d) → scores (n, c)."""
         scores = self._scorer(question.Y)
         return lambda X: best_of_rows(scores(X), question.rows)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        shown = str(super().__repr__(N_CHAR_MAX))
+        return shown if vars(self).get("described_", True) else shown + no_signatures.SHOWN
 
     # Model files -----------------------------------------------------------------------------------------------------
 
@@ -270,3 +268,6 @@ class ZeroShotClassifier(Ranking, Inspection, Selectable, ClassifierMixin, BaseE
     @classmethod
     def _unstored(cls, name: str, value: Any) -> Any:
         return value
+
+
+no_signatures.wrapped_as_usual(ZeroShotClassifier)

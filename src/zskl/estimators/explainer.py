@@ -68,6 +68,11 @@ class ByAttributes:
         parts = self.body.contributions(P, norms, self._taken(a), self._taken(b))
         return Split(a, b, score_a - score_b, parts)
 
+    def along(self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray, differences: NumPyArray) -> NumPyArray:
+        """(n, p): what these differences of signatures first and second make of the difference of scores."""
+        P, norms = to_numpy(self.body.projected(scaled)), (scaled * scaled).sum(axis=1, keepdims=True)
+        return self.body.along(P, norms, self._taken(first), self._taken(second), differences)
+
     def _taken(self, rows: NumPyArray) -> score_parts.ScaledSignatures:
         return self.Y[rows], None if self.images is None else self.images[rows]
 

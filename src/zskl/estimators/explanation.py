@@ -10,13 +10,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from zskl.arrays import NumPyArray, to_numpy
-from zskl.estimators import inputs
+from zskl.estimators import inputs, sparse_inputs
 from zskl.estimators.panel import Panel, best_first
-from zskl.parameters import count, did_you_mean, listed
+from zskl.parameters import count, did_you_mean, flag, listed
 from zskl.shown.table import Shown
+from zskl.signatures.labels import one_spelling
 
 if TYPE_CHECKING:
     from zskl.estimators.estimator import ZeroShotClassifier
+
+UNDESCRIBED = "no description"
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +33,8 @@ class Explanation:
     Class means with a Gaussian kernel have a contribution for each seen class instead. `attributes` are then names of
     seen classes, and values say how similar to each of them the two classes are described. `likeness` (p,) says how
     much the sample is like each of them; below 0, it is unlike it. Else `likeness` is None.
+
+    Values of a class that has no description are NaN.
 
     `terms` are parts of the difference that no contribution carries, by name, such as what examples add.
     """
@@ -53,8 +58,9 @@ class Explanation:
 
     @property
     def order(self) -> list[int]:
-        """Places of the `shown` strongest attributes, for or against, strongest first."""
-        return [int(m) for m in np.argsort(-np.abs(self.contributions), kind="stable")[: self.shown]]
+        """Places of the `shown` strongest attributes, for or against, strongest first; none that adds nothing."""
+        strongest = np.argsort(-np.abs(self.contributions), kind="stable")[: self.shown]
+        return [int(m) for m in strongest if self.contributions[m]]
 
     @property
     def top(self) -> list[tuple[str, float]]:
@@ -91,8 +97,8 @@ class Explanation:
                 {
                     "attribute": self.attributes[m],
                     "contribution": float(self.contributions[m]),
-                    "value": float(self.values[m]),
-                    "value_against": float(self.values_against[m]),
+                    "value": _known(self.values[m]),
+                    "value_against": _known(self.values_against[m]),
                     "like": self.like(m),
                 }
                 for m in self.order
@@ -106,18 +112,18 @@ class Explanation:
         return f"Explanation({str(self.label)!r} against {str(self.against)!r}: {self.difference:+.4g})"
 
     def __str__(self) -> str:
-        width = max(map(len, [*map(self.told, self.order), *self.terms]))
+        width = max(map(len, [*map(self.told, self.order), *self.terms]), default=0)
         lines = [self._title]
         for m, (_, contribution) in zip(self.order, self.top, strict=True):
             lines.append(f"  {self.told(m):<{width}}  {contribution:+.4g}  ({self._described(m)})")
-        if self.others:
+        if self.others and self.rest:
             lines.append(f"  {self.others} more: {self.rest:+.4g}")
         lines += [f"  {name:<{width}}  {value:+.4g}" for name, value in self.terms.items()]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         rows = [(self.told(m), f"{self.contributions[m]:+.4g}", self._described(m)) for m in self.order]
-        rows += [(f"{self.others} more", f"{self.rest:+.4g}", "")] if self.others else []
+        rows += [(f"{self.others} more", f"{self.rest:+.4g}", "")] if self.others and self.rest else []
         rows += [(name, f"{value:+.4g}", "") for name, value in self.terms.items()]
         return Shown(self._title, ("", "", ""), rows).html()
 
@@ -128,8 +134,15 @@ class Explanation:
 
     def _described(self, m: int) -> str:
         """The values of an attribute in both signatures."""
-        mine, theirs = f"{self.values[m]:.4g}", f"{self.values_against[m]:.4g}"
+        mine, theirs = (
+            UNDESCRIBED if np.isnan(one) else f"{one:.4g}" for one in (self.values[m], self.values_against[m])
+        )
         return f"{mine} in both" if mine == theirs else f"{mine} against {theirs}"
+
+
+def _known(value: float) -> float | None:
+    """What JSON has for a value; null where there is none."""
+    return None if np.isnan(value) else float(value)
 
 
 def explain(
@@ -141,13 +154,16 @@ def explain(
     label: Any = None,
     against: Any = None,
     calibrated: bool = True,
+    raw: bool = False,
 ) -> list[Explanation]:
     """One for each row of X; see `Inspection.explain`."""
     check_is_fitted(model)
     model._check_explainable()
     top = count("top", top)
-    X = inputs.sliceable(model, X)
+    X = inputs.sliceable(model, X, "an explanation")
     panel = Panel(model, signatures, candidates, calibrated)
+    for table in (panel.table, model.signature_table_):
+        sparse_inputs.refuse_signatures(table, "an explanation")
     if len(panel.labels) < 2:
         raise ValueError(
             f"the only candidate is {listed(panel.labels)}: an explanation compares two classes, so name another one"
@@ -155,7 +171,9 @@ def explain(
     mine, theirs = _place(panel, "label", label), _place(panel, "against", against)
     if mine is not None and mine == theirs:
         raise ValueError(f"label and against are both {listed([label])}: name two different classes")
-    explainer, labels = model._explainer(panel.table), panel.labels.tolist()
+    flag("raw", raw)
+    explainer = model._raw_explainer(panel.table) if raw else model._explainer(panel.table)
+    labels = panel.labels.tolist()
     constant = panel.constant * panel.seen
     found: list[Explanation] = []
     for rows, scores in panel.blocks(X):
@@ -186,6 +204,7 @@ def _place(panel: Panel, parameter: str, name: Any) -> int | None:
     if name is None:
         return None
     labels = panel.labels.tolist()
+    name = one_spelling(np.array([name], dtype=object), labels)[0]
     if name not in labels:
         near = did_you_mean(name, [str(label) for label in labels])
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -10,8 +11,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from zskl.arrays import Array, NumPyArray, float_type, is_torch, namespace, to_numpy
+from zskl.estimators import sparse_inputs
 from zskl.parameters import listed
+from zskl.signatures.frames import in_order
+from zskl.signatures.labels import one_spelling
 from zskl.signatures.table import as_labels, label_kind
+from zskl.sparse_rows import are_sparse, is_sparse
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,13 +37,18 @@ def check_training(
     """
     if y is None and is_torch(X):
         raise ValueError("fit requires y to be passed, but the target y is None: a class label for each row of X")
-    y = _labels(y)
-    if is_torch(X):
+    if reset:
+        estimator.__dict__.pop("preparation_", None)
+    y = labels(y)
+    if is_sparse(X):
+        X, y = sparse_inputs.check_rows(estimator, X, y, reset=reset)
+    elif is_torch(X):
         X = _check_tensor(estimator, X, reset=reset)
         y = column_or_1d(y, warn=True)
         if len(y) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows but y has {len(y)} labels: expected one label for each row")
     else:
+        X = in_order(X, None if reset else getattr(estimator, "feature_names_in_", None))
         _check_dimensions(X)
         as_it_is = X if not whole and _is_plain(X) and X.dtype != float_type(X) else None
         X = X if as_it_is is None else np.broadcast_to(np.float32(0), X.shape)  # of that shape, and no size
@@ -53,21 +63,30 @@ def check_training(
     return X, y
 
 
-def check_features(estimator: ZeroShotClassifier, X: Rows) -> Array:
-    """Features at predict time: float32 or float64, finite, with the fitted number (and names) of columns."""
-    X = sliceable(estimator, X)
+def check_features(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None = "this") -> Array:
+    """Features at predict time: float32 or float64, finite, with the fitted number (and names) of columns.
+
+    `dense_for` names what cannot be done with sparse rows; None takes them.
+    """
+    X = sliceable(estimator, X, dense_for)
     return taken(estimator, X, slice(0, X.shape[0]))
 
 
-def sliceable(estimator: ZeroShotClassifier, X: Rows) -> Array:
+def sliceable(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None = "this") -> Array:
     """`check_features` without a look at the values: an array (n, d) of numbers, not copied if X is one already.
 
     `taken` checks and returns pieces of it, so a memory-mapped array is never held whole.
     """
     check_is_fitted(estimator)
+    if is_sparse(X):
+        if estimator.SPARSE and dense_for is not None:
+            sparse_inputs.refuse_rows(dense_for)
+        found: Array = sparse_inputs.check_rows(estimator, X)
+        return found
     if is_torch(X):
         tensor: Array = _check_tensor(estimator, X, reset=False)
         return tensor
+    X = in_order(X, getattr(estimator, "feature_names_in_", None))
     _check_dimensions(X)
     plain = _is_plain(X)
     checked = validate_data(
@@ -78,7 +97,8 @@ def sliceable(estimator: ZeroShotClassifier, X: Rows) -> Array:
 
 def taken(estimator: ZeroShotClassifier, X: Array, rows: slice) -> Array:
     """These rows of what `sliceable` returned, as float32 or float64, all finite."""
-    block: Array = X[rows] if is_torch(X) else to_numpy(X[rows]).astype(float_type(X), copy=False)
+    asis = is_torch(X) or are_sparse(X)
+    block: Array = X[rows] if asis else to_numpy(X[rows]).astype(float_type(X), copy=False)
     if not _finite(block):
         _refuse_values(estimator, X, rows.start)
     return block
@@ -88,16 +108,19 @@ def _is_plain(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.ndim == 2 and X.size > 0 and X.dtype.kind in "fiub"
 
 
-def _labels(y: Any) -> Any:
-    """Labels of any 1-D kind as an array, without turning numbers into text; the checks see to other shapes."""
+def labels(y: Any, known: Iterable[Any] = ()) -> Any:
+    """Labels of any 1-D kind as an array, without turning numbers into text; the checks see to other shapes.
+
+    A name in two spellings gets one of them, that of `known` where it is there.
+    """
     if is_torch(y):
         return to_numpy(y)
     if isinstance(y, list | tuple):
-        return y if any(np.ndim(label) for label in y) else as_labels(y, "y")
+        return y if any(np.ndim(label) for label in y) else as_labels(y, "y", known)
     array = np.asarray(y)
     if array.ndim == 1 and array.dtype.kind in "OT":  # objects, or text of variable length
-        return as_labels(array.tolist(), "y")
-    return y
+        return as_labels(array.tolist(), "y", known)
+    return one_spelling(array, known) if array.ndim == 1 and array.dtype.kind == "U" else y
 
 
 def _check_dimensions(X: Any) -> None:
@@ -136,13 +159,15 @@ def _check_tensor(estimator: ZeroShotClassifier, X: Tensor, reset: bool) -> Tens
 
 def check_finite(estimator: ZeroShotClassifier, X: Array) -> None:
     """Refuse NaN and infinity, looking at some rows at a time."""
-    height = max(1, LOOKED_AT // X.shape[1])
+    height = X.shape[0] if are_sparse(X) else max(1, LOOKED_AT // X.shape[1])
     for start in range(0, X.shape[0], height):
         if not _finite(X[start : start + height]):
             _refuse_values(estimator, X, start)
 
 
 def _finite(X: Array) -> bool:
+    if are_sparse(X):
+        return not len(X.not_finite())
     xp = namespace(X)
     with np.errstate(all="ignore"):
         if bool(xp.all(xp.isfinite(xp.sum(X, axis=0)))):  # no temporary: the sum of a column with NaN is not finite
@@ -152,6 +177,26 @@ def _finite(X: Array) -> bool:
 
 def _refuse_values(estimator: ZeroShotClassifier, X: Array, start: int) -> None:
     """Say what is wrong from row `start` on, counted in blocks."""
+    bad, first = _faults(X, start)
+    columns = np.flatnonzero(bad)
+    row = int(first[columns[0]])
+    names = getattr(estimator, "feature_names_in_", None)
+    value = "NaN" if np.isnan(float(X[row, columns[0]])) else "infinity (inf)"
+    where = listed(columns if names is None else names[columns])
+    advice = ", for example by a SimpleImputer before the model" if value == "NaN" else ""
+    raise ValueError(
+        f"Input X contains {value} in column {where}, first at row {row} ({int(bad.sum())} such value(s) in all): "
+        f"fill in or drop them{advice}"
+    )
+
+
+def _faults(X: Array, start: int) -> tuple[NumPyArray, NumPyArray]:
+    """(d,) how many values of each column are not finite, and the row of the first; −1 where there is none."""
+    if are_sparse(X):
+        rows, columns = X.not_finite().T
+        first = np.full(X.shape[1], -1)
+        first[columns[::-1]] = rows[::-1]  # of equal columns the last one stays: the first row
+        return np.bincount(columns, minlength=X.shape[1]), first
     height = max(1, LOOKED_AT // X.shape[1])
     bad, first = np.zeros(X.shape[1], dtype=np.int64), np.full(X.shape[1], -1)
     for row in range(start, X.shape[0], height):
@@ -159,12 +204,4 @@ def _refuse_values(estimator: ZeroShotClassifier, X: Array, start: int) -> None:
         new = (first < 0) & wrong.any(axis=0)
         first[new] = row + wrong.argmax(axis=0)[new]
         bad += wrong.sum(axis=0)
-    columns = np.flatnonzero(bad)
-    row = int(first[columns[0]])
-    names = getattr(estimator, "feature_names_in_", None)
-    value = "NaN" if np.isnan(float(X[row, columns[0]])) else "infinity (inf)"
-    where = listed(columns if names is None else names[columns])
-    raise ValueError(
-        f"Input X contains {value} in column {where}, first at row {row} ({int(bad.sum())} such value(s) in all): "
-        "fill in or drop them"
-    )
+    return bad, first

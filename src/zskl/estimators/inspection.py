@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from zskl.estimators.explanation import Explanation, explain
 from zskl.estimators.nearest_classes import nearest_classes
 from zskl.estimators.projected_rows import ProjectedRows, projected
 from zskl.estimators.ranking import Labels
+from zskl.estimators.raw_attributes import by_score_parts
 from zskl.estimators.score_parts import ScoreParts
 from zskl.parameters import count, listed
 from zskl.scaling import Scaling
@@ -29,8 +30,14 @@ if TYPE_CHECKING:
 class Inspection:
     """What a fitted estimator shows of itself. Methods whose score splits into attributes say how in `_score_parts`."""
 
+    SPARSE: ClassVar[bool] = False  # whether the method takes sparse rows and signatures
     classes_: NumPyArray
     signature_scaling_: Scaling
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = self.SPARSE
+        return tags
 
     def _model(self) -> ZeroShotClassifier:
         return cast("ZeroShotClassifier", self)  # the only class that inherits this one
@@ -46,6 +53,10 @@ class Inspection:
     def _explainer(self, table: SignatureTable) -> Explainer:
         """What splits differences of scores between the classes of a table."""
         return ByAttributes(self._model(), table)
+
+    def _raw_explainer(self, table: SignatureTable) -> Explainer:
+        """The same along attributes as they were written."""
+        return by_score_parts(self._model(), table)
 
     def _gallery_rows(self, X: Array) -> Array | None:
         """What a gallery keeps of scaled rows (n, d), for methods without a projection; None: the rows themselves."""
@@ -65,6 +76,7 @@ class Inspection:
         label: Any = None,
         against: Any = None,
         calibrated: bool = True,
+        raw: bool = False,
     ) -> list[Explanation]:
         """
         Say which attributes speak for the class of each row and against another class, and how much.
@@ -89,6 +101,10 @@ class Inspection:
             The class to compare it with; None takes the best of the others.
         calibrated : bool, default=True
             Whether the answer is calibrated, as in `predict`.
+        raw : bool, default=False
+            Whether contributions are those of attributes as you wrote them, in place of scaled ones: an attribute in
+            which the two classes agree then adds nothing, and what centring and unit lengths add is one of the `terms`.
+            Class means with a Gaussian kernel have contributions of attributes, too.
 
         Returns
         -------
@@ -104,7 +120,7 @@ class Inspection:
         >>> (explanation.label, explanation.against), [name for name, _ in explanation.top]
         (('bee', 'ant'), ['attribute 1', 'attribute 0'])
         """
-        return explain(self._model(), X, top, signatures, candidates, label, against, calibrated)
+        return explain(self._model(), X, top, signatures, candidates, label, against, calibrated, raw)
 
     def attribute_space(self, X: Array) -> Array:
         """
@@ -133,7 +149,7 @@ class Inspection:
         """
         model = self._model()
         body = score_parts.of(model, "has no attribute space")
-        X = inputs.sliceable(model, X)
+        X = inputs.sliceable(model, X, "attribute_space")
         return like(projected(model, body, X)[0], inputs.taken(model, X, slice(0, 1)))
 
     def gallery(self, X: Array) -> ProjectedRows:

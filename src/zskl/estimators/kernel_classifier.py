@@ -11,6 +11,7 @@ from zskl import kernels
 from zskl.arrays import Array, like, on_gpu
 from zskl.estimators import kernel_settings, stack, stacked_fits
 from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.estimators.row_weights import without_weights
 from zskl.estimators.score_parts import ScoreParts
 from zskl.estimators.search_maps import SearchMaps
 from zskl.estimators.stack import Callback
@@ -160,6 +161,7 @@ class ZeroShotKernelClassifier(SearchMaps, ZeroShotClassifier):
         self.warm_start = warm_start
         self.random_state = random_state
 
+    @without_weights
     def fit(
         self,
         X: Array,

@@ -1,8 +1,8 @@
 """Model files: a fitted estimator ↔ one safetensors file with a JSON header and named arrays. Never pickle.
 
 An estimator lists in `LEARNED` what its method scores with. An array has its shape, in the letters d (features), p
-(attributes), C (seen classes), "*" (anything) and "?" (anything, or nothing). None stands for what its `_stored` turns
-into JSON.
+(attributes), C (seen classes), "*" (anything) and "?" (anything, or nothing); "p|C" is one of two. None stands for what
+its `_stored` turns into JSON. Of sparse rows the file holds parts, such as "signatures.values", the header the shape.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from zskl import scaling as scalings
 from zskl.arrays import NumPyArray
 from zskl.files import write_atomically
 from zskl.signatures.table import SignatureTable
+from zskl.sparse_rows import PARTS, SparseRows, are_sparse
 
 if TYPE_CHECKING:
     from zskl.estimators.estimator import ZeroShotClassifier
@@ -31,6 +32,7 @@ FORMAT = "zskl-model"
 VERSION = 2  # 1 knows no class means and no committee
 _KEY = "zskl"
 SCALED = {"feature_scaling": "d", "signature_scaling": "p"}
+MAY_BE_SPARSE = ("signatures", "learned.kept_rows_")
 
 
 def pack(model: ZeroShotClassifier, stored: Callable[[str, Any], Any]) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
@@ -41,6 +43,10 @@ def pack(model: ZeroShotClassifier, stored: Callable[[str, Any], Any]) -> tuple[
         scaling = getattr(model, f"{name}_")
         fitted = {f"{name}_": scaling.mean, f"{name}_deviation": scaling.deviation}
         arrays |= {key: array for key, array in fitted.items() if array is not None}
+    sparse = {name: array for name, array in arrays.items() if are_sparse(array)}
+    for name, rows in sparse.items():
+        arrays |= {f"{name}.{part}": array for part, array in rows.parts().items()}
+        del arrays[name]
     header = {
         "estimator": model.kind,
         "parameters": {name: stored(name, value) for name, value in model.get_params(deep=False).items()},
@@ -54,7 +60,11 @@ def pack(model: ZeroShotClassifier, stored: Callable[[str, Any], Any]) -> tuple[
         "n_features": int(model.n_features_in_),
         "calibration": float(model.calibration_),
         "temperatures": model.temperatures_,
+        **({} if model.described_ else {"described": False}),
+        **({"sparse": {name: rows.shape for name, rows in sparse.items()}} if sparse else {}),
     }
+    if getattr(model, "preparation_", None) is not None:
+        header["preparation"] = model.preparation_
     return header, arrays
 
 
@@ -66,9 +76,10 @@ def unpack(
 ) -> Estimator:
     """Set on an unfitted estimator what `pack` took from the fitted one; refuse what does not fit together."""
     learned: dict[str, tuple[str, ...] | None] = model.LEARNED  # type: ignore[attr-defined]
+    arrays = {**arrays, **{name: _sparse(arrays, name, shape) for name, shape in header.get("sparse", {}).items()}}
     labels = _labels_from_json(header["signature_labels"])
     classes = _labels_from_json(header["classes"])
-    sizes = {"d": int(header["n_features"]), "C": len(classes), "rows": len(labels)}
+    sizes = {"d": int(header["n_features"]), "C": len(classes), "rows": len(labels), "1": 1}
     if sizes["d"] < 1:
         raise ValueError(f"a model of {sizes['d']} features")
     matrix = _array(arrays, "signatures", ("rows", "*"), sizes)
@@ -84,6 +95,7 @@ def unpack(
         "n_features_in_": sizes["d"],
         "calibration_": float(header["calibration"]),
         "temperatures_": _temperatures(header["temperatures"]),
+        "described_": header.get("described") is not False,
     }
     described, seen = fitted["signature_table_"].classes.tolist(), classes.tolist()
     if fitted["candidates_"].tolist() != described or len(seen) < 2 or seen != sorted(set(described[: len(seen)])):
@@ -97,6 +109,11 @@ def unpack(
         if len(header["feature_names"]) != sizes["d"]:
             raise ValueError(f"{len(header['feature_names'])} feature names for {sizes['d']} features")
         fitted["feature_names_in_"] = np.array(header["feature_names"], dtype=object)
+    prepared = header.get("preparation")
+    if prepared is not None:
+        if not isinstance(prepared, str):
+            raise ValueError(f"a preparation of type {type(prepared).__name__}")
+        fitted["preparation_"] = prepared  # whoever reads tables for the model knows what it says
     for name, shape in learned.items():
         value = _array(arrays, f"learned.{name}", shape, sizes) if shape else unstored(name, header["learned"][name])
         fitted[name] = value
@@ -118,13 +135,21 @@ def _array(arrays: dict[str, NumPyArray], name: str, shape: tuple[str, ...], siz
     if name not in arrays:
         raise ValueError(f"the array {name} is missing")
     array = arrays[name]
-    expected = tuple(sizes.get(letter, -1) for letter in shape)
-    fits = len(array.shape) == len(shape) and all(e in (-1, n) for e, n in zip(expected, array.shape, strict=True))
+    expected = [[sizes.get(letter, -1) for letter in letters.split("|")] for letters in shape]
+    fits = len(array.shape) == len(shape) and all(n in e or -1 in e for e, n in zip(expected, array.shape, strict=True))
     if not fits or (array.size == 0 and "?" not in shape):
         raise ValueError(f"the array {name} has shape {array.shape}, expected ({', '.join(shape)}) = {expected}")
-    if array.dtype.kind != "f" or not np.isfinite(array).all():
+    if not are_sparse(array) and (array.dtype.kind != "f" or not np.isfinite(array).all()):
         raise ValueError(f"the array {name} of type {array.dtype} is not made of finite floating-point numbers")
     return array
+
+
+def _sparse(arrays: dict[str, NumPyArray], name: str, shape: Any) -> Any:
+    """The sparse rows of that name; refused if one of their parts is missing or does not fit."""
+    parts = {part: arrays[f"{name}.{part}"] for part in PARTS if f"{name}.{part}" in arrays}
+    if name not in MAY_BE_SPARSE or len(parts) < len(PARTS) or len(shape) != 2 or min(map(int, shape)) < 0:
+        raise ValueError(f"the sparse array {name} is not whole")
+    return SparseRows.from_parts(parts, (int(shape[0]), int(shape[1])))
 
 
 def _labels_to_json(labels: NumPyArray) -> dict[str, Any]:

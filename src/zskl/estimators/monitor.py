@@ -28,7 +28,7 @@ class Monitor:
         self.every = every
         self.objective = objective
         self.X = like(estimator.feature_scaling_.apply(check_features(estimator, X)), place)
-        self.y = as_labels(y, f"the labels of monitor {name!r}")
+        self.y = as_labels(y, f"the labels of monitor {name!r}", estimator.candidates_.tolist())
         if len(self.y) != self.X.shape[0]:
             raise ValueError(f"monitor {name!r} has {self.X.shape[0]} rows but {len(self.y)} labels")
         table = choose(estimator, None, np.unique(self.y))

@@ -16,6 +16,8 @@ from zskl.arrays import Array, NumPyArray, float_type, is_torch, like, namespace
 from zskl.estimators import candidates as candidate_scores
 from zskl.estimators import inputs
 from zskl.estimators.candidates import as_in, choose
+from zskl.estimators.no_signatures import warn_once
+from zskl.sparse_rows import are_sparse
 
 if TYPE_CHECKING:
     from zskl.estimators.estimator import ZeroShotClassifier
@@ -41,6 +43,8 @@ class Panel:
         self.model = model
         self.table = choose(model, given, candidates)
         self.labels: NumPyArray = as_in(model.classes_, self.table.classes)
+        if given is not None:
+            warn_once(model, self.labels.tolist(), stacklevel=4)  # where `predict` and the like are called
         known = set(model.classes_.tolist())
         self.seen = np.array([label in known for label in self.labels.tolist()])
         self.situation = "seen" if self.seen.all() else "mixed" if self.seen.any() else "unseen"
@@ -64,7 +68,10 @@ class Panel:
 
     def height(self, X: Array) -> int:
         """Rows of a block."""
-        values = X.shape[1] + sum(self.table.matrix.shape)  # of a row: features, scores, the projection
+        if are_sparse(X):
+            values = 2 * (X.values.nnz // X.shape[0] + len(self.table.labels)) + 1
+        else:
+            values = X.shape[1] + sum(self.table.matrix.shape)  # of a row: features, scores, the projection
         return int(max(1, BLOCK_BYTES[on_gpu(X, self.model.device)] // (values * float_type(X).itemsize)))
 
 
@@ -120,7 +127,7 @@ def _overlap(out: Array, X: Array) -> bool:
     """Whether writing to `out` could change X; in doubt, yes. Tensors overlap where their storage does."""
     if is_torch(out) and is_torch(X):
         return bool(out.untyped_storage().data_ptr() == X.untyped_storage().data_ptr())
-    if is_torch(out) or is_torch(X):
+    if is_torch(out) or is_torch(X) or are_sparse(X):
         return False
     try:
         return np.shares_memory(out, X, max_work=10_000)  # type: ignore[arg-type]

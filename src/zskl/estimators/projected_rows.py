@@ -46,7 +46,7 @@ class ProjectedRows:
     """
 
     def __init__(self, model: ZeroShotClassifier, X: Array) -> None:
-        X = inputs.sliceable(model, X)
+        X = inputs.sliceable(model, X, "a gallery")
         self._model = copy.copy(model)  # `fit` replaces what it learns, so the copy keeps it
         self._score_parts: ScoreParts | None = self._model._score_parts()
         self._X = X[:1]  # for its library, device and precision

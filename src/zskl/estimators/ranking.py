@@ -1,4 +1,4 @@
-"""What a fitted estimator answers: scores, classes and probabilities of candidate classes for rows."""
+"""What a fitted estimator answers: scores and classes of candidate classes for rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from zskl.arrays import Array, NumPyArray, namespace, to_numpy
 from zskl.estimators import inputs
@@ -20,6 +19,15 @@ if TYPE_CHECKING:
 
 Labels: TypeAlias = Sequence[Any] | NumPyArray
 UNKNOWN = "unknown"  # what `predict` answers for a row that it rejects
+
+
+def check_unknown(candidates: NumPyArray) -> None:
+    """Refuse to reject rows where a class has the name that a rejected row gets."""
+    if UNKNOWN in candidates.tolist():
+        raise ValueError(
+            f"reject was given, and a candidate class is called {UNKNOWN!r}, which is also the answer for a rejected "
+            "row: expected classes with other names; rename it, leave it out of the candidates, or do not reject"
+        )
 
 
 class Ranking:
@@ -141,6 +149,8 @@ class Ranking:
             isinstance(reject, bool) or not isinstance(reject, int | float | np.number) or not 0 <= reject <= 1
         ):
             raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
+        if reject is not None:
+            check_unknown(panel.labels)
         temperature = None if reject is None else temperature_of(self.temperatures_, panel.situation)
         answers = np.empty(X.shape[0], dtype=panel.labels.dtype if reject is None else object)
         for rows, scores in panel.blocks(X):
@@ -149,51 +159,6 @@ class Ranking:
                 unsure = to_numpy(softmax(scores / temperature)).max(axis=1) < reject
                 answers[rows][unsure] = UNKNOWN
         return answers
-
-    def predict_proba(
-        self,
-        X: Array,
-        signatures: Any = None,
-        candidates: Labels | None = None,
-        calibrated: bool = True,
-    ) -> Array:
-        """
-        Give the probability of each candidate class for each row: softmax(scores / T).
-
-        The temperature T is one of `temperatures_`, which `zskl.selection` fits on validation classes: one for
-        candidates that are all seen, one for all unseen, one for both. If nobody has fitted them, T is 1 and an
-        `UncalibratedWarning` says so.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to rank; None takes all of them.
-        calibrated : bool, default=True
-            Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
-
-        Returns
-        -------
-        array of shape (n_samples, n_candidates)
-            Probabilities, columns in the order of `compatibility`.
-
-        Examples
-        --------
-        >>> import warnings
-        >>> from zskl import UncalibratedWarning
-        >>> warnings.simplefilter("ignore", UncalibratedWarning)
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> float(model.predict_proba([[1, 0]]).sum().round(6))
-        1.0
-        """
-        panel, X = self._opened(X, signatures, candidates, calibrated)
-        temperature = temperature_of(self.temperatures_, panel.situation)
-        return filled(panel, X, lambda scores: softmax(scores / temperature))
 
     def top_k(
         self,
@@ -249,33 +214,7 @@ class Ranking:
                 values[rows] = of_block
         return (best, values) if return_scores else best
 
-    def decision_function(self, X: Array) -> Array:
-        """
-        Score each row against the seen classes, in scikit-learn's shape.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes), or (n_samples,) for two classes
-            Scores over `classes_`, without calibration.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.decision_function([[1, 0], [0, 1]]).shape  # of two classes, the second against the first
-        (2,)
-        """
-        check_is_fitted(self)
-        scores = self.compatibility(X, candidates=self.classes_)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
     def _opened(self, X: Array, given: Any, candidates: Any, calibrated: bool = False) -> tuple[Panel, Array]:
         model = cast("ZeroShotClassifier", self)  # the only class that inherits this one
-        X = inputs.sliceable(model, X)
+        X = inputs.sliceable(model, X, dense_for=None)
         return Panel(model, given, candidates, calibrated), X

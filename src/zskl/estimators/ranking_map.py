@@ -24,7 +24,7 @@ from zskl.arrays import Array, NumPyArray, generator, like, namespace, on_device
 from zskl.estimators import inputs
 from zskl.estimators.candidates import as_in, best_of_rows, choose
 from zskl.kernels.score import Pairs, kernel_score
-from zskl.parameters import count
+from zskl.parameters import count, flag
 
 if TYPE_CHECKING:
     from zskl.estimators.estimator import ZeroShotClassifier
@@ -62,7 +62,7 @@ class Map(ABC):
 
     def samples(self, X: Array) -> Array:
         """(n, m) for rows X (n, d), in the library, precision and on the device of X."""
-        X = inputs.check_features(self.model, X)
+        X = inputs.check_features(self.model, X, "a map of rows")
         mapped = like(np.zeros((X.shape[0], self.n_components)), X)
         for block in _blocks(X.shape[0], self.n_components * PER_COMPONENT):
             rows = on_device(X[block], self.model.device)
@@ -93,7 +93,7 @@ class Map(ABC):
         rows = table.padded_rows()
         k = _within("k", k, 1, len(rows))
         shortlist = k if shortlist is None else _within("shortlist", shortlist, k, len(rows))
-        X = to_numpy(inputs.check_features(self.model, X)).astype(np.float64)
+        X = to_numpy(inputs.check_features(self.model, X, "a map of rows")).astype(np.float64)
         mapped = self.classes(signatures, candidates, "float64").T
         off = size = found = 0.0
         for block in _blocks(len(X), len(rows)):
@@ -147,25 +147,35 @@ class RankingMap(Map):
 
     [Wᵀx, 1] · [y, −b]. For one radial term, which decreases in D1, b = ‖y‖²/2 is exact; for two, whose sum is to first
     order a function of D1 + D2, b = (‖y‖² + ‖Wy‖²)/4; for a polynomial, b = 0 is exact where s + c ≥ 0 or r is odd.
+    With `rows` they order the rows of a class too: [Wᵀx, 1, −a] · [y, −b, 1], and a is what b is, of Wᵀx and x.
     """
 
     model: ZeroShotKernelClassifier
+    rows: bool = False
 
     @property
     def n_components(self) -> int:
-        return int(self.model.projection_.shape[1]) + 1
+        return int(self.model.projection_.shape[1]) + 1 + self.rows
 
     def _samples(self, X: Array) -> Array:
         xp = namespace(X)
-        return xp.concat([X @ like(self.model.projection_, X), xp.ones_like(X[:, :1])], axis=1)
+        mapped = X @ like(self.model.projection_, X)
+        columns = [mapped, xp.ones_like(X[:, :1])]
+        if self.rows:
+            columns.append(-self._halved(_norms(mapped), _norms(X)))
+        return xp.concat(columns, axis=1)
 
     def _classes(self, Y: NumPyArray) -> NumPyArray:
-        W, off = self.model.projection_.astype(np.float64), np.zeros((len(Y), 1))
-        if self.model.kernel_.radial:
-            off = (Y * Y).sum(axis=1, keepdims=True) / 2
-            if self.model.incoherence_:
-                off = off / 2 + ((Y @ (W.T @ W)) * Y).sum(axis=1, keepdims=True) / 4
-        return np.concatenate([Y, -off], axis=1)
+        W = self.model.projection_.astype(np.float64)
+        images = ((Y @ (W.T @ W)) * Y).sum(axis=1, keepdims=True)  # ‖Wy‖²
+        off = to_numpy(self._halved((Y * Y).sum(axis=1, keepdims=True), images))
+        return np.concatenate([Y, -off, np.ones((len(Y), int(self.rows)))], axis=1)
+
+    def _halved(self, in_signatures: Array, in_features: Array) -> Array:
+        """What the squared lengths of a point take off −D1/2 or −(D1 + D2)/4; nothing for a polynomial."""
+        if not self.model.kernel_.radial:
+            return 0 * in_signatures
+        return (in_signatures + in_features) / 4 if self.model.incoherence_ else in_signatures / 2
 
 
 def feature_map(
@@ -197,7 +207,7 @@ def feature_map(
         u = _drawn(Y, budget, rng)
         v = u @ W.T
     else:  # half of each, or more of one where the other has fewer
-        rows = to_numpy(inputs.check_features(model, X)).astype(np.float64)
+        rows = to_numpy(inputs.check_features(model, X, "a map of rows")).astype(np.float64)
         ours = _drawn(Y, max(half, budget - len(rows)), rng)
         rows = model.feature_scaling_.apply(_drawn(rows, budget - len(ours), rng))
         u, v = np.concatenate([ours, rows @ W]), np.concatenate([ours @ W.T, rows])
@@ -205,9 +215,10 @@ def feature_map(
     return FeatureMap(model, u, v, _root(to_numpy(empty._kernel(u, v @ v.T, _norms(v))), wanted))
 
 
-def ranking_map(model: ZeroShotKernelClassifier) -> RankingMap:
-    """A map with p + 1 columns that needs no landmarks; see `ZeroShotKernelClassifier.ranking_map`."""
-    return RankingMap(_frozen(model))
+def ranking_map(model: ZeroShotKernelClassifier, rows: bool = False) -> RankingMap:
+    """A map with p + 1 columns, or one more, that needs no landmarks; see `ZeroShotKernelClassifier.ranking_map`."""
+    flag("rows", rows)
+    return RankingMap(_frozen(model), bool(rows))
 
 
 def _frozen(model: ZeroShotKernelClassifier) -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from zskl.arrays import Array, NumPyArray, like, namespace, to_numpy
+from zskl.estimators import sparse_inputs
 from zskl.kernels import Kernel
 from zskl.kernels.score import Pairs, kernel_score
 
@@ -89,6 +90,30 @@ class ScoreParts:
         parts = [(u - v) * self._secant(a, b, u - v)[:, None] for u, v, a, b in arguments]
         return sum(parts[1:], start=parts[0])
 
+    def along(
+        self,
+        P: NumPyArray,
+        norms: NumPyArray,
+        first: ScaledSignatures,
+        second: ScaledSignatures,
+        differences: NumPyArray,
+    ) -> NumPyArray:
+        """(n, p): what each attribute adds if the two signatures differ by `differences` (n, p) in it.
+
+        An argument is a square or bilinear form, so its difference is Σₘ (aₘ − bₘ) Fₘ with F = P, a + b − 2P for D1, or
+        WᵀW(a + b) − 2P for D2. With differences a − b the parts add up to score(first) − score(second).
+        """
+        mine, theirs = self._addends(P, *first), self._addends(P, *second)
+        arguments = zip(mine, theirs, self._arguments(mine, norms), self._arguments(theirs, norms), strict=True)
+        secants = [self._secant(a, b, u - v)[:, None] for u, v, a, b in arguments]
+        slopes = [P]
+        if self.radial:
+            pairs = [(one, other) for one, other in zip(first, second, strict=True) if one is not None]
+            slopes = [one + other - 2 * P for one, other in pairs]
+        factors = [slope * secant for slope, secant in zip(slopes, secants, strict=True)]
+        found: NumPyArray = differences * sum(factors[1:], start=factors[0])
+        return found
+
     def _addends(self, P: NumPyArray, Y: NumPyArray, images: NumPyArray | None) -> list[NumPyArray]:
         """(n, p) for each term: what each attribute adds to its argument."""
         if not self.radial:
@@ -121,6 +146,7 @@ class ScoreParts:
 def of(model: ZeroShotClassifier, wish: str = "cannot be explained by attributes") -> ScoreParts:
     """The parts of a fitted model's score; refuse a method whose score has none."""
     check_is_fitted(model)
+    sparse_inputs.refuse_signatures(model.signature_table_, "an explanation or an attribute space")
     parts: ScoreParts | None = model._score_parts()
     if parts is None:
         raise ValueError(

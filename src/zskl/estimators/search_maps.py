@@ -64,16 +64,22 @@ class SearchMaps:
         """
         return ranking_map.feature_map(self._model(), n_components, X, signatures, candidates, landmarks, random_state)
 
-    def ranking_map(self) -> ranking_map.RankingMap:
+    def ranking_map(self, rows: bool = False) -> ranking_map.RankingMap:
         """
         Map samples and classes so that inner products order classes as the scores do, if not in their size.
 
         The order is exact with `incoherence=False`, else to first order.
 
+        Parameters
+        ----------
+        rows : bool, default=False
+            Whether inner products also order the rows of a class, as when you look for the rows that fit a
+            description. That takes one more dimension.
+
         Returns
         -------
         RankingMap
-            Maps into as many dimensions as there are attributes, plus one.
+            Maps into as many dimensions as there are attributes, plus one, or plus two with `rows`.
 
         Examples
         --------
@@ -83,4 +89,4 @@ class SearchMaps:
         >>> model.ranking_map().samples([[1, 0]]).shape
         (1, 3)
         """
-        return ranking_map.ranking_map(self._model())
+        return ranking_map.ranking_map(self._model(), rows)

@@ -17,4 +17,5 @@ class Training:
     Y: Array  # (rows, p) signatures of the seen classes, class by class
     rows: NumPyArray  # (C, m) rows of Y for each class, padded with its first
     counts: NumPyArray  # (C,) how many of them are its own
-    sizes: NumPyArray  # (C,) training rows of each class
+    sizes: NumPyArray  # (C,) training rows of each class, or the sum of their weights
+    weights: NumPyArray | None = None  # (n,) > 0, float64; None: all rows count the same

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from zskl.experiments.record import Record
 from zskl.experiments.record_parts import Choice, Edge
+from zskl.selection.against_default import AgainstDefault
 from zskl.selection.steadiness import wide
 
 SPOKEN = {"zsl": "zero-shot", "seen": "seen", "unseen": "unseen", "harmonic": "H", "gzsl": "calibrated H"}
@@ -49,6 +50,26 @@ def at_edges(records: Iterable[Record]) -> str | None:
         if choice.edges
     )
     return f"chosen at the edge of what was tried: {'; '.join(found)}" if found else None
+
+
+def against_default(records: Sequence[Record]) -> list[str]:
+    """A sentence for each method on whether the default setting was kept, by each scoring that chose."""
+    found: dict[str, dict[str, list[AgainstDefault]]] = {}
+    for record in records:
+        for scoring, choice in record.tune.choices.items():
+            if choice.against_default is not None:
+                found.setdefault(record.method, {}).setdefault(scoring, []).append(choice.against_default)
+    return [
+        f"{method}: {'; '.join(f'by {SPOKEN[scoring]} {_kept(seeds)}' for scoring, seeds in mine.items())}"
+        for method, mine in found.items()
+    ]
+
+
+def _kept(seeds: Sequence[AgainstDefault]) -> str:
+    """The sentence on one seed, or on how many of several kept the default."""
+    if len(seeds) == 1:
+        return str(seeds[0])
+    return f"the default setting is kept for {sum(one.kept for one in seeds)} of {len(seeds)} seeds"
 
 
 def over_folds(records: Iterable[Record]) -> str | None:

@@ -11,6 +11,7 @@ from zskl.experiments import choice_notes, given_figures, leading, uncertainty
 from zskl.experiments.collect import Runs, collect
 from zskl.experiments.figure import FIGURES, Figure, over_seeds
 from zskl.experiments.record import Record
+from zskl.metrics.results import no_choice
 from zskl.parameters import did_you_mean, one_of
 
 __all__ = ["FIGURES", "LABELS", "SECONDS", "Comparison", "Figure", "Row", "compare", "labels", "over_seeds"]
@@ -123,7 +124,8 @@ def compare(runs: Runs, sort: str | None = None, differences: bool = False) -> C
     mixed = [name for name in LABELS if name in ALWAYS or _varies(rows, name)]
     order = (*FIGURES, SECONDS, *given_figures.columns(found))
     columns = [name for name in order if any(name in row.figures for row in rows)]
-    notes = [*_notes(rows), *given_figures.notes(groups.values()), *choice_notes.over_seeds(groups.values())]
+    notes = [*_notes(rows), *_alone(found)]
+    notes += [*given_figures.notes(groups.values()), *choice_notes.over_seeds(groups.values())]
     pairs = list(zip(rows, groups.values(), strict=True))
     if differences:
         columns = [name for name in columns if name != SECONDS]
@@ -159,8 +161,8 @@ def _mode(record: Record) -> str:
 
 def _grid(record: Record) -> str:
     """A short name of the grid that was searched."""
-    grid, bounds = record.tune.grid, record.tune.bounds
-    searched = [grid, bounds] if bounds else grid
+    grid, also, bounds = record.tune.grid, record.tune.also, record.tune.bounds
+    searched = [grid, *(also or ()), bounds] if also or bounds else grid
     return hashlib.sha256(json.dumps(searched, sort_keys=True).encode()).hexdigest()[:6] if grid else ""
 
 
@@ -207,6 +209,12 @@ def _sorted(rows: list[Row], sort: str | None, labels: Sequence[str], figures: S
         return figure.mean if column == SECONDS else -figure.mean
 
     return sorted(rows, key=lambda row: (order[row.labels["dataset"]], merit(row)))
+
+
+def _alone(records: Sequence[Record]) -> list[str]:
+    """A note for each dataset with a single unseen class."""
+    found = {f"{one.dataset}: {no_choice(one.zsl.alone)}": None for one in records if one.zsl.alone is not None}
+    return list(found)
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:

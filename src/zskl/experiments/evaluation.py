@@ -158,7 +158,8 @@ def probabilities(plain: ZeroShotClassifier, calibrated: ZeroShotClassifier, dat
     """How far probabilities can be trusted; all None where the model has no temperatures."""
     if plain.temperatures_ is None:
         return Probabilities()
-    return Probabilities(_confidence(plain, data, "zsl"), _confidence(calibrated, data, "gzsl"))
+    zsl = _confidence(plain, data, "zsl") if len(data.unseen_classes) > 1 else None
+    return Probabilities(zsl, _confidence(calibrated, data, "gzsl"))
 
 
 def _confidence(model: ZeroShotClassifier, data: Dataset, protocol: str) -> Confidence:

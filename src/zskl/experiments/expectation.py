@@ -16,13 +16,14 @@ from sklearn.base import clone
 
 from zskl import engines, methods
 from zskl.datasets.dataset import Dataset
+from zskl.datasets.split_by_class import LEAST_HELD
 from zskl.engines import Engine
 from zskl.estimators.class_means.classifier import ClassMeansClassifier
 from zskl.metrics import harmonic_mean
 from zskl.metrics.seen_unseen import Margins, margins
 from zskl.selection.calibration import engine_for
 from zskl.selection.class_folds import folds as make_folds
-from zskl.selection.fold_worker import Examiner, take
+from zskl.selection.fold_worker import Examiner
 from zskl.selection.grid import Grid
 from zskl.selection.grid_search import Plan, Report, examined, plan, walked
 from zskl.selection.material import Material, material
@@ -109,6 +110,13 @@ def expect(
     estimator = ClassMeansClassifier(device=device)
     X, y = data.samples("trainval")
     shared = material(estimator, X, y, data.signatures, make_folds(data))
+    held = tuple(len(np.unique(shared.y[fold.val_unseen])) for fold in shared.folds)
+    if min(held) < LEAST_HELD:
+        raise ValueError(
+            f"fold {1 + held.index(min(held))} of {data.name} holds out a single class, of which there is no zero-shot "
+            f"figure, because every answer would be right: expected at least {LEAST_HELD} in each fold; leave out the "
+            "folds of this dataset to have others made"
+        )
     runner = engine_for(engine, estimator, X)
     method = methods.find(METHOD)
     planned = plan(shared, method.grid, method.bounds) if grid is None else plan(shared, grid)
@@ -123,7 +131,7 @@ def expect(
     return Expectation(
         whole,
         _harmonic(searches, tried) if all(len(fold.val_seen) for fold in shared.folds) else None,
-        tuple(len(np.unique(shared.y[fold.val_unseen])) for fold in shared.folds),
+        held,
         tuple(choice.setting for choice in choices),
         tuple(sorted(ranked, key=lambda one: (-one.loss.mean, one.name))),
     )
@@ -205,7 +213,7 @@ def _leave_out(shared: Material, task: _Task) -> dict[str, float]:
 
     rows = shared.folds[task.fold].train
     estimator = clone(shared.estimator)
-    estimator._fit_together([task.setting], take(shared.X, rows), shared.y[rows], shared.table, visit)
+    estimator._fit_together([task.setting], shared.training(task.fold), shared.y[rows], shared.table, visit)
     return found
 
 

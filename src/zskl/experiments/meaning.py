@@ -11,6 +11,7 @@ from zskl.experiments import compare, given_figures, record_table, uncertainty
 from zskl.experiments.figure import Figure
 from zskl.experiments.record import Record
 from zskl.experiments.record_parts import Generalised, ZeroShot
+from zskl.metrics.results import no_choice
 
 Groups = Mapping[str, Sequence[Record]]  # the name of a method, with its settings where need be → all its seeds
 ZERO_SHOT, PLAIN, CALIBRATED = "zero-shot", "H", "calibrated H"
@@ -44,7 +45,8 @@ def _zero_shot(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> s
     """Who is right most often among unseen classes alone, what guessing would give, and who is lowest."""
     leaders = uncertainty.leaders(groups, ZERO_SHOT)
     if leaders.first is None:
-        return ""
+        names = [name for group in groups.values() if (name := group[0].zsl.alone) is not None]
+        return f"There is {no_choice(names[0])}; hold out two classes or more to get one." if names else ""
     who, number = leaders.first, classes(groups[leaders.first][0].zsl)
     among = f"the {number} unseen classes" if number > 1 else "unseen classes"
     guess = f", where guessing gives {100 / number:.1f} %" if number else ""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from zskl.experiments.answers import Answers
+from zskl.selection.against_default import AgainstDefault
 
 Setting: TypeAlias = Mapping[str, object]  # name of a parameter → its value, as JSON has it
 Shares: TypeAlias = Mapping[str, tuple[tuple[str, float], ...]]  # name of a class → (name, share), largest first
@@ -32,6 +33,7 @@ class ZeroShot:
     """The zero-shot protocol: unseen classes alone. Accuracies are fractions.
 
     `left_out` names candidates without a test row. `mistaken` lists the most frequent wrong answers for each class.
+    Of a single unseen class there is no figure, also where an earlier version wrote one: every answer would be right.
     `declined` says why a model did not adapt to unlabelled rows, `adaptation` what it says about it if it did.
     `answers` has what each row was answered.
     """
@@ -44,6 +46,18 @@ class ZeroShot:
     declined: str | None = None
     adaptation: Setting | None = None
     answers: Answers | None = None
+
+    def __post_init__(self) -> None:
+        if self.alone is not None:
+            nothing: dict[str, object] = {"accuracy": None, "per_class": {}, "mistaken": {}, "left_out": (self.alone,)}
+            for name, value in nothing.items():
+                object.__setattr__(self, name, value)
+
+    @property
+    def alone(self) -> str | None:
+        """The only unseen class, where there is only one."""
+        names = [*self.per_class, *self.left_out]
+        return names[0] if len(names) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -139,7 +153,8 @@ class Choice:
     """The setting that validation chose by one scoring, and its scores on the folds.
 
     `figures` are its other figures on each fold: "zsl", "seen", "unseen" and "harmonic" without a constant, "gzsl" with
-    it. `edges` are its numbers beyond which nothing was tried. Both are None in records that do not know.
+    it. `edges` are its numbers beyond which nothing was tried, `against_default` whether the default setting was kept.
+    These are None in records that do not know.
     """
 
     setting: Setting = field(default_factory=dict)
@@ -149,6 +164,7 @@ class Choice:
     calibration: float | None = None
     figures: Mapping[str, tuple[float, ...]] | None = None
     edges: tuple[Edge, ...] | None = None
+    against_default: AgainstDefault | None = None
 
 
 @dataclass(frozen=True)
@@ -196,6 +212,7 @@ class Tuning:
 
     scoring: str | None = None
     grid: Mapping[str, tuple[object, ...]] | None = None
+    also: tuple[Mapping[str, tuple[object, ...]], ...] | None = None  # smaller grids that were tried beside it
     bounds: Mapping[str, tuple[float, float]] | None = None  # to which the grid may be extended
     folds: int | None = None
     settings: int | None = None  # how many were tried

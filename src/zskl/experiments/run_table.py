@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from zskl.experiments import given_figures, meaning, record_table
+from zskl.experiments import choice_notes, given_figures, meaning, record_table
 from zskl.experiments.compare import Comparison, Figure, Row, compare, labels
 from zskl.experiments.record import Record
 
@@ -27,7 +27,8 @@ def of_run(records: Sequence[Record]) -> Comparison:
             for words, found in _given(row, table.given).items()
         ]
     columns = tuple(name for name in table.figures if name not in (*table.given, AREA))
-    return Comparison(("method", "settings"), columns, tuple(rows), tuple(_notes(table.rows, CALIBRATED in columns)))
+    notes = [*_notes(table.rows, CALIBRATED in columns), *choice_notes.against_default(records)]
+    return Comparison(("method", "settings"), columns, tuple(rows), tuple(notes))
 
 
 def _given(row: Row, columns: Sequence[str]) -> dict[str, dict[str, Figure]]:

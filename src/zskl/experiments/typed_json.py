@@ -60,6 +60,8 @@ def _read(hint: Any, value: object, place: str) -> Any:
         return value
     if is_dataclass(hint):
         return from_json(hint, value, place)  # type: ignore[arg-type]
+    if hint is bool and isinstance(value, bool):
+        return value
     if hint in (float, int, str):
         allowed = (int, float) if hint is float else hint
         if not isinstance(value, allowed) or isinstance(value, bool):
@@ -110,7 +112,7 @@ def _refusal(place: str, value: object, expected: str) -> str:
 
 def _words(hint: Any) -> str:
     """What a reader would call this type."""
-    plain = {float: "a number", int: "a whole number", str: "a text"}
+    plain = {float: "a number", int: "a whole number", str: "a text", bool: "true or false"}
     if hint in plain:
         return plain[hint]
     origin, inner = get_origin(hint), get_args(hint)

@@ -106,7 +106,8 @@ def few_classes(records: Iterable[Record]) -> str:
     least = min((len(unpack(rows.unseen)) for rows in known), default=FEW)
     if least >= FEW:
         return ""
-    return f"of {least} unseen classes a 95 % interval is too narrow, so that differences look clear too often"
+    unseen = f"{least} unseen class{'' if least == 1 else 'es'}"
+    return f"of {unseen} a 95 % interval is too narrow, so that differences look clear too often"
 
 
 def is_random(method: str, column: str = "") -> bool:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from zskl import methods, selection
 from zskl.datasets import Dataset
 from zskl.engines import Engine
+from zskl.estimators import default_grid
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.evidence import UNLABELLED
 from zskl.experiments import evaluation, jsonl_log, model_summary
@@ -22,6 +24,7 @@ from zskl.selection.material import check_seen
 from zskl.selection.search_results import SCORINGS as SELECTED
 from zskl.training.solver import Progress
 
+log = logging.getLogger(__name__)
 SCORINGS = (*SELECTED, "both")
 REDEFINED: Mapping[str, Mapping[str, object]] = {  # defaults that changed: keys of older records lack them
     "eszsl": {"targets": "zero-one"}
@@ -34,12 +37,15 @@ Report: TypeAlias = Callable[[str, int, int], object]  # "search" or "fit", step
 class Unit:
     """One run: a method with its settings, on one dataset, from one seed.
 
-    tune        choose settings on folds of the training rows, from the method's default grid; `settings` stay fixed
+    tune        choose settings on folds of the training rows, from the method's default grid; `settings` stay fixed.
+                The default setting is compared with them, and wins unless another is better beyond the spread of folds
     calibrate   choose the calibration constant and the temperatures on the folds
     scoring     what tuning chooses by: "zsl", "gzsl" (at the best constant) or "both", which chooses twice from one
                 search; "gzsl" and "both" calibrate too. Default: "both" with `calibrate`, otherwise "zsl"
     shots       also score the model after so many examples of each unseen class, drawn by the seed; several numbers
     unlabelled  also score it after adaptation to unlabelled test rows: "unseen", "all", or both
+    fixed_grid  for a protocol that must not change with our defaults: the one grid to search. The default setting is
+                then not added, and the highest mean wins
     """
 
     method: str
@@ -51,6 +57,7 @@ class Unit:
     scoring: str | None = None
     shots: Sequence[int] = ()
     unlabelled: Sequence[str] = ()
+    fixed_grid: Mapping[str, Sequence[Any]] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shots", tuple(sorted({count("shots", number) for number in self.shots})))
@@ -73,18 +80,23 @@ class Unit:
         object.__setattr__(self, "calibrate", self.calibrate or scoring != "zsl")
 
     @property
-    def grid(self) -> dict[str, list[object]] | None:
-        """Setting → values that tuning tries."""
+    def grids(self) -> list[dict[str, list[Any]]]:
+        """What tuning tries: mappings from a setting to its values."""
         if not self.tune:
-            return None
-        grid = methods.find(self.method).grid
-        return {name: list(values) for name, values in grid.items() if name not in self.settings}
+            return []
+        grid = methods.find(self.method).grid if self.fixed_grid is None else self.fixed_grid
+        return default_grid.without(grid, self.settings)
+
+    @property
+    def compares_default(self) -> bool:
+        """Whether tuning compares the default setting with the grid, and keeps it unless another is clearly better."""
+        return self.tune and self.fixed_grid is None
 
     @property
     def bounds(self) -> dict[str, tuple[float, float]]:
         """Setting → lowest and highest value to which tuning may extend the grid."""
         bounds = methods.find(self.method).bounds
-        return {name: bounds[name] for name in self.grid or () if name in bounds}
+        return {name: bounds[name] for grid in self.grids for name in grid if name in bounds}
 
     def key(self, data: Dataset) -> str:
         """What a finished unit is known by: all that decides its figures, but not where they were computed."""
@@ -97,9 +109,11 @@ class Unit:
                 "tune": self.tune,
                 "calibrate": self.calibrate,
                 "scoring": self.scoring,
-                "grid": self.grid,
+                "grid": self.grids[0] if self.grids else None,
+                **({"also": self.grids[1:]} if self.grids[1:] else {}),  # so that other units keep their keys
+                **({"default": "compared"} if self.compares_default else {}),
                 **({"bounds": self.bounds} if self.bounds else {}),
-                **({"shots": list(self.shots)} if self.shots else {}),  # so that other units keep their keys
+                **({"shots": list(self.shots)} if self.shots else {}),
                 **({"unlabelled": list(self.unlabelled)} if self.unlabelled else {}),
             }
         )
@@ -160,6 +174,8 @@ def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine 
     adapted = evaluation.adapted(model, calibrated, data, unit.unlabelled)
     summary = model_summary.of_model(model, data)
     clock.lap("evaluate")
+    times = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in clock.seconds.items())
+    log.info("%s %s: %s", data.name, unit.name, times)
     return Record(
         key=unit.key(data),
         dataset=data.name,
@@ -231,7 +247,9 @@ def _fitted(
     folds = selection.folds(data)
     if unit.scoring != "zsl":
         check_seen(folds)  # before the search is paid for
-    search = selection.search(estimator, X, y, table, unit.grid or {}, folds, engine, searching, unit.bounds)
+    search = selection.search(
+        *(estimator, X, y, table, unit.grids, folds, engine, searching, unit.bounds), with_default=unit.compares_default
+    )
     clock.lap("search")
     if len(search.diverged) == len(search.settings):
         raise ArithmeticError(f"all {len(search.settings)} settings of the grid diverged: fix a lower learning_rate")
@@ -263,12 +281,15 @@ def _choosing(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> part
             choice.calibration,
             {name: tuple(map(model_summary.short, figures)) for name, figures in choice.figures.items()},
             tuple(parts.Edge(edge.name, float(edge.value), edge.side, edge.bound) for edge in choice.edges),
+            choice.against_default,
         )
         for scoring, choice in choices.items()
     }
+    grids = [{name: tuple(values) for name, values in grid.items()} for grid in unit.grids]
     return parts.Tuning(
         scoring=unit.scoring,
-        grid={name: tuple(values) for name, values in (unit.grid or {}).items()},
+        grid=grids[0],
+        also=tuple(grids[1:]) or None,
         folds=len(search.folds),
         bounds=unit.bounds or None,
         settings=len(search.settings),

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from zskl import files, methods
+from zskl.estimators import sparse_inputs
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 from zskl.export.symbols import Dimension, Symbol, Tape
@@ -60,6 +61,7 @@ def to_onnx(model: ZeroShotClassifier, path: str | os.PathLike[str], *, signatur
     if not isinstance(model, ZeroShotClassifier):
         raise ValueError(f"model is a {type(model).__name__}: expected a fitted estimator of zskl, without a pipeline")
     check_is_fitted(model)
+    sparse_inputs.refuse_signatures(model.signature_table_, "an ONNX file")
     files.check_target(path)
     onnx = _onnx()
     tape = Tape()

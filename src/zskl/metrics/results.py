@@ -14,6 +14,11 @@ from zskl.shown.table import Shown, percent, some
 HARDEST = 5  # classes that a result shows
 
 
+def no_choice(name: object) -> str:
+    """Why there is no zero-shot figure of a single unseen class."""
+    return f"no zero-shot figure, because {name} is the only unseen class and every answer would be right"
+
+
 @dataclass(frozen=True, eq=False)
 class ScoredRows:
     """
@@ -54,7 +59,7 @@ class Result:
     protocol : {"zsl", "gzsl"}
         Which protocol it was. The fields of the other one are None.
     accuracy : float, default=None
-        Of zsl: accuracy on the unseen classes.
+        Of zsl: accuracy on the unseen classes. None if there is only one of them: every answer would be right.
     unseen, seen : float, default=None
         Of gzsl: accuracy on rows of unseen and of seen classes, among all classes.
     harmonic : float, default=None
@@ -66,7 +71,8 @@ class Result:
     per_class : dict, default={}
         From each class with test rows to its accuracy.
     left_out : tuple, default=()
-        Candidates without a test row. They can be answered, but have no accuracy and no part in a mean.
+        Candidates without a test row. They can be answered, but have no accuracy and no part in a mean. Also the only
+        unseen class of zsl.
     curve : Curve, default=None
         Of gzsl: both accuracies under every constant.
     mistaken : dict, default={}
@@ -114,6 +120,7 @@ class Result:
     def __repr__(self) -> str:
         figures = [f"{name} {value}" for name, value in self._figures() if name != "constant"]
         classes = f"{len(self.per_class)} class{'' if len(self.per_class) == 1 else 'es'}"
+        classes = classes if self.alone is None else no_choice(self.alone)
         return f"Result({', '.join([repr(self.protocol), *figures, classes])})"
 
     def __str__(self) -> str:
@@ -121,6 +128,12 @@ class Result:
 
     def _repr_html_(self) -> str:
         return self._shown().html()
+
+    @property
+    def alone(self) -> Any:
+        """Of zsl: the only unseen class, where there is only one; otherwise None."""
+        lonely = self.protocol == "zsl" and not self.per_class and len(self.left_out) == 1
+        return self.left_out[0] if lonely else None
 
     def _figures(self) -> list[tuple[str, str]]:
         """(name, value) of each that there is."""
@@ -136,7 +149,8 @@ class Result:
             given = f"after unlabelled rows ({self.unlabelled})"
         hardest = sorted(self.per_class.items(), key=lambda one: one[1])[:HARDEST]
         rows = [*self._figures(), *((f"lowest: {label}", percent(share)) for label, share in hardest)]
-        notes = [f"no test rows: {some(self.left_out)}"] if self.left_out else []
+        notes = [f"no test rows: {some(self.left_out)}"] if self.left_out and self.alone is None else []
+        notes += [] if self.alone is None else [no_choice(self.alone)]
         notes += [f"did not adapt: {self.declined}"] if self.declined else []
         heading = title.get(self.protocol, self.protocol)
         return Shown(f"{heading}, {given}" if given else heading, ("", ""), rows, notes)
@@ -159,6 +173,7 @@ class Result:
         """
         numbers = ("accuracy", "unseen", "seen", "harmonic", "ausuc", "calibration")
         found = {name: getattr(self, name) for name in numbers if getattr(self, name) is not None}
+        found |= {} if self.alone is None else {"accuracy": None}
         per_class = {str(label): value for label, value in self.per_class.items()}
         left_out = [str(label) for label in self.left_out]
         short = [str(label) for label in self.short]

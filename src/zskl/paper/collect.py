@@ -119,12 +119,13 @@ def select(
     curves: Iterable[CurveRecord],
     times: Sequence[Mapping[str, Any]] = (),
 ) -> Results:
-    """Of the runs those that chose by both scorings from the default grid; of several for one seed the last.
+    """Of the runs those that chose the highest mean by both scorings from a whole grid; of several per seed the last.
 
     Records of one method and problem that were made with another grid, or around another setting, than its last
     one are left out: they are of another experiment.
     """
-    evaluations = [record for record in runs if record.tune.scoring == "both" and not record.settings]
+    plain = [record for record in runs if record.tune.scoring == "both" and not record.settings]
+    evaluations = [record for record in plain if not _compares_default(record)]
     others = list(curves)
     varied = [record for record in others if isinstance(record, SensitivityRecord)]
     watched = [record for record in others if isinstance(record, ConvergenceRecord)]
@@ -140,6 +141,11 @@ def select(
         _sorted(watched, problems, about("convergence"), seeds, lambda record: record.setting),
         tuple(times),
     )
+
+
+def _compares_default(record: Record) -> bool:
+    """Whether settings had to be better than the default by more than the spread of folds: another protocol."""
+    return any(choice.against_default is not None for _, choice in record.tune.choices.items())
 
 
 def _sorted(

@@ -1,10 +1,13 @@
-"""Which methods each part of the evaluation is about, in the order of the tables."""
+"""Which methods each part of the evaluation is about, in the order of the tables, and the grid that each is given."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from zskl import methods
+from zskl.estimators.default_grid import FEATURES, STANDARDIZED
+from zskl.estimators.default_grid import parts as grid_parts
 from zskl.paper.published import BASELINES, KERNELS
 
 
@@ -42,6 +45,20 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "sensitivity": ("gaussian-ort", "cauchy-ort", "polynomial-4"),
     "convergence": ("gaussian-ort",),
 }
+
+
+def grid(method: str) -> dict[str, tuple[Any, ...]]:
+    """The grid of the published table, which does not follow the default one.
+
+    Features that one network made have one unit, and on them standardised features are behind (docs/baselines.md); so
+    only SAE, which gains by them in H on AWA1, tries them here. Nor is the default setting compared with the grid: the
+    highest validation mean wins, as in all records there are.
+    """
+    tried = grid_parts(methods.find(method).grid)[0]
+    return {
+        name: tuple(one for one in values if one != STANDARDIZED or not name.endswith(FEATURES) or method == "sae")
+        for name, values in tried.items()
+    }
 
 
 def family(method: str) -> str:

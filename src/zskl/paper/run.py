@@ -181,12 +181,17 @@ def _problems(
     return list(problems), loaded
 
 
+def unit_of(method: str, seed: int, device: str | None) -> Unit:
+    """Settings by both scorings from the grid of the table, which is fixed: see `paper_methods.grid`."""
+    return Unit(method, seed, {}, device, tune=True, calibrate=True, fixed_grid=paper_methods.grid(method))
+
+
 def _evaluations(
     loaded: Sequence[tuple[Source, Dataset]], methods: Sequence[str], seeds: int, device: str | None
 ) -> list[Piece[Record]]:
     """The first seed of all methods before the next, and of each seed the slowest methods first."""
     return [
-        Piece(source, data, Unit(method, seed, {}, device, tune=True, calibrate=True))
+        Piece(source, data, unit_of(method, seed, device))
         for seed in range(seeds)
         for method in paper_methods.slowest_first(methods)
         if seed in unit.useful_seeds(method, seeds)

@@ -11,6 +11,7 @@ import numpy as np
 from zskl import protocols
 from zskl.datasets import Dataset
 from zskl.experiments.record import Record
+from zskl.metrics.results import no_choice
 from zskl.plots import bars
 from zskl.plots.display import Display
 from zskl.plots.records import required
@@ -18,6 +19,7 @@ from zskl.plots.records import required
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+REMEDY = "run the method again with this version, on data with two unseen classes or more"
 MOST = 20  # bars; of more classes the worst and the best halves of that
 
 
@@ -85,6 +87,8 @@ class ClassAccuracyDisplay(Display):
             The display, drawn.
         """
         result = protocols.zsl(model, data)
+        if result.alone is not None:
+            raise ValueError(f"there is {no_choice(result.alone)}: expected two unseen classes or more")
         chance = 1 / (len(result.per_class) + len(result.left_out))
         return cls({str(name): value for name, value in result.per_class.items()}, chance=chance).plot(ax)
 
@@ -105,7 +109,7 @@ class ClassAccuracyDisplay(Display):
             The display, drawn.
         """
         found: dict[str, list[float]] = {}
-        for one in required(records, read, "accuracies of single classes", "run the method again with this version"):
+        for one in required(records, read, "accuracies of single classes", REMEDY):
             for name, value in one.items():
                 found.setdefault(name, []).append(value)
         means = {name: statistics.mean(values) for name, values in found.items()}

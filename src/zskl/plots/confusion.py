@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from zskl.datasets import Dataset
 from zskl.experiments.record import Record
 from zskl.metrics import per_class_accuracy, wrong_answers
+from zskl.metrics.results import no_choice
 from zskl.plots import bars, canvas, cells
 from zskl.plots.display import Display
 from zskl.plots.records import required
@@ -115,6 +116,8 @@ class ConfusionDisplay(Display):
         ['3', '4', '6']
         """
         rows, candidates = data.parts["test_unseen"], data.unseen_classes
+        if len(candidates) == 1:
+            raise ValueError(f"there is {no_choice(candidates[0])}: expected two unseen classes or more")
         table = data.signatures.loc[data.signatures.index.isin(candidates)]
         true, answers = data.y[rows], model.predict(data.X[rows], table)
         wrong = wrong_answers(true, answers, most=len(candidates))

@@ -23,6 +23,8 @@ def protocols(table: Comparison) -> list[Table]:
     made = []
     for name, (title, wanted) in PROTOCOLS.items():
         figures = [figure for figure in wanted if figure in table.figures]
+        if not figures:
+            continue
         rows = [[*_labels(table, row), *(_figure(row, figure) for figure in figures)] for row in table.rows]
         part = Comparison(table.labels, tuple(figures), table.rows)
         columns = [*table.labels, "seeds", *(f"{figure} (%)" for figure in figures)]

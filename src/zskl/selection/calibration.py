@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from zskl import engines
@@ -17,14 +18,17 @@ from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.parameters import flag
 from zskl.selection.class_folds import Fold
 from zskl.selection.constant import Scored, fitted
-from zskl.selection.fold_worker import Examiner, take
-from zskl.selection.material import Material, check_seen, material
+from zskl.selection.fold_worker import Examiner
+from zskl.selection.material import Material, check_seen, last_step, material
+from zskl.selection.pipelines import prepared
 from zskl.selection.practice import practise
 from zskl.shown.progress import ProgressBar
 
+Model = TypeVar("Model", ZeroShotClassifier, Pipeline)
+
 
 def calibrate(
-    model: ZeroShotClassifier,
+    model: Model,
     X: Any,
     y: Any,
     signatures: Any,
@@ -32,7 +36,7 @@ def calibrate(
     engine: Engine | str | None = None,
     constant: float | None = None,
     progress: bool = False,
-) -> ZeroShotClassifier:
+) -> Model:
     """Set `calibration_` and `temperatures_` of a fitted model, from clones of it fitted on folds.
 
     A model that learns from examples and unlabelled rows also gets its `practice_`: what the folds say about both.
@@ -42,8 +46,8 @@ def calibrate(
 
     Parameters
     ----------
-    model : ZeroShotClassifier
-        The fitted model. It gets the constant and the temperatures.
+    model : ZeroShotClassifier or Pipeline
+        The fitted model, or a pipeline that ends in one. It gets the constant and the temperatures.
     X : array-like of shape (n, d)
         The training rows of the model.
     y : array-like of shape (n,)
@@ -61,7 +65,7 @@ def calibrate(
 
     Returns
     -------
-    ZeroShotClassifier
+    ZeroShotClassifier or Pipeline
         The same model.
 
     Examples
@@ -74,11 +78,14 @@ def calibrate(
     ['mixed', 'seen', 'unseen']
     """
     flag("progress", progress)
-    check_is_fitted(model)
+    ranker = last_step(model)
+    check_is_fitted(ranker)
     shared = material(clone(model), X, y, signatures, folds)
     if constant is None:
         check_seen(shared.folds)
-    runner = engine_for(engine, model, X)
+    if isinstance(model, Pipeline):
+        shared = prepared(shared)
+    runner = engine_for(engine, ranker, X)
     tasks = range(len(shared.folds))
     bar, judged = ProgressBar("calibration") if progress else None, {}
     try:
@@ -91,11 +98,11 @@ def calibrate(
             bar.close()
     parts = [judged[place] for place in tasks]
     found = fitted([part.scored for part in parts], constant)
-    model.calibration_, model.temperatures_ = found["calibration"], found["temperatures"]
+    ranker.calibration_, ranker.temperatures_ = found["calibration"], found["temperatures"]
     benches = [part.bench for part in parts if part.bench is not None]
     if benches:
-        model._take_practice(practise(benches))
-    model._settle_again()
+        ranker._take_practice(practise(benches))
+    ranker._settle_again()
     return model
 
 
@@ -110,7 +117,7 @@ class Judged:
 def _judge(shared: Material, fold: int) -> Judged:
     """Scores (n, c) of a fold's validation rows by the estimator fitted on its training rows."""
     rows = shared.folds[fold].train
-    model = clone(shared.estimator).fit(take(shared.X, rows), shared.y[rows], shared.table)
+    model = clone(shared.estimator).fit(shared.training(fold), shared.y[rows], shared.table)
     examiner = Examiner(shared, fold)
     scores = examiner.scores(model)
     return Judged((scores, examiner.own, examiner.is_seen), examiner.bench(model))

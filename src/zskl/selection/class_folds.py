@@ -60,6 +60,11 @@ class Fold:
                 "expected at least one of each"
             )
 
+    @property
+    def validation(self) -> NDArray[np.int64]:
+        """The rows of `val_seen`, then those of `val_unseen`."""
+        return np.concatenate([self.val_seen, self.val_unseen])
+
 
 def folds(
     source: Dataset | Sequence[str | int] | NDArray[np.generic],

@@ -1,7 +1,8 @@
 """The search for a committee: each member by itself on the same folds, then weights and temperatures of the best.
 
 A member is searched as it would be alone. Its settings with the best zero-shot accuracy and the best harmonic mean go
-on. Their scores of validation rows are computed once; every mixture of them is judged from these.
+on. Their scores of validation rows are computed once; every mixture of them is judged from these. The committee as it
+is, its default setting, is compared with them.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ from zskl.parameters import did_you_mean
 from zskl.selection import temperatures
 from zskl.selection.constant import Scored
 from zskl.selection.edges import Bounds, Edge, check_bounds
-from zskl.selection.fold_worker import Examiner, take
+from zskl.selection.fold_worker import Examiner
 from zskl.selection.grid import Grid
-from zskl.selection.grid_search import Plan, Report, plan, search_grid
+from zskl.selection.grid_search import Plan, Report, plan, search_grid, usable
 from zskl.selection.material import Material
 from zskl.selection.search_results import SCORINGS, Search, judge
+from zskl.training.solver import DivergenceError
 
 TENTHS = {2: 10, 3: 6}  # members → into how many shares the weight is divided; more members share it in MANY
 MANY = 4
@@ -54,8 +56,9 @@ def search_members(
     engine: Engine | None,
     report: Report | None,
     extend: Bounds | None = None,
+    with_default: bool = False,
 ) -> Search:
-    """All mixtures as settings, with nested names for those of the members, by both figures."""
+    """All mixtures as settings, with nested names for those of the members, by both figures; the default comes last."""
     committee._check_parameters()
     own, grids = divided(grid, committee)
     for key, values in own.items():
@@ -71,25 +74,34 @@ def search_members(
         mine = {key.removeprefix(f"{name}__"): ends for key, ends in bounds.items() if key.startswith(f"{name}__")}
         plans[name] = plan(replace(shared, estimator=member), grids[name], mine)
     runs = {name: 0 if len(planned.settings) == 1 else len(planned.tasks) for name, planned in plans.items()}
-    candidates = {name: _candidates(plans[name], name, runs, engine, report) for name in plans}
+    candidates = {name: _candidates(plans[name], name, runs, engine, report, with_default) for name in plans}
     settings: list[dict[str, Any]] = []
     found: dict[tuple[int, int], Margins | int] = {}
     edges: dict[int, tuple[Edge, ...]] = {}
-    for chosen in product(*candidates.values()):
+
+    def add(members: Mapping[str, Candidate], weights: list[float], heat: list[float]) -> None:
+        kept = [k for k, (_, member) in enumerate(committee._listed()) if member != DROP]
+        factors = [weights[k] / heat[k] for k in kept]
+        for fold in range(len(shared.folds)):
+            scored = [one.scored[fold] for one in members.values()]
+            total = sum(f * scores for f, (scores, _, _) in zip(factors, scored, strict=True))
+            found[len(settings), fold] = margins(np.asarray(total), *scored[0][1:])
+        nested = {f"{name}__{key}": value for name, one in members.items() for key, value in one.setting.items()}
+        edges[len(settings)] = tuple(
+            replace(edge, name=f"{name}__{edge.name}") for name, one in members.items() for edge in one.edges
+        )
+        settings.append({**nested, "weights": list(weights), "member_temperatures": list(heat)})
+
+    for chosen in product(*(best for best, _ in candidates.values())):
         members = dict(zip(candidates, chosen, strict=True))
         for weights, heat in product(*_mixtures(committee, own, members)):
-            kept = [k for k, (_, member) in enumerate(committee._listed()) if member != DROP]
-            factors = [weights[k] / heat[k] for k in kept]
-            for fold in range(len(shared.folds)):
-                _, columns, seen = chosen[0].scored[fold]
-                total = sum(f * one.scored[fold][0] for f, one in zip(factors, chosen, strict=True))
-                found[len(settings), fold] = margins(np.asarray(total), columns, seen)
-            nested = {f"{name}__{key}": value for name, one in members.items() for key, value in one.setting.items()}
-            edges[len(settings)] = tuple(
-                replace(edge, name=f"{name}__{edge.name}") for name, one in members.items() for edge in one.edges
-            )
-            settings.append({**nested, "weights": list(weights), "member_temperatures": list(heat)})
-    return replace(judge(settings, shared.folds, found), edges=edges)
+            add(members, weights, heat)
+    defaults = {name: default for name, (_, default) in candidates.items() if default is not None}
+    compared = len(defaults) == len(candidates)
+    if compared:
+        add(defaults, *_default_mixture(committee))
+    judged = replace(judge(settings, shared.folds, found), edges=edges, keeps_default=with_default)
+    return replace(judged, default=len(settings) - 1) if compared else judged
 
 
 def divided(grid: Grid, committee: Committee) -> tuple[dict[str, list[Any]], dict[str, list[dict[str, Any]]]]:
@@ -120,9 +132,12 @@ def divided(grid: Grid, committee: Committee) -> tuple[dict[str, list[Any]], dic
 
 
 def _candidates(
-    planned: Plan, name: str, runs: dict[str, int], engine: Engine | None, report: Report | None
-) -> list[Candidate]:
-    """The settings of a member that go on: the best by either figure. `runs` counts those of every member."""
+    planned: Plan, name: str, runs: dict[str, int], engine: Engine | None, report: Report | None, with_default: bool
+) -> tuple[list[Candidate], Candidate | None]:
+    """The settings of a member that go on: the best by either figure; and its own one, if asked for and if it can be.
+
+    `runs` counts those of every member.
+    """
     before = sum(list(runs.values())[: list(runs).index(name)])
 
     def reported(done: int, own: int) -> None:
@@ -133,32 +148,49 @@ def _candidates(
     settings: list[dict[str, Any]] = list(planned.settings)
     edges: list[tuple[Edge, ...]] = [()] * len(planned.settings)
     if runs[name]:  # of a single setting there is nothing to find out
-        found = search_grid(planned, engine, reported)
-        places = dict.fromkeys(int(found.ranking(scoring)[0]) for scoring in SCORINGS)
-        picked = [found.pick("zsl", place) for place in places]
+        search = search_grid(planned, engine, reported)
+        places = dict.fromkeys(int(search.ranking(scoring)[0]) for scoring in SCORINGS)
+        picked = [search.pick("zsl", place) for place in places]
         settings, edges = [dict(one.setting) for one in picked], [one.edges for one in picked]
-    shared = planned.shared
+    shared, best = planned.shared, len(settings)
+    known = shared.estimator.get_params()
+    default = {key: known[key] for key in dict.fromkeys(key for one in planned.settings for key in one)}
+    with_default = with_default and usable(shared)
+    if with_default and default not in settings:
+        settings, edges = [*settings, default], [*edges, ()]
     models = [clone(shared.estimator).set_params(**setting) for setting in settings]
     tasks = [(model, fold) for model in models for fold in range(len(shared.folds))]
     with closing(engines.each(_score, tasks, shared, engine)) as results:
         scored = [scores for _, scores in sorted(results, key=lambda one: one[0])]
     folds = len(shared.folds)
-    return [_candidate(setting, scored[k * folds : (k + 1) * folds], edges[k]) for k, setting in enumerate(settings)]
+    found = [_candidate(setting, scored[k * folds : (k + 1) * folds], edges[k]) for k, setting in enumerate(settings)]
+    whole = [one for one in found[:best] if one is not None]
+    if not whole:
+        raise ValueError(f"member {name!r} diverged on a fold: expected a lower learning rate; set one")
+    return whole, found[settings.index(default)] if with_default else None
 
 
-def _score(shared: Material, task: tuple[ZeroShotClassifier, int]) -> Scored:
-    """Scores of a fold's validation rows by a model fitted on its training rows."""
+def _score(shared: Material, task: tuple[ZeroShotClassifier, int]) -> Scored | None:
+    """Scores of a fold's validation rows by a model fitted on its training rows; None if it diverges."""
     model, fold = task
     rows = shared.folds[fold].train
-    fitted = clone(model).fit(take(shared.X, rows), shared.y[rows], shared.table)
+    try:
+        fitted = clone(model).fit(shared.training(fold), shared.y[rows], shared.table)
+    except DivergenceError:
+        return None
     examiner = Examiner(shared, fold)
     return examiner.scores(fitted), examiner.own, examiner.is_seen
 
 
-def _candidate(setting: Mapping[str, Any], scored: Sequence[Scored], edges: tuple[Edge, ...]) -> Candidate:
+def _candidate(
+    setting: Mapping[str, Any], scored: Sequence[Scored | None], edges: tuple[Edge, ...]
+) -> Candidate | None:
     """Its temperature fits all rows before all classes: held-out classes alone may be too few to tell."""
-    heat = temperatures.fit([(scores, own) for scores, own, _ in scored], "the fold's")
-    return Candidate(setting, tuple(scored), float(f"{heat:.4g}"), edges)
+    whole = tuple(one for one in scored if one is not None)
+    if len(whole) < len(scored):
+        return None
+    heat = temperatures.fit([(scores, own) for scores, own, _ in whole], "the fold's")
+    return Candidate(setting, whole, float(f"{heat:.4g}"), edges)
 
 
 def _mixtures(
@@ -172,6 +204,13 @@ def _mixtures(
     fitted = [[members[name].temperature if name in members else 1.0 for name in names]]
     drawn = [[shares.get(name, 0.0) for name in names] for shares in _shares(list(members))]
     return [list(map(float, one)) for one in weights or drawn], [list(map(float, one)) for one in heat or fitted]
+
+
+def _default_mixture(committee: Committee) -> tuple[list[float], list[float]]:
+    """Weights and temperatures of the committee as it is, with a number for every member, dropped ones too."""
+    numbers = zip(committee._weights().tolist(), committee._member_temperatures().tolist(), strict=True)
+    pairs = [(0.0, 1.0) if member == DROP else next(numbers) for _, member in committee._listed()]
+    return [weight for weight, _ in pairs], [heat for _, heat in pairs]
 
 
 def _shares(names: Sequence[str]) -> list[dict[str, float]]:

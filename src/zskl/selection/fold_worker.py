@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from zskl.arrays import Array, is_torch, to_numpy
+from zskl.arrays import Array, to_numpy
 from zskl.estimators.candidates import Question, choose
 from zskl.estimators.class_means.bench import Bench
 from zskl.estimators.estimator import ZeroShotClassifier
@@ -29,15 +29,6 @@ class Task:
     settings: tuple[dict[str, Any], ...]
 
 
-def take(X: Any, rows: NDArray[np.int64]) -> Any:
-    """Rows of an array, a tensor, a data frame or a list of rows."""
-    if isinstance(X, list | tuple):
-        return [X[row] for row in rows]
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X[rows.copy() if is_torch(X) else rows]  # PyTorch wants indices that it could write to
-
-
 def examine(material: Material, task: Task) -> list[tuple[int, Margins | int]]:
     """For each place its margins, or the step at which it diverged."""
     examiner = Examiner(material, task.fold)
@@ -55,9 +46,9 @@ def examine(material: Material, task: Task) -> list[tuple[int, Margins | int]]:
             else (getattr(model, "diverged_", None) or 0)
         )
 
-    rows = material.folds[task.fold].train
+    y = material.y[material.folds[task.fold].train]
     estimator = clone(material.estimator)
-    estimator._fit_together(task.settings, take(material.X, rows), material.y[rows], material.table, visit)
+    estimator._fit_together(task.settings, material.training(task.fold), y, material.table, visit)
     return sorted(found.items(), key=lambda item: item[0])
 
 
@@ -66,9 +57,8 @@ class Examiner:
 
     def __init__(self, material: Material, fold: int) -> None:
         part = material.folds[fold]
-        self.rows = np.concatenate([part.val_seen, part.val_unseen])
-        self.X, y = take(material.X, self.rows), material.y[self.rows]
-        classes = np.unique(material.y[np.concatenate([part.train, self.rows])])
+        self.X, y = material.validation(fold), material.y[part.validation]
+        classes = np.unique(material.y[np.concatenate([part.train, part.validation])])
         self.table = material.table.select(classes)
         self.own: NDArray[np.int64] = np.searchsorted(classes, y)  # (n,) column of each row's class
         self.is_seen = np.isin(classes, material.y[part.train])  # (c,)
@@ -77,7 +67,7 @@ class Examiner:
     def scores(self, model: ZeroShotClassifier, table: SignatureTable | None = None) -> NDArray[Any]:
         """Scores (n, c) as a NumPy array; with a `table`, of classes as it describes them."""
         if self._asked is None:
-            scaled = model._scaled(check_features(model, self.X))
+            scaled = model._scaled(check_features(model, self.X, dense_for=None))
             self._asked = scaled, model._question(scaled, choose(model, self.table, None))
         scaled, question = self._asked
         if table is not None:

@@ -36,7 +36,7 @@ def expand(grid: Grid, estimator: ZeroShotClassifier) -> list[dict[str, Any]]:
                     f"the grid names {name!r}, which {type(estimator).__name__} does not have"
                     f"{did_you_mean(name, known)}: expected some of {', '.join(known)}"
                 )
-        lists.append({name: _values(name, values) for name, values in part.items()})
+        lists.append({name: values_of(name, values) for name, values in part.items()})
     settings = [dict(setting) for setting in ParameterGrid(lists or [{}])]
     unique = {repr(sorted(setting.items(), key=lambda item: item[0])): setting for setting in settings}
     for setting in unique.values():
@@ -71,7 +71,7 @@ def group(settings: Sequence[Mapping[str, Any]], free: Sequence[str]) -> list[li
     return list(groups.values())
 
 
-def _values(name: str, values: Any) -> list[Any]:
+def values_of(name: str, values: Any) -> list[Any]:
     """The values of one setting in a grid, as a list."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         return [values]

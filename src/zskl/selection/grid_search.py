@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
@@ -20,6 +22,7 @@ from zskl.selection.grid import Grid, check, expand, group, with_setting
 from zskl.selection.material import Material
 from zskl.selection.search_results import SCORINGS, Search, judge
 
+log = logging.getLogger(__name__)
 Report = Callable[[int, int], object]  # runs done, runs in all
 Found = dict[tuple[int, int], Margins | int]  # place and fold → margins, or the step of divergence
 
@@ -33,6 +36,7 @@ class Plan:
     tasks: tuple[Task, ...]
     reach: Reach
     default: int | None = None  # the place of the estimator's own setting
+    keeps_default: bool = False
 
     def beyond(self, settings: Sequence[dict[str, Any]]) -> Plan:
         """The runs of settings beyond the grid."""
@@ -42,18 +46,19 @@ class Plan:
 def plan(shared: Material, grid: Grid, extend: Bounds | None = None, with_default: bool = False) -> Plan:
     """Refuse what is wrong with a grid and with bounds before any work is done.
 
-    `with_default` tries the estimator's own setting too, last, unless it is in the grid.
+    `with_default` tries the estimator's own setting too, last, unless it is in the grid, and keeps it unless another is
+    better by the rule of `against_default`.
     """
     estimator = shared.estimator
     bounds = check_bounds(extend, estimator)
     settings = applicable(expand(grid, estimator), estimator, shared)
     reach = Reach(estimator, settings, bounds)
     default = _default(settings, estimator)
-    if default is None and with_default and _usable(estimator, shared):
+    if default is None and with_default and usable(shared):
         known, names = estimator.get_params(), dict.fromkeys(name for setting in settings for name in setting)
         settings = [*settings, {name: known[name] for name in names}]
         default = len(settings) - 1
-    return Plan(shared, tuple(settings), _tasks(shared, settings), reach, default)
+    return Plan(shared, tuple(settings), _tasks(shared, settings), reach, default, with_default)
 
 
 def _default(settings: Sequence[dict[str, Any]], estimator: ZeroShotClassifier) -> int | None:
@@ -63,13 +68,13 @@ def _default(settings: Sequence[dict[str, Any]], estimator: ZeroShotClassifier) 
     return next(same, None)
 
 
-def _usable(estimator: ZeroShotClassifier, shared: Material) -> bool:
+def usable(shared: Material) -> bool:
     """Whether the estimator could be fitted as it is."""
     try:
-        check(estimator, {})
+        check(shared.estimator, {})
     except ValueError:
         return False
-    return estimator._applies(np.shape(shared.X)[1], shared.table.matrix.shape[1])
+    return bool(shared.estimator._applies(np.shape(shared.X)[1], shared.table.matrix.shape[1]))
 
 
 def _tasks(shared: Material, settings: Sequence[dict[str, Any]]) -> tuple[Task, ...]:
@@ -92,9 +97,12 @@ def search_grid(planned: Plan, engine: Engine | None = None, report: Report | No
         found = examined(part, ready, lambda done, _: report(before + done, made) if report is not None else None)
         return judge(part.settings, shared.folds, found)
 
+    log.info("searching: %d settings, %d folds, %d runs", len(planned.settings), len(shared.folds), len(planned.tasks))
+    began = time.perf_counter()
     with engines.opened(runner) if runner is not None else nullcontext() as ready:
         found = walked(tried(planned), planned.reach, lambda settings: tried(planned.beyond(settings)))
-    return replace(found, default=planned.default)
+    log.info("searched %d settings in %.1f s", len(found.settings), time.perf_counter() - began)
+    return replace(found, default=planned.default, keeps_default=planned.keeps_default)
 
 
 def walked(found: Search, reach: Reach, attempt: Callable[[Sequence[dict[str, Any]]], Search]) -> Search:

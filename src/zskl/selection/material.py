@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
+from zskl.arrays import is_torch
 from zskl.datasets.dataset import Dataset
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.inputs import check_training
@@ -23,26 +26,47 @@ from zskl.signatures.table import SignatureTable
 
 @dataclass(frozen=True)
 class Material:
-    """The estimator, the training rows, the signatures of their classes, and the folds."""
+    """The estimator, the training rows, the signatures of their classes, and the folds.
 
-    estimator: ZeroShotClassifier
+    Of a pipeline's last step `prepared` has the rows of each fold, to train on and to validate on, as the steps before
+    it hand them over; X is then what it trains on in the first.
+    """
+
+    estimator: Any  # a ZeroShotClassifier, or a pipeline that ends in one
     X: Any  # (n, d)
     y: NDArray[Any]  # (n,)
     table: SignatureTable
     folds: Sequence[Fold]
+    prepared: tuple[tuple[Any, Any], ...] = ()
+
+    def training(self, fold: int) -> Any:
+        """The rows that a fold trains on."""
+        return self.prepared[fold][0] if self.prepared else take(self.X, self.folds[fold].train)
+
+    def validation(self, fold: int) -> Any:
+        """The rows that it validates on: those of trained classes, then those of held-out ones."""
+        return self.prepared[fold][1] if self.prepared else take(self.X, self.folds[fold].validation)
+
+
+def take(X: Any, rows: NDArray[np.int64]) -> Any:
+    """Rows of an array, a tensor, a data frame or a list of rows."""
+    if isinstance(X, list | tuple):
+        return [X[row] for row in rows]
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows.copy() if is_torch(X) else rows]  # PyTorch wants indices that it could write to
 
 
 def material(
-    estimator: ZeroShotClassifier, X: Any, y: Any, table: Any, given: Sequence[Fold] | int | None = None
+    estimator: ZeroShotClassifier | Pipeline, X: Any, y: Any, table: Any, given: Sequence[Fold] | int | None = None
 ) -> Material:
     """Check training rows, signatures and folds; keep only the signatures of the classes in y."""
-    if not isinstance(estimator, ZeroShotClassifier):
-        raise ValueError(
-            f"estimator is a {type(estimator).__name__}: expected an estimator of zskl, without a pipeline around it"
-        )
+    last = last_step(estimator)
     if table is None:
         raise ValueError("signatures is None: expected a table, because selection holds classes out and describes them")
-    labels = check_training(clone(estimator), X, y)[1]
+    X = X.tocsr() if issparse(X) else X  # whose rows can be taken
+    rows = X if last is estimator else np.zeros((_length(X), 1))  # the first step of a pipeline checks its own
+    labels = check_training(clone(last), rows, y)[1]
     classes = np.unique(labels)
     described = tables.read(table, classes)
     missing = [label for label in classes.tolist() if label not in set(described.labels.tolist())]
@@ -55,6 +79,15 @@ def material(
     for fold in chosen:
         _check(fold, labels)
     return Material(estimator, X, labels, described.select(classes), chosen)
+
+
+def last_step(estimator: Any) -> ZeroShotClassifier:
+    """The estimator of a pipeline that ranks classes, or the estimator itself."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if not isinstance(last, ZeroShotClassifier):
+        where = "the last step of the pipeline" if last is not estimator else "estimator"
+        raise ValueError(f"{where} is a {type(last).__name__}: expected an estimator of zskl")
+    return last
 
 
 def check_seen(folds: Sequence[Fold]) -> None:
@@ -91,3 +124,7 @@ def _check(fold: Fold, labels: NDArray[Any]) -> None:
     strangers = np.setdiff1d(labels[fold.val_seen], labels[fold.train])
     if len(strangers):
         raise ValueError(f"val_seen of a fold has rows of {listed(strangers)}, which it does not train on: remove them")
+
+
+def _length(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
 
 from zskl.engines import Engine
 from zskl.estimators.committee.classifier import Committee
@@ -14,11 +18,15 @@ from zskl.selection.edges import Bounds
 from zskl.selection.grid import Grid
 from zskl.selection.grid_search import Report, plan, search_grid
 from zskl.selection.material import Material, material
+from zskl.selection.pipelines import search_pipeline
 from zskl.selection.search_results import Search
+
+log = logging.getLogger(__name__)
+FEW_CLASSES = 12  # with fewer training classes a fold holds out so few that its figures are mostly luck
 
 
 def search(
-    estimator: ZeroShotClassifier,
+    estimator: ZeroShotClassifier | Pipeline,
     X: Any,
     y: Any,
     signatures: Any,
@@ -27,6 +35,7 @@ def search(
     engine: Engine | None = None,
     report: Report | None = None,
     extend: Bounds | None = None,
+    with_default: bool = False,
 ) -> Search:
     """Try every setting of a grid on every fold of the training rows.
 
@@ -35,12 +44,12 @@ def search(
 
     On a GPU, settings that can train as one stack do. On the CPU the runs go through `engine`. All values of a free
     setting, such as epochs, cost one run together. Of a committee, each member is searched by itself, then weights and
-    temperatures of the best ones are tried.
+    temperatures of the best ones are tried. Transformers of a pipeline are fitted on the training rows of each fold.
 
     Parameters
     ----------
-    estimator : ZeroShotClassifier
-        The estimator whose settings are tried. It is not changed.
+    estimator : ZeroShotClassifier or Pipeline
+        The estimator whose settings are tried, or a pipeline that ends in one. It is not changed.
     X : array-like of shape (n, d)
         Training rows.
     y : array-like of shape (n,)
@@ -48,7 +57,7 @@ def search(
     signatures : DataFrame, mapping or array-like
         The signatures, as for `fit`. Those of classes that are not in y are ignored.
     grid : mapping of str to sequence, or list of such mappings
-        The values of each setting. All combinations are tried.
+        The values of each setting. All combinations are tried. Names for a pipeline are `step__parameter`.
     folds : list of Fold, Dataset, int or None, default=None
         See `selection.folds`. A number or None (three) makes seeded folds.
     engine : Engine or None, default=None
@@ -58,6 +67,9 @@ def search(
     extend : mapping of str to (float, float), default=None
         The lowest and the highest value to which each number may be extended, as in `Method.bounds`. None tries the
         grid alone; `Choice.edges` then says which numbers are at an edge.
+    with_default : bool, default=False
+        Try the setting that the estimator has too, and choose it unless another is better beyond the spread of the
+        folds, as `tune` does.
 
     Returns
     -------
@@ -73,7 +85,7 @@ def search(
     >>> search.zsl.shape  # settings by folds
     (3, 3)
     """
-    return search_checked(material(estimator, X, y, signatures, folds), grid, engine, report, extend)
+    return search_checked(material(estimator, X, y, signatures, folds), grid, engine, report, extend, with_default)
 
 
 def search_checked(
@@ -84,7 +96,35 @@ def search_checked(
     extend: Bounds | None = None,
     with_default: bool = False,
 ) -> Search:
-    """`search` on rows, signatures and folds that are checked already; `with_default` as for `plan`."""
+    """`search` on rows, signatures and folds that are checked already."""
+    if with_default and len(shared.table.classes) < FEW_CLASSES:
+        log.warning("%s", _weakness(shared))
+    return _searched(shared, grid, engine, report, extend, with_default)
+
+
+def _weakness(shared: Material) -> str:
+    held = [len(np.unique(shared.y[fold.val_unseen])) for fold in shared.folds]
+    some = f"{min(held)}" if min(held) == max(held) else f"{min(held)} to {max(held)}"
+    return (
+        f"validation is weak: there are {len(shared.table.classes)} training classes, and a fold holds out {some} of "
+        "them; a setting that is chosen so may do worse on new classes than the default"
+    )
+
+
+def _searched(
+    shared: Material,
+    grid: Grid,
+    engine: Engine | None,
+    report: Report | None,
+    extend: Bounds | None,
+    with_default: bool,
+) -> Search:
+    if isinstance(shared.estimator, Pipeline):
+
+        def inner(mine: Material, part: Grid, told: Report | None, bounds: Bounds, default: bool) -> Search:
+            return _searched(mine, part, engine, told, bounds, default)
+
+        return search_pipeline(shared, grid, report, extend, with_default, inner)
     if isinstance(shared.estimator, Committee):
-        return search_members(shared, shared.estimator, grid, engine, report, extend)
+        return search_members(shared, shared.estimator, grid, engine, report, extend, with_default)
     return search_grid(plan(shared, grid, extend, with_default), engine, report)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from zskl.metrics.seen_unseen import Margins, harmonic_means
 from zskl.parameters import one_of
+from zskl.selection.against_default import ROUNDING, AgainstDefault, preferred, verdict
 from zskl.selection.class_folds import Fold
 from zskl.selection.constant import best_constant
 from zskl.selection.edges import Edge
@@ -18,7 +19,6 @@ from zskl.selection.material import check_seen
 from zskl.selection.steadiness import steady_first, wide
 
 SCORINGS = ("zsl", "gzsl")
-ROUNDING = 9  # digits after the point of a mean: those behind are of the order of addition, not of answers
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class Choice:
         Its other figures on each fold: "zsl", "seen", "unseen" and "harmonic" without a constant, "gzsl" with it.
     edges : tuple of Edge
         Its numbers beyond which nothing was tried.
+    against_default : AgainstDefault or None
+        How it compares with the default setting, where the search compares with it.
 
     Examples
     --------
@@ -65,6 +67,7 @@ class Choice:
     calibration: float
     figures: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     edges: tuple[Edge, ...] = ()
+    against_default: AgainstDefault | None = None
 
     @property
     def steadiness(self) -> dict[str, float]:
@@ -105,6 +108,8 @@ class Search:
         The place of a setting, and its numbers beyond which nothing was tried.
     default : int or None
         The place of the setting that the estimator had before, if it was tried.
+    keeps_default : bool
+        Whether that setting is chosen unless another is better beyond the spread of the folds.
 
     Examples
     --------
@@ -128,6 +133,7 @@ class Search:
     extended: int = 0
     edges: Mapping[int, tuple[Edge, ...]] = field(default_factory=dict)
     default: int | None = None
+    keeps_default: bool = False
 
     @property
     def raw(self) -> NDArray[np.float64]:
@@ -170,6 +176,24 @@ class Search:
         unsteady = wide(self.seen) | wide(self.gzsl)
         return steady_first(np.argsort(-means, kind="stable"), means, unsteady)
 
+    def order(self, scoring: str) -> NDArray[np.int64]:
+        """Order the settings as they are chosen: the ranking, with the default first where the search keeps it.
+
+        Parameters
+        ----------
+        scoring : {"zsl", "gzsl"}
+            Which of the two figures.
+
+        Returns
+        -------
+        ndarray of shape (S,)
+            Places of the settings.
+        """
+        ranking = self.ranking(scoring)
+        if self.default is None or not self.keeps_default:
+            return ranking
+        return preferred(ranking, self.scores(scoring), self.default)
+
     def pick(self, scoring: str, place: int | None = None) -> Choice:
         """Choose the best setting.
 
@@ -188,13 +212,14 @@ class Search:
         scores = self.scores(scoring)
         if scoring == "gzsl":
             check_seen(self.folds)
-        best = int(self.ranking(scoring)[0]) if place is None else place
+        best = int(self.order(scoring)[0]) if place is None else place
         if not np.isfinite(scores[best]).all():
             raise ValueError(
                 f"all {len(self.settings)} settings diverged, the last of them at step {max(self.diverged.values())}: "
                 "search lower learning rates"
             )
-        mine = scores[best]
+        mine, against = scores[best], self._verdict(scoring, best)
+        passed_over = against is not None and against.kept and (against.gain or 0.0) > 0  # the search went on elsewhere
         parts = {"zsl": self.zsl, "seen": self.seen, "unseen": self.unseen, "harmonic": self.raw, "gzsl": self.gzsl}
         return Choice(
             scoring,
@@ -205,8 +230,14 @@ class Search:
             _spread(mine),
             float(self.constants[best]),
             {name: tuple(figures[best].tolist()) for name, figures in parts.items()},
-            self.edges.get(best, ()),
+            () if passed_over else self.edges.get(best, ()),
+            against,
         )
+
+    def _verdict(self, scoring: str, place: int) -> AgainstDefault | None:
+        if self.default is None or not self.keeps_default:
+            return None
+        return verdict(self.ranking(scoring), self.scores(scoring), self.default, place)
 
     def joined(self, more: Search) -> Search:
         """Both searches of the same folds as one; what comes after is beyond the grid.

@@ -10,18 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 from zskl.engines import Engine
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.parameters import flag, one_of
-from zskl.selection import tuned_table
+from zskl.selection import pipelines, tuned_table
+from zskl.selection.against_default import AgainstDefault
 from zskl.selection.calibration import calibrate, engine_for
 from zskl.selection.class_folds import Fold
 from zskl.selection.edges import Bounds, Edge
 from zskl.selection.grid import Grid
 from zskl.selection.grid_search import Report
-from zskl.selection.material import check_seen, material
+from zskl.selection.material import check_seen, last_step, material
 from zskl.selection.method_search import search_checked
+from zskl.selection.own_grid import own_grid
 from zskl.selection.search_results import SCORINGS, Choice, Search
 from zskl.shown.progress import ProgressBar
 from zskl.training.solver import DivergenceError
@@ -51,7 +54,7 @@ class Tuned:
         Its calibration constant.
     diverged : mapping of int to int
         The place of a setting that diverged, and the first step at which it did.
-    model : ZeroShotClassifier
+    model : ZeroShotClassifier or Pipeline
         The chosen setting, fitted on all training rows and calibrated.
     search : Search
         The whole search.
@@ -59,6 +62,8 @@ class Tuned:
         The numbers of the chosen setting beyond which nothing was tried.
     figures : mapping of str to tuple of float
         All figures of the chosen setting on each fold, as in `Choice`.
+    against_default : AgainstDefault or None
+        Whether the default setting was kept, and why; None where it could not be tried.
 
     Examples
     --------
@@ -81,10 +86,11 @@ class Tuned:
     spread: float
     calibration: float
     diverged: Mapping[int, int]
-    model: ZeroShotClassifier = field(repr=False)
+    model: Any = field(repr=False)  # a ZeroShotClassifier, or a pipeline that ends in one
     search: Search = field(repr=False)
     edges: tuple[Edge, ...] = ()
     figures: Mapping[str, tuple[float, ...]] = field(default_factory=dict, repr=False)
+    against_default: AgainstDefault | None = None
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -100,11 +106,11 @@ class Tuned:
 
 
 def tune(
-    estimator: ZeroShotClassifier,
+    estimator: ZeroShotClassifier | Pipeline,
     X: Any,
     y: Any,
     signatures: Any,
-    grid: Grid,
+    grid: Grid | None = None,
     folds: Sequence[Fold] | int | None = None,
     scoring: str = "zsl",
     engine: Engine | str | None = "auto",
@@ -114,21 +120,23 @@ def tune(
 ) -> Tuned:
     """Choose settings on folds of the training rows, and fit the best on all of them.
 
-    The folds hold whole classes out. You cannot pass test rows. The setting that the estimator has is always tried too,
-    unless it is a committee.
+    The folds hold whole classes out. You cannot pass test rows. The setting that the estimator has, its default, is
+    tried too. It is chosen unless the best other has a mean that is higher by more than the standard deviation over
+    folds of the differences between the two.
 
     Parameters
     ----------
-    estimator : ZeroShotClassifier
-        The estimator whose settings are tried. It is not changed.
+    estimator : ZeroShotClassifier or Pipeline
+        The estimator whose settings are tried, or a pipeline that ends in one. It is not changed.
     X : array-like of shape (n, d)
         Training rows.
     y : array-like of shape (n,)
         Their classes.
     signatures : DataFrame, mapping or array-like
         The signatures, as for `fit`.
-    grid : mapping of str to sequence, or list of such mappings
-        The values of each setting. All combinations are tried.
+    grid : mapping of str to sequence, or list of such mappings, default=None
+        The values of each setting. All combinations are tried. Names for a pipeline are `step__parameter`. None takes
+        the grid of the method, with its bounds for `extend`; for a pipeline that of its last step.
     folds : list of Fold, Dataset, int or None, default=None
         See `selection.folds`. A number or None (three) makes seeded folds.
     scoring : {"zsl", "gzsl"}, default="zsl"
@@ -165,7 +173,10 @@ def tune(
     """
     one_of("scoring", scoring, SCORINGS)
     flag("progress", progress)
-    runner = engine_for(engine, estimator, X)
+    runner = engine_for(engine, last_step(estimator), X)
+    if grid is None:
+        grid, bounds = own_grid(estimator)
+        extend = bounds if extend is None else extend
     shared = material(estimator, X, y, signatures, folds)
     if scoring == "gzsl":
         check_seen(shared.folds)
@@ -200,6 +211,7 @@ def tune(
         found,
         choice.edges,
         choice.figures,
+        choice.against_default,
     )
 
 
@@ -211,7 +223,7 @@ def _unsteady(choice: Choice) -> str:
 
 
 def refit(
-    estimator: ZeroShotClassifier,
+    estimator: ZeroShotClassifier | Pipeline,
     found: Search,
     scoring: str,
     X: Any,
@@ -219,14 +231,14 @@ def refit(
     signatures: Any,
     callback: Any = None,
     engine: Engine | None = None,
-) -> tuple[ZeroShotClassifier, Choice]:
+) -> tuple[Any, Choice]:
     """Fit the best setting of a search on all training rows, and calibrate it.
 
     If it diverges on all rows together, the next best setting is fitted.
 
     Parameters
     ----------
-    estimator : ZeroShotClassifier
+    estimator : ZeroShotClassifier or Pipeline
         The estimator of the search. It is not changed.
     found : Search
         The search.
@@ -245,7 +257,7 @@ def refit(
 
     Returns
     -------
-    ZeroShotClassifier
+    ZeroShotClassifier or Pipeline
         The fitted model, with `calibration_` and `temperatures_` set.
     Choice
         The setting that was fitted.
@@ -260,11 +272,14 @@ def refit(
     >>> model.calibration_ == choice.calibration
     True
     """
-    for place in found.ranking(scoring).tolist():
+    for place in found.order(scoring).tolist():
         choice = found.pick(scoring, place)  # refuses when none is left
-        model = clone(estimator).set_params(**choice.setting)
         try:
-            model.fit(X, y, signatures, callback=callback)
+            if isinstance(estimator, Pipeline):
+                model: Any = pipelines.with_settings(estimator, choice.setting)
+                pipelines.fit(model, X, y, signatures, callback)
+            else:
+                model = clone(estimator).set_params(**choice.setting).fit(X, y, signatures, callback=callback)
             break
         except DivergenceError:
             continue
@@ -272,5 +287,7 @@ def refit(
         raise ValueError(
             f"all {len(found.settings)} settings diverged on all training rows together: search lower learning rates"
         )
+    setting = ", ".join(f"{name}={value}" for name, value in choice.setting.items())
+    log.info("chosen by %s: %s, %.1f ± %.1f %% on folds", scoring, setting, 100 * choice.score, 100 * choice.spread)
     calibrate(model, X, y, signatures, found.folds, engine, choice.calibration)
     return model, choice

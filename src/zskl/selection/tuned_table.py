@@ -22,7 +22,7 @@ def of_tuned(tuned: Tuned) -> Shown:
     order = tuned.search.ranking(tuned.scoring).tolist()
     order = [place for place in order if place not in tuned.diverged]
     places = order[:BEST]
-    places += [place for place in (chosen, default) if place is not None and place not in places]
+    places += [place for place in dict.fromkeys((chosen, default)) if place is not None and place not in places]
     names = list(dict.fromkeys(name for setting in tuned.settings for name in setting))
     rows = [
         (
@@ -57,6 +57,8 @@ def _notes(tuned: Tuned, chosen: int | None, usable: int) -> list[str]:
     theirs = "not tried" if default is None else score(tuned, default)
     same = default is not None and default == chosen
     notes = [f"chosen: {mine}, which is the default setting" if same else f"chosen: {mine}; default: {theirs}"]
+    if tuned.against_default is not None:
+        notes.append(str(tuned.against_default))
     if usable < len(tuned.settings):
         notes.append(f"{len(tuned.settings) - usable} of the settings diverged")
     return [*notes, *(str(edge) for edge in tuned.edges)]

@@ -22,6 +22,8 @@ def check_prediction(options: PredictionOptions) -> PredictionOptions:
     """Refuse options that contradict each other."""
     if options.against is not None and not options.explain:
         raise Refusal(422, f"against is {shown(options.against)} without an explanation: set explain, too")
+    if options.raw and not options.explain:
+        raise Refusal(422, "raw is set without an explanation: set explain, too")
     if options.candidates is not None and len(set(options.candidates)) < len(options.candidates):
         raise Refusal(422, "candidates names a class twice: name each once")
     return options

@@ -83,7 +83,9 @@ def _explain(book: Book, X: Features, found: list[Prediction], options: Predicti
     model.calibration_ = constant
     try:
         explained = model.explain(
-            X, options.attributes, book.table, [name for name in book.kinds if name in named], against=options.against
+            *(X, options.attributes, book.table, [name for name in book.kinds if name in named]),
+            against=options.against,
+            raw=options.raw,
         )
     except (TypeError, ValueError) as error:
         raise Refusal(422, str(error)) from None

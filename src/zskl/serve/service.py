@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
+from zskl.estimators import sparse_inputs
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.serve import fitting
 from zskl.serve.class_book import Book, Classes
@@ -41,6 +42,7 @@ class Service:
         examples: Sequence[Example] = (),
         photos: Photos | None = None,
     ) -> None:
+        sparse_inputs.refuse_signatures(model.signature_table_, "the service")
         self.name, self.limits, self._rows, self._examples = name, limits, rows, list(examples)
         self._photos = photos
         self._diagnostics = None if rows is None else Diagnostics(rows)

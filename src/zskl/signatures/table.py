@@ -6,7 +6,7 @@ A data frame (pandas, polars or any other that narwhals knows) has one row, or s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,19 +14,26 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from zskl.arrays import is_torch, to_numpy
 from zskl.parameters import SHOWN, listed, plain
+from zskl.signatures import numbers
+from zskl.signatures.labels import one_spelling, refuse_missing
+from zskl.sparse_rows import is_sparse, stacked
 
 CLASS_COLUMN = "class"
 
 
 @dataclass(frozen=True)
 class SignatureTable:
-    """`labels` (rows,), one or several rows per class; `matrix` (rows, p) float64; `names` of its columns, if known."""
+    """`labels` (rows,), one or several rows per class; `matrix` (rows, p) float64; `names` of its columns, if known.
+
+    The matrix may be sparse: a `SparseRows`.
+    """
 
     labels: NDArray[np.generic]
-    matrix: NDArray[np.float64]
+    matrix: Any  # NDArray[np.float64] or SparseRows
     names: tuple[str, ...] | None
 
     @property
@@ -40,6 +47,11 @@ class SignatureTable:
         order = [row for label in _values(classes) for row in rows[label]]
         return SignatureTable(self.labels[order], self.matrix[order], self.names)
 
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """(classes,) how many rows each class has."""
+        return np.array([len(group) for group in rows_of(self.labels).values()])
+
     def padded_rows(self) -> NDArray[np.int64]:
         """(classes, m) row indices; m is the largest number of rows of a class. One with fewer repeats its first."""
         rows = rows_of(self.labels)
@@ -51,25 +63,35 @@ def read(
     signatures: Any,
     classes: Sequence[Any] | NDArray[np.generic] | None = None,
     names: Sequence[str] | None = None,
+    known: Iterable[Any] | None = None,
 ) -> SignatureTable:
-    """A checked table. The rows of an array are `classes`, in order; `names`, if given, are the columns to have."""
+    """A checked table. The rows of an array are `classes`, in order; `names`, if given, are the columns to have.
+
+    A class whose name is another spelling of one in `known` (None: of `classes`) is that one.
+    """
     if isinstance(signatures, SignatureTable):
         table = signatures
     elif isinstance(signatures, Mapping):
         table = _from_mapping(signatures)
-    elif isinstance(signatures, np.ndarray | list | tuple) or is_torch(signatures):
+    elif isinstance(signatures, np.ndarray | list | tuple) or is_torch(signatures) or issparse(signatures):
         table = _from_array(signatures, classes)
+    elif is_sparse(signatures):
+        labels = as_labels(signatures.index.tolist(), "the class index of signatures")
+        columns = tuple(str(name) for name in signatures.columns)
+        table = SignatureTable(labels, numbers.matrix(signatures, "signatures"), columns)
     else:
         table = _from_frame(signatures)
     if names is not None and table.names is not None:
         table = _reordered(table, tuple(names))
-    _check(table)
-    return table
+    numbers.check(table.labels, table.matrix, table.names)
+    spelled = one_spelling(table.labels, (() if classes is None else _values(classes)) if known is None else known)
+    return table if spelled is table.labels else SignatureTable(spelled, table.matrix, table.names)
 
 
 def read_once(signatures: Any) -> Any:
     """What `read` takes in place of signatures, without reading them again where they name their classes."""
     nameless = signatures is None or isinstance(signatures, np.ndarray | list | tuple) or is_torch(signatures)
+    nameless = nameless or issparse(signatures)
     return signatures if nameless else read(signatures)
 
 
@@ -96,6 +118,8 @@ def label_kind(labels: NDArray[np.generic], where: str) -> str:
     for label in labels.tolist():
         kind = next((name for name, types in _TYPES.items() if isinstance(label, types)), type(label).__name__)
         found.setdefault(kind, label)
+    if found.keys() - {"string", "integer", "boolean"}:
+        refuse_missing(labels, where)
     if len(found) > 1:
         shown = ", ".join(f"{kind} {label!r}" for kind, label in found.items())
         raise ValueError(f"{where} mixes label types ({shown}): make all class labels strings, or all integers")
@@ -126,8 +150,11 @@ def rows_of(labels: NDArray[np.generic]) -> dict[Any, list[int]]:
     return rows
 
 
-def as_labels(values: Any, where: str) -> NDArray[np.generic]:
-    """A 1-D array of labels of one kind. A list of mixed types is refused, not turned into strings."""
+def as_labels(values: Any, where: str, known: Iterable[Any] = ()) -> NDArray[np.generic]:
+    """A 1-D array of labels of one kind. A list of mixed types is refused, not turned into strings.
+
+    A name in two spellings gets one of them, that of `known` where it is there.
+    """
     if isinstance(values, str):
         raise ValueError(f"{where} is {values!r}: expected a list of class names; write [{values!r}]")
     if not isinstance(values, np.ndarray):
@@ -135,12 +162,12 @@ def as_labels(values: Any, where: str) -> NDArray[np.generic]:
         array = np.empty(len(values), dtype=object)
         array[:] = values
         kind = label_kind(array, where) if len(array) else "string"
-        return array if kind == "string" else np.array(values)
+        return one_spelling(array, known) if kind == "string" else np.array(values)
     if values.ndim != 1:
         raise ValueError(f"{where} has shape {values.shape}: expected one label per row, shape (n,)")
     if len(values):
         label_kind(values, where)
-    return values
+    return one_spelling(values, known)
 
 
 def _values(labels: Any) -> list[Any]:
@@ -157,6 +184,9 @@ def _from_frame(frame: Any) -> SignatureTable:
     try:
         table = nw.from_native(frame, eager_only=True)
     except TypeError:
+        if hasattr(frame, "collect"):  # a plan for rows, as polars has it
+            kind = type(frame).__name__
+            raise ValueError(f"signatures is a {kind}, which holds no rows yet: call its .collect() first") from None
         raise ValueError(
             f"signatures of type {type(frame).__name__}: expected a data frame (pandas or polars), "
             "a mapping from class to vector, or a 2-D array"
@@ -195,7 +225,7 @@ def _from_mapping(mapping: Mapping[Any, Any]) -> SignatureTable:
         raise ValueError("signatures is an empty mapping: expected class → vector")
     names: tuple[str, ...] | None = None
     labels: list[Any] = []
-    blocks: list[NDArray[np.float64]] = []
+    blocks: list[Any] = []
     for label, given in mapping.items():
         named = given if isinstance(given, Mapping) else given.to_dict() if isinstance(given, pd.Series) else None
         if named is not None:
@@ -205,7 +235,7 @@ def _from_mapping(mapping: Mapping[Any, Any]) -> SignatureTable:
                 raise ValueError(f"class {label!r} is described by {listed(mine)}, others by {listed(names)}")
             by_name = {str(name): value for name, value in named.items()}
             given = [by_name[name] for name in names]
-        block = np.atleast_2d(_numeric(given, f"the signature of class {label!r}"))
+        block = numbers.matrix(given, f"the signature of class {label!r}")
         if block.ndim > 2:
             raise ValueError(f"the signature of class {label!r} has shape {block.shape}: expected (p,) or (rows, p)")
         if blocks and block.shape[1] != blocks[0].shape[1]:
@@ -215,11 +245,11 @@ def _from_mapping(mapping: Mapping[Any, Any]) -> SignatureTable:
             )
         labels += [label] * len(block)
         blocks.append(block)
-    return SignatureTable(as_labels(labels, "signatures"), np.concatenate(blocks), names)
+    return SignatureTable(as_labels(labels, "signatures"), stacked(*blocks), names)
 
 
 def _from_array(array: Any, classes: Sequence[Any] | NDArray[np.generic] | None) -> SignatureTable:
-    matrix = _numeric(array, "signatures")
+    matrix = numbers.matrix(array, "signatures") if issparse(array) else numbers.numeric(array, "signatures")
     if matrix.ndim != 2:
         raise ValueError(f"signatures has shape {matrix.shape}: expected 2-D, one row per class")
     if classes is None:
@@ -235,43 +265,17 @@ def _from_array(array: Any, classes: Sequence[Any] | NDArray[np.generic] | None)
     return SignatureTable(as_labels(classes, "the classes of signatures"), matrix, None)
 
 
-def _numeric(values: Any, where: str) -> NDArray[np.float64]:
-    try:
-        return to_numpy(values).astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{where} is not made of numbers in rows of equal length: {str(values)[:60]}") from None
-
-
 def _reordered(table: SignatureTable, names: tuple[str, ...]) -> SignatureTable:
     assert table.names is not None
-    missing = [name for name in names if name not in table.names]
-    extra = [name for name in table.names if name not in names]
+    if table.names == names:
+        return table
+    mine, wanted = {name: place for place, name in enumerate(table.names)}, set(names)
+    missing = [name for name in names if name not in mine]
+    extra = [name for name in table.names if name not in wanted]
     if missing or extra:
         parts = [f"lacks {listed(missing)}"] * bool(missing) + [f"has the unknown {listed(extra)}"] * bool(extra)
         raise ValueError(
             f"the signatures table {' and '.join(parts)}: it must have the {len(names)} attribute columns of fit"
         )
-    order = [table.names.index(name) for name in names]
+    order = [mine[name] for name in names]
     return SignatureTable(table.labels, table.matrix[:, order], names)
-
-
-def _check(table: SignatureTable) -> None:
-    if table.matrix.size == 0:
-        raise ValueError(
-            f"signatures is empty (shape {table.matrix.shape}): expected at least one class and one attribute"
-        )
-    bad = ~np.isfinite(table.matrix)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        name = repr(table.names[column]) if table.names else str(column)
-        value = "NaN" if np.isnan(table.matrix[row, column]) else "infinity"
-        raise ValueError(
-            f"signatures contains {value} at class {plain(table.labels[row])!r}, attribute {name} "
-            f"({bad.sum()} such value(s) in all): fill in or drop them"
-        )
-    empty = ~table.matrix.any(axis=1)
-    if empty.any():
-        raise ValueError(
-            f"all-zero signature for class {listed(table.labels[empty])}: a description needs at least one "
-            "attribute that is not 0"
-        )

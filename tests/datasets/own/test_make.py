@@ -181,11 +181,6 @@ BAD = {
     ),
     "fraction of nearly all": (lambda here: None, {"unseen_fraction": 0.95}, ["leaves 0 of 10", "at least 2"]),
     "seed": (lambda here: None, {"seed": -1}, ["seed is -1"]),
-    "zero signature": (
-        lambda here: (here / "traits.csv").open("a").write("nil,0,0,0,0,0\n"),
-        {},
-        ["traits.csv", "only zeros", "'nil'"],
-    ),
     "bad number": (lambda here: edit(here / "features.csv", "\nr5,", "\nr5,x"), {}, ["features.csv, line 7", "'f0'"]),
     "no labels": (lambda here: edit(here / "features.csv", ",bee\n", ",\n"), {}, ["features.csv, line 14", "no label"]),
     "inputs inside": (lambda here: None, {"out": "."}, ["features.csv is inside .", "choose another folder"]),

@@ -45,7 +45,7 @@ BAD_ARRAYS = {
     "vector.npy": (np.ones(3), ["vector.npy", "2-D"]),
     "words.npy": (np.array([["a", "b"]]), ["words.npy", "numbers"]),
     "nan.npy": (np.array([[1, 2], [np.nan, 4]]), ["nan.npy, row 1", "column 0", "nan"]),
-    "large.npy": (np.array([[1e39]]), ["large.npy, row 0", "float32"]),
+    "large.npy": (np.array([[1e39]]), ["large.npy, row 0", "1e+39", "too large", "float32"]),
     "none.npy": (np.empty((0, 3)), ["none.npy", "(0, 3)"]),
 }
 
@@ -71,7 +71,7 @@ def test_bad_archives_and_parquet_files_are_refused(put):
         ("short.npz", "labels", "3 rows of features and 2 'labels'"),
         ("objects.npz", "labels", "objects.npz .*run code"),
         ("words.parquet", None, "words.parquet: column 'b' holds .*string"),
-        ("hole.parquet", None, "hole.parquet, row 1 .*column 'a': found nan"),
+        ("hole.parquet", None, "hole.parquet, row 1 .*column 'a': found nothing"),
         ("unlabelled.parquet", "label", "column 'label' is empty in rows 1"),
     ):
         with pytest.raises(ValueError, match=sentence):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tables_read import FEATURES, MATRIX, all_rows
 from zskl.datasets import tables
 from zskl.datasets.tables import feature_file, text_files
+from zskl.datasets.tables.source import Source
 
 
 @pytest.mark.parametrize(
@@ -79,6 +80,11 @@ def test_numbers_as_people_write_them(put):
     )
 
 
+def test_true_is_1_and_false_0(put):
+    X = all_rows(put("x.csv", "a,b,c\n1,True,TRUE\n2,False,2\n3, true ,false\n"))[0]
+    assert X.tolist() == [[1, 1, 1], [2, 0, 2], [3, 1, 0]]
+
+
 @settings(max_examples=30)
 @given(
     st.lists(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=3, max_size=3), min_size=1)
@@ -92,17 +98,16 @@ def test_float32_numbers_survive_csv_exactly(tmp_path_factory, rows):
 BAD_FEATURES = {
     "empty": ("x.csv", "", ["x.csv is empty"]),
     "header only": ("x.csv", "a,b\n", ["x.csv", "no rows"]),
-    "a word": ("x.csv", "a,b\n1,2\n3,red\n4,blue\n", ["x.csv, line 3", "'b'", "'red'"]),
+    "a word": ("x.csv", "a,b\n1,2\n3,red\n4,blue\n", ["x.csv, line 3", "'b'", "'red'", "OneHotEncoder"]),
     "a word far down": ("x.csv", "a,b\n" + "1,2\n" * 5000 + "1,x\n", ["line 5002", "'b'", "'x'"]),
     "a word after blank lines": ("x.csv", "a,b\n\n\n1,2\n3,red\n", ["line 5", "'red'"]),
     "a word after a quoted line break": ("x.csv", 'id,b\n"a\nb",2\nc,red\n', ["line 4", "'red'"]),
-    "a missing value": ("x.csv", "a,b\n1,2\n,4\n", ["line 3", "'a'", "nothing"]),
+    "a missing value": ("x.csv", "a,b\n1,2\n,4\n", ["line 3", "'a'", "nothing", "--missing mean", "SimpleImputer"]),
     "nan": ("x.csv", "a,b\n1,2\n3,nan\n", ["line 3", "'b'", "'nan'"]),
     "infinity": ("x.csv", "a,b\n1,inf\n", ["line 2", "'b'", "'inf'"]),
-    "beyond float32": ("x.csv", "a,b\n1,1e39\n", ["line 2", "'b'", "'1e39'"]),
+    "beyond float32": ("x.csv", "a,b\n1,1e39\n", ["line 2", "'b'", "'1e39'", "too large", "float32", "3.4e+38"]),
     "beyond float64": ("x.csv", "a,b\n1,1e400\n", ["line 2", "'b'", "'1e400'"]),
     "python's digits": ("x.csv", "a,b\n1,1_000\n", ["line 2", "'1_000'"]),
-    "truth": ("x.csv", "a,b\n1,True\n2,False\n", ["line 2", "'True'"]),
     "decimal commas": ("x.csv", "a;b\n1,5;2,5\n", ["line 2", "'1,5'"]),
     "a short line": ("x.csv", "a,b,c\n1,2,3\n4,5\n", ["line 3", "2 cells", "3"]),
     "a short line by an unused end": ("x.csv", "a,label\n1,x\n2\n", ["line 3", "1 cells", "2"]),
@@ -118,7 +123,9 @@ BAD_FEATURES = {
     "not npz": ("x.npz", "hello", ["x.npz"]),
     "not mat": ("x.mat", "hello", ["x.mat"]),
     "not parquet": ("x.parquet", "hello", ["x.parquet", "Parquet"]),
-    "unknown suffix": ("x.xlsx", "hello", ["x.xlsx", "'.xlsx'", ".csv"]),
+    "unknown suffix": ("x.ods", "hello", ["x.ods", "'.ods'", ".csv", ".xlsx"]),
+    "a date": ("x.csv", "a,b\n1,2026-01-05\n", ["line 2", "'2026-01-05'", "a date is not a number"]),
+    "a time": ("x.csv", "a,b\n1,5.1.2026 17:40\n", ["line 2", "a date is not a number"]),
 }
 
 
@@ -137,8 +144,9 @@ def test_an_empty_last_cell_that_is_not_read_is_not_a_fault(put):
 
 
 def test_explain_finds_nothing_wrong_in_a_good_file(put):
-    columns = feature_file.choose(put("x.csv", FEATURES), ["id", "length", "label", "mass"], "label", None)
-    text_files.explain(Path("x.csv"), columns, 4, True)
+    source = Source(Path(put("x.csv", FEATURES)), "x.csv", ".csv")
+    columns = feature_file.choose(source, ["id", "length", "label", "mass"], feature_file.Wanted("label"))
+    text_files.explain(source, columns, 4, True)
 
 
 def test_a_model_may_take_a_column_that_looks_like_an_index(put):

@@ -115,10 +115,6 @@ DAMAGES = {
         changed("att", at((1, 3), np.nan)),
         SPLITS + "att is NaN or infinite for classes 'dog' in 1 cells",
     ),
-    "nothing known of a class": (
-        changed("att", at((slice(None), 3), 0)),
-        "signatures has only zeros for classes 'dog'",
-    ),
     "names twice": (changed("allclasses_names", lambda c: [*c[:-1], "ant"]), SPLITS + "allclasses_names repeats 'ant'"),
     "empty name": (
         changed("allclasses_names", lambda c: [*c[:-1], ""]),

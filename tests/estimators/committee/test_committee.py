@@ -116,7 +116,7 @@ def test_data_frames_memory_mapped_rows_and_half_as_many_digits(toy, tmp_path):
     new = pd.DataFrame(toy.X_new, columns=list("uvwxyz"))
     assert_close(named.compatibility(new), expected, SUMS.double)
     with pytest.raises(ValueError, match="feature names should match"):
-        named.predict(new[list("zyxwvu")])
+        named.predict(new.set_axis(list("zyxwvt"), axis=1))
     np.save(tmp_path / "rows.npy", toy.X)
     mapped = committee().fit(np.load(tmp_path / "rows.npy", mmap_mode="r"), toy.y, toy.table)
     assert_close(mapped.compatibility(toy.X_new), expected, SUMS.double)

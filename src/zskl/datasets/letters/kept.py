@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from zskl.datasets.letters import edges, faces
 from zskl.datasets.letters.alphabet import LETTERS
-from zskl.datasets.xlsa17.locations import cache_folder
-from zskl.files import replacing
+from zskl.files import cache_folder, replacing
 
 VERSION = 2  # raise it when other pictures or other features are made
 ROWS = len(LETTERS) * len(faces.FACES) * faces.TIMES

@@ -1,6 +1,6 @@
 """A dataset as a folder of plain files, which `zskl data make` writes and every command reads.
 
-manifest.json    what it is, how it was made, and the size and checksum of each other file
+manifest.json    what it is, how it was made (from which texts, if any), and the size and checksum of each other file
 features.npy     (n, d) float32, memory-mapped when loaded
 labels.csv       the class of each row, and the id of the row if it has one
 signatures.csv   the class table; numbers as Python writes them, so that they come back exactly
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from zskl.datasets.dataset import Dataset
 from zskl.datasets.tables.label_files import Labels
+from zskl.datasets.tables.preparation import Preparation
 from zskl.signatures.table import CLASS_COLUMN
 from zskl.version import __version__
 
@@ -43,8 +44,17 @@ def is_dataset(path: str | os.PathLike[str]) -> bool:
     return (Path(path) / MANIFEST).is_file()
 
 
-def write(folder: Path, data: Dataset, made: Mapping[str, Any], ids: Sequence[str] | None = None) -> None:
-    """Write all files except features.npy, which must be there; `made` tells how the dataset was made."""
+def write(
+    folder: Path,
+    data: Dataset,
+    made: Mapping[str, Any],
+    ids: Sequence[str] | None = None,
+    preparation: Preparation | None = None,
+) -> None:
+    """Write all files except features.npy, which must be there; `made` tells how the dataset was made.
+
+    `preparation` is what new rows need before they are features like these.
+    """
     header = ["id", "label"] if ids is not None else ["label"]
     _write_csv(folder / LABELS, header, zip(ids, data.y, strict=True) if ids is not None else ([one] for one in data.y))
     values = data.signatures.to_numpy(dtype=np.float64).tolist()
@@ -65,6 +75,7 @@ def write(folder: Path, data: Dataset, made: Mapping[str, Any], ids: Sequence[st
         "label_type": "integer" if data.y.dtype.kind in "iu" else "string",
         "feature_names": None if data.feature_names is None else list(data.feature_names),
         "attribute_names": data.attribute_names,
+        "preparation": None if preparation is None else preparation.text(),
         "made": {"by": f"zskl {__version__}", **made},
         "fingerprint": data.fingerprint,
         "files": {name: _size_and_checksum(folder / name) for name in FILES[1:]},
@@ -130,6 +141,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def check_features(folder: Path) -> None:
     """Compare features.npy with its checksum. `load` does not do this, because the file may be large."""
     _check_unchanged(folder / FEATURES, read_manifest(folder)["files"][FEATURES], whole=True)
+
+
+def preparation_of(path: str | os.PathLike[str]) -> Preparation | None:
+    """What new rows need before they are features like those of a dataset folder; None for anything else."""
+    text = read_manifest(Path(path)).get("preparation") if is_dataset(path) else None
+    return None if text is None else Preparation.from_text(text)
 
 
 def row_names(folder: Path) -> list[str] | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,13 @@ from zskl.datasets import split_by_class, tables
 from zskl.datasets.dataset import Dataset
 from zskl.datasets.own import folder
 from zskl.datasets.own.new_folder import new_folder
-from zskl.datasets.tables import FeatureFile, Head, Labels, Wanted
+from zskl.datasets.own.store import Reading, store
+from zskl.datasets.tables import Head, Labels
 from zskl.parameters import did_you_mean, listed
+from zskl.signatures import texts
 
 PathLike = str | os.PathLike[str]
+MANY = 5  # rows per class, on average: more than people describe a class by
 
 
 def make(
@@ -31,6 +34,9 @@ def make(
     seed: int = 0,
     name: str | None = None,
     force: bool = False,
+    missing: str | None = None,
+    categories: str | None = None,
+    keep_columns: Sequence[str] = (),
 ) -> Dataset:
     r"""Make a dataset folder from your own files, and load it.
 
@@ -42,7 +48,8 @@ def make(
     out : path-like
         The folder to write.
     features : path-like
-        A file with a row per sample: .csv, .tsv, .parquet, .npy, .npz or .mat. A column "id" names the rows.
+        A file with a row per sample: .csv, .tsv, .xlsx, .parquet, .npy, .npz or .mat, also .csv.gz and .csv.zst; "-" is
+        CSV from standard input. A column "id" names the rows. True is 1 and False 0.
     labels : path-like
         The class of each row: a column (or array) of the features file, or a file of its own, also .txt with a label
         per line. If both files name their rows, the rows are matched by name.
@@ -58,6 +65,15 @@ def make(
         The name of the dataset. None takes the name of the folder.
     force : bool, default=False
         Whether to replace a dataset folder that is there.
+    missing : {"mean", "drop"}, default=None
+        What to do with an empty cell of the features: fill in the mean of the training rows, or leave the row out. None
+        refuses it.
+    categories : {"onehot"}, default=None
+        What to do with a column of words: make a feature of 0 and 1 for each word that training rows have, such as
+        "colour=red". None refuses it.
+    keep_columns : sequence of str, default=()
+        Columns of features or signatures to keep although they look like identifiers. Others that do, because they
+        count the rows, or have such a name (nr, index, code, class_id) and another value in each row, are left out.
 
     Returns
     -------
@@ -69,6 +85,11 @@ def make(
     ------
     ValueError
         If a file is not as expected; the message gives the line and column, and says what to do.
+
+    Warns
+    -----
+    UserWarning
+        If a column or a row is left out.
 
     Examples
     --------
@@ -82,17 +103,22 @@ def make(
     ...     datasets.make(Path(here, "birds"), birds, "species", traits, unseen=["swan"])
     Dataset('birds', 5 rows × 1 features, 2 seen and 1 unseen classes, 2 attributes)
     """
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ValueError(f"seed is {seed!r}: expected a whole number of at least 0")
+    split_by_class.check_seed(seed)
     out = Path(out)
     for given in (features, signatures, labels):
         if out.resolve() in Path(given).resolve().parents:
             raise ValueError(f"{given} is inside {out}, the folder to write: choose another folder")
+    how = Reading(missing, categories, keep_columns)
+    _check_different(features, labels, signatures)
     head = tables.look(features)
     column = tables.label_column(head, features, labels)
-    table = tables.read_signatures(signatures, column)
+    table = tables.read_signatures(signatures, column, keep_columns)
+    _check_descriptions(table, head, features, signatures)
+    _check_kept(keep_columns, [*head.fields, *table.columns])
+    read = texts.read(signatures)  # if the table was made from texts
     with new_folder(out, force) as temporary:
-        file, found, ids = _store(temporary / folder.FEATURES, head, labels, column)
+        rows = store(temporary / "raw.npy", head, labels, column, how)
+        found = rows.labels
         if all(map(tables.is_whole, [*found.names, *table.index])):  # 1.0 in one file is 1 in the other
             found, table = found.plain(), table.set_axis([tables.plain(one) for one in table.index], axis=0)
             unseen = None if unseen is None else [tables.plain(str(one)) for one in unseen]
@@ -101,16 +127,18 @@ def make(
         position = pd.Index(classes).get_indexer(pd.Index(found.names))
         codes = position[found.codes]
         sizes = np.bincount(codes, minlength=len(classes))
-        hidden = split_by_class.choose_unseen(classes, sizes, unseen, unseen_fraction, seed)
+        hidden = split_by_class.choose_unseen(classes, sizes, unseen, float(unseen_fraction), seed)
+        parts = split_by_class.divide(codes, hidden, seed)
+        names, preparation = rows.finish(temporary / folder.FEATURES, parts["trainval"], fill=missing == "mean")
         whole = tables.typed(classes, found.names).dtype.kind == "i"
         data = Dataset(
             name=name or out.resolve().name,
             X=np.load(temporary / folder.FEATURES, mmap_mode="r", allow_pickle=False),
             y=folder.as_labels(found, whole),
             signatures=table.set_axis([int(one) for one in table.index] if whole else table.index, axis=0),
-            parts=split_by_class.divide(codes, hidden, seed),
+            parts=parts,
             source=str(signatures),
-            feature_names=file.names,
+            feature_names=names,
             checked=True,  # while it was read, block by block
         )
         made = {
@@ -120,44 +148,48 @@ def make(
             "unseen": None if unseen is None else [str(one) for one in unseen],
             "unseen_fraction": unseen_fraction if unseen is None else None,
             "seed": int(seed),
+            "missing": missing,
+            "categories": categories,
+            "keep_columns": list(keep_columns),
+            **({"texts": read} if read else {}),
         }
-        folder.write(temporary, data, made, ids)
+        folder.write(temporary, data, made, rows.ids, preparation)
         del data  # some systems cannot rename a folder while a file in it is mapped
     return folder.load(out)
 
 
-def _store(
-    target: Path, head: Head, labels: PathLike, column: str | None
-) -> tuple[FeatureFile, Labels, list[str] | None]:
-    """Copy the features in blocks into an .npy file; returns the labels and the names of the rows too."""
-    found, label_ids = (Labels(), None) if column else tables.read_labels(labels)
-    features = head.open(Wanted(labels=column, rows=None if column else len(found)))
-    ids: list[str] = []
-    rows = 0
-    with target.open("wb") as file:
-        _write_header(file, 0, features.width)
-        for block in features.blocks():
-            file.write(block.X.tobytes())
-            rows += len(block.X)
-            ids += block.ids or []
-            if column:
-                found.extend(block.labels or [])
-        file.seek(0)
-        _write_header(file, rows, features.width)
-    twice = tables.repeated(ids) if features.named_by is not None else []
-    if twice:
+def _check_different(*given: PathLike) -> None:
+    """Refuse the same file, or standard input, for two things."""
+    for (one, first), (other, second) in combinations(zip(("features", "labels", "signatures"), given, strict=True), 2):
+        piped = str(first) == str(second) == tables.STANDARD_INPUT
+        if piped or (other == "signatures" and _is_same_file(first, second)):
+            raise ValueError(
+                f"{other} is {second}, which is also what {one} is: expected a table of its own, "
+                + ("with a row for each class that describes it" if other == "signatures" else "or a column")
+            )
+
+
+def _is_same_file(one: PathLike, other: PathLike) -> bool:
+    return Path(one).exists() and Path(other).exists() and Path(one).samefile(other)
+
+
+def _check_descriptions(table: pd.DataFrame, head: Head, features: PathLike, signatures: PathLike) -> None:
+    """Refuse another features file in place of the class table."""
+    classes = table.index.nunique()
+    if set(table.columns) <= set(head.fields) and len(table) >= MANY * classes:
         raise ValueError(
-            f"{features.path}: {features.named_by!r}, which names the rows, repeats {listed(twice)}: expected each "
-            "name once; number the rows, or leave it out"
+            f"{signatures} has the columns of {features} and {len(table) / classes:.0f} rows per class: expected a "
+            "table that describes each class, in one row or a few; if it does, give its columns names of their own"
         )
-    found = tables.matched(found, label_ids, Path(labels), features.path, rows, ids)
-    return features, found, ids or None
 
 
-def _write_header(file: BinaryIO, rows: int, width: int) -> None:
-    """NumPy pads the header, so more rows do not make it longer, and it can be written again in the same place."""
-    description = {"descr": "<f4", "fortran_order": False, "shape": (rows, width)}
-    np.lib.format.write_array_header_1_0(file, description)
+def _check_kept(keep: Sequence[str], columns: Sequence[str]) -> None:
+    unknown = [name for name in keep if name not in columns]
+    if unknown:
+        raise ValueError(
+            f"keep_columns names {listed(unknown)}{did_you_mean(unknown[0], columns)}, which is not a column: expected "
+            f"some of {listed(columns)}"
+        )
 
 
 def _check_described(labels: Labels, classes: Sequence[str], source: PathLike, signatures: PathLike) -> None:

@@ -16,12 +16,12 @@ OURS = ("manifest.json", "att_splits.mat")  # a folder with one of these is a da
 def new_folder(path: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
     """A temporary folder that becomes `path` when the block ends without an error.
 
-    If something is already there, it is refused. With `force` a dataset is replaced, and nothing else.
+    What is already there, or comes in the meantime, is refused. With `force` a dataset is replaced, and nothing else.
     """
     path = Path(path)
     if path.exists() or path.is_symlink():
         _check_replaceable(path, force)
-    with replacing_folder(path) as temporary:
+    with replacing_folder(path, new=not force) as temporary:
         yield temporary
 
 

@@ -1,36 +1,52 @@
 """A user's own files → features, labels and class descriptions. An error gives the line and column of what is wrong.
 
-features     .csv .tsv .parquet .npy .npz .mat    a row per sample; a column called "id" names the rows
-labels       a column of the features file, or a file: .txt (a label per line) .csv .parquet .npy .npz .mat
-signatures   .csv .tsv .parquet .npz .mat         one row, or several, per class; the column "class" names it
+features     .csv .tsv .xlsx .parquet .npy .npz .mat    a row per sample; a column called "id" names the rows
+labels       a column of the features file, or a file: also .txt (a label per line)
+signatures   .csv .tsv .xlsx .parquet .npz .mat         one row, or several, per class; the column "class" names it
+
+Text may be compressed (.csv.gz, .csv.zst), and "-" is CSV from standard input.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zskl.datasets.tables import array_files, label_files, parquet_files, signature_files, text_files
+from zskl.datasets.tables import (
+    array_files,
+    label_files,
+    parquet_files,
+    prepared_file,
+    signature_files,
+    source,
+    text_files,
+)
 from zskl.datasets.tables.feature_file import Block, FeatureFile, Head, Wanted
 from zskl.datasets.tables.label_files import Labels, is_whole, matched, plain, repeated, typed
+from zskl.datasets.tables.preparation import Preparation
+from zskl.datasets.tables.source import STANDARD_INPUT, Source
 from zskl.parameters import did_you_mean, listed
+from zskl.signatures.labels import composed
 
 __all__ = [
+    "STANDARD_INPUT",
     "Block",
     "FeatureFile",
     "Head",
     "Labels",
+    "Preparation",
     "Wanted",
     "is_whole",
     "label_column",
     "look",
     "matched",
     "open_features",
+    "open_prepared",
     "plain",
     "read_features",
     "read_labels",
@@ -45,17 +61,16 @@ TABLES = (*text_files.SUFFIXES, *parquet_files.SUFFIXES, *array_files.SUFFIXES)
 def look(path: str | os.PathLike[str]) -> Head:
     """The names of the columns, or arrays, in a features file, without reading its rows."""
     file = _existing(path, "features", TABLES)
-    suffix = file.suffix.lower()
-    if suffix in text_files.SUFFIXES:
+    if file.suffix in text_files.SUFFIXES:
         return text_files.look(file)
-    return parquet_files.look(file) if suffix in parquet_files.SUFFIXES else array_files.look(file)
+    return parquet_files.look(file) if file.suffix in parquet_files.SUFFIXES else array_files.look(file)
 
 
 def label_column(head: Head, features: str | os.PathLike[str], labels: str | os.PathLike[str]) -> str | None:
     """The column, or array, of the features file that `labels` names; None if it names a file."""
     if str(labels) in head.fields:
         return str(labels)
-    if not Path(labels).exists():
+    if str(labels) != STANDARD_INPUT and not Path(labels).exists():
         raise ValueError(
             f"labels is {str(labels)!r}, which is neither a file nor a column of {features}"
             f"{did_you_mean(labels, head.fields)}: its columns are {listed(head.fields) or 'without names'}"
@@ -72,6 +87,13 @@ def open_features(
 ) -> FeatureFile:
     """The features file at `path`, ready to be read block by block; the options are those of `Wanted`."""
     return look(path).open(Wanted(labels, columns, rows, width))
+
+
+def open_prepared(
+    path: str | os.PathLike[str], preparation: Preparation, labels: str | None = None, rows: int | None = None
+) -> FeatureFile:
+    """The features file at `path`, its holes and words turned into numbers as was learned from training rows."""
+    return prepared_file.open_prepared(look(path), preparation, labels, rows)
 
 
 def read_features(
@@ -95,19 +117,20 @@ def read_labels(path: str | os.PathLike[str]) -> tuple[Labels, list[str] | None]
     return label_files.read(_existing(path, "labels", (".txt", *TABLES)))
 
 
-def read_signatures(path: str | os.PathLike[str], label_column: str | None = None) -> pd.DataFrame:
-    """Class descriptions: index = class, as text, columns = attributes, values float64."""
-    return signature_files.read(_existing(path, "signatures", TABLES), label_column)
+def read_signatures(
+    path: str | os.PathLike[str],
+    label_column: str | None = None,
+    keep: Collection[str] = (),
+    known: Collection[str] | None = None,
+) -> pd.DataFrame:
+    """Class descriptions: index = class, as text in form NFC, columns = attributes, values float64.
+
+    A column that only numbers or names the classes is left out, with a warning, unless it is in `keep`, or in `known`,
+    the attributes of a model.
+    """
+    table = signature_files.read(_existing(path, "signatures", TABLES), label_column, keep, known)
+    return table.set_axis(pd.Index(map(composed, table.index), name=table.index.name), axis=0)
 
 
-def _existing(path: str | os.PathLike[str], what: str, suffixes: Sequence[str]) -> Path:
-    file = Path(path)
-    if not file.exists():
-        raise ValueError(f"no {what} file at {file}: check the path")
-    if not file.is_file():
-        raise ValueError(f"{file} is a folder: expected a {what} file")
-    if file.suffix.lower() not in suffixes:
-        raise ValueError(f"{file} ends in {file.suffix!r}: expected {what} in one of {', '.join(suffixes)}")
-    if not file.stat().st_size:
-        raise ValueError(f"{file} is empty: expected {what}")
-    return file
+def _existing(path: str | os.PathLike[str], what: str, suffixes: Sequence[str]) -> Source:
+    return source.find(path, what, suffixes)

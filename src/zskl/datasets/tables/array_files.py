@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from zskl.datasets import matfile
 from zskl.datasets.tables.feature_file import (
     Block,
+    Cells,
     FeatureFile,
     Head,
     Wanted,
@@ -19,6 +20,7 @@ from zskl.datasets.tables.feature_file import (
     check_finite,
     rows_per_block,
 )
+from zskl.datasets.tables.source import Source
 from zskl.parameters import listed
 
 SUFFIXES = (".npy", ".npz", ".mat")
@@ -26,13 +28,13 @@ FEATURES = ("features", "x")
 IDS = ("ids", "id", "files", "paths", "image_files")
 
 
-def look(path: Path) -> Head:
+def look(path: Source) -> Head:
     """Read the names of the arrays."""
     names = _names(path)
     return Head(names, lambda wanted: _open(path, names, wanted))
 
 
-def _open(path: Path, names: list[str], wanted: Wanted) -> FeatureFile:
+def _open(path: Source, names: list[str], wanted: Wanted) -> FeatureFile:
     """A MATLAB file has a sample per row or per column: the number of labels, rows or features tells which."""
     labels = wanted.labels
     arrays = _read(path, names, FEATURES, (*IDS, *([labels] if labels else [])))
@@ -42,7 +44,7 @@ def _open(path: Path, names: list[str], wanted: Wanted) -> FeatureFile:
     texts = None if labels is None else as_texts(path, labels, arrays[labels])
     rows = wanted.rows if texts is None else len(texts)
     width = wanted.width if wanted.columns is None else len(wanted.columns)
-    if path.suffix.lower() == ".mat" and _has_sample_per_column(X, rows, width):
+    if path.suffix == ".mat" and _has_sample_per_column(X, rows, width):
         X = X.T
     if not X.size:
         raise ValueError(f"{path} holds features of shape {X.shape}: expected at least one row and one column")
@@ -54,24 +56,24 @@ def _open(path: Path, names: list[str], wanted: Wanted) -> FeatureFile:
     ids = None if key is None else as_texts(path, key, arrays[key])
     if ids is not None and len(ids) != len(X):
         ids = None
-    return FeatureFile(path, X.shape[1], None, lambda: _blocks(path, X, ids, texts), key)
+    return FeatureFile(path, X.shape[1], None, lambda: _blocks(path, X, ids, texts), lambda: _cells(X, ids, texts), key)
 
 
-def read(path: Path, main: Sequence[str], further: Sequence[str] = ()) -> dict[str, Any]:
+def read(path: Source, main: Sequence[str], further: Sequence[str] = ()) -> dict[str, Any]:
     """name → array, or list of strings: the `main` and `further` ones, or all if there is none of the main ones."""
     return _read(path, _names(path), main, further)
 
 
-def _read(path: Path, names: Sequence[str], main: Sequence[str], further: Sequence[str]) -> dict[str, Any]:
+def _read(path: Source, names: Sequence[str], main: Sequence[str], further: Sequence[str]) -> dict[str, Any]:
     """Upper and lower case make no difference in the names."""
-    kind = path.suffix.lower()
+    kind = path.suffix
     if kind == ".npy":
         return {"": _opened(path)}
     chosen = [name for name in names if name.lower() in main or name.lower() in further or name in further]
     if not any(name.lower() in main for name in chosen):
         chosen = list(names)
     if kind == ".mat":
-        return matfile.read(path, chosen)
+        return matfile.read(path.path, chosen)
     try:
         with _opened(path) as archive:
             return {name: archive[name] for name in chosen}
@@ -79,18 +81,18 @@ def _read(path: Path, names: Sequence[str], main: Sequence[str], further: Sequen
         raise _pickled(path) from None
 
 
-def _names(path: Path) -> list[str]:
+def _names(path: Source) -> list[str]:
     """The names of the arrays in the file; the one in a .npy file has no name."""
-    kind = path.suffix.lower()
+    kind = path.suffix
     if kind == ".npy":
         return []
     if kind == ".mat":
-        return matfile.variables(path)
+        return matfile.variables(path.path)
     with _opened(path) as archive:
         return list(archive)
 
 
-def pick(path: Path, arrays: Mapping[str, Any], names: Sequence[str], dimensions: int) -> NDArray[np.generic]:
+def pick(path: Source, arrays: Mapping[str, Any], names: Sequence[str], dimensions: int) -> NDArray[np.generic]:
     """The array of one of these names, else the only one of that many dimensions."""
     matrices = {name: np.asarray(array) for name, array in arrays.items() if np.ndim(array) == dimensions}
     named = [name for name in matrices if name.lower() in names]
@@ -108,7 +110,7 @@ def is_vector(values: Any) -> bool:
     return np.ndim(values) > 0 and 0 < np.size(values) == max(np.shape(values))
 
 
-def as_texts(path: Path, name: str, values: Any) -> list[str]:
+def as_texts(path: Source, name: str, values: Any) -> list[str]:
     """A vector of strings or whole numbers as strings; MATLAB's whole numbers are doubles, in a matrix n × 1."""
     array = np.asarray(values)
     if array.ndim > 2 or (array.ndim == 2 and 1 not in array.shape):
@@ -134,18 +136,31 @@ def _has_sample_per_column(X: NDArray[np.generic], rows: int | None, width: int 
     return width is not None and X.shape[1] != width and len(X) == width
 
 
-def _blocks(path: Path, X: NDArray[np.generic], ids: list[str] | None, labels: list[str] | None) -> Iterator[Block]:
+def _blocks(path: Source, X: NDArray[np.generic], ids: list[str] | None, labels: list[str] | None) -> Iterator[Block]:
     height = rows_per_block(X.shape[1])
     for start in range(0, len(X), height):
         rows = slice(start, start + height)
         block = as_float32(X[rows])
-        check_finite(path, block, start, None)
+        check_finite(path, block, start, None, partial(_stored, X, start))
         yield Block(block, None if ids is None else ids[rows], None if labels is None else labels[rows])
 
 
-def _opened(path: Path) -> Any:
+def _cells(X: NDArray[np.generic], ids: list[str] | None, labels: list[str] | None) -> Iterator[Cells]:
+    height = rows_per_block(X.shape[1])
+    for start in range(0, len(X), height):
+        rows = slice(start, start + height)
+        columns = [np.asarray(column, dtype=np.float64) for column in X[rows].T]
+        where = range(start, min(start + height, len(X)))
+        yield Cells(columns, where, None if ids is None else ids[rows], None if labels is None else labels[rows])
+
+
+def _stored(X: NDArray[Any], first_row: int, row: int, column: int) -> float:
+    return float(X[first_row + row, column])
+
+
+def _opened(path: Source) -> Any:
     try:
-        opened = np.load(path, mmap_mode="r" if path.suffix.lower() == ".npy" else None, allow_pickle=False)
+        opened = np.load(path.path, mmap_mode="r" if path.suffix == ".npy" else None, allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         if "Python objects" in str(error):
             raise _pickled(path) from None
@@ -153,7 +168,7 @@ def _opened(path: Path) -> Any:
     return opened
 
 
-def _pickled(path: Path) -> ValueError:
+def _pickled(path: Source) -> ValueError:
     return ValueError(
         f"{path} holds Python objects, which zskl does not load, because they can run code: save strings as "
         "np.array(names, dtype=str)"

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from zskl.datasets.tables import cells
+from zskl.datasets.tables.source import Source
 from zskl.parameters import did_you_mean, listed
+from zskl.signatures import identifiers
 
 ID_COLUMN = "id"  # names the rows, in any position; otherwise a first column without a name does, as pandas writes it
 ARROW_INDEX = "__index_level_0__"  # what pandas calls an index without a name in a Parquet file
 _NO_NAME = re.compile(r"|index|unnamed: \d+(\.\d+)?", re.IGNORECASE)  # what pandas calls a column without a name
-_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 BLOCK_VALUES = 1 << 19  # features read together: 4 MB as float64
 
 
@@ -29,30 +30,54 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Cells:
+    """The same rows as they stand in the file: of each column its texts, or its numbers, NaN where one is missing.
+
+    `where` are the lines, or rows, of the file.
+    """
+
+    columns: Sequence[Sequence[str] | NDArray[np.float64]]
+    where: Sequence[int]
+    ids: list[str] | None = None
+    labels: list[str] | None = None
+
+
+@dataclass(frozen=True)
 class FeatureFile:
     """A features file, ready to be read: the `names` of its d = `width` feature columns, if any, and its `blocks`.
 
-    `named_by` is the column (or array) that is there to name the rows. An index without a name does not count.
+    `cells` reads the same rows with words and holes. `named_by` is the column (or array) that is there to name the
+    rows; an index without a name does not count. `left_out` are columns of words that only number or name the rows.
     """
 
-    path: Path
+    source: Source
     width: int
     names: tuple[str, ...] | None
     blocks: Callable[[], Iterator[Block]]
+    cells: Callable[[], Iterator[Cells]]
     named_by: str | None = None
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def unit(self) -> str:
+        """What a message counts in this file: lines, or rows from 0 on."""
+        return "line" if self.source.suffix in (".csv", ".tsv") else "row"
 
 
 @dataclass(frozen=True)
 class Wanted:
     """What to read: the column (or array) of `labels`, and the feature `columns` in this order, None for all.
 
-    `rows` and `width`, where known, tell which way round a matrix in a MATLAB file is.
+    `rows` and `width`, where known, tell which way round a matrix in a MATLAB file is. `loose` allows words and
+    holes, for `cells`; otherwise columns of words that identify rows are left out, unless in `keep`.
     """
 
     labels: str | None = None
     columns: Sequence[str] | None = None
     rows: int | None = None
     width: int | None = None
+    loose: bool = False
+    keep: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -72,27 +97,37 @@ class Columns:
     ids: int | None
     labels: int | None
     named_by: str | None = None
+    left_out: tuple[str, ...] = ()
 
 
-def choose(path: Path, header: Sequence[str], labels: str | None, wanted: Sequence[str] | None) -> Columns:
-    """Which column is what. `wanted` are the features, in this order; None takes all but labels and row names."""
+def choose(path: Source, header: Sequence[str], wanted: Wanted, words: Collection[str] = ()) -> Columns:
+    """Which column is what. Without `wanted.columns` all are features but labels, row names and identifiers in words.
+
+    `words` are the columns that do not hold numbers.
+    """
     twice = sorted({name for name in header if list(header).count(name) > 1}) if len(set(header)) < len(header) else []
     if twice:
         raise ValueError(
             f"{path} has several columns named {listed(twice)}: rename or drop them; a CSV file starts with a line "
             "of column names"
         )
-    at = {name: position for position, name in enumerate(header)}
+    at, labels = {name: position for position, name in enumerate(header)}, wanted.labels
     if labels is not None and labels not in at:
         raise ValueError(f"{path} has no column {labels!r}{did_you_mean(labels, at)}: it has {listed(header)}")
-    taken = {at[name] for name in (labels, *(wanted or ())) if name in at}
+    taken = {at[name] for name in (labels, *(wanted.columns or ())) if name in at}
     ids, dropped = row_name_column(header, taken)
     label_at = None if labels is None else at[labels]
-    if wanted is None:
+    left_out: list[str] = []
+    if wanted.columns is None:
         names = [name for k, name in enumerate(header) if k not in (ids, label_at) and k not in dropped]
+        if not wanted.loose:
+            left_out = [
+                name for name in names if name in words and identifiers.is_named_so(name) and name not in wanted.keep
+            ]
+        names = [name for name in names if name not in left_out]
         check_named(path, header, names)
     else:
-        names = list(wanted)
+        names = list(wanted.columns)
         missing = [name for name in names if name not in at]
         if missing:
             raise ValueError(
@@ -102,7 +137,7 @@ def choose(path: Path, header: Sequence[str], labels: str | None, wanted: Sequen
     if not names:
         raise ValueError(f"{path} has no feature column: its columns are {listed(header)}")
     named_by = header[ids] if ids is not None and header[ids].lower() == ID_COLUMN else None
-    return Columns(tuple(at[name] for name in names), tuple(names), ids, label_at, named_by)
+    return Columns(tuple(at[name] for name in names), tuple(names), ids, label_at, named_by, tuple(left_out))
 
 
 def row_name_column(header: Sequence[str], taken: Collection[int] = ()) -> tuple[int | None, set[int]]:
@@ -119,7 +154,7 @@ def nameless_columns(header: Sequence[str]) -> list[int]:
     return [k for k, name in enumerate(header) if k < first or name == ARROW_INDEX]
 
 
-def check_named(path: Path, header: Sequence[str], names: Sequence[str]) -> None:
+def check_named(path: object, header: Sequence[str], names: Sequence[str]) -> None:
     """Refuse an empty name among those of the features, or attributes, to be read."""
     if "" in names:
         raise ValueError(
@@ -128,28 +163,35 @@ def check_named(path: Path, header: Sequence[str], names: Sequence[str]) -> None
         )
 
 
-def comma_hint(cell: object) -> str:
-    """What to say about a number with a decimal comma, or nothing."""
-    hint = " (numbers need a decimal point, not a comma: 1.5)"
-    return hint if isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell.strip()) else ""
-
-
 def as_float32(values: NDArray[np.generic]) -> NDArray[np.float32]:
     """The same numbers as float32. Too large ones become infinite, which the caller reports."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.ascontiguousarray(values, dtype=np.float32)
 
 
-def check_finite(path: Path, X: NDArray[np.float32], first_row: int, names: Sequence[str] | None) -> None:
-    """Refuse missing and infinite values, by row and column, in a file without lines."""
+def check_finite(
+    path: Source,
+    X: NDArray[np.float32],
+    first_row: int,
+    names: Sequence[str] | None,
+    stored: Callable[[int, int], float | None],
+) -> None:
+    """Refuse missing and infinite values, by row and column, in a file without lines; `stored` gives a value of it."""
     if np.isfinite(X).all():
         return
     row, column = (int(k) for k in np.argwhere(~np.isfinite(X))[0])
     where = repr(names[column]) if names is not None else str(column)
-    raise ValueError(
-        f"{path}, row {first_row + row} (counted from 0), column {where}: found {X[row, column]}, expected a finite "
-        "number within float32; repair or leave out the row"
-    )
+    place, value = f"{path}, row {first_row + row} (counted from 0), column {where}", stored(row, column)
+    check_range(place, value)
+    found = "nothing" if value is None else str(value)
+    advice = cells.advice("") if value is None or np.isnan(value) else "; repair or leave out the row"
+    raise ValueError(f"{place}: found {found}, expected a finite number{advice}")
+
+
+def check_range(place: str, value: float | None, written: str = "") -> None:
+    """Refuse a finite number that is too large for a feature; `written` is how a file has it."""
+    if value is not None and cells.LARGEST < abs(value) < float("inf"):
+        raise ValueError(f"{place}: found {written or format(value, 'g')}, which {cells.TOO_LARGE}")
 
 
 def rows_per_block(width: int) -> int:

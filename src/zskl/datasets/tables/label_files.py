@@ -7,7 +7,6 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,16 @@ from numpy.typing import NDArray
 
 from zskl.datasets.tables import array_files, parquet_files, text_files
 from zskl.datasets.tables.feature_file import row_name_column
+from zskl.datasets.tables.source import Source
 from zskl.parameters import listed
+from zskl.signatures.labels import composed
 
 NAMES = ("label", "labels", "class", "y")
 WHOLE_NUMBER = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0)?")  # as Python writes an int or a float: "007" is a name
 
 
 class Labels:
-    """Texts kept as numbers: `codes` (n,) are positions in `names`, which are in the order of first appearance."""
+    """Texts, in form NFC, kept as numbers: `codes` (n,) are positions in `names`, in the order of first appearance."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._codes = array("i")
@@ -32,7 +33,7 @@ class Labels:
     def extend(self, texts: Iterable[str]) -> None:
         """Append the labels of further rows."""
         known = self._known
-        self._codes.extend([known.setdefault(text, len(known)) for text in texts])
+        self._codes.extend([known.setdefault(composed(text), len(known)) for text in texts])
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -58,9 +59,9 @@ class Labels:
         return Labels(names[self._codes[row]] for row in rows)
 
 
-def read(path: Path) -> tuple[Labels, list[str] | None]:
+def read(path: Source) -> tuple[Labels, list[str] | None]:
     """The labels of a file, one per row, and the names of the rows if it gives them."""
-    suffix = path.suffix.lower()
+    suffix = path.suffix
     ids: list[str] | None = None
     if suffix == ".txt":
         texts = _plain_lines(path)
@@ -85,7 +86,7 @@ def read(path: Path) -> tuple[Labels, list[str] | None]:
 
 
 def matched(
-    labels: Labels, label_ids: list[str] | None, path: Path, features: Path, rows: int, ids: list[str]
+    labels: Labels, label_ids: list[str] | None, path: object, features: object, rows: int, ids: list[str]
 ) -> Labels:
     """The labels of the rows of the features, one for each; by the names of the rows if both files have them."""
     found = aligned(labels, label_ids, ids, path, features) if ids and label_ids is not None else labels
@@ -97,7 +98,7 @@ def matched(
     return found
 
 
-def aligned(labels: Labels, label_ids: list[str], ids: list[str], path: Path, features: Path) -> Labels:
+def aligned(labels: Labels, label_ids: list[str], ids: list[str], path: object, features: object) -> Labels:
     """The labels in the order of the rows of the features, if both files name their rows."""
     at = {name: row for row, name in enumerate(label_ids)}
     if len(at) < len(label_ids) or len(set(ids)) < len(ids):
@@ -132,11 +133,9 @@ def repeated(ids: Iterable[str]) -> list[str]:
     return [name for name, times in Counter(ids).items() if times > 1]
 
 
-def _plain_lines(path: Path) -> list[str]:
-    try:
-        texts = path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text ({error}): save it as UTF-8") from None
+def _plain_lines(path: Source) -> list[str]:
+    with path.text() as file:
+        texts = file.read().splitlines()
     while texts and not texts[-1].strip():
         texts.pop()
     empty = [number for number, text in enumerate(texts, start=1) if not text.strip()]
@@ -145,7 +144,7 @@ def _plain_lines(path: Path) -> list[str]:
     return [text.strip() for text in texts]
 
 
-def _text_table(path: Path) -> tuple[list[str], list[str] | None]:
+def _text_table(path: Source) -> tuple[list[str], list[str] | None]:
     records = text_files.lines(path)
     header = [name.strip() for name in next(records, (0, []))[1]]
     label, key = _columns(path, header)
@@ -165,7 +164,7 @@ def _text_table(path: Path) -> tuple[list[str], list[str] | None]:
     return texts, None if key_at is None else ids
 
 
-def _columns(path: Path, header: Sequence[str]) -> tuple[str, str | None]:
+def _columns(path: Source, header: Sequence[str]) -> tuple[str, str | None]:
     """The column of the labels, and the one that names the rows."""
     labels = {k for k, name in enumerate(header) if name.lower() in NAMES}
     key_at, dropped = row_name_column(header, labels) if len(header) > 1 else (None, set[int]())

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from zskl.datasets.tables.cells import DATES, advice
 from zskl.datasets.tables.feature_file import (
     Block,
+    Cells,
     Columns,
     FeatureFile,
     Head,
@@ -19,33 +22,46 @@ from zskl.datasets.tables.feature_file import (
     choose,
     rows_per_block,
 )
-from zskl.parameters import listed
+from zskl.datasets.tables.source import Source
+from zskl.parameters import SHOWN, listed
 
 SUFFIXES = (".parquet", ".pq")
 
 
-def look(path: Path) -> Head:
+def look(path: Source) -> Head:
     """Read the names and types of the columns, and how many rows there are."""
     file = _opened(path)
     schema, rows = file.schema_arrow, file.metadata.num_rows
     return Head(list(schema.names), lambda wanted: _open(path, schema, rows, wanted))
 
 
-def _open(path: Path, schema: Any, rows: int, wanted: Wanted) -> FeatureFile:
-    columns = choose(path, schema.names, wanted.labels, wanted.columns)
-    text = [name for name in columns.names if not is_numeric(schema.field(name).type)]
-    if text:
-        kinds = ", ".join(f"{name!r} holds {schema.field(name).type}" for name in text[:5])
-        raise ValueError(
-            f"{path}: column {kinds}, expected numbers; if it holds the labels, say so with labels= (--labels), if it "
-            "names the rows, call it 'id', else drop it"
-        )
+def _open(path: Source, schema: Any, rows: int, wanted: Wanted) -> FeatureFile:
+    words = [name for name in schema.names if not is_numeric(schema.field(name).type)]
+    columns = choose(path, schema.names, wanted, words)
+    dates = [name for name in columns.names if is_date(schema.field(name).type)]
+    if dates:
+        raise ValueError(f"{path}: column {_kinds(schema, dates)}, expected numbers; {DATES}")
+    text = [name for name in columns.names if name in words]
+    if text and not wanted.loose:
+        raise ValueError(f"{path}: column {_kinds(schema, text)}, expected numbers{advice('a word')}")
     if not rows:
         raise ValueError(f"{path} has columns and no rows: expected a row per sample")
-    return FeatureFile(path, len(columns.names), columns.names, lambda: _blocks(path, columns), columns.named_by)
+    return FeatureFile(
+        path,
+        len(columns.names),
+        columns.names,
+        lambda: _blocks(path, columns),
+        lambda: _cells(path, columns),
+        columns.named_by,
+        columns.left_out,
+    )
 
 
-def read(path: Path) -> dict[str, Any]:
+def _kinds(schema: Any, names: list[str]) -> str:
+    return ", ".join(f"{name!r} holds {schema.field(name).type}" for name in names[:SHOWN])
+
+
+def read(path: Source) -> dict[str, Any]:
     """A small table: column name → values, text as a list of strings and numbers as an array, NaN where missing."""
     table = _opened(path).read()
     return {
@@ -70,7 +86,15 @@ def is_integer(kind: Any) -> bool:
     return bool(types.is_integer(kind))
 
 
-def _blocks(path: Path, columns: Columns) -> Iterator[Block]:
+def is_date(kind: Any) -> bool:
+    """Whether a column of that Arrow type holds dates, times or durations."""
+    from pyarrow import types
+
+    return bool(types.is_temporal(kind))
+
+
+def _batches(path: Source, columns: Columns) -> Iterator[tuple[Any, int, list[str] | None, list[str] | None]]:
+    """(batch of rows, how many were before it, their names, their labels)."""
     file = _opened(path)
     names = file.schema_arrow.names
     ids = None if columns.ids is None else names[columns.ids]
@@ -78,15 +102,36 @@ def _blocks(path: Path, columns: Columns) -> Iterator[Block]:
     read = list(dict.fromkeys([*columns.names, *(name for name in (ids, labels) if name is not None)]))
     done = 0
     for batch in file.iter_batches(batch_size=rows_per_block(len(read)), columns=read):
-        X = np.empty((batch.num_rows, len(columns.names)), dtype=np.float32)
-        for k, name in enumerate(columns.names):
-            X[:, k] = as_float32(batch.column(name).to_numpy(zero_copy_only=False))
-        check_finite(path, X, done, columns.names)
-        yield Block(X, _texts(path, batch, ids, done), _texts(path, batch, labels, done))
+        yield batch, done, _texts(path, batch, ids, done), _texts(path, batch, labels, done)
         done += batch.num_rows
 
 
-def _texts(path: Path, batch: Any, name: str | None, first_row: int) -> list[str] | None:
+def _blocks(path: Source, columns: Columns) -> Iterator[Block]:
+    for batch, done, ids, labels in _batches(path, columns):
+        X = np.empty((batch.num_rows, len(columns.names)), dtype=np.float32)
+        for k, name in enumerate(columns.names):
+            X[:, k] = as_float32(batch.column(name).to_numpy(zero_copy_only=False))
+        check_finite(path, X, done, columns.names, partial(_stored, batch, columns.names))
+        yield Block(X, ids, labels)
+
+
+def _stored(batch: Any, names: Sequence[str], row: int, column: int) -> Any:
+    return batch.column(names[column])[row].as_py()
+
+
+def _cells(path: Source, columns: Columns) -> Iterator[Cells]:
+    for batch, done, ids, labels in _batches(path, columns):
+        found = [_column(batch.column(name)) for name in columns.names]
+        yield Cells(found, range(done, done + batch.num_rows), ids, labels)
+
+
+def _column(column: Any) -> list[str] | NDArray[np.float64]:
+    if is_numeric(column.type):
+        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return ["" if value is None else str(value) for value in column.to_pylist()]
+
+
+def _texts(path: Source, batch: Any, name: str | None, first_row: int) -> list[str] | None:
     if name is None:
         return None
     values = batch.column(name).to_pylist()
@@ -96,7 +141,7 @@ def _texts(path: Path, batch: Any, name: str | None, first_row: int) -> list[str
     return [str(value) for value in values]
 
 
-def _opened(path: Path) -> Any:
+def _opened(path: Source) -> Any:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
@@ -104,6 +149,6 @@ def _opened(path: Path) -> Any:
             f"{path} is a Parquet file, and reading those needs pyarrow: pip install 'zskl[parquet]', or save a CSV"
         ) from None
     try:
-        return parquet.ParquetFile(path)
+        return parquet.ParquetFile(path.path)
     except (ArrowException, OSError) as error:
         raise ValueError(f"{path} is not a Parquet file that can be read ({error}): write it again") from None

@@ -1,37 +1,29 @@
 """CSV and TSV. A features file is opened twice: for its first lines, and for its rows, which pandas reads in blocks.
 
-If something is wrong, a further, slow reading finds the line to blame.
+If something is wrong, a further, slow reading finds the line to blame. Rows with words and holes are read so at once.
 """
 
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from itertools import islice
 from typing import TextIO, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zskl.datasets.tables.feature_file import (
-    Block,
-    Columns,
-    FeatureFile,
-    Head,
-    Wanted,
-    choose,
-    comma_hint,
-    rows_per_block,
-)
+from zskl.datasets.tables.cells import TRUTH, is_number, number_in, refusal
+from zskl.datasets.tables.feature_file import Block, Cells, Columns, FeatureFile, Head, Wanted, choose, rows_per_block
+from zskl.datasets.tables.source import Source
 
 SUFFIXES = (".csv", ".tsv")
 Record: TypeAlias = tuple[int, list[str]]  # the number of its last line, and its cells
 
 
-def look(path: Path) -> Head:
+def look(path: Source) -> Head:
     """Read the first line, and the second if the first has column names. A first line of numbers alone is data."""
     records = lines(path)
     first = next(records, None)
@@ -43,7 +35,7 @@ def look(path: Path) -> Head:
     return Head(header, lambda wanted: _open(path, header, named, row, wanted))
 
 
-def _header(path: Path, line: int, cells: list[str]) -> tuple[list[str], bool]:
+def _header(path: Source, line: int, cells: list[str]) -> tuple[list[str], bool]:
     """The column names, and whether the file has any. If its first line is data they are "0", "1", …"""
     cells = [cell.strip() for cell in cells]
     numbers = [is_number(cell) for cell in cells]
@@ -58,27 +50,33 @@ def _header(path: Path, line: int, cells: list[str]) -> tuple[list[str], bool]:
     return cells, True
 
 
-def _open(path: Path, header: list[str], named: bool, row: Record | None, wanted: Wanted) -> FeatureFile:
+def _open(path: Source, header: list[str], named: bool, row: Record | None, wanted: Wanted) -> FeatureFile:
     """`row` is the first line of data. Pandas would let pass one that is longer than the line of names."""
-    features = wanted.columns
-    if not named and features is not None:
-        if len(features) != len(header):
+    if not named and wanted.columns is not None:
+        if len(wanted.columns) != len(header):
             raise ValueError(
-                f"{path} has {len(header)} columns without names: expected the {len(features)} features of the model"
+                f"{path} has {len(header)} columns without names: expected the {len(wanted.columns)} features of the "
+                "model"
             )
-        features = None
-    columns = choose(path, header, wanted.labels, features)
+        wanted = Wanted(wanted.labels, None, loose=wanted.loose)
+    words = [] if row is None else [name for name, cell in zip(header, row[1], strict=False) if number_in(cell) is None]
+    columns = choose(path, header, wanted, words)
     if row is None:
         raise ValueError(f"{path} has a line of column names and no rows: expected a line per row")
     if len(row[1]) != len(header):
         raise ValueError(f"{path}, line {row[0]} has {len(row[1])} cells: expected {len(header)}, as in the first line")
-    names = columns.names if named else None
     return FeatureFile(
-        path, len(columns.features), names, lambda: _blocks(path, columns, len(header), named), columns.named_by
+        path,
+        len(columns.features),
+        columns.names if named else None,
+        lambda: _blocks(path, columns, len(header), named),
+        lambda: _cells(path, columns, len(header), named),
+        columns.named_by,
+        columns.left_out,
     )
 
 
-def lines(path: Path) -> Generator[Record]:
+def lines(path: Source) -> Generator[Record]:
     """Each record that is not empty, read slowly and exactly."""
     with _opened(path) as (file, delimiter):
         reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
@@ -90,15 +88,22 @@ def lines(path: Path) -> Generator[Record]:
             raise ValueError(f"{path}, line {reader.line_num} is not CSV ({error}): look for a stray quote") from None
 
 
-def is_number(cell: str) -> bool:
-    """Whether the text is a finite number as people write it: 1_000, which Python takes, is not one."""
-    try:
-        return math.isfinite(float(cell)) and "_" not in cell
-    except ValueError:
-        return False
+def _cells(path: Source, columns: Columns, width: int, named: bool) -> Iterator[Cells]:
+    """Rows as they stand in the file; a line of another length, or without a label, is refused."""
+    records = lines(path)
+    if named:
+        next(records)
+    while some := list(islice(records, rows_per_block(width))):
+        for record in some:
+            _check_line(path, columns, width, record)
+        table = list(zip(*(cells for _, cells in some), strict=True))
+        ids, labels = (
+            None if k is None else [cell.strip() for cell in table[k]] for k in (columns.ids, columns.labels)
+        )
+        yield Cells([table[k] for k in columns.features], [number for number, _ in some], ids, labels)
 
 
-def _blocks(path: Path, columns: Columns, width: int, named: bool) -> Iterator[Block]:
+def _blocks(path: Source, columns: Columns, width: int, named: bool) -> Iterator[Block]:
     texts = {k: str for k in {columns.ids, columns.labels, width - 1} - set(columns.features) if k is not None}
     look_at_ends = width - 1 in texts  # an empty last cell may mean a line that is too short
     with _opened(path) as (file, delimiter):
@@ -133,39 +138,39 @@ def _blocks(path: Path, columns: Columns, width: int, named: bool) -> Iterator[B
             raise ValueError(f"{path} is not CSV that can be read ({error}): look for a stray quote") from None
 
 
-def explain(path: Path, columns: Columns, width: int, named: bool) -> None:
+def explain(path: Source, columns: Columns, width: int, named: bool) -> None:
     """Raise an error with the line, the column and the value of the first fault; return if there is none."""
     records = lines(path)
     if named:
         next(records)
     names = dict(zip(columns.features, columns.names, strict=True))
     for number, cells in records:
-        if len(cells) != width:
-            raise ValueError(f"{path}, line {number} has {len(cells)} cells: expected {width}, as in the first line")
-        if columns.labels is not None and not cells[columns.labels].strip():
-            raise ValueError(f"{path}, line {number} has no label: give each row a class, or leave the row out")
+        _check_line(path, columns, width, (number, cells))
         for position, name in names.items():
-            with np.errstate(over="ignore"):
-                if is_number(cells[position]) and np.isfinite(np.float32(cells[position])):
-                    continue
-            found = repr(cells[position]) if cells[position] else "nothing"
-            raise ValueError(
-                f"{path}, line {number}, column {name!r}: found {found}, expected a finite number"
-                f"{comma_hint(cells[position])}; if the column holds the labels, say so with labels= (--labels), if it "
-                "names the rows, call it 'id', else repair or drop it"
-            )
+            value = number_in(cells[position])
+            if value is None or value != value:
+                raise refusal(f"{path}, line {number}, column {name!r}", cells[position])
+
+
+def _check_line(path: Source, columns: Columns, width: int, record: Record) -> None:
+    number, cells = record
+    if len(cells) != width:
+        raise ValueError(f"{path}, line {number} has {len(cells)} cells: expected {width}, as in the first line")
+    if columns.labels is not None and not cells[columns.labels].strip():
+        raise ValueError(f"{path}, line {number} has no label: give each row a class, or leave the row out")
 
 
 def _numbers(frame: pd.DataFrame, columns: Columns) -> NDArray[np.float32] | None:
-    """(k, d), or None if a cell is not a number."""
+    """(k, d), or None if a cell is not a number; True is 1 and False 0."""
     X = np.empty((len(frame), len(columns.features)), dtype=np.float32)
     with np.errstate(over="ignore"):  # what overflows is infinite, and reported as such
         for k, position in enumerate(columns.features):
             column = frame[position]
-            if column.dtype.kind not in "iuf":  # integers beyond 64 bits, or words
-                if not column.astype(str).map(is_number).all():
+            if column.dtype.kind not in "iufb":  # integers beyond 64 bits, truth beside numbers, or words
+                texts = column.astype(str).str.strip()
+                if not texts.map(lambda text: text.lower() in TRUTH or is_number(text)).all():
                     return None
-                column = column.map(float)
+                column = texts.map(lambda text: TRUTH[text.lower()] if text.lower() in TRUTH else float(text))
             X[:, k] = column.to_numpy()
     return X
 
@@ -179,13 +184,15 @@ def _texts(frame: pd.DataFrame, position: int | None) -> list[str] | None:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[TextIO, str]]:
+def _opened(path: Source) -> Iterator[tuple[TextIO, str]]:
     """The open file and the separator of its cells: commas, or, if the first line has none, semicolons or tabs."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            first = next((line for line in file if line.strip()), "")
+    with path.text() as file:
+        first = next((line for line in file if line.strip()), "")
+        separators = [separator for separator in ",;\t" if separator in first]
+        delimiter = "\t" if path.suffix == ".tsv" else separators[0] if separators else ","
+        if file.seekable():
             file.seek(0)
-            separators = [separator for separator in ",;\t" if separator in first]
-            yield file, "\t" if path.suffix.lower() == ".tsv" else separators[0] if separators else ","
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text ({error}): save it as CSV in UTF-8") from None
+            yield file, delimiter
+            return
+    with path.text() as file:
+        yield file, delimiter

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zskl.datasets import matfile
+from zskl.datasets.tables.signature_files import without_identifiers
 from zskl.datasets.xlsa17.splits import Splits, by_class
 from zskl.parameters import listed
 from zskl.signatures import table as tables
@@ -83,7 +84,8 @@ def _from_csv(splits: Splits, path: Path) -> pd.DataFrame:
     if missing:
         raise ValueError(f"{path} has no row for classes {listed(missing)}, which {splits.source} names; add them")
     mine = table.select(splits.class_names)
-    return pd.DataFrame(mine.matrix, index=pd.Index(mine.labels, name="class"), columns=list(mine.names or ()))
+    frame = pd.DataFrame(mine.matrix, index=pd.Index(mine.labels, name="class"), columns=list(mine.names or ()))
+    return without_identifiers(frame, path)
 
 
 def _frame(splits: Splits, values: NDArray[np.generic], columns: list[str], where: str) -> pd.DataFrame:

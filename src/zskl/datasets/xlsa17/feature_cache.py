@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl.datasets.xlsa17.locations import cache_folder
-from zskl.files import leftovers, replacing, write_atomically
+from zskl.files import cache_folder, leftovers, replacing, write_atomically
 from zskl.parameters import listed
 
 FORMAT = 1

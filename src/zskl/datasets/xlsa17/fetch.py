@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from zskl.datasets.xlsa17.download import Progress, check_address, download, forget
-from zskl.datasets.xlsa17.locations import SPLITS, cache_folder
+from zskl.datasets.xlsa17.locations import SPLITS
 from zskl.datasets.xlsa17.unpack import unpack
-from zskl.files import leftovers, wait_for_lock, write_atomically
+from zskl.files import cache_folder, leftovers, wait_for_lock, write_atomically
 from zskl.parameters import listed
 
 PACKAGES = {

@@ -1,4 +1,4 @@
-"""Where data is on this machine: the user's cache folder, and the folder of a benchmark inside a root folder."""
+"""Where a benchmark is on this machine: its folder inside a root folder."""
 
 from __future__ import annotations
 
@@ -6,24 +6,10 @@ import hashlib
 import os
 from pathlib import Path
 
-from platformdirs import user_cache_path
+from zskl.files import cache_folder
 
 INSIDE = ("", "data", "xlsa17", "xlsa17/data")  # where the dataset folders may be inside a root
 SPLITS = "att_splits.mat"
-
-
-def cache_folder() -> Path:
-    """$ZSKL_CACHE, else the folder for caches that the system gives to zskl. It need not exist.
-
-    On Linux that is $XDG_CACHE_HOME/zskl or ~/.cache/zskl. Version 0.1 used these on every system, so on macOS and
-    Windows a cache that is already there is used on.
-    """
-    given = os.environ.get("ZSKL_CACHE")
-    if given:
-        return Path(given).expanduser()
-    usual = user_cache_path("zskl", appauthor=False)
-    old = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "zskl"
-    return old if old.is_dir() and not usual.is_dir() else usual
 
 
 def benchmark_folder(name: str, root: str | os.PathLike[str] | None = None) -> Path:

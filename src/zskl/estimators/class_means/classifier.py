@@ -11,7 +11,6 @@ from zskl.arrays import Array, on_device
 from zskl.estimators.class_means.descriptions import KERNELS, PRIORS, SignatureKernel
 from zskl.estimators.class_means.foundation import Foundation
 from zskl.estimators.class_means.searching import Searching
-from zskl.estimators.class_means.sums import Floats
 from zskl.parameters import one_of, positive
 
 log = logging.getLogger(__name__)
@@ -30,6 +29,9 @@ class ClassMeansClassifier(Searching):
     x̂ is a whitened row of unit length. M̂ holds the directions of the whitened means of the training classes. r_c says
     how crowded the place of class c is: the mean of the largest products x̂·u_c over some training rows that the model
     keeps.
+
+    Rows and signatures may be sparse (SciPy). Sparse rows are whitened column by column: by the diagonal of the
+    scatter.
 
     Parameters
     ----------
@@ -71,19 +73,19 @@ class ClassMeansClassifier(Searching):
     center_ : ndarray of shape (d,)
         g, the mean of the class means.
     whitening_ : ndarray of shape (d, d)
-        What makes a centred row x̃, in float32.
+        What makes a centred row x̃, in float32. After a fit on sparse rows it is diagonal, as a column (d, 1).
     regression_ : ndarray of shape (n_signatures, d)
         (K + νI)⁻¹ M̂, in float32.
     class_means_ : ndarray of shape (C, d)
         M̃, the whitened means of the seen classes, in float32.
     class_rows_ : ndarray of shape (C,)
-        How many training rows each has.
+        How many training rows each has, or what these weigh together.
     eigenvalues_ : ndarray of shape (d,)
         Those of the scatter within classes.
     shrinkage_ : float
         ρ as it is in use: `shrinkage`, or what validation classes chose for a model with examples or unlabelled rows.
     kept_rows_ : ndarray of shape (n_kept, d)
-        Some whitened training rows of unit length, in half precision.
+        Some whitened training rows of unit length, each once, in half precision; sparse if X was.
     width_ : float
         What the Gaussian kernel divides squared distances by.
     slope_ : float
@@ -111,9 +113,10 @@ class ClassMeansClassifier(Searching):
 
     kind: ClassVar[str] = "class-means"
     RANDOM: ClassVar[bool] = False
+    SPARSE: ClassVar[bool] = True
     LEARNED: ClassVar = {
         "center_": ("d",),
-        "whitening_": ("d", "d"),
+        "whitening_": ("d", "d|1"),
         "regression_": ("*", "d"),
         "class_means_": ("C", "d"),
         "class_rows_": ("C",),
@@ -180,13 +183,22 @@ class ClassMeansClassifier(Searching):
 
     # Fitting ---------------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
+    def fit(
+        self,
+        X: Array,
+        y: Any,
+        signatures: Any = None,
+        *,
+        sample_weight: Any = None,
+        class_weight: Any = None,
+        callback: Any = None,
+    ) -> Self:
         """
         Learn from training rows, their classes and the signatures of the classes. Reads X once, block by block.
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like or sparse matrix of shape (n, d)
             Training rows.
         y : array-like of shape (n,)
             Their classes.
@@ -194,6 +206,11 @@ class ClassMeansClassifier(Searching):
             The description of each class: a data frame with a row per class, a mapping from class to vector, or an
             array with a row per class of sorted(set(y)). None stands for one-hot rows. Classes that are not in y become
             further candidates.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts: 2 is as if it were there twice, 0 as if it were not there. None counts all once.
+        class_weight : {"balanced"}, mapping or None, default=None
+            A factor of the weights of all rows of a class, by class; one that is not named has 1. "balanced" lets the
+            rows of each class weigh the same together.
         callback : callable, default=None
             Never called, because the method has no steps.
 
@@ -212,7 +229,8 @@ class ClassMeansClassifier(Searching):
         with self._all_or_nothing():
             self._check_parameters()
             self._forget()
-            self._sums, self._given = self._summed(X, y, signatures, keep=self.crowding > 0), signatures
+            weights = sample_weight, class_weight
+            self._sums, self._given = self._summed(X, y, signatures, self.crowding > 0, weights), signatures
             self._finish()
         return self
 
@@ -225,10 +243,12 @@ class ClassMeansClassifier(Searching):
                 "encoder; use prior='zero'"
             )
         n = int(self._sums.rows.sum())
-        if n < d:
+        if self._sums.products.ndim == 1:
+            log.info("sparse rows: whitened column by column, by the diagonal of the scatter")
+        elif n < d:
             log.info("%d training rows for %d features: shrinkage %g carries the load", n, d, self.shrinkage)
         owners = np.searchsorted(self.classes_, seen.labels)
-        scaled: Floats = self.signature_scaling_.apply(seen.matrix).astype(np.float64)
+        scaled: Any = self.signature_scaling_.apply(seen.matrix).astype(np.float64)
         shared = self.feature_scaling_.apply(seen.matrix) if p == d else None
         return Foundation(self._sums, scaled, owners, shared, on_device(np.empty(0), self.device))
 

@@ -18,6 +18,7 @@ from scipy.linalg import cho_factor, cho_solve
 from zskl.arrays import Array, namespace, to_numpy
 from zskl.estimators.class_means.sums import Floats
 from zskl.kernels import squared_distances
+from zskl.sparse_rows import are_sparse
 
 KERNELS = ("gaussian", "linear")
 PRIORS = ("zero", "identity", "cosine")
@@ -39,14 +40,18 @@ class SignatureKernel:
 
     def own(self, A: Array) -> Array:
         """k(a, a) (a,)."""
-        xp = namespace(A)
-        return xp.sum(A * A, axis=1) if self.name == "linear" else xp.ones_like(A[:, 0])
+        found = squares(A)
+        return found if self.name == "linear" else namespace(found).ones_like(found)
+
+
+def squares(A: Array) -> Array:
+    """‖a‖² (a,)."""
+    return A.squares() if are_sparse(A) else namespace(A).sum(A * A, axis=1)
 
 
 def distances(A: Array, B: Array) -> Array:
     """‖a − b‖² (a, b)."""
-    xp = namespace(A)
-    return squared_distances(xp.sum(A * A, axis=1)[:, None], A @ B.T, xp.sum(B * B, axis=1)[None, :])
+    return squared_distances(squares(A)[:, None], A @ B.T, squares(B)[None, :])
 
 
 def median_distance(Y: Floats, owners: NDArray[np.int64]) -> float:

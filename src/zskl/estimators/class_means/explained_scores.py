@@ -11,7 +11,7 @@ over attributes; with the Gaussian kernel it is a term of its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from zskl.estimators.class_means.descriptions import SignatureKernel
 from zskl.estimators.class_means.evidence import Evidence
 from zskl.estimators.class_means.sums import Floats
 from zskl.estimators.explainer import Split, attribute_names, best_rows, unwritable
+from zskl.estimators.raw_attributes import inverse_length
 
 if TYPE_CHECKING:
     from zskl.estimators.class_means.scoring import Scoring
@@ -31,6 +32,7 @@ PRIOR, CROWDING = "the description itself", "crowding"
 class ExplainedScores:
     """A fitted model before candidate classes, in float64.
 
+    `factor` (rows, 1) is w/(‖m‖‖v‖); `lacking` (rows,) says which signatures only stand for one that nobody has given.
     `_described` are pairs of coefficients (rows, k) and vectors (k, d) whose products add up to w/(‖m‖‖v‖) · m(y).
     `_members` (k, C) joins the signatures of a seen class, where there is a part for each.
     """
@@ -39,11 +41,13 @@ class ExplainedScores:
         self._model = model
         question = model._question(np.empty((0, model.n_features_in_)), table)
         self.rows = question.rows
+        lacking: frozenset[Any] = getattr(question, "lacking", frozenset())
+        self.lacking = np.array([label in lacking for label in table.labels.tolist()])
         evidence, means = model._evidence(question), to_numpy(model._means_of(question))
-        factor = evidence.weights[:, None] * _inverse_length(means)
+        factor = evidence.weights[:, None] * inverse_length(means)
         whole = factor * means + evidence.sums
-        scale = _inverse_length(whole)
-        factor = factor * scale
+        scale = inverse_length(whole)
+        self.factor = factor = factor * scale
         self._U = whole * scale
         self._terms = {name: scale * sums for name, sums in model._sums_by_source(question).items()}
         crowded = model._crowded(self._U)
@@ -54,10 +58,15 @@ class ExplainedScores:
         own = None
         if model.prior != "zero":
             shared: Floats = model.feature_scaling_.apply(table.matrix)
+            if model.whitening_.shape[1] < len(model.whitening_):
+                raise ValueError(
+                    f"the model was fitted on sparse rows with prior={model.prior!r}, which cannot be explained: use "
+                    "prior='zero', or dense columns such as those of TruncatedSVD(300)"
+                )
             own = shared - model.signature_center_, model.slope_ * model.whitening_.astype(np.float64)
         self._members: Floats | None = None
         if model.prior == "cosine" or model.kernel == "linear":
-            self.names, self.values = attribute_names(model), unwritable(table.matrix)
+            self.names, self.values = attribute_names(model), self.without_placeholders(table.matrix)
             if model.prior != "cosine":
                 pairs.append((to_numpy(question.Y), Y.T @ regression))
             pairs += [] if own is None else [own]
@@ -66,11 +75,15 @@ class ExplainedScores:
             codes = Evidence.codes(model.classes_, seen.labels)
             self.names = tuple(map(str, model.classes_.tolist()))
             self._members = (codes[:, None] == np.arange(len(self.names))).astype(np.float64)
-            self.values = unwritable(_largest(similar, codes, len(self.names)))
+            self.values = self.without_placeholders(_largest(similar, codes, len(self.names)))
             pairs.append((similar, regression))
             if own is not None:
                 self._terms = {PRIOR: factor * (own[0] @ own[1]), **self._terms}
         self._described = [(factor * coefficients, vectors) for coefficients, vectors in pairs]
+
+    def without_placeholders(self, values: NumPyArray) -> NumPyArray:
+        """Values (rows, k), NaN for classes that have no description."""
+        return unwritable(np.where(self.lacking[:, None], np.nan, values) if self.lacking.any() else values)
 
     def split(self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> Split:
         hat = to_numpy(self._model._hat(scaled))
@@ -92,13 +105,6 @@ class ExplainedScores:
         if self._members is not None:
             contributions, likeness = contributions @ self._members, products[0] @ self._members
         return Split(a, b, score_a - score_b, np.asarray(contributions), terms, likeness)
-
-
-def _inverse_length(rows: Floats) -> Floats:
-    """(n, 1) of rows (n, d); 1 for a row of zeros."""
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    found: Floats = 1 / np.where(length > 0, length, 1.0)
-    return found
 
 
 def _largest(similar: Floats, codes: NumPyArray, classes: int) -> Floats:

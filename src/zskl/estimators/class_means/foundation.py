@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import copy
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zskl.arrays import Array, like, to_numpy
 from zskl.estimators.class_means.descriptions import SignatureKernel, inverse, median_distance, slope
-from zskl.estimators.class_means.space import Space, class_sums, unit, whitening_weights
+from zskl.estimators.class_means.space import Space, class_sums, halved, unit, whitening_weights
 from zskl.estimators.class_means.sums import Floats, Sums
+from zskl.sparse_rows import dense
 
 
 class Whitened:
@@ -26,7 +27,8 @@ class Whitened:
     def __init__(self, foundation: Foundation, space: Space, shrinkage: float) -> None:
         self.foundation, self.space = foundation, space
         self.weights = whitening_weights(space.eigenvalues, shrinkage)
-        self.matrix = (space.basis * self.weights).astype(np.float32)  # (d, d): x̃ = (x − g) · matrix
+        matrix = self.weights[:, None] if space.basis is None else space.basis * self.weights
+        self.matrix = matrix.astype(np.float32)  # (d, d): x̃ = (x − g) · matrix; (d, 1) if it is diagonal
         self.means = space.means * self.weights  # (C, d) M̃
         self.sums = class_sums(self.means, space.rows, space.eigenvalues, shrinkage)  # (C, d)
 
@@ -43,9 +45,9 @@ class Whitened:
         return unit(rotated * like(self.weights, rotated))
 
     @cached_property
-    def kept(self) -> NDArray[np.float16]:
-        """(m, d) x̂ of the kept rows, in half precision."""
-        return to_numpy(self.directions(self.foundation.kept_in(self.space))).astype(np.float16)
+    def kept(self) -> Any:
+        """(m, d) x̂ of the kept rows, in half precision; sparse ones are few numbers as they are."""
+        return halved(self.directions(self.foundation.kept_in(self.space)))
 
     @cached_property
     def signature_center(self) -> Floats:
@@ -56,9 +58,10 @@ class Whitened:
     def plain(self) -> bool:
         return not self.space.center.any()
 
-    def in_space(self, rows: Floats) -> Floats:
+    def in_space(self, rows: Any) -> Floats:
         """y° (rows, d) of signatures that lie in the shared space."""
-        return ((rows - self.signature_center) @ self.space.basis) * self.weights
+        found: Floats = dense(self.space.turned(rows - self.signature_center) * self.weights)
+        return found
 
     @cached_property
     def own_signatures(self) -> Floats:
@@ -89,7 +92,7 @@ class Foundation:
     signatures scaled as features, where both have the same columns.
     """
 
-    def __init__(self, sums: Sums, Y: Floats, owners: NDArray[np.int64], shared: Floats | None, place: Array) -> None:
+    def __init__(self, sums: Sums, Y: Any, owners: NDArray[np.int64], shared: Any, place: Array) -> None:
         self.sums, self.Y, self.owners, self._shared, self._place = sums, Y, owners, shared, place
         self.median = median_distance(Y, owners)
         self._kept: tuple[Space, Array] | None = None
@@ -112,7 +115,7 @@ class Foundation:
             self._kept = space, space.rotated(like(self.sums.kept.rows, self._place, "float32"))
         return self._kept[1]
 
-    def shared_signatures(self) -> Floats:
+    def shared_signatures(self) -> Any:
         assert self._shared is not None  # the classifier has checked it
         return self._shared
 

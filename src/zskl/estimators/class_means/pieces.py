@@ -14,8 +14,11 @@ from zskl.estimators import inputs
 from zskl.estimators.class_means.sums import Sums, add_up
 from zskl.estimators.class_means.teaching import Teaching
 from zskl.estimators.estimator import SIGNATURE_MEANS
+from zskl.estimators.row_weights import counted, row_weights
 from zskl.parameters import listed, one_of
+from zskl.signatures import doubts
 from zskl.signatures import table as tables
+from zskl.signatures.labels import one_spelling
 from zskl.signatures.table import label_kind
 
 
@@ -31,14 +34,18 @@ class Pieces(Teaching):
     def _finish(self) -> None:
         raise NotImplementedError
 
-    def _added_up(self, X: Array, codes: NumPyArray, classes: NumPyArray, keep: bool) -> Sums:
+    def _added_up(
+        self, X: Array, codes: NumPyArray, classes: NumPyArray, keep: bool, weights: NumPyArray | None
+    ) -> Sums:
         def scaled(rows: slice) -> tuple[Array, Array]:
             raw = inputs.taken(self, X, rows)
             return raw, self.feature_scaling_.apply(on_device(raw, self.device))
 
-        return add_up(X, codes, classes, scaled, keep, self.feature_scaling)
+        return add_up(X, codes, classes, scaled, keep, self.feature_scaling, weights)
 
-    def partial_fit(self, X: Array, y: Any, signatures: Any = None, classes: Any = None) -> Self:
+    def partial_fit(
+        self, X: Array, y: Any, signatures: Any = None, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
         """
         Learn from one more piece of the training rows. Pieces in any order give the model that `fit` gives at once.
 
@@ -55,6 +62,8 @@ class Pieces(Teaching):
             The descriptions, as for `fit`. None keeps those of the pieces before; a table replaces them.
         classes : list of class names, default=None
             The classes that may come, as in scikit-learn: a class in y that is not among them is refused.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row of this piece counts, as for `fit`.
 
         Returns
         -------
@@ -71,7 +80,7 @@ class Pieces(Teaching):
         """
         with self._all_or_nothing():
             self._check_parameters()
-            piece = self.sums(X, y)
+            piece = self.sums(X, y, sample_weight)
             before = vars(self).get("_sums")
             if before is None and "classes_" in vars(self):
                 raise ValueError(
@@ -89,7 +98,7 @@ class Pieces(Teaching):
                 self._check_announced(classes)
         return self
 
-    def sums(self, X: Array, y: Any) -> Sums:
+    def sums(self, X: Array, y: Any, sample_weight: Any = None) -> Sums:
         """
         Add up a piece of the training rows, elsewhere if you like: what workers send back, to be merged by `+`.
 
@@ -99,6 +108,8 @@ class Pieces(Teaching):
             A piece of the training rows.
         y : array-like of shape (n,)
             Their classes.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts, as for `fit`.
 
         Returns
         -------
@@ -125,8 +136,11 @@ class Pieces(Teaching):
         checker = self if vars(self).get("_sums") is not None or first else clone(self)
         X, y = inputs.check_training(checker, X, y, whole=False, values=False, reset=first or checker is not self)
         self.feature_scaling_ = scaling.Scaling(scaling.parse(self.feature_scaling, "feature_scaling"))
+        before = vars(self).get("_sums")
+        y = one_spelling(y, () if before is None else before.classes.tolist())
+        X, y, weights = counted(X, y, row_weights(y, sample_weight))
         classes, codes = np.unique(y, return_inverse=True)
-        return self._added_up(X, codes, classes, keep=self.crowding > 0)
+        return self._added_up(X, codes, classes, self.crowding > 0, weights)
 
     def fit_sums(self, sums: Sums, signatures: Any = None) -> Self:
         """
@@ -172,21 +186,22 @@ class Pieces(Teaching):
     def _take_sums(self, sums: Sums, given: Any) -> None:
         """Let these be the sums of all training rows; the rest is worked out when it is used."""
         one_of("signature_mean", self.signature_mean, SIGNATURE_MEANS)
-        given = tables.read_once(given)
+        described = tables.read_once(given)
         self._forget()
-        self._sums, self._given = sums, given
+        self._sums, self._given = sums, described
         for name in (*self.LEARNED, "candidates_"):
             self.__dict__.pop(name, None)
         if len(sums.classes) > 1:
             self.classes_ = sums.classes
-            self._describe(given)
+            self._describe(described)
+            doubts.warn_of(self.signature_table_, given)
             self._start_teaching()
 
     def _check_announced(self, classes: Any) -> None:
         unknown = [
             label
             for label in self._sums.classes.tolist()
-            if label not in set(tables.as_labels(classes, "classes").tolist())
+            if label not in set(tables.as_labels(classes, "classes", self._sums.classes.tolist()).tolist())
         ]
         if unknown:
             raise ValueError(

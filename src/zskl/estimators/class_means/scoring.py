@@ -21,10 +21,13 @@ from zskl.estimators.class_means.evidence import Evidence
 from zskl.estimators.class_means.explained_scores import ExplainedScores
 from zskl.estimators.class_means.foundation import Foundation, Whitened
 from zskl.estimators.class_means.quick_scores import Products, QuickScores
-from zskl.estimators.class_means.space import unit
+from zskl.estimators.class_means.raw_scores import along_raw_attributes
+from zskl.estimators.class_means.space import unit, whitened
 from zskl.estimators.class_means.sums import Floats
 from zskl.estimators.class_means.taught import Taught
+from zskl.estimators.raw_attributes import AlongRawAttributes
 from zskl.signatures.table import SignatureTable
+from zskl.sparse_rows import are_sparse, dense
 
 ENOUGH = 1024  # kept rows, to try things on a fold
 FIRM = 5.0  # one description counts at most so many times as much as a usual one, or as little
@@ -66,7 +69,7 @@ class Scoring(Taught):
 
     def _hat(self, X: Array) -> Array:
         """x̂ (n, d) of scaled rows."""
-        return unit((X - like(self.center_, X)) @ like(self.whitening_, X))
+        return unit(whitened(X - like(self.center_, X), like(self.whitening_, X)))
 
     def _described(self, question: Question) -> Array:
         """m̂ (rows, d) of the candidates' signatures."""
@@ -83,7 +86,7 @@ class Scoring(Taught):
         if self.prior == "zero":
             return means
         assert shared is not None  # with another prior than zero there is one
-        own = (shared - like(self.signature_center_, Y)) @ like(self.whitening_, Y)
+        own: Array = dense(whitened(shared - like(self.signature_center_, Y), like(self.whitening_, Y)))
         return means + self.slope_ * own
 
     def _firmness(self, question: Question) -> Floats:
@@ -110,7 +113,9 @@ class Scoring(Taught):
             return None
         return self.crowding_ * largest_mean(like(self.kept_rows_, U) @ U.T, float(self.crowding_share))
 
-    def _bench(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> Bench:
+    def _bench(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> Bench | None:
+        if are_sparse(scaled):  # trying things needs every x̂ as it is
+            return None
         places = Evidence.places(self.classes_, question)
         trained = places >= 0
         return Bench(
@@ -185,6 +190,9 @@ class Scoring(Taught):
     def _explainer(self, table: SignatureTable) -> ExplainedScores:
         return ExplainedScores(self, table)
 
+    def _raw_explainer(self, table: SignatureTable) -> AlongRawAttributes:
+        return along_raw_attributes(self, table)
+
     def _quickly(self, X: Array, question: Question) -> Array:
         """Scores (n, rows) through what the models of one search share."""
         foundation: Foundation = self._foundation
@@ -192,7 +200,7 @@ class Scoring(Taught):
         shared = question.shared if isinstance(question, SharedQuestion) else None
         products = self._quick.products(at, X, None if shared is None else to_numpy(shared))
         width = foundation.width(self.kernel, float(self.bandwidth))
-        key = self.kernel, width, float(self.noise), float(self.description_weight)
+        key = self.prior, self.kernel, width, float(self.noise), float(self.description_weight)
         coefficients = None
         if not self._quick.knows(key):
             coefficients = self._coefficients(question, at, SignatureKernel(self.kernel, width), products)

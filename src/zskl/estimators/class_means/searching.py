@@ -11,6 +11,7 @@ from zskl.estimators.class_means.foundation import Foundation
 from zskl.estimators.class_means.pieces import Pieces
 from zskl.estimators.class_means.quick_scores import QuickScores
 from zskl.estimators.class_means.sums import Sums
+from zskl.estimators.row_weights import NONE, Given
 from zskl.training.solver import DivergenceError
 from zskl.training.streaming import StreamedRows
 
@@ -32,11 +33,11 @@ class Searching(Pieces):
             settings["bandwidth"] = None
         return settings
 
-    def _summed(self, X: Array, y: Any, table: Any, keep: bool) -> Sums:
+    def _summed(self, X: Array, y: Any, table: Any, keep: bool, weights: Given = NONE) -> Sums:
         """Check the input, set what every fitted estimator has, and add the rows up."""
-        training = self._prepare(X, y, table, streamed=True, values=False)
+        training = self._prepare(X, y, table, streamed=True, values=False, weights=weights)
         rows: StreamedRows = training.X
-        return self._added_up(rows.source, to_numpy(training.codes), self.classes_, keep)
+        return self._added_up(rows.source, to_numpy(training.codes), self.classes_, keep, training.weights)
 
     def _fit_together(
         self,

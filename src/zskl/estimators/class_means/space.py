@@ -3,12 +3,13 @@
     S_ρ = (1 − ρ) S + ρ tr(S)/d · I,   x̃ = S_ρ^(−1/2) (x − g),   x̂ = x̃ / ‖x̃‖
 
 g is the mean of the class means. One eigendecomposition S = Q diag(λ) Qᵀ serves every shrinkage ρ. Coordinates are
-those in the basis Q, which changes no inner product.
+those in the basis Q, which changes no inner product. Of sparse rows S is its diagonal, and Q is left out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +17,20 @@ from numpy.typing import NDArray
 from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.estimators.class_means.sums import Floats, Sums
 from zskl.scaling import Scaling
+from zskl.sparse_rows import are_sparse
 
 unit = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
+NOTHING = 1e-12  # of the largest eigenvalue: what is less is rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """`basis` Q (d, d), `eigenvalues` λ (d,) ≥ 0, the `center` g (d,), and class means (C, d) in the basis, centred."""
+    """`basis` Q (d, d), `eigenvalues` λ (d,) ≥ 0, the `center` g (d,), and class means (C, d) in the basis, centred.
 
-    basis: Floats
+    Without a basis it is the identity.
+    """
+
+    basis: Floats | None
     eigenvalues: Floats
     center: Floats
     means: Floats
@@ -33,21 +39,56 @@ class Space:
     @classmethod
     def of(cls, sums: Sums, place: Array) -> Space:
         """Decomposed where `place` lies: on its device."""
+        center = sums.means.mean(axis=0)
+        if sums.products.ndim == 1:
+            return cls(None, np.maximum(sums.scatter, 0.0), center, sums.means - center, sums.rows)
         scatter = like(sums.scatter, place, "float64")
         eigenvalues, basis = (to_numpy(part) for part in namespace(scatter).linalg.eigh(scatter))
-        center = sums.means.mean(axis=0)
-        return cls(basis, np.maximum(eigenvalues, 0.0), center, (sums.means - center) @ basis, sums.rows)
+        eigenvalues = np.maximum(eigenvalues, 0.0)
+        basis = settled(basis, eigenvalues <= NOTHING * eigenvalues[-1])
+        return cls(basis, eigenvalues, center, (sums.means - center) @ basis, sums.rows)
 
     def rotated(self, X: Array) -> Array:
         """(x − g) Q of scaled rows (n, d)."""
-        return (X - like(self.center, X)) @ like(self.basis, X)
+        return self.turned(X - like(self.center, X))
+
+    def turned(self, X: Array) -> Array:
+        """X Q."""
+        return X if self.basis is None else X @ like(self.basis, X)
 
     @classmethod
     def plain(cls, sums: Sums) -> Space:
         """Without centring and whitening: what plain cosine compares in."""
         d = len(sums.products)
-        within = np.full(d, max(np.trace(sums.scatter) / d, 0.0))
-        return cls(np.eye(d), within, np.zeros(d), sums.means, sums.rows)
+        alone = sums.products.ndim == 1
+        total = sums.scatter.sum() if alone else np.trace(sums.scatter)
+        within = np.full(d, max(total / d, 0.0))
+        return cls(None if alone else np.eye(d), within, np.zeros(d), sums.means, sums.rows)
+
+
+def whitened(centred: Array, whitening: Array) -> Array:
+    """x̃ of centred rows (n, d), by a matrix (d, d), or (d, 1) if it is diagonal."""
+    return centred * whitening[:, 0] if whitening.shape[1] == 1 else centred @ whitening
+
+
+def halved(rows: Array) -> Any:
+    """Unit vectors in half precision; sparse ones stay as they are."""
+    return rows if are_sparse(rows) else to_numpy(rows).astype(np.float16)
+
+
+def settled(basis: Floats, idle: NDArray[np.bool_]) -> Floats:
+    """The basis (d, d) with other vectors for the space of its `idle` columns, in which no row differs from its class.
+
+    Any vectors of that space would do, and rounding chooses them. These depend on the space alone: where Gram and
+    Schmidt end from a fixed start.
+    """
+    d, k = len(basis), int(idle.sum())
+    if k < 2:
+        return basis
+    start = np.random.default_rng(0).standard_normal((d, k))
+    turned = basis.copy()
+    turned[:, idle] = basis[:, idle] @ np.linalg.qr(basis[:, idle].T @ start)[0]
+    return turned
 
 
 def whitening_weights(eigenvalues: Floats, shrinkage: float) -> Floats:

@@ -1,18 +1,20 @@
 """Sums over training rows: all that class means are learned from. In float64, read once, and exact in pieces.
 
-N_c rows of class c, Σx of them, and one pooled Σxxᵀ
+N_c rows of class c, Σx of them, and one pooled Σxxᵀ, of sparse rows only its diagonal; with weights Σw, Σwx and Σwxxᵀ
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zskl.arrays import Array, NumPyArray, like, to_numpy
 from zskl.estimators.class_means.kept_rows import KeptRows, hashes
+from zskl.sparse_rows import are_sparse
 
 Floats = NDArray[np.float64]
 BLOCK_VALUES = 1 << 21  # read together: 16 MB in float64
@@ -27,11 +29,11 @@ class Sums:
     classes : ndarray of shape (C,)
         The classes, sorted.
     rows : ndarray of shape (C,)
-        How many rows each has.
+        How many rows each has, or what they weigh together.
     totals : ndarray of shape (C, d)
         The sum of its scaled rows.
-    products : ndarray of shape (d, d)
-        The sum of xxᵀ over all scaled rows.
+    products : ndarray of shape (d, d) or (d,)
+        The sum of xxᵀ over all scaled rows; of sparse rows its diagonal.
     kept : KeptRows
         Some of the rows.
     scaling : str
@@ -51,6 +53,7 @@ class Sums:
         for name, mine, theirs in (
             ("features", len(self.products), len(other.products)),
             ("feature_scaling", self.scaling, other.scaling),
+            ("a scatter of dimension", self.products.ndim, other.products.ndim),  # 1: of sparse rows
         ):
             if mine != theirs:
                 raise ValueError(
@@ -79,7 +82,10 @@ class Sums:
 
     @property
     def scatter(self) -> Floats:
-        """(d, d) within-class scatter S = (Σxxᵀ − Σ_c N_c μ_c μ_cᵀ) / N."""
+        """(d, d) within-class scatter S = (Σxxᵀ − Σ_c N_c μ_c μ_cᵀ) / N; its diagonal (d,) of sparse rows."""
+        if self.products.ndim == 1:
+            alone: Floats = (self.products - (self.totals * self.means).sum(axis=0)) / self.rows.sum()
+            return alone
         within = self.products - self.totals.T @ self.means
         found: Floats = (within + within.T) / (2 * self.rows.sum())
         return found
@@ -92,12 +98,16 @@ def add_up(
     scaled: Callable[[slice], tuple[Array, Array]],
     keep: bool,
     scaling: str,
+    weights: NumPyArray | None = None,
 ) -> Sums:
     """Of all rows of X (n, d) with class indices `codes` (n,). `scaled` gives raw and scaled rows of a slice.
 
-    `scaling` says how they were scaled.
+    `scaling` says how they were scaled. With `weights` (n,) a row counts as often as its weight says.
     """
     n, d = X.shape
+    if are_sparse(X):
+        raw, found = scaled(slice(0, n))
+        return _added_up(raw, found, codes, classes, keep, scaling, weights)
     rows, totals, kept = np.zeros(len(classes)), np.zeros((len(classes), d)), KeptRows.none(d)
     products: Array | None = None
     height = max(1, BLOCK_VALUES // d)
@@ -105,14 +115,33 @@ def add_up(
         raw, block = scaled(slice(start, min(start + height, n)))
         part = codes[start : start + height]
         exact = like(block, block, "float64")
-        square = exact.T @ exact
+        mine = np.ones(len(part)) if weights is None else weights[start : start + height]
+        square = (exact if weights is None else exact * like(mine[:, None], exact)).T @ exact
         products = square if products is None else products + square
         present, places = np.unique(part, return_inverse=True)
         member = np.zeros((len(present), len(part)))
-        member[places, np.arange(len(part))] = 1.0
+        member[places, np.arange(len(part))] = mine
         totals[present] += to_numpy(like(member, exact) @ exact)
-        rows += np.bincount(part, minlength=len(classes))
+        rows += np.bincount(part, mine, minlength=len(classes))
         if keep:
             kept = kept.with_rows(to_numpy(block).astype(np.float32), hashes(to_numpy(raw)), part, len(classes))
     assert products is not None  # there is at least one row
     return Sums(classes, rows, totals, to_numpy(products), kept, scaling)
+
+
+def _added_up(
+    raw: Any,
+    scaled: Any,
+    codes: NDArray[np.int64],
+    classes: NumPyArray,
+    keep: bool,
+    scaling: str,
+    weights: NumPyArray | None,
+) -> Sums:
+    """`add_up` of sparse rows, all at once."""
+    kept = KeptRows.none(raw.shape[1])
+    if keep:
+        kept = kept.with_rows(scaled.astype(np.float32), hashes(raw), codes, len(classes))
+    rows = np.bincount(codes, weights, minlength=len(classes)).astype(np.float64)
+    totals = scaled.sums_by(codes, len(classes), weights)
+    return Sums(classes, rows, totals, scaled.column_squares(weights), kept, scaling)

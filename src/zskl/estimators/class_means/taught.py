@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from zskl.arrays import NumPyArray
 from zskl.estimators.candidates import Question, as_in, choose
 from zskl.estimators.class_means.evidence import Evidence
-from zskl.estimators.class_means.space import class_sums, unit, whitening_weights
+from zskl.estimators.class_means.space import class_sums, halved, unit, whitening_weights
 from zskl.estimators.class_means.sums import Floats
 from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.estimators.no_signatures import warn_once
 from zskl.parameters import listed
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable
+from zskl.sparse_rows import dense, stacked
 
 log = logging.getLogger(__name__)
 WEIGHT = 2.0  # n₀ of a class with examples, until validation classes say better
@@ -52,7 +54,7 @@ class Taught(ZeroShotClassifier):
     class_means_: NDArray[np.float32]
     class_rows_: NDArray[np.float64]
     eigenvalues_: NDArray[np.float64]
-    kept_rows_: NDArray[np.float16]
+    kept_rows_: Any  # NDArray[np.float16], or SparseRows
     shrinkage_: float
     examples_: NDArray[np.float32]
     example_weights_: NDArray[np.float64]
@@ -98,6 +100,7 @@ class Taught(ZeroShotClassifier):
         known = set(table.classes.tolist()) - set(self.undescribed_)
         if given is not None:
             more = choose(self, given, None)
+            warn_once(self, more.classes.tolist(), stacklevel=3)
             again = [label for label in more.classes.tolist() if label in known]
             if again:
                 raise ValueError(
@@ -140,8 +143,9 @@ class Taught(ZeroShotClassifier):
         if not self.undescribed_:
             return set()
         placeholder, unknown = self._placeholder(), set(self.undescribed_)
-        pairs = zip(table.labels.tolist(), table.matrix, strict=True)
-        return {label for label, row in pairs if label in unknown and np.array_equal(row, placeholder)}
+        places = [place for place, label in enumerate(table.labels.tolist()) if label in unknown]
+        pairs = zip(table.labels[places].tolist(), dense(table.matrix[places]), strict=True)
+        return {label for label, row in pairs if np.array_equal(row, placeholder)}
 
     @property
     def class_sums_(self) -> NDArray[np.float32]:
@@ -154,22 +158,28 @@ class Taught(ZeroShotClassifier):
             return
         before, after = (whitening_weights(self.eigenvalues_, one) for one in (self.shrinkage_, shrinkage))
         ratio = (after / before).astype(np.float32)
-        self.whitening_, self.regression_ = self.whitening_ * ratio, self.regression_ * ratio
-        self.class_means_ = self.class_means_ * ratio
-        self.kept_rows_ = unit(self.kept_rows_.astype(np.float32) * ratio).astype(np.float16)
+        diagonal = self.whitening_.shape[1] == 1 < len(ratio)
+        self.whitening_ = self.whitening_ * (ratio[:, None] if diagonal else ratio)
+        self.regression_, self.class_means_ = self.regression_ * ratio, self.class_means_ * ratio
+        self.kept_rows_ = halved(unit(self.kept_rows_.astype(np.float32) * ratio))
         self.examples_ = unit(self.examples_ * ratio)
         self.shrinkage_ = shrinkage
 
     # What it adds up to ----------------------------------------------------------------------------------------------
 
-    def _evidence(self, question: Question, unlabelled: bool = True) -> Evidence:
-        """What rows say about the candidates; without `unlabelled` ones if you say so."""
+    def _evidence(self, question: Question, unlabelled: bool = True, more: int = 0) -> Evidence:
+        """What rows say about the candidates; without `unlabelled` ones if you say so.
+
+        With `more`, descriptions weigh as if each candidate had so many more examples.
+        """
         seen = Evidence.places(self.classes_, question) >= 0
         weights = np.where(seen, float(self.description_weight), WEIGHT)
         columns = dict(zip(question.labels.tolist(), question.rows, strict=True))
-        for label, count in self._right().items():
-            if label in columns and not seen[columns[label][0]]:
-                weights[columns[label]] = self._worth(count) * self._firmness(question)[columns[label]]
+        right = self._right()
+        taught = [label for label, rows in columns.items() if right[label] + more and not seen[rows[0]]]
+        firmness = self._firmness(question) if taught else EMPTY
+        for label in taught:
+            weights[columns[label]] = self._worth(right[label] + more) * firmness[columns[label]]
         if unlabelled:
             for label in self.adapted_classes_:
                 if label in columns:
@@ -285,4 +295,4 @@ def _joined(first: SignatureTable, second: SignatureTable) -> SignatureTable:
     labels = np.array([*first.labels.tolist(), *second.labels.tolist()], dtype=object)
     if first.labels.dtype.kind != "O":
         labels = tables.as_labels(labels.tolist(), "signatures")
-    return SignatureTable(labels, np.concatenate([first.matrix, second.matrix]), first.names)
+    return SignatureTable(labels, stacked(first.matrix, second.matrix), first.names)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from zskl.arrays import Array, NumPyArray, to_numpy
+from zskl.arrays import Array, NumPyArray, like, to_numpy
 from zskl.estimators import inputs
+from zskl.estimators.candidates import best_of_rows
 from zskl.estimators.class_means.adapting import Adapting
+from zskl.estimators.class_means.moves import moves
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.ranking import Labels
 from zskl.parameters import listed
 from zskl.signatures import table as tables
-from zskl.signatures.table import label_kind
+from zskl.signatures.table import SignatureTable, label_kind
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +59,7 @@ class Teaching(Adapting):
         (['cow'], False)
         """
         check_is_fitted(self)
-        X = inputs.check_features(self, X)
+        X = inputs.check_features(self, X, "add_examples")
         labels = _labels(self, y, X.shape[0])
         marked = _marked(wrong, X.shape[0])
         new = self._copy()
@@ -96,7 +99,8 @@ class Teaching(Adapting):
         check_is_fitted(self)
         keep = np.ones(len(self.example_classes_), dtype=bool)
         if X is None:
-            wanted = set(self.example_classes_ if y is None else tables.as_labels(y, "y").tolist())
+            known = self.example_classes_
+            wanted = set(known if y is None else tables.as_labels(y, "y", known).tolist())
             unknown = sorted(map(str, wanted - set(self.example_classes_)))
             if unknown or not len(keep):
                 have = listed(dict.fromkeys(self.example_classes_)) if len(keep) else "none"
@@ -106,7 +110,7 @@ class Teaching(Adapting):
                 )
             keep = np.array([label not in wanted for label in self.example_classes_])
         else:
-            X = inputs.check_features(self, X)
+            X = inputs.check_features(self, X, "remove_examples")
             labels = _labels(self, y, X.shape[0])
             hat = to_numpy(self._hat(self._scaled(X))).astype(np.float32)
             places = {
@@ -176,13 +180,24 @@ class Teaching(Adapting):
         True
         """
         check_is_fitted(self)
-        return self._adapt(inputs.check_features(self, X), candidates, force, balance)
+        return self._adapt(inputs.check_features(self, X, "adapt"), candidates, force, balance)
+
+    def _mover(self, scaled: Array, table: SignatureTable) -> Callable[[Array], Array]:
+        """Of a class with several signatures the direction that moves most counts."""
+        question = self._question(scaled, table)
+        now, described = self._directions(question), self._described(question)
+        evidence = self._evidence(question, more=1)
+        then = like(evidence.weights[:, None], described) * described + like(evidence.sums, described)
+        return lambda X: best_of_rows(moves(self._hat(X), now, then), question.rows)
+
+    def _row_directions(self, scaled: Array) -> Array:
+        return self._hat(scaled)
 
 
 def _labels(model: ZeroShotClassifier, y: Any, n: int) -> NumPyArray:
     if y is None:
         raise ValueError("y is None: expected a class name for each row of X")
-    labels: NumPyArray = tables.as_labels(y, "y")
+    labels: NumPyArray = tables.as_labels(y, "y", model.candidates_.tolist())
     if len(labels) != n:
         raise ValueError(f"X has {n} rows but y has {len(labels)} labels: expected one label for each row")
     mine, theirs = label_kind(model.classes_, "y"), label_kind(labels, "y")

@@ -14,6 +14,7 @@ from zskl.estimators.candidates import Question, as_in
 from zskl.estimators.committee import stored
 from zskl.estimators.committee.joint_scores import JointQuestion
 from zskl.estimators.committee.teaching import Teaching
+from zskl.estimators.row_weights import without_weights
 from zskl.signatures.table import SignatureTable
 
 
@@ -95,6 +96,7 @@ class Committee(Teaching):
         self.device = device
         self.random_state = random_state
 
+    @without_weights
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
         """
         Fit every member on the same rows, classes and signatures.
@@ -132,6 +134,7 @@ class Committee(Teaching):
             self.members_ = [member.fit(X, y, self.signature_table_, callback=callback) for _, member in hired]
             for name, member in hired:
                 member.device = self.named_members[name].device  # rows come from where the committee computes
+                member.described_ = self.described_  # what they were handed are one-hot rows where this has none
         return self
 
     # Scores ----------------------------------------------------------------------------------------------------------

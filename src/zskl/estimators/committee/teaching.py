@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -161,6 +162,19 @@ class Teaching(Composition):
         places = self._taught()
         return self._with({k: self._means(k)._adapt(X, candidates, force, balance, self._others(k)) for k in places})
 
+    def _mover(self, scaled: Array, table: SignatureTable) -> Callable[[Array], Array] | None:
+        """What a label would move is the first member of class means."""
+        places = self._teachable()
+        if not places:
+            return None
+        member = self._means(places[0])
+        mover = member._mover(member._scaled(scaled), table)
+        return lambda X: mover(member._scaled(X))
+
+    def _row_directions(self, scaled: Array) -> Array:
+        member = self.members_[next(iter(self._teachable()), 0)]
+        return member._row_directions(member._scaled(scaled))
+
     @property
     def practice_(self) -> dict[str, Any] | None:
         """What validation classes say about examples and unlabelled rows, in units of the scores of class means."""
@@ -176,10 +190,14 @@ class Teaching(Composition):
         assert isinstance(member, ClassMeansClassifier)  # as `_taught` says
         return member
 
-    def _taught(self) -> list[int]:
+    def _teachable(self) -> list[int]:
         """Places of the members that can be taught."""
+        return [k for k, one in enumerate(self.members_) if isinstance(one, ClassMeansClassifier) and self.weights_[k]]
+
+    def _taught(self) -> list[int]:
+        """The same; refused if there are none."""
         check_is_fitted(self)
-        found = [k for k, one in enumerate(self.members_) if isinstance(one, ClassMeansClassifier) and self.weights_[k]]
+        found = self._teachable()
         if not found:
             raise ValueError(
                 f"no member of this committee can be taught ({', '.join(self.member_names_)}): expected a "
@@ -236,7 +254,9 @@ class Teaching(Composition):
         rows = means._scaled(scaled)
         bench = means._bench(rows, means._question(rows, question.table), own, seen)
         logits = others.logits(scaled, question.table)
-        return bench if logits is None else replace(bench, other=(to_numpy(logits) / others.factor).astype(np.float32))
+        if bench is None or logits is None:
+            return bench
+        return replace(bench, other=(to_numpy(logits) / others.factor).astype(np.float32))
 
     def _take_practice(self, found: dict[str, Any]) -> None:
         for place in self._taught():

@@ -57,6 +57,7 @@ const TERMS = {
   "unlabelled rows": "what rows without a class say",
   crowding: "how many training rows are close to each of the two",
   "the description itself": "as a row among the others",
+  "centring and lengths": "what scaling the descriptions makes",
 };
 const byClass = (found) => found.by === "classes";
 const terms = (found) => Object.entries(found.terms);
@@ -68,6 +69,8 @@ const numbers = (found) => [
 ];
 const written = (found) => signs([...numbers(found), found.difference]);
 const same = (one) =>
+  one.value !== null &&
+  one.value_against !== null &&
   Math.abs(one.value - one.value_against) <= 1e-6 * Math.max(Math.abs(one.value), Math.abs(one.value_against));
 
 function bars(found, byName) {
@@ -83,7 +86,9 @@ function bars(found, byName) {
     );
   const rows = found.attributes.map((one) => {
     const attribute = byClass(found) ? undefined : byName.get(one.attribute);
-    const [own, other] = [value(attribute, one.value), value(attribute, one.value_against)];
+    const [own, other] = [one.value, one.value_against].map((number) =>
+      number === null ? "no description" : value(attribute, number),
+    );
     const values = same(one) ? `${own} in both` : `${own} against ${other}`;
     const name = byClass(found) ? named(`${one.like ? "like" : "unlike"} ${one.attribute}`) : one.attribute;
     return line(attribute ? fullName(attribute) : name, values, one.contribution);

@@ -27,6 +27,7 @@ class PredictionOptions(BaseModel):
     calibration: Annotated[Constant | None, Field(description="Use this constant instead of the model's.")] = None
     explain: Annotated[bool, Field(description="Say which attributes decided.")] = False
     against: Annotated[str | None, Field(description="Explain against this class, not the runner-up.")] = None
+    raw: Annotated[bool, Field(description="Explain by attributes as written, not as the model scales them.")] = False
     attributes: Annotated[int, Field(ge=1, le=1000, description="How many attributes an explanation names.")] = 5
 
 
@@ -60,8 +61,8 @@ class ExplainedAttribute(TypedDict):
 
     attribute: str
     contribution: float
-    value: float
-    value_against: float
+    value: float | None  # None: the class has no description
+    value_against: float | None
     like: bool | None
 
 

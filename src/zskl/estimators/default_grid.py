@@ -1,0 +1,59 @@
+"""How the default grid of a method is written: a mapping from settings to values, or several of them, tried together.
+
+Every default grid has standardised features. Where a setting costs a fit, they are tried with few values of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+T = TypeVar("T")
+Part: TypeAlias = Mapping[str, Sequence[Any]]  # all combinations of its values are tried
+DefaultGrid: TypeAlias = Part | tuple[Part, ...]
+FEATURES = "feature_scaling"
+STANDARDIZED = "standardize-l2"  # for columns in different units
+
+
+def with_standardized(grid: Part, few: Part) -> tuple[Part, Part]:
+    """The grid, and beside it standardised features with a `few` values of the settings that cost a fit."""
+    return grid, {**grid, **few, FEATURES: (STANDARDIZED,)}
+
+
+def parts(grid: DefaultGrid) -> tuple[Part, ...]:
+    """The mappings of a grid, the largest first."""
+    return (grid,) if isinstance(grid, Mapping) else tuple(grid)
+
+
+def tried(grid: DefaultGrid, name: str) -> tuple[Any, ...]:
+    """The values of a setting in all parts, each once."""
+    return tuple(dict.fromkeys(value for part in parts(grid) for value in part.get(name, ())))
+
+
+def without(grid: DefaultGrid, fixed: Container[str]) -> list[dict[str, list[Any]]]:
+    """What is left to try where some settings are fixed; a part that tries nothing of its own is left out."""
+    found: list[dict[str, list[Any]]] = []
+    for part in parts(grid):
+        left = {name: list(values) for name, values in part.items() if name not in fixed}
+        if not any(_within(left, other) for other in found):
+            found.append(left)
+    return found
+
+
+def under(name: str, settings: Mapping[str, T]) -> dict[str, T]:
+    """Settings of a member or of a step under the names that the whole has for them, such as `means__shrinkage`."""
+    return {f"{name}__{setting}": value for setting, value in settings.items()}
+
+
+def nested(members: Mapping[str, DefaultGrid]) -> tuple[Part, ...]:
+    """The grids of several members as one, under nested names; each member keeps its parts."""
+    lists = {name: parts(grid) for name, grid in members.items()}
+    found: list[dict[str, Sequence[Any]]] = [{} for _ in range(max(map(len, lists.values())))]
+    for name, mine in lists.items():
+        for k, part in enumerate(found):
+            part.update(under(name, mine[min(k, len(mine) - 1)]))
+    return tuple(found)
+
+
+def _within(part: Part, other: Part) -> bool:
+    return part.keys() == other.keys() and all(set(part[name]) <= set(other[name]) for name in part)

@@ -1,0 +1,154 @@
+"""The default setting is compared in every search, and wins unless another is better beyond the spread of the folds."""
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from small_search import DATA, FOLDS, TRAINING
+from zskl import Committee, baselines, datasets, methods, selection
+from zskl.estimators.default_grid import parts, tried
+from zskl.experiments.unit import Unit
+from zskl.selection import AgainstDefault, Search, grid_search
+from zskl.selection.against_default import preferred
+from zskl.selection.grid import expand, group
+
+UNSURE, SURE = (0.9, 0.5, 0.4), (0.7, 0.6, 0.65)  # on three folds; both have higher means than the default
+DEFAULT = (0.55, 0.5, 0.5)
+
+
+def slow_winner(scores, default):
+    """The rule as the docs say it, fold by fold."""
+    best = max(range(len(scores)), key=lambda place: sum(scores[place]))
+    apart = [a - b for a, b in zip(scores[best], scores[default], strict=True)]
+    mean = sum(apart) / len(apart)
+    spread = (sum((one - mean) ** 2 for one in apart) / (len(apart) - 1)) ** 0.5
+    return best if mean > spread else default
+
+
+def test_the_rule_equals_its_slow_twin():
+    draw = np.random.default_rng(0)
+    won = set()
+    for _ in range(200):
+        scores = draw.uniform(0.3, 0.7, size=(5, 3)) * 0.3 + draw.uniform(0.3, 0.7, size=3) * 0.7
+        ranking = np.argsort(-scores.mean(axis=1), kind="stable")
+        order = preferred(ranking, scores, default=2)
+        assert order[0] == slow_winner(scores.tolist(), 2)
+        assert sorted(order) == list(range(5))
+        won.add((bool(order[0] == 2), bool(order[0] == ranking[0])))
+    assert won >= {(True, False), (False, True)}  # it is kept though another has a higher mean, and replaced
+
+
+@pytest.fixture
+def scored(monkeypatch):
+    """Sets the scores of ESZSL by gamma, whatever the folds say."""
+
+    def plan(**scores):
+        wanted = {float(name[1:]): values for name, values in scores.items()}
+        judge = grid_search.judge
+
+        def made_up(settings, folds, found):
+            given = np.array([wanted[setting["gamma"]] for setting in settings])
+            return replace(judge(settings, folds, found), zsl=given, gzsl=given)
+
+        monkeypatch.setattr(grid_search, "judge", made_up)
+        grid = {"gamma": tuple(one for one in wanted if one != 1.0)}
+        monkeypatch.setitem(methods.METHODS, "eszsl", replace(methods.METHODS["eszsl"], grid=grid, bounds={}))
+        return grid
+
+    return plan
+
+
+@pytest.mark.parametrize(
+    ("other", "chosen", "words"),
+    [
+        (UNSURE, 1.0, "kept: the best other is 8.3 points better, no more than the differences spread over folds"),
+        (SURE, 10.0, "replaced: the chosen one is 13.3 points better, more than the differences spread over"),
+    ],
+)
+def test_tune_and_run_keep_the_default_unless_another_is_clearly_better(scored, other, chosen, words):
+    grid = scored(g1=DEFAULT, g10=other)
+    tuned = selection.tune(baselines.ESZSL(), *TRAINING, grid, FOLDS, engine=None)
+    assert tuned.best["gamma"] == tuned.model.gamma == chosen
+    assert tuned.against_default.kept is (chosen == 1.0)
+    assert str(tuned.against_default).startswith(f"the default setting is {words}")
+    assert words in str(tuned)
+    record = Unit("eszsl", 0, tune=True, calibrate=True).run(DATA)
+    assert record.config["gamma"] == chosen
+    assert record.tune.choices.zsl.against_default == record.tune.choices.gzsl.against_default == tuned.against_default
+    assert type(record).from_json(record.to_json()) == record
+    fixed = Unit("eszsl", 0, tune=True, calibrate=True, fixed_grid={"gamma": (10.0,)})  # as the paper's table
+    assert fixed.run(DATA).config["gamma"] == 10.0
+    assert fixed.key(DATA) != Unit("eszsl", 0, tune=True, calibrate=True).key(DATA)
+
+
+def test_only_the_highest_mean_is_asked(scored):
+    grid = scored(g1=DEFAULT, g10=(1.0, 0.5, 0.48), g100=SURE)
+    tuned = selection.tune(baselines.ESZSL(), *TRAINING, grid, FOLDS, engine=None)
+    assert tuned.against_default.kept  # though 100 would pass: of many settings some do by luck
+    assert tuned.search.ranking("zsl").tolist() == [0, 1, 2]
+    assert tuned.search.order("zsl").tolist() == [2, 0, 1]
+
+
+def test_of_equals_the_default_is_kept():
+    equal = np.tile(DEFAULT, (2, 1))
+    found = Search(({}, {}), FOLDS, equal, equal, equal, equal, np.zeros(2), {}, default=1, keeps_default=True)
+    choice = found.pick("zsl")
+    assert (choice.place, str(choice.against_default)) == (1, "the default setting is kept: no other has a higher mean")
+    assert replace(found, keeps_default=False).pick("zsl").against_default is None
+
+
+def test_a_default_that_diverges_is_replaced_and_a_single_fold_has_no_spread():
+    lost = np.array([[0.4, 0.4], [-np.inf, -np.inf]])
+    assert preferred(np.array([0, 1]), lost, 1).tolist() == [0, 1]
+    single = np.array([[0.5], [0.4]])
+    assert preferred(np.array([0, 1]), single, 1).tolist() == [0, 1]
+    assert str(AgainstDefault(False)) == "the default diverged"
+
+
+def test_the_default_of_a_committee_is_compared_as_it_would_be_fitted():
+    """The slow twin: its own members, weights and temperatures, fitted on a fold."""
+    committee = Committee([("a", baselines.ESZSL(gamma=3.0)), ("b", baselines.SAE())], weights=None)
+    found = selection.search(committee, *TRAINING, {"a__gamma": [0.1, 1.0]}, FOLDS, with_default=True)
+    setting = found.settings[found.default]
+    assert setting == {"a__gamma": 3.0, "weights": [1.0, 1.0], "member_temperatures": [1.0, 1.0]}
+    X, y, table = TRAINING
+    for number, fold in enumerate(FOLDS):
+        model = Committee(committee.members).fit(X[fold.train], y[fold.train], table)
+        held = np.unique(y[fold.val_unseen])
+        right = model.predict(X[fold.val_unseen], candidates=held) == y[fold.val_unseen]
+        mean = np.mean([right[y[fold.val_unseen] == label].mean() for label in held])
+        assert found.zsl[found.default, number] == pytest.approx(mean, rel=1e-9)
+
+
+def test_few_training_classes_are_told_once(caplog):
+    caplog.set_level(logging.WARNING)
+    few = [line for line in _messages(DATA, caplog) if "validation is weak" in line]
+    assert few == [
+        "validation is weak: there are 9 training classes, and a fold holds out 3 of them; a setting that is chosen so "
+        "may do worse on new classes than the default"
+    ]
+    assert not [line for line in _messages(datasets.make_synthetic(12, 3, 8), caplog) if "weak" in line]
+
+
+def _messages(data, caplog):
+    caplog.clear()
+    selection.tune(baselines.ESZSL(), *data.samples("trainval"), data.signatures, {"gamma": [3.0]}, engine=None)
+    return caplog.messages
+
+
+@pytest.mark.parametrize("name", methods.METHODS)
+def test_every_default_grid_has_standardised_features_at_little_cost(name):
+    method, model = methods.METHODS[name], methods.build(name)
+    named = [one for one in model._settings() if one.endswith("feature_scaling")]
+    names = [one for one in named if one in parts(method.grid)[0]]
+    assert names
+    assert all("standardize-l2" in tried(method.grid, one) for one in names)
+    first, *others = parts(method.grid)
+    for part in others:
+        assert part.keys() == first.keys()
+        assert all(set(part[one]) <= set(first[one]) for one in part if one not in names)
+    if method.random and name != "means-softmax":  # trained by descent
+        before, now = (len(group(expand(grid, model), model.FREE or ("epochs",))) for grid in (first, method.grid))
+        assert now <= 1.3 * before
