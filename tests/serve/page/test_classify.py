@@ -130,7 +130,7 @@ def test_one_bad_row_of_a_file_silences_no_other(segments, visit, tmp_path):
     rows = [[0.0] * 64, [1e39] * 64, [float(k % 17) for k in range(64)]]
     (tmp_path / "rows.json").write_text(json.dumps(rows), "utf-8")
     page = visit(f"{segments}/#classify", faults="422")
-    page.get_by_text("A file", exact=True).click()
+    page.get_by_label("A file", exact=True).check()
     page.get_by_label("A file of samples").set_input_files(tmp_path / "rows.json")
     cards = page.locator(".pick .card")
     expect(cards.nth(1)).to_contain_text("cannot be read")
