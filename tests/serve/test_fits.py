@@ -40,6 +40,21 @@ def test_the_fit_of_a_class_is_its_mean_agreement():
     assert len(client.post("/fits", json={"attributes": given, "top": 2}).json()["classes"]) == 2
 
 
+def test_what_follows_from_a_choice_does_not_count():
+    """A letter and a mark are two attributes, though all other letters and marks are then ruled out."""
+    from zskl import ClassMeansClassifier, datasets
+
+    data = datasets.load("letters")
+    rows = data.parts["trainval"][::8]
+    client = served.client_of(ClassMeansClassifier().fit(data.X[rows], data.y[rows], data.signatures))
+    found = client.post("/fits", json={"attributes": {"letter: a": 1, "mark: ring above": 1}, "top": 4}).json()[
+        "classes"
+    ]
+    assert (found[0]["class"], found[0]["fit"]) == ("å", 1.0)
+    assert {one["fit"] for one in found[1:]} == {0.5}
+    assert {one["attribute"] for one in found[0]["why"]} == {"letter: a", "mark: ring above"}
+
+
 def test_without_data_there_are_no_rows(fresh):
     client = fresh[2]
     answer = client.post("/fits", json={"attributes": {"size": 1.0}}).json()

@@ -86,6 +86,14 @@ class Vocabulary:
             raise Refusal(422, "every attribute of this description is 0: give at least one that is not")
         return values, list(left)
 
+    def telling(self, values: NDArray[np.float64], given: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """(p,) what is given of a description (p,), without what follows: beside the 1 of an exclusive group its 0s."""
+        found = given.copy()
+        for places in self._groups.values():
+            if self.exclusive[places].all() and (values[places] == 1).any():
+                found[places] &= values[places] == 1
+        return found
+
     def understood(self, text: str) -> UnderstoodWords:
         """The attributes that a description in words names: as high as any class has them, or as low if denied."""
         read = self._phrases.read(text)

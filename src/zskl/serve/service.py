@@ -115,7 +115,8 @@ class Service:
         book, words = self.book, self.classes.words
         if not given.any():
             raise Refusal(422, "the description has no attributes: give at least one")
-        names, agreed = fitting.agreements(book, words, vector, given)
+        telling = words.telling(vector, given)
+        names, agreed = fitting.agreements(book, words, vector, telling)
         order = np.argsort(-agreed.mean(axis=1), kind="stable")[:top].tolist()
         best: dict[str, list[Row]] = {}
         if rows and self._rows is not None:
@@ -125,7 +126,7 @@ class Service:
                 "class": names[k],
                 "kind": book.kinds[names[k]],
                 "fit": float(agreed[k].mean()),
-                "why": fitting.reasons(words, vector, given, agreed[k]),
+                "why": fitting.reasons(words, vector, telling, agreed[k]),
                 "rows": best.get(names[k], []),
             }
             for k in order

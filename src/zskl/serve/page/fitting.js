@@ -13,7 +13,12 @@ export function fittingClasses(description, context) {
   const attributes = new Map(context.model.attributes.map((one) => [one.name, one]));
 
   const card = (one) => {
-    const why = one.why.map(({ attribute, agreement }) => `${agreement < 0.5 ? "not " : ""}${fullName(attributes.get(attribute))}`);
+    const told = ({ attribute, agreement }) => {
+      const about = attributes.get(attribute);
+      const wanted = description.value(about) > (about.low + about.high) / 2;
+      return `${wanted === agreement > 0.5 ? "" : "not "}${fullName(about)}`; // as the class has it
+    };
+    const why = one.why.map(told);
     const photos = one.rows.filter((row) => row.picture).map((row) => picture(row, ""));
     return el(
       "li",

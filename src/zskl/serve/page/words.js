@@ -5,7 +5,7 @@ import { el, field } from "./elements.js";
 import { failed } from "./states.js";
 
 export function inWords(description) {
-  const input = el("input", { type: "text", autocomplete: "off", maxlength: 2000, required: true });
+  const input = el("input", { autocomplete: "off", maxlength: 2000, required: true });
   const told = el("div", { role: "status" });
   const ask = newest((signal, text) => call("words", { method: "POST", body: { text }, signal }));
   const form = el(
