@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
 
 import own_files
 from zskl import Dataset
@@ -104,3 +105,9 @@ def test_what_is_wrong_is_named(tables, case):
     given, how = call(*tables)
     with pytest.raises(ValueError, match=sentence):
         Dataset.from_frames(*given, **how)
+
+
+def test_sparse_features_are_refused_by_name(tables):
+    rows, traits = tables
+    with pytest.raises(ValueError, match=r"^features are sparse: expected a data frame or an array.*TruncatedSVD"):
+        Dataset.from_frames(sparse.csr_array(np.eye(len(rows))), rows["label"], traits)

@@ -129,3 +129,9 @@ def test_methods_without_weights_name_those_that_have_them(toy, model):
         with pytest.raises(TypeError, match=rf"\.fit takes no {name}.*class-means, eszsl.*or repeat rows"):
             model.fit(toy.X, toy.y, toy.table, **weights)
     assert not hasattr(model, "classes_")
+
+
+def test_no_weights_may_be_handed_to_any_method():
+    X, y = np.eye(4), ["a", "a", "b", "b"]
+    model = baselines.SynC().fit(X, y, {"a": [0, 1], "b": [1, 0]}, sample_weight=None, class_weight=None)
+    assert model.predict(X).tolist() == y

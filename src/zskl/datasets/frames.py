@@ -21,6 +21,7 @@ from zskl.signatures import doubts, identifiers
 from zskl.signatures import table as tables
 from zskl.signatures.frames import check_numbers, opened
 from zskl.signatures.table import CLASS_COLUMN
+from zskl.sparse_rows import is_sparse
 
 FEATURES = Source(Path("features"), "features", "")  # what errors call the frame
 
@@ -67,6 +68,11 @@ def _rows(features: Any, labels: Any) -> tuple[NDArray[np.float32], tuple[str, .
             raise ValueError(
                 f"labels is {labels!r}, and features a {type(features).__name__} without named columns: expected the "
                 "label of each row; give an array of labels, or a data frame"
+            )
+        if is_sparse(features):
+            raise ValueError(
+                "features are sparse: expected a data frame or an array, because a dataset keeps all values; fit a "
+                "model on them as they are, or use TruncatedSVD(300).fit_transform(features)"
             )
         return np.asarray(features), None, labels
     header = [str(column) for column in frame.columns]

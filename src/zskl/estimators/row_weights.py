@@ -80,7 +80,8 @@ def without_weights(fit: Callable[Arguments, Fitted]) -> Callable[Arguments, Fit
 
     @wraps(fit)
     def refusing(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Fitted:
-        given = [name for name in ("sample_weight", "class_weight") if name in kwargs]
+        weights = {name: kwargs.pop(name, None) for name in ("sample_weight", "class_weight")}
+        given = [name for name, value in weights.items() if value is not None]
         if given:
             raise TypeError(
                 f"{type(args[0]).__name__}.fit takes no {given[0]}, because its training has no place for weights: use "

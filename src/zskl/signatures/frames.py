@@ -45,6 +45,13 @@ def in_order(X: Any, fitted: Sequence[str] | None) -> Any:
     return X if frame.columns == names or set(frame.columns) != set(names) else frame.select(names).to_native()
 
 
+def by_name(X: Any, fitted: Sequence[str] | None) -> Any:
+    """A sparse pandas frame with the columns of `fit` in their order; anything else as it is."""
+    if fitted is None or not hasattr(X, "columns") or set(X.columns) != set(fitted) or len(X.columns) != len(fitted):
+        return X
+    return X[list(fitted)]
+
+
 def check_numbers(frame: nw.DataFrame[Any], where: str) -> None:
     """Refuse dates and words, by the names of their columns. A number may be written as text; it may be missing."""
     for name, kind in frame.schema.items():
