@@ -135,3 +135,12 @@ def test_no_weights_may_be_handed_to_any_method():
     X, y = np.eye(4), ["a", "a", "b", "b"]
     model = baselines.SynC().fit(X, y, {"a": [0, 1], "b": [1, 0]}, sample_weight=None, class_weight=None)
     assert model.predict(X).tolist() == y
+
+
+def test_a_class_is_weighed_by_either_spelling_of_its_name(toy):
+    names = {"é": "cafe\u0301", "e\u0301": "caf\u00e9"}
+    for mine, _ in names.items():
+        y = np.where(toy.y == toy.y[0], mine, toy.y)
+        other = "e\u0301" if mine == "é" else "é"
+        first, second = (row_weights(y, None, {name: 2.0}) for name in (mine, other))
+        np.testing.assert_array_equal(first, second)
