@@ -93,9 +93,12 @@ def test_a_scaling_of_weighted_rows_is_that_of_copies(toy, steps, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (([1.0, 2.0], None), r"sample_weight is of shape \(2,\): expected a number for each of the 4 rows"),
+        (
+            ([1.0, 2.0], None),
+            r"sample_weight is of shape \(2,\) and type float64: expected a number for each of the 4 rows",
+        ),
         ((np.ones((4, 2)), None), r"sample_weight is of shape \(4, 2\)"),
-        ((["a", "b", "c", "d"], None), r"sample_weight is of shape \(4,\): expected a number"),
+        ((["a", "b", "c", "d"], None), r"sample_weight is of shape \(4,\) and type <U1: expected a number"),
         (([1, 1, -1, 1], None), "sample_weight of row 2 is -1: expected finite numbers of at least 0"),
         (([1, np.nan, 1, 1], None), "sample_weight of row 1 is nan"),
         ((np.zeros(4), None), "the weight of every row is zero"),
