@@ -13,7 +13,7 @@ import command
 import messy_files
 from command import invoke
 from messy_files import LOOSE, MAKE
-from zskl import load
+from zskl import datasets, load
 from zskl.batch.predict_file import Predictor
 from zskl.datasets.own import folder
 from zskl.datasets.tables import Preparation
@@ -119,3 +119,20 @@ def test_rows_and_classes_from_standard_input(made, monkeypatch):
     np.save(place / "shards" / "a.npy", np.zeros((1, 10)))
     done = piped("new_traits.csv", "predict", "cheese.zskl", "shards", "--signatures", "-", "-o", "out")
     assert "signatures is standard input, and every shard needs it" in done.stderr
+
+
+def test_words_that_training_rows_lack_do_not_move_the_others(here):
+    """Each column of a word is 1 where the file has that word, whatever other words test rows have."""
+    draw = np.random.default_rng(0)
+    towns = np.array([f"town {k}" for k in draw.integers(0, 60, size=120)])
+    table = pd.DataFrame({"x": draw.normal(size=120), "town": towns, "kind": [f"k{k % 6}" for k in range(120)]})
+    table.to_csv("rows.csv", index=False)
+    traits = pd.DataFrame(draw.normal(size=(6, 3)), columns=list("abc"), index=[f"k{k}" for k in range(6)])
+    traits.to_csv("kinds.csv", index_label="class")
+    data = datasets.make("d", "rows.csv", "kind", "kinds.csv", unseen=["k1"], categories="onehot")
+    words = sorted(set(towns[data.parts["trainval"]]))
+    assert set(data.feature_names) == {"x", *(f"town={word}" for word in words)}
+    assert len(words) < len(set(towns))
+    for place, name in enumerate(data.feature_names):
+        if name != "x":
+            np.testing.assert_array_equal(data.X[:, place], towns == name.removeprefix("town="))

@@ -194,12 +194,39 @@ def test_rows_to_label_next_and_what_becomes_of_the_labels(birds, here):
     changed = invoke(*same, "--strategy", "change", "--diversity", "0")[1]
     assert changed.count("expected change") == 6
     done = command.zskl("teach", "birds.zskl", "--features", "rows.csv", "--labels", "ask.csv", "-o", "new.zskl")
-    assert (done.returncode, "ask.csv, line 2 has no label" in done.stderr) == (2, True)
+    assert (done.returncode, "ask.csv has no labels" in done.stderr) == (2, True)
     asked.assign(label=birds.label[asked.index]).to_csv("ask.csv")  # other rows have no label, and are left out
     invoke("teach", "birds.zskl", "--features", "rows.csv", "--labels", "ask.csv", "-o", "new.zskl")
     given = features(birds).iloc[np.sort(rows)]
     twin = model.add_examples(given, birds.label[given.index])
     np.testing.assert_array_equal(scores("new.zskl", birds), twin.compatibility(features(birds)))
+
+
+def test_questions_that_nobody_could_answer_are_left_out(birds, here):
+    features(birds).to_csv("rows.csv")
+    invoke("label-next", "birds.zskl", "rows.csv", "-n", "4", "-o", "ask.csv")
+    asked = pd.read_csv("ask.csv", index_col="id")
+    known = asked.index[:2]
+    asked.assign(label=birds.label[known]).rename(index={asked.index[1]: "nobody"}).to_csv("ask.csv")
+    done = command.zskl("teach", "birds.zskl", "--features", "rows.csv", "--labels", "ask.csv", "-o", "new.zskl")
+    assert "note: ask.csv: 2 row(s) without a label were left out" in done.stderr
+    assert "ask.csv has labels of rows that rows.csv does not have: 'nobody'" in done.stderr
+    assert done.stdout.startswith("taught 1 row(s)")
+
+
+def test_rows_without_names_are_taught_by_their_numbers(birds, here):
+    np.save("rows.npy", features(birds).to_numpy())
+    invoke("label-next", "birds.zskl", "rows.npy", "-n", "5", "-o", "ask.csv")
+    asked = pd.read_csv("ask.csv")
+    asked.assign(label=birds.label.to_numpy()[asked.row]).to_csv("ask.csv", index=False)
+    taught = ("teach", "birds.zskl", "--features", "rows.npy", "--labels", "ask.csv", "-o", "new.zskl")
+    assert invoke(*taught)[0] == 0
+    given = features(birds).iloc[np.sort(asked.row)]
+    twin = zskl.load("birds.zskl").add_examples(given, birds.label[given.index])
+    np.testing.assert_array_equal(scores("new.zskl", birds), twin.compatibility(features(birds)))
+    pd.DataFrame({"row": [1, 120], "label": "fox"}).to_csv("ask.csv", index=False)
+    done = command.zskl(*taught)
+    assert (done.returncode, "expected numbers from 0 to 119" in done.stderr) == (2, True)
 
 
 UNANSWERED = {

@@ -24,6 +24,15 @@ def test_letters_that_the_terminal_lacks_are_replaced(monkeypatch, encoding, err
     assert files["stderr"].getvalue().decode(encoding) == f"error: {shown}\n"
 
 
+def test_what_could_not_be_written_does_not_come_later(monkeypatch):
+    files = captured(monkeypatch, "ascii")
+    with pytest.raises(UnicodeEncodeError):
+        terminal.say("×")
+    terminal.say("x")
+    sys.stdout.flush()
+    assert files["stdout"].getvalue() == b"x\n"
+
+
 def captured(monkeypatch, encoding, errors="strict"):
     files = {name: io.BytesIO() for name in ("stdout", "stderr")}
     for name, file in files.items():

@@ -1,12 +1,16 @@
 """Datasets of data frames in memory: the same as from files, and errors that name the column."""
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse as sp
 
 import own_files
 from zskl import Dataset
+from zskl.baselines import ESZSL
 
 
 @pytest.fixture
@@ -104,3 +108,31 @@ def test_what_is_wrong_is_named(tables, case):
     given, how = call(*tables)
     with pytest.raises(ValueError, match=sentence):
         Dataset.from_frames(*given, **how)
+
+
+def test_names_of_columns_need_not_be_text(tables):
+    rows, traits = tables
+    numbers = rows.drop(columns=["id", "label"], errors="ignore")
+    numbered = numbers.set_axis(range(numbers.shape[1]), axis=1)
+    data = Dataset.from_frames(numbered, rows["label"], traits, unseen=["fox"])
+    assert data.feature_names == tuple(map(str, range(numbers.shape[1])))
+    np.testing.assert_array_equal(data.X, numbers.to_numpy(dtype=np.float32))
+    numbered[9] = rows["label"]
+    same = Dataset.from_frames(numbered, 9, traits, unseen=["fox"])
+    assert same.fingerprint == data.fingerprint
+    nested = numbers.assign(label=rows["label"])
+    nested.columns = pd.MultiIndex.from_product([["sensor"], nested.columns])
+    assert len(Dataset.from_frames(nested, ("sensor", "label"), traits).feature_names) == numbers.shape[1]
+
+
+def test_frames_that_are_refused_by_a_sentence(tables):
+    rows, traits = tables
+    first, second = rows.columns[1:3]
+    with pytest.raises(ValueError, match=f"features has several columns named '{first}'"):
+        Dataset.from_frames(rows.rename(columns={second: first}), "label", traits)
+    with pytest.raises(ValueError, match="column 'day': expected numbers; put what matters of a date"):
+        Dataset.from_frames(rows.assign(day=[date(2020, 1, 1)] * len(rows)), "label", traits)
+    with pytest.raises(ValueError, match="features is a sparse csr_array, and a dataset holds dense rows"):
+        Dataset.from_frames(sp.csr_array(np.eye(len(rows))), rows["label"], traits)
+    with pytest.raises(ValueError, match="X holds 'word' in column 0: expected numbers"):
+        ESZSL().fit(pd.DataFrame({0: ["word", "other"], 1: [1, 2]}), ["a", "b"])

@@ -24,6 +24,7 @@ def dated(toy):
         (lambda m, t: m.fit(dated(t).assign(found=DATED - DATED), t.y, t.table), ["dates in column 'found'"]),
         (lambda m, t: m.fit(pl.from_pandas(dated(t)), t.y, t.table), ["dates in column 'found'"]),
         (lambda m, t: m.predict(t.X.astype("datetime64[D]")), ["X holds dates (datetime64[D])"]),
+        (lambda m, t: m.predict(np.full(t.X.shape, DATED, object)), ["X holds dates: expected numbers"]),
         (
             lambda m, t: m.fit(frame(t.X).assign(colour="red"), t.y, t.table),
             ["'red' in column 'colour'", "OneHotEncoder before the model"],

@@ -93,9 +93,12 @@ def test_a_scaling_of_weighted_rows_is_that_of_copies(toy, steps, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (([1.0, 2.0], None), r"sample_weight is of shape \(2,\): expected a number for each of the 4 rows"),
+        (
+            ([1.0, 2.0], None),
+            r"sample_weight is of shape \(2,\) and type float64: expected a number for each of the 4 rows",
+        ),
         ((np.ones((4, 2)), None), r"sample_weight is of shape \(4, 2\)"),
-        ((["a", "b", "c", "d"], None), r"sample_weight is of shape \(4,\): expected a number"),
+        ((["a", "b", "c", "d"], None), r"sample_weight is of shape \(4,\) and type <U1: expected a number"),
         (([1, 1, -1, 1], None), "sample_weight of row 2 is -1: expected finite numbers of at least 0"),
         (([1, np.nan, 1, 1], None), "sample_weight of row 1 is nan"),
         ((np.zeros(4), None), "the weight of every row is zero"),
@@ -129,3 +132,18 @@ def test_methods_without_weights_name_those_that_have_them(toy, model):
         with pytest.raises(TypeError, match=rf"\.fit takes no {name}.*class-means, eszsl.*or repeat rows"):
             model.fit(toy.X, toy.y, toy.table, **weights)
     assert not hasattr(model, "classes_")
+
+
+def test_no_weights_may_be_handed_to_any_method():
+    X, y = np.eye(4), ["a", "a", "b", "b"]
+    model = baselines.SynC().fit(X, y, {"a": [0, 1], "b": [1, 0]}, sample_weight=None, class_weight=None)
+    assert model.predict(X).tolist() == y
+
+
+def test_a_class_is_weighed_by_either_spelling_of_its_name(toy):
+    names = {"é": "cafe\u0301", "e\u0301": "caf\u00e9"}
+    for mine, _ in names.items():
+        y = np.where(toy.y == toy.y[0], mine, toy.y)
+        other = "e\u0301" if mine == "é" else "é"
+        first, second = (row_weights(y, None, {name: 2.0}) for name in (mine, other))
+        np.testing.assert_array_equal(first, second)

@@ -1,6 +1,7 @@
 """Sparse rows where they cannot be taken: one sentence that says what to do."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -138,3 +139,17 @@ def test_a_model_file_with_faulty_sparse_parts_is_refused(fitted, tmp_path):
         with pytest.raises(ValueError, match=rf"is damaged: .*{words}"):
             zskl.load(path)
     assert len(CLASSES) == len(fitted["ESZSL"].candidates_)
+
+
+def test_rows_to_label_next_must_be_dense():
+    some = texts()
+    model = ESZSL().fit(some.X, some.y, some.table)
+    with pytest.raises(TypeError, match=r"X is sparse, and label_next needs dense rows"):
+        model.label_next(some.X_new, 2)
+
+
+def test_columns_of_a_sparse_frame_are_found_by_name():
+    some = texts()
+    frame = pd.DataFrame.sparse.from_spmatrix(some.X, columns=[f"w{k}" for k in range(some.X.shape[1])])
+    model = ESZSL().fit(frame, some.y, some.table)
+    np.testing.assert_array_equal(model.compatibility(frame[frame.columns[::-1]]), model.compatibility(frame))

@@ -178,7 +178,7 @@ def test_any_one_field_may_be_missing_or_null(monkeypatch):
                 inner[last] = None
             text = page_of([record])
             assert "None" not in Page(text).text, (*above, last)
-            if absent:
+            if absent and not above:
                 page_of([record, full(seed=1)])
 
 

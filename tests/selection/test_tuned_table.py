@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from small_search import FOLDS, GRID, TRAINING, estimator
 from zskl import Committee, baselines, selection
@@ -72,6 +74,14 @@ def test_the_default_is_tried_once_if_it_can_be(grid, own, place, settings):
     assert len(grid_search.plan(shared, grid).settings) == min(settings, 12)
     if place is not None:
         assert all(planned.settings[place][name] == value for name, value in own.items())
+
+
+@pytest.mark.parametrize("one", [1, 1.0, np.float64(1), np.int64(1)])
+def test_the_default_is_found_in_every_spelling(one):
+    behind = make_pipeline(StandardScaler(), baselines.ESZSL())
+    for model, name in ((baselines.ESZSL(), "gamma"), (behind, "eszsl__gamma")):
+        found = selection.tune(model, *TRAINING, {name: [one, 30.0]}, FOLDS, engine=None)
+        assert (len(found.settings), found.search.default) == (2, 0)
 
 
 def test_a_default_beyond_the_grid_does_not_move_its_edges():

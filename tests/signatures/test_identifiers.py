@@ -16,7 +16,8 @@ def found(name, values, labels=FIVE):
 
 
 @pytest.mark.parametrize(
-    "name", ["id", "ID", "Nr.", "no", "index", "code", "#", "class_id", "classId", "animal nr", "uuid", "row"]
+    "name",
+    ["id", "ID", "Nr.", "no", "index", "code", "#", "class_id", "class code", "classId", "animal nr", "uuid", "row"],
 )
 def test_names_of_identifiers(name):
     assert identifiers.is_named_so(name)

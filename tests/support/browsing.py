@@ -83,7 +83,8 @@ def asked(page, act, path="/rank"):
 
 
 def saved(page, name):
-    """Save what is described as a class."""
+    """Save what is described as a class, once the rows that match are there: they move the button."""
+    until(page, "document.querySelectorAll('section:not([hidden]) [aria-busy=true]').length === 0")
     page.get_by_label("Name", exact=True).fill(name)
     page.get_by_role("button", name="Save").click()
 

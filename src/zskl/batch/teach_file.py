@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -112,14 +113,17 @@ def remove(model: Any, features: PathLike | None, labels: PathLike | None) -> Ch
 def labelled(model: ZeroShotClassifier, features: PathLike, labels: PathLike) -> tuple[Any, Labels]:
     """The rows of a features file for a model, and the class of each: a column of it, or another file.
 
-    If that file names its rows by id, it may name some of them only: the others are left out.
+    If that file names its rows, by id or by number, it may name some of them only: the others are left out.
     """
     column = tables.label_column(tables.look(features), features, labels)
-    found, label_ids = (tables.Labels(), None) if column else tables.read_labels(labels)
+    found, label_ids, numbered = (tables.Labels(), None, False) if column else tables.read_some_labels(labels)
     X, ids, texts = whole_file(model, features, column, None if column or label_ids is not None else len(found))
     if column:
         found.extend(texts)
+    if numbered:
+        ids = [str(row) for row in range(len(X))]
     if ids and label_ids is not None:
+        _check_others(label_ids, ids, labels, features, numbered)
         X, ids = _labelled_only(X, ids, set(label_ids))
     found = tables.matched(found, label_ids, labels, features, len(X), ids)
     return X, typed(model, [found.names[code] for code in found.codes])
@@ -138,6 +142,19 @@ def whole_file(
     whole = tables.Block(np.concatenate([block.X for block in blocks]))
     ids = [one for block in blocks for one in block.ids or ()]
     return rows_of(model, whole), ids, [one for block in blocks for one in block.labels or ()]
+
+
+def _check_others(wanted: list[str], ids: list[str], labels: PathLike, features: PathLike, numbered: bool) -> None:
+    """Warn of labels for rows that are not there; refuse them if numbers name the rows: others may be off by one."""
+    unknown = set(wanted) - set(ids)
+    names = [name for name in wanted if name in unknown]
+    if unknown and numbered:
+        raise ValueError(
+            f"{labels} has labels of row {listed(names)}, and {features} has {len(ids)} rows: expected numbers from 0 "
+            f"to {len(ids) - 1}; rows are counted from 0"
+        )
+    if 0 < len(unknown) < len(set(wanted)):
+        warnings.warn(f"{labels} has labels of rows that {features} does not have: {listed(names)}", stacklevel=5)
 
 
 def _labelled_only(X: Any, ids: list[str], wanted: set[str]) -> tuple[Any, list[str]]:

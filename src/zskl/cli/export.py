@@ -45,6 +45,7 @@ def export(
     from zskl import export as exporting
     from zskl import files, methods
     from zskl.batch.index_file import index_file
+    from zskl.cli.heard import noted
 
     startup.over()
     if index is None and rows is not None:
@@ -58,7 +59,8 @@ def export(
             exporting.to_index(loaded, out, index.value)
             what = f"the vectors of the {len(loaded.candidates_)} classes of {model}"
         else:
-            what = f"the vectors of {index_file(loaded, rows, out, index.value)} rows of {rows}"
+            with noted():
+                what = f"the vectors of {index_file(loaded, rows, out, index.value)} rows of {rows}"
         mention(f"wrote {out}: {what} for {index.value}; their names are in {out}.json")
         return
     exporting.to_onnx(loaded, out, signatures=not fixed)

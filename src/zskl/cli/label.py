@@ -28,7 +28,7 @@ class Strategy(StrEnum):
 
 def label_next(
     model: Annotated[Path, typer.Argument(help="A model file.")],
-    features: Annotated[Path, typer.Argument(help="Unlabelled rows: .csv .tsv .parquet .npy .npz .mat.")],
+    features: Annotated[Path, typer.Argument(help=f"Unlabelled rows: {options.TABLES}.")],
     n: Annotated[int, typer.Option("-n", "--rows", metavar="N", min=1, help="How many rows to name.")] = 10,
     strategy: Annotated[
         Strategy,
@@ -59,6 +59,7 @@ def label_next(
     """
     from zskl import arrays, files, methods
     from zskl.batch import label_file, predict_file
+    from zskl.cli.heard import noted
 
     startup.over()
     if with_known and signatures is None:
@@ -68,16 +69,17 @@ def label_next(
     arrays.check_device(device)
     if out is not None:
         files.check_target(out, model, features, signatures)
-    found = label_file.label_next(
-        methods.load(model, device),
-        features,
-        n,
-        strategy.value,
-        signatures=signatures,
-        with_known=with_known,
-        candidates=candidates or None,
-        diversity=diversity,
-    )
+    with noted():
+        found = label_file.label_next(
+            methods.load(model, device),
+            features,
+            n,
+            strategy.value,
+            signatures=signatures,
+            with_known=with_known,
+            candidates=candidates or None,
+            diversity=diversity,
+        )
     if out is not None:
         written = predict_file.write(out, found.table())
     show(_drawn(found))

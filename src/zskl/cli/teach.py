@@ -98,6 +98,7 @@ def adapt(
     """
     from zskl import arrays, files, methods
     from zskl.batch import adapt_file, teach_file
+    from zskl.cli.heard import noted
     from zskl.estimators.class_means.adaptation import NoClearGain
 
     startup.over()
@@ -106,7 +107,8 @@ def adapt(
     fitted = methods.load(model, device)
     teach_file.check_able(fitted, model, "adapt")
     try:
-        found = adapt_file.adapt(fitted, features, candidates.value, force, balance)
+        with noted():
+            found = adapt_file.adapt(fitted, features, candidates.value, force, balance)
     except NoClearGain as refusal:
         fail(f"{refusal} (here: --force); nothing was written", 1)
     found.after.save(out)

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.markup import escape
@@ -16,6 +16,14 @@ from rich.markup import escape
 
 class Terminal(Console):
     """Rich's console, which leaves it to the command what to do when nobody reads any more."""
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """The same. What could not be written is not written with the next words either."""
+        try:
+            super().print(*objects, **how)
+        except BaseException:
+            del self._buffer[:]
+            raise
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))

@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from zskl.datasets import dataset_checks, split_by_class
 from zskl.datasets.dataset import Dataset
 from zskl.datasets.tables.feature_file import Wanted, as_float32, check_range, choose
+from zskl.datasets.tables.label_files import repeated
 from zskl.datasets.tables.source import Source
 from zskl.parameters import did_you_mean, listed
 from zskl.signatures import doubts, identifiers
 from zskl.signatures import table as tables
 from zskl.signatures.frames import check_numbers, opened
 from zskl.signatures.table import CLASS_COLUMN
+from zskl.sparse_rows import is_sparse
 
 FEATURES = Source(Path("features"), "features", "")  # what errors call the frame
 
@@ -61,6 +63,12 @@ def dataset(
 
 def _rows(features: Any, labels: Any) -> tuple[NDArray[np.float32], tuple[str, ...] | None, Any]:
     """X (n, d), the names of its columns, and the labels, of a data frame or an array."""
+    if is_sparse(features):
+        raise ValueError(
+            f"features is a sparse {type(features).__name__}, and a dataset holds dense rows: use features.toarray() "
+            "if that is small, else hand sparse rows to fit and to selection.tune"
+        )
+    features, labels = _named(features, labels)
     frame = opened(features, "features")
     if frame is None:
         if isinstance(labels, str):
@@ -81,6 +89,18 @@ def _rows(features: Any, labels: Any) -> tuple[NDArray[np.float32], tuple[str, .
     X = np.column_stack([_numbers(frame[column]) for column in kept])
     y = frame[labels].to_list() if isinstance(labels, str) else _aligned(features, labels)
     return X, chosen.names, y
+
+
+def _named(features: Any, labels: Any) -> tuple[Any, Any]:
+    """A pandas frame with text as names of columns, such as "0" for 0, and the name of the labels so too."""
+    if not isinstance(features, pd.DataFrame):
+        return features, labels
+    if isinstance(labels, int | tuple) and labels in features.columns:
+        labels = str(labels)
+    names = [str(name) for name in features.columns]
+    if len(set(names)) < len(names):
+        raise ValueError(f"features has several columns named {listed(repeated(names))}: rename or drop them")
+    return features.set_axis(names, axis=1), labels
 
 
 def _warn_of_identifiers(X: NDArray[np.float32], names: tuple[str, ...] | None) -> None:

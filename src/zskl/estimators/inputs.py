@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from zskl.arrays import Array, NumPyArray, float_type, is_torch, namespace, to_numpy
 from zskl.estimators import sparse_inputs
 from zskl.parameters import listed
-from zskl.signatures.frames import in_order
+from zskl.signatures.frames import by_name, in_order
 from zskl.signatures.labels import one_spelling
 from zskl.signatures.table import as_labels, label_kind
 from zskl.sparse_rows import are_sparse, is_sparse
@@ -81,7 +81,8 @@ def sliceable(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None = "t
     if is_sparse(X):
         if estimator.SPARSE and dense_for is not None:
             sparse_inputs.refuse_rows(dense_for)
-        found: Array = sparse_inputs.check_rows(estimator, X)
+        known = getattr(estimator, "feature_names_in_", None)
+        found: Array = sparse_inputs.check_rows(estimator, by_name(X, known))
         return found
     if is_torch(X):
         tensor: Array = _check_tensor(estimator, X, reset=False)

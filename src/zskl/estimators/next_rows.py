@@ -51,7 +51,7 @@ def pick(
     """See `Labelling.label_next`."""
     one_of("strategy", strategy, STRATEGIES)
     diversity = positive("diversity", diversity, zero_allowed=True)
-    X = inputs.sliceable(model, X)
+    X = inputs.sliceable(model, X, "label_next")
     if count("n", n) > X.shape[0]:
         raise ValueError(f"n is {n}: expected an integer from 1 to {X.shape[0]}, the number of rows")
     panel = Panel(model, signatures, candidates, calibrated=True)

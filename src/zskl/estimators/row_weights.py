@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from zskl.arrays import Array, NumPyArray, is_torch, to_numpy
 from zskl.parameters import listed, plain
+from zskl.signatures.labels import one_spelling
 
 Arguments = ParamSpec("Arguments")
 Fitted = TypeVar("Fitted")
@@ -47,7 +48,7 @@ def counted(
 def _given(sample_weight: Any, n: int) -> NDArray[np.float64]:
     weights = to_numpy(sample_weight) if is_torch(sample_weight) else np.asarray(sample_weight)
     if weights.dtype.kind not in "fiub" or weights.shape not in ((), (n,)):
-        shown = f"of shape {weights.shape}" if weights.ndim else repr(sample_weight)
+        shown = f"of shape {weights.shape} and type {weights.dtype}" if weights.ndim else repr(sample_weight)
         raise ValueError(f"sample_weight is {shown}: expected a number for each of the {n} rows")
     weights = np.broadcast_to(weights.astype(np.float64), (n,))
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
@@ -65,6 +66,8 @@ def _of_classes(class_weight: Any, classes: NumPyArray, masses: NDArray[np.float
         raise ValueError(
             f"class_weight is {str(class_weight)[:60]!r}: expected None, 'balanced' or a mapping from class to weight"
         )
+    names = one_spelling(np.array(list(class_weight), dtype=object), classes.tolist()).tolist()
+    class_weight = dict(zip(names, class_weight.values(), strict=True))
     unknown = [label for label in class_weight if label not in set(classes.tolist())]
     if unknown:
         raise ValueError(f"class_weight names {listed(unknown)}, which y does not hold: it has {listed(classes)}")
@@ -80,7 +83,8 @@ def without_weights(fit: Callable[Arguments, Fitted]) -> Callable[Arguments, Fit
 
     @wraps(fit)
     def refusing(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Fitted:
-        given = [name for name in ("sample_weight", "class_weight") if name in kwargs]
+        weights = {name: kwargs.pop(name, None) for name in ("sample_weight", "class_weight")}
+        given = [name for name, value in weights.items() if value is not None]
         if given:
             raise TypeError(
                 f"{type(args[0]).__name__}.fit takes no {given[0]}, because its training has no place for weights: use "

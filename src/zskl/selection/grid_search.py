@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -63,9 +63,19 @@ def plan(shared: Material, grid: Grid, extend: Bounds | None = None, with_defaul
 
 def _default(settings: Sequence[dict[str, Any]], estimator: ZeroShotClassifier) -> int | None:
     """The place of the setting that changes nothing of the estimator."""
-    own = repr(estimator._effective())
-    same = (place for place, one in enumerate(settings) if repr(with_setting(estimator, one)._effective()) == own)
+    own = spelled(estimator._effective())
+    same = (place for place, one in enumerate(settings) if spelled(with_setting(estimator, one)._effective()) == own)
     return next(same, None)
+
+
+def spelled(params: Mapping[str, Any]) -> str:
+    """Parameters as text, the same for 1, 1.0 and NumPy's 1.0."""
+    numbers = {
+        name: float(value)
+        for name, value in params.items()
+        if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    }
+    return repr({**params, **numbers})
 
 
 def usable(shared: Material) -> bool:

@@ -20,7 +20,7 @@ from zskl.estimators.default_grid import under
 from zskl.parameters import did_you_mean
 from zskl.selection.edges import Bounds
 from zskl.selection.grid import Grid, expand, values_of
-from zskl.selection.grid_search import Report
+from zskl.selection.grid_search import Report, spelled
 from zskl.selection.material import Material, last_step, take
 from zskl.selection.search_results import Search
 
@@ -135,9 +135,17 @@ def _example(pipeline: Pipeline) -> str:
 
 def _default(heads: Sequence[Head], pipeline: Pipeline) -> int | None:
     """The place of the setting that changes nothing of the transformers."""
-    own = repr(pipeline.get_params())
-    same = (k for k, head in enumerate(heads) if repr(with_settings(pipeline, head.setting).get_params()) == own)
+    own = _spelled(pipeline)
+    same = (k for k, head in enumerate(heads) if _spelled(with_settings(pipeline, head.setting)) == own)
     return next(same, None)
+
+
+def _spelled(pipeline: Pipeline) -> str:
+    """The settings of all steps as text; of the steps themselves, which repeat them as written, the kind."""
+    settings = pipeline.get_params()
+    steps = {name for name in settings if any(other.startswith(f"{name}__") for other in settings)}
+    kinds = {name: type(settings[name]) for name in steps}
+    return spelled({name: value for name, value in (settings | kinds).items() if name != "steps"})
 
 
 def _default_head(heads: Sequence[Head], pipeline: Pipeline) -> Head:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, time, timedelta
 from typing import Any
 
 import narwhals as nw
@@ -37,6 +38,8 @@ def in_order(X: Any, fitted: Sequence[str] | None) -> Any:
     """
     if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
         raise ValueError(f"X holds dates ({X.dtype}): expected numbers; {DATES}")
+    if isinstance(X, np.ndarray) and X.dtype == object and any(isinstance(one, date | np.datetime64) for one in X.flat):
+        raise ValueError(f"X holds dates: expected numbers; {DATES}")
     frame = opened(X, "X")
     if frame is None or len(set(frame.columns)) < len(frame.columns):
         return X
@@ -45,14 +48,24 @@ def in_order(X: Any, fitted: Sequence[str] | None) -> Any:
     return X if frame.columns == names or set(frame.columns) != set(names) else frame.select(names).to_native()
 
 
+def by_name(X: Any, fitted: Sequence[str] | None) -> Any:
+    """A sparse pandas frame with the columns of `fit` in their order; anything else as it is."""
+    if fitted is None or not hasattr(X, "columns") or set(X.columns) != set(fitted) or len(X.columns) != len(fitted):
+        return X
+    return X[list(fitted)]
+
+
 def check_numbers(frame: nw.DataFrame[Any], where: str) -> None:
     """Refuse dates and words, by the names of their columns. A number may be written as text; it may be missing."""
-    for name, kind in frame.schema.items():
+    for column in frame.iter_columns():  # names need not be text
+        name, kind = column.name, column.dtype
         if kind.is_numeric() or kind == nw.Boolean:
             continue
         if kind.is_temporal():
             raise ValueError(f"{where} holds dates in column {name!r}: expected numbers; {DATES}")
-        for value in frame[name].to_list():
+        for value in column.to_list():
+            if isinstance(value, date | time | timedelta):
+                raise ValueError(f"{where} holds dates in column {name!r}: expected numbers; {DATES}")
             if not _is_number(value):
                 raise ValueError(
                     f"{where} holds {value!r} in column {name!r}: expected numbers; if it holds categories, put a "
@@ -63,6 +76,6 @@ def check_numbers(frame: nw.DataFrame[Any], where: str) -> None:
 def _is_number(value: Any) -> bool:
     try:
         float("nan" if value is None or value is pd.NA else value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 FEWEST = 5  # rows: of fewer, whole numbers in order may well be an attribute
 EXACT = float(1 << 24)  # float32 holds all whole numbers below it
 _NAMES = re.compile(
-    r"#|(ids?|nr|no|idx|index|code|key|number|uid|uuid|guid|row)\.?|.+[_\-. ](id|nr|uuid)", re.IGNORECASE
+    r"#|(ids?|nr|no|idx|index|code|key|number|uid|uuid|guid|row)\.?|.+[_\-. ](id|nr|uuid)|class[_\-. ]code",
+    re.IGNORECASE,
 )
 _CAMEL = re.compile(r".*[a-z]I[dD]")  # classId
 

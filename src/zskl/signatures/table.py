@@ -198,8 +198,8 @@ def _from_frame(frame: Any) -> SignatureTable:
     if wrong:
         kinds = ", ".join(f"{name!r} is {table.schema[name]}" for name in wrong[:SHOWN])
         raise ValueError(
-            f"attribute columns must be numbers, but {kinds}; drop them, or name the one that gives the class "
-            f"{CLASS_COLUMN!r}"
+            f"attribute columns must be numbers, but {kinds}; convert them, as astype(float) does in pandas, or drop "
+            f"them, or name the one that gives the class {CLASS_COLUMN!r}"
         )
     matrix = table.select(nw.col(attributes).cast(nw.Float64)).to_numpy() if attributes else np.empty((0, 0))
     return SignatureTable(as_labels(labels, "the class index of signatures"), matrix, tuple(attributes))

@@ -83,10 +83,22 @@ class Stored:
             _write_header(file, len(raw), len(preparation.features))
             for start in range(0, len(raw), rows_per_block(raw.shape[1])):
                 block = raw[start : start + rows_per_block(raw.shape[1])]
-                file.write(np.ascontiguousarray(preparation.apply(block[:, chosen])).tobytes())
+                file.write(np.ascontiguousarray(preparation.apply(self._placed(block[:, chosen], columns))).tobytes())
         del raw, block  # some systems cannot remove a file that is mapped
         self.path.unlink()
         return None if self.names is None else preparation.features, None if self.categories is None else preparation
+
+    def _placed(self, block: NDArray[np.float32], columns: list[Column]) -> NDArray[np.float32]:
+        """Places among all words of a column as places among those of training rows; NaN for the others."""
+        placed = np.array(block)
+        for k, column in enumerate(columns):
+            if column.categories is not None and self.names is not None and self.categories is not None:
+                words = self.categories[self.names.index(column.name)] or ()
+                at = {word: place for place, word in enumerate(column.categories)}
+                new = np.array([at.get(word, np.nan) for word in words], dtype=np.float32)
+                known = ~np.isnan(placed[:, k])
+                placed[known, k] = new[placed[known, k].astype(np.int64)]
+        return placed
 
 
 def store(path: Path, head: Head, labels: PathLike, column: str | None, how: Reading) -> Stored:

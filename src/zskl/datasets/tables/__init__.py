@@ -51,6 +51,7 @@ __all__ = [
     "read_features",
     "read_labels",
     "read_signatures",
+    "read_some_labels",
     "repeated",
     "typed",
 ]
@@ -115,6 +116,11 @@ def read_features(
 def read_labels(path: str | os.PathLike[str]) -> tuple[Labels, list[str] | None]:
     """The labels of a file of their own, as text, and the names of the rows, if it gives them."""
     return label_files.read(_existing(path, "labels", (".txt", *TABLES)))
+
+
+def read_some_labels(path: str | os.PathLike[str]) -> tuple[Labels, list[str] | None, bool]:
+    """The same of a table that names some rows, as `zskl label-next` writes it; whether by their numbers, from 0."""
+    return label_files.read_some(_existing(path, "labels", (".txt", *TABLES)))
 
 
 def read_signatures(

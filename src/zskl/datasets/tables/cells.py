@@ -91,6 +91,8 @@ def advice(cell: str) -> str:
         return f"; {_FILLED}"
     if is_date(cell):
         return f"; {DATES}"
+    if is_numeral(cell) and "_" not in cell:  # infinity
+        return "; repair it, or leave out the row"
     return f"{comma_hint(cell)}; {_NAMED}"
 
 
@@ -103,6 +105,6 @@ def comma_hint(cell: object) -> str:
 def refusal(where: str, cell: str) -> ValueError:
     """The error for a cell that should hold a number. `where` names the file, the line and the column."""
     found = repr(cell) if cell else "nothing"
-    if is_number(cell):
+    if is_number(cell) or (is_numeral(cell) and "e" in cell.lower()):  # 1e39, 1e400
         return ValueError(f"{where}: found {found}, which {TOO_LARGE}")
     return ValueError(f"{where}: found {found}, expected a finite number{advice(cell)}")

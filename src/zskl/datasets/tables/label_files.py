@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,6 +19,7 @@ from zskl.datasets.tables.source import Source
 from zskl.parameters import listed
 from zskl.signatures.labels import composed
 
+NUMBERS = "row"  # the column of a table of questions that numbers the rows of the features, from 0
 NAMES = ("label", "labels", "class", "y")
 WHOLE_NUMBER = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0)?")  # as Python writes an int or a float: "007" is a name
 
@@ -59,6 +61,19 @@ class Labels:
         return Labels(names[self._codes[row]] for row in rows)
 
 
+def read_some(path: Source) -> tuple[Labels, list[str] | None, bool]:
+    """As `read`, of questions that are answered as far as somebody knows: lines without a label are left out.
+
+    The last value says whether rows are named by their numbers, in a column "row".
+    """
+    if path.suffix not in text_files.SUFFIXES:
+        return *read(path), False
+    texts, ids, numbered = _text_table(path, some=True)
+    if not texts:
+        raise ValueError(f"{path} has no labels: expected some in the column for them; fill in those that you know")
+    return Labels(texts), ids, numbered
+
+
 def read(path: Source) -> tuple[Labels, list[str] | None]:
     """The labels of a file, one per row, and the names of the rows if it gives them."""
     suffix = path.suffix
@@ -66,7 +81,7 @@ def read(path: Source) -> tuple[Labels, list[str] | None]:
     if suffix == ".txt":
         texts = _plain_lines(path)
     elif suffix in text_files.SUFFIXES:
-        texts, ids = _text_table(path)
+        texts, ids, _ = _text_table(path)
     elif suffix in parquet_files.SUFFIXES:
         columns = parquet_files.read(path)
         label, key = _columns(path, list(columns))
@@ -144,24 +159,32 @@ def _plain_lines(path: Source) -> list[str]:
     return [text.strip() for text in texts]
 
 
-def _text_table(path: Source) -> tuple[list[str], list[str] | None]:
+def _text_table(path: Source, some: bool = False) -> tuple[list[str], list[str] | None, bool]:
     records = text_files.lines(path)
     header = [name.strip() for name in next(records, (0, []))[1]]
     label, key = _columns(path, header)
+    numbered = some and key is None and label.lower() in NAMES and NUMBERS in header
+    key = NUMBERS if numbered else key
     at, key_at = header.index(label), None if key is None else header.index(key)
     texts: list[str] = []
     ids: list[str] = []
+    left_out = 0
     for number, cells in records:
         if len(cells) != len(header):
             raise ValueError(
                 f"{path}, line {number} has {len(cells)} cells: expected {len(header)}, as in the first line"
             )
         if not cells[at].strip():
+            if some and key is not None:
+                left_out += 1
+                continue
             raise ValueError(f"{path}, line {number} has no label: give each row a class")
         texts.append(cells[at].strip())
         if key_at is not None:
             ids.append(cells[key_at].strip())
-    return texts, None if key_at is None else ids
+    if left_out and texts:
+        warnings.warn(f"{path}: {left_out} row(s) without a label were left out", stacklevel=4)
+    return texts, None if key_at is None else ids, numbered
 
 
 def _columns(path: Source, header: Sequence[str]) -> tuple[str, str | None]:

@@ -59,7 +59,8 @@ def read(
             if value is None or value != value:
                 raise ValueError(
                     f"{path}, {unit} {where[row]}, column {name!r}: found {cell!r}, expected a finite number"
-                    f"{comma_hint(cell)}; if the column names the classes, call it {CLASS_COLUMN!r}"
+                    f"{comma_hint(cell)}; a class table holds numbers alone (--missing and --categories are for "
+                    f"features); if the column names the classes, call it {CLASS_COLUMN!r}"
                 )
             matrix[row, k] = value
     table = pd.DataFrame(matrix, index=pd.Index(classes, name=CLASS_COLUMN), columns=attributes)

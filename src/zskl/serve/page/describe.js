@@ -102,7 +102,7 @@ export function describe(section, context) {
       { class: "lead" },
       "Say what a class looks like. The model ranks the rows that match, even if such a class is new to it.",
     ),
-    offered,
+    offered ?? "",
     el(
       "div",
       { class: "columns describe" },
