@@ -9,7 +9,7 @@ import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from zskl.datasets import Dataset, letters
 from zskl.parameters import listed
 
+Item = Literal["row", "picture", "photo"]  # what a row of the data is called
 TYPES = {
     ".avif": "image/avif", ".bmp": "image/bmp", ".gif": "image/gif", ".jfif": "image/jpeg", ".jpeg": "image/jpeg",
     ".jpg": "image/jpeg", ".png": "image/png", ".webp": "image/webp",
@@ -27,7 +28,9 @@ SHOWN = 64  # pixels of a drawing on the screen, at least: each of its own pixel
 
 class RowPictures(Protocol):
     """`has` says which rows have a picture, `read` gives its bytes and their media type; other pictures have another
-    `key`."""
+    `key`. A row is called an `item`."""
+
+    item: Item
 
     @property
     def key(self) -> str: ...
@@ -39,6 +42,8 @@ class RowPictures(Protocol):
 
 class PictureFiles:
     """Row → file."""
+
+    item: Item = "photo"
 
     def __init__(self, files: Mapping[int, Path]) -> None:
         self._files = files
@@ -59,6 +64,8 @@ class PictureFiles:
 
 class DrawnRows:
     """A drawing of every row: (n, height, width) bytes, 0 paper to 255 ink."""
+
+    item: Item = "picture"
 
     def __init__(self, ink: NDArray[np.uint8]) -> None:
         self._ink, self._zoom = ink, max(1, SHOWN // ink.shape[1])

@@ -172,6 +172,7 @@ def _no_data() -> Refusal:
 def _data(rows: LoadedRows) -> LoadedData:
     return {
         "name": rows.data.name,
+        "item": "row" if rows.pictures is None else rows.pictures.item,
         "rows": len(rows.X),
         "pictures": rows.pictures is not None,
         "pictured": int(rows.pictured.sum()),

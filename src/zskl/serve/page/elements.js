@@ -53,6 +53,14 @@ export const share = (value) =>
 export const counted = (count, word, many = `${word}s`) =>
   `${count.toLocaleString("en").replaceAll(",", "\u00a0")} ${count === 1 ? word : many}`;
 
+// What a row of the data is called on this page: a photo, a picture or a row. `things(3)` is "3 photos".
+export const thing = { one: "row", many: "rows", One: "Row", Many: "Rows" };
+export function callThings(one) {
+  const [One, many] = [one[0].toUpperCase() + one.slice(1), `${one}s`];
+  Object.assign(thing, { one, many, One, Many: `${One}s` });
+}
+export const things = (count) => counted(count, thing.one, thing.many);
+
 // How to sort names: 2 before 10, whatever their case.
 export const natural = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" }).compare;
 
@@ -171,5 +179,5 @@ export const link = (view, values = {}) => {
 export function onlyPictures(data) {
   const some = Boolean(data) && data.pictured > 0 && data.pictured < data.rows;
   const box = el("input", { type: "checkbox", checked: some, id: fresh("pictured") });
-  return [el("div", { class: "check", hidden: !some }, box, el("label", { for: box.id }, "only rows with pictures")), box];
+  return [el("div", { class: "check", hidden: !some }, box, el("label", { for: box.id }, `only ${thing.many} that can be shown`)), box];
 }

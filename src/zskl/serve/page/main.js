@@ -3,7 +3,7 @@ import { call, pictures, token } from "./api.js";
 import { classes } from "./classes.js";
 import { classify } from "./classify.js";
 import { describe } from "./describe.js";
-import { counted, el, field, later, natural } from "./elements.js";
+import { callThings, counted, el, field, later, natural, things } from "./elements.js";
 import { failed } from "./states.js";
 
 const VIEWS = { describe, classify, classes };
@@ -20,6 +20,7 @@ const context = Object.assign(new EventTarget(), {
   kind: (name) => context.classes.find((one) => one.name === name)?.kind ?? "unseen",
   async refresh() {
     const [model, found] = await Promise.all([call("model"), call("classes")]);
+    callThings(model.data?.item ?? "row");
     pictures.key = model.data?.picture_key ?? "";
     context.model = {
       ...model,
@@ -38,7 +39,7 @@ const context = Object.assign(new EventTarget(), {
 function header() {
   const { file, attributes, seen, unseen, added, data } = context.model;
   const all = `${counted(seen + unseen + added, "class", "classes")} (${unseen} new to the model, ${added} added)`;
-  const loaded = data ? `data: ${data.name}, ${counted(data.rows, "row")}` : "no data loaded";
+  const loaded = data ? `data: ${data.name}, ${things(data.rows)}` : "no data loaded";
   const parts = [counted(attributes.length, "attribute"), all, loaded];
   find("loaded").replaceChildren(el("b", {}, file), ...parts.flatMap((one) => [" · ", el("span", {}, one)]));
 }

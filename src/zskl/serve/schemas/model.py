@@ -38,7 +38,10 @@ class Example(TypedDict):
 
 
 class LoadedData(TypedDict):
+    """A row is called an `item`."""
+
     name: str
+    item: Literal["row", "picture", "photo"]
     rows: int
     pictures: bool
     pictured: int
