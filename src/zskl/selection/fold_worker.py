@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from zskl.arrays import Array, to_numpy
+from zskl.arrays import Array, namespace, to_numpy
 from zskl.estimators.candidates import Question, choose
 from zskl.estimators.class_means.bench import Bench
 from zskl.estimators.estimator import ZeroShotClassifier
@@ -39,10 +39,10 @@ def examine(material: Material, task: Task) -> list[tuple[int, Margins | int]]:
         if isinstance(model, DivergenceError):
             found[place] = model.step
             return
-        scores = examiner.scores(model)
+        scores = examiner.answers(model)
         found[place] = (
             margins(scores, examiner.own, examiner.is_seen)
-            if np.isfinite(scores).all()
+            if bool(namespace(scores).isfinite(scores).all())
             else (getattr(model, "diverged_", None) or 0)
         )
 
@@ -65,14 +65,19 @@ class Examiner:
         self._asked: tuple[Array, Question] | None = None
 
     def scores(self, model: ZeroShotClassifier, table: SignatureTable | None = None) -> NDArray[Any]:
-        """Scores (n, c) as a NumPy array; with a `table`, of classes as it describes them."""
+        """`answers` as a NumPy array."""
+        return to_numpy(self.answers(model, table))
+
+    def answers(self, model: ZeroShotClassifier, table: SignatureTable | None = None) -> Array:
+        """Scores (n, c) where the model is; with a `table`, of classes as it describes them."""
         if self._asked is None:
             scaled = model._scaled(check_features(model, self.X, dense_for=None))
             self._asked = scaled, model._question(scaled, choose(model, self.table, None))
         scaled, question = self._asked
         if table is not None:
             question = model._question(scaled, choose(model, table.select(self.table.classes), None))
-        return to_numpy(model._answerer(question)(scaled))
+        found: Array = model._answerer(question)(scaled)
+        return found
 
     def bench(self, model: ZeroShotClassifier) -> Bench | None:
         """These rows, to try examples and unlabelled rows on; None for a method that does not learn from them."""
