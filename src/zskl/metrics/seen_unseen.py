@@ -160,7 +160,13 @@ def margins(scores: Array, own: NDArray[np.intp], is_seen: NDArray[np.bool_]) ->
     A row leaves the seen classes as soon as the constant γ exceeds its gap. A right row adds
     1 / (rows of its class · classes of its side) to its mean per-class accuracy.
     """
-    gap, largest, right = gaps(scores, own, is_seen)
+    return sorted_margins(*gaps(scores, own, is_seen), own, is_seen)
+
+
+def sorted_margins(
+    gap: Floats, largest: Floats, right: NDArray[np.bool_], own: NDArray[np.intp], is_seen: NDArray[np.bool_]
+) -> Margins:
+    """`margins` from what `gaps` found."""
     rows_of = np.bincount(own, minlength=len(is_seen))  # (c,)
     classes = np.where(is_seen, np.sum(is_seen & (rows_of > 0)), np.sum(~is_seen & (rows_of > 0)))
     share = 1.0 / (rows_of[own] * classes[own])
@@ -176,9 +182,7 @@ def margins(scores: Array, own: NDArray[np.intp], is_seen: NDArray[np.bool_]) ->
     )
 
 
-def gaps(
-    scores: Array, own: NDArray[np.intp], is_seen: NDArray[np.bool_]
-) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+def gaps(scores: Array, own: NDArray[np.intp], is_seen: NDArray[np.bool_]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Of each row (n,): best seen minus best unseen score, the larger size of both, whether its own side is right.
 
     Its own side is right where its class has the best score among the seen, or among the unseen, classes. Scores on a

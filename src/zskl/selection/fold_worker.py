@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from zskl.arrays import Array, namespace, to_numpy
+from zskl.arrays import Array, is_torch, namespace, to_numpy
 from zskl.estimators.candidates import Question, choose
 from zskl.estimators.class_means.bench import Bench
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.inputs import check_features
-from zskl.metrics.seen_unseen import Margins, margins
+from zskl.metrics.seen_unseen import Margins, gaps, sorted_margins
 from zskl.selection.material import Material
 from zskl.signatures.table import SignatureTable
 from zskl.training.solver import DivergenceError
@@ -30,9 +31,12 @@ class Task:
 
 
 def examine(material: Material, task: Task) -> list[tuple[int, Margins | int]]:
-    """For each place its margins, or the step at which it diverged."""
+    """For each place its margins, or the step at which it diverged.
+
+    A device goes on training while a thread sorts what it has scored.
+    """
     examiner = Examiner(material, task.fold)
-    found: dict[int, Margins | int] = {}
+    found: dict[int, Margins | int | Future[Margins]] = {}
 
     def visit(index: int, model: ZeroShotClassifier | DivergenceError) -> None:
         place = task.places[index]
@@ -40,16 +44,19 @@ def examine(material: Material, task: Task) -> list[tuple[int, Margins | int]]:
             found[place] = model.step
             return
         scores = examiner.answers(model)
-        found[place] = (
-            margins(scores, examiner.own, examiner.is_seen)
-            if bool(namespace(scores).isfinite(scores).all())
-            else (getattr(model, "diverged_", None) or 0)
-        )
+        if not bool(namespace(scores).isfinite(scores).all()):
+            found[place] = getattr(model, "diverged_", None) or 0
+            return
+        gap = gaps(scores, examiner.own, examiner.is_seen)
+        judged = (*gap, examiner.own, examiner.is_seen)
+        found[place] = aside.submit(sorted_margins, *judged) if is_torch(scores) else sorted_margins(*judged)
 
     y = material.y[material.folds[task.fold].train]
     estimator = clone(material.estimator)
-    estimator._fit_together(task.settings, material.training(task.fold), y, material.table, visit)
-    return sorted(found.items(), key=lambda item: item[0])
+    with ThreadPoolExecutor(1) as aside:  # starts no thread before its first job
+        estimator._fit_together(task.settings, material.training(task.fold), y, material.table, visit)
+    ended = {place: one.result() if isinstance(one, Future) else one for place, one in found.items()}
+    return sorted(ended.items(), key=lambda item: item[0])
 
 
 class Examiner:
