@@ -43,6 +43,8 @@ def main() -> None:
     estimator = methods.build(chosen.method, {"random_state": 0, "device": chosen.device})
     engine = None if chosen.device else Engine()
     X, y = data.X[rows], data.y[rows]
+    if chosen.device:  # a search in a process that has not used the device yet waits for PyTorch first
+        methods.build("eszsl", {"device": chosen.device}).fit(X, y, data.signatures)
     with Progress(transient=True) as progress:
         task = progress.add_task("search")
         began = time.perf_counter()

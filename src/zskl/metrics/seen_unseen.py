@@ -183,7 +183,7 @@ def sorted_margins(
 
 
 def gaps(scores: Array, own: NDArray[np.intp], is_seen: NDArray[np.bool_]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Of each row (n,): best seen minus best unseen score, the larger size of both, whether its own side is right.
+    """Of each row (..., n): best seen minus best unseen score, the larger size of both, whether its own side is right.
 
     Its own side is right where its class has the best score among the seen, or among the unseen, classes. Scores on a
     device stay there: only the best of each row are fetched.
@@ -272,9 +272,9 @@ def _checked_scores(
 
 
 def _best(S: Array, columns: NDArray[np.intp], own: NDArray[np.intp]) -> tuple[Floats, NDArray[np.bool_]]:
-    """The best score (n,) of each row among the columns, and whether it is that of the row's own class."""
+    """The best score (..., n) of each row among the columns, and whether it is that of the row's own class."""
     xp = namespace(S)
-    part = S[:, like(columns, S, "int64")]
-    winner = xp.argmax(part, axis=1)
-    score = to_numpy(xp.take_along_axis(part, winner[:, None], axis=1)[:, 0]).astype(np.float64)
+    part = S[..., like(columns, S, "int64")]
+    winner = xp.argmax(part, axis=-1)
+    score = to_numpy(xp.take_along_axis(part, winner[..., None], axis=-1)[..., 0]).astype(np.float64)
     return score, columns[to_numpy(winner)] == own

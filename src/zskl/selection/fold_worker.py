@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from zskl.arrays import Array, is_torch, namespace, to_numpy
+from zskl.arrays import Array, is_torch, to_numpy
 from zskl.estimators.candidates import Question, choose
 from zskl.estimators.class_means.bench import Bench
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.inputs import check_features
-from zskl.metrics.seen_unseen import Margins, gaps, sorted_margins
+from zskl.estimators.stack_scores import Gaps, Moment
+from zskl.metrics.seen_unseen import Margins, margins, sorted_margins
 from zskl.selection.material import Material
 from zskl.signatures.table import SignatureTable
 from zskl.training.solver import DivergenceError
@@ -31,29 +32,17 @@ class Task:
 
 
 def examine(material: Material, task: Task) -> list[tuple[int, Margins | int]]:
-    """For each place its margins, or the step at which it diverged.
-
-    A device goes on training while a thread sorts what it has scored.
-    """
+    """For each place its margins, or the step at which it diverged."""
     examiner = Examiner(material, task.fold)
     found: dict[int, Margins | int | Future[Margins]] = {}
 
     def visit(index: int, model: ZeroShotClassifier | DivergenceError) -> None:
         place = task.places[index]
-        if isinstance(model, DivergenceError):
-            found[place] = model.step
-            return
-        scores = examiner.answers(model)
-        if not bool(namespace(scores).isfinite(scores).all()):
-            found[place] = getattr(model, "diverged_", None) or 0
-            return
-        gap = gaps(scores, examiner.own, examiner.is_seen)
-        judged = (*gap, examiner.own, examiner.is_seen)
-        found[place] = aside.submit(sorted_margins, *judged) if is_torch(scores) else sorted_margins(*judged)
+        found[place] = model.step if isinstance(model, DivergenceError) else examiner.judge(model, aside)
 
     y = material.y[material.folds[task.fold].train]
     estimator = clone(material.estimator)
-    with ThreadPoolExecutor(1) as aside:  # starts no thread before its first job
+    with ThreadPoolExecutor(1) as aside:  # which starts no thread before its first job
         estimator._fit_together(task.settings, material.training(task.fold), y, material.table, visit)
     ended = {place: one.result() if isinstance(one, Future) else one for place, one in found.items()}
     return sorted(ended.items(), key=lambda item: item[0])
@@ -70,21 +59,35 @@ class Examiner:
         self.own: NDArray[np.int64] = np.searchsorted(classes, y)  # (n,) column of each row's class
         self.is_seen = np.isin(classes, material.y[part.train])  # (c,)
         self._asked: tuple[Array, Question] | None = None
+        self._moment: tuple[Moment, Gaps] | None = None
 
-    def scores(self, model: ZeroShotClassifier, table: SignatureTable | None = None) -> NDArray[Any]:
-        """`answers` as a NumPy array."""
-        return to_numpy(self.answers(model, table))
+    def judge(self, model: ZeroShotClassifier, aside: Executor) -> Margins | int | Future[Margins]:
+        """The margins of a model, or the step at which it diverged. A device scores all members of a stack in one pass,
+        and goes on training while a thread sorts what it has found."""
+        stacked: tuple[Moment, int] | None = getattr(model, "_member", None)
+        if stacked is None or not is_torch(stacked[0].W):
+            scores = self.scores(model)
+            whole = bool(np.isfinite(scores).all())
+            return margins(scores, self.own, self.is_seen) if whole else (getattr(model, "diverged_", None) or 0)
+        moment, k = stacked
+        if self._moment is None or self._moment[0] is not moment:
+            scaled, question = self._question(model)
+            self._moment = moment, moment.gaps(scaled, question, self.own, self.is_seen)
+        gap, largest, right, finite = (array[k] for array in self._moment[1])
+        return aside.submit(sorted_margins, gap, largest, right, self.own, self.is_seen) if finite else 0
 
-    def answers(self, model: ZeroShotClassifier, table: SignatureTable | None = None) -> Array:
-        """Scores (n, c) where the model is; with a `table`, of classes as it describes them."""
+    def _question(self, model: ZeroShotClassifier) -> tuple[Array, Question]:
         if self._asked is None:
             scaled = model._scaled(check_features(model, self.X, dense_for=None))
             self._asked = scaled, model._question(scaled, choose(model, self.table, None))
-        scaled, question = self._asked
+        return self._asked
+
+    def scores(self, model: ZeroShotClassifier, table: SignatureTable | None = None) -> NDArray[Any]:
+        """Scores (n, c) as a NumPy array; with a `table`, of classes as it describes them."""
+        scaled, question = self._question(model)
         if table is not None:
             question = model._question(scaled, choose(model, table.select(self.table.classes), None))
-        found: Array = model._answerer(question)(scaled)
-        return found
+        return to_numpy(model._answerer(question)(scaled))
 
     def bench(self, model: ZeroShotClassifier) -> Bench | None:
         """These rows, to try examples and unlabelled rows on; None for a method that does not learn from them."""

@@ -39,6 +39,8 @@ class FusedStep:
     def __init__(
         self, objective: Objective, X: Tensor, Y: Tensor, codes: Tensor, sizes: Tensor, W: Tensor, V: Tensor, tape: Tape
     ) -> None:
+        import torch
+
         K, d, p = W.shape
         C, n = len(Y), tape.order.shape[1]
         self.objective, self.W, self.V, self.tape = objective, W, V, tape
@@ -56,9 +58,22 @@ class FusedStep:
         self.width = self._column(-0.5 / kernel.sigma**2 if kernel.name == "gaussian" else kernel.sigma)
         self.repulsion, self.temperature = self._column(objective.repulsion), self._column(objective.temperature)
         self.mine, self.others = class_weights(objective.balance, sizes)  # (C,) each
+        exact = torch.get_float32_matmul_precision() == "highest"  # what the user told PyTorch counts here too
+        self.precision = "tf32x3" if exact else "tf32"
 
     def _column(self, setting: Any) -> Tensor:
         return (self.W.new_zeros((self.W.shape[0], 1, 1)) + setting).reshape(-1).contiguous()
+
+    def _narrow(self, A: Tensor, out: Tensor, shape: tuple[int, int], strides: tuple[int, int, int], add: bool) -> None:
+        """A (K, n, size) times Y, seen by its two strides as (size, m); the last stride is that of `out` in K."""
+        from zskl.training import triton_kernels as go
+
+        (size, m), (first, second, between) = shape, strides
+        K, n = self.shape[:2]
+        go.narrow[(-(-m // 32), K)](
+            *(A, self.Y, out, between, n, m, size, first, second),
+            **{"ADD": add, "PRECISION": self.precision, "NB": _power(n), "MB": 32, "SB": 64},
+        )
 
     def __call__(self, smoothing: float, epsilon: float) -> None:
         import torch
@@ -73,7 +88,7 @@ class FusedStep:
             **{"IMAGES": self.images, "NB": NB, "DB": 64},
         )
         torch.bmm(X.expand(K, n, d), W, out=self.P)
-        torch.mm(self.P.view(K * n, p), Y.T, out=self.S.view(K * n, C))
+        self._narrow(self.P, self.S, (p, C), (1, p, n * C), add=False)  # P Yᵀ
         if self.images:
             torch.mm(W.view(K * d, p), Y.T, out=self.left.view(K * d, height)[:, :C])
             torch.linalg.vector_norm(self.Z, dim=1, out=self.z_norms).square_()
@@ -84,9 +99,9 @@ class FusedStep:
             *(self.width, self.repulsion, self.temperature, self.mine, self.others),
             *(self.U, height, self.b, tape.objectives, K, n, p, C),
             **{"KERNEL": o.kernel.name, "LOSS": o.loss, "INCOHERENT": bool(o.incoherence)},
-            **{"NB": NB, "PB": 64, "CB": _power(C), "num_warps": 8},
+            **{"NB": NB, "PB": 64, "CB": _power(C), "num_warps": 16 if NB * _power(C) > LARGEST // 2 else 8},
         )
-        torch.baddbmm(self.U, self.S, Y.expand(K, C, p), alpha=-1, out=self.U)
+        self._narrow(self.S, self.U, (C, p), (p, 1, height * p), add=True)  # U − S Y
         if self.images:
             go.weigh[(-(-C // 16), -(-p // 64), K)](Y, self.b, self.right, height, p, C, CB=16, PB=64)
             torch.bmm(self.left, self.right, out=self.gradient)

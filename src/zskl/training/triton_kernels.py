@@ -1,10 +1,11 @@
-"""What lies between the matrix products of a step, as four kernels for a GPU. Imported only where Triton is used.
+"""What lies between the matrix products of a step, as five kernels for a GPU. Imported only where Triton is used.
 
 For member k of K: batch X (n, d), rows `order[place]` of all features; W, V (d, p); one signature a class, Y (C, p).
 
     gather    X, and its transpose into [Z, Xᵀ]
     compare   distances, kernel, loss and their slopes from P = X W, S = P Yᵀ and ‖W yⱼ‖²; the objective, b, and what U
               is made of: A + B in the place of S, and the rows of P by their sums of A
+    narrow    a product with few rows, P Yᵀ or (A + B) Y, where the library would leave most of a GPU idle
     weigh     diag(b) Y, above U
     descend   RMSprop, in one pass over W, V and the gradient
 """
@@ -108,6 +109,27 @@ def compare(
         inside = (i < n)[:, None] & (j < p)[None, :]
         ps = tl.load(P + (k * n + i[:, None]) * p + j[None, :], mask=inside, other=0.0)
         tl.store(scaled + k * height * p + i[:, None] * p + j[None, :], lengths[:, None] * ps, mask=inside)
+
+
+@triton.jit
+def narrow(
+    A, B, out, between, n, m, size, first, second, ADD: tl.constexpr, PRECISION: tl.constexpr,
+    NB: tl.constexpr, MB: tl.constexpr, SB: tl.constexpr,
+):  # fmt: skip
+    k = tl.program_id(1).to(tl.int64)
+    i, j = tl.arange(0, NB), tl.program_id(0) * MB + tl.arange(0, MB)
+    inside = (i < n)[:, None] & (j < m)[None, :]
+    found = tl.zeros((NB, MB), dtype=tl.float32)
+    for start in range(0, size, SB):
+        s = start + tl.arange(0, SB)
+        inner = s < size
+        a = tl.load(A + (k * n + i[:, None]) * size + s[None, :], mask=(i < n)[:, None] & inner[None, :], other=0.0)
+        b = tl.load(B + s[:, None] * first + j[None, :] * second, mask=inner[:, None] & (j < m)[None, :], other=0.0)
+        found = tl.dot(a, b, found, input_precision=PRECISION)
+    here = out + k * between + i[:, None] * m + j[None, :]
+    if ADD:
+        found = tl.load(here, mask=inside, other=0.0) - found
+    tl.store(here, found, mask=inside)
 
 
 @triton.jit
