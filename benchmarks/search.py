@@ -1,7 +1,8 @@
 """How long a whole search takes: 64 settings × 3 folds × 10 epochs, every epoch scored on the validation rows.
 
 Run: python benchmarks/search.py [--dataset CUB] [--root DIR] [--features NAME] [--device cuda] [--settings 64]
-[--tf32]; needs the data. On the CPU the runs go through all cores; with few --settings the time per setting is printed too.
+[--tf32]; needs the data. On the CPU the runs go through all cores; with few --settings the time per setting is
+printed too.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def main() -> None:
     best = found.pick("zsl")
     if chosen.device:
         known = json.loads(RECORD.read_text("utf-8"))["figures"] if RECORD.exists() else {}
-        times = {"seconds": known.get("seconds"), "high": known.get("high")} | {"high" if chosen.tf32 else "seconds": seconds}
+        times = {name: known.get(name) for name in ("seconds", "high")}
+        times["high" if chosen.tf32 else "seconds"] = seconds
         figures = {"dataset": chosen.dataset, "features": data.features, "method": chosen.method, **times}
         keep("search", {**figures, "settings": len(combinations), "folds": len(folds), "epochs": EPOCHS})
     Console().print(
