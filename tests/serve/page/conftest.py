@@ -151,15 +151,22 @@ def visited(page, address, faults):
 
 
 @pytest.fixture
-def visit(one_page):
-    """Open the page of a service and leave the one before; `faults` are messages a test expects in its console."""
+def visit(chromium, one_page):
+    """Open the page of a service and leave the one before; `faults` are messages a test expects in its console.
+
+    Only what a page has from its start, as `has_touch`, takes another page.
+    """
     with ExitStack() as last:
 
-        def open_page(address, size=DESKTOP, faults="", color_scheme="null", reduced_motion="null"):
+        def open_page(address, size=DESKTOP, faults="", color_scheme="null", reduced_motion="null", **from_its_start):
             last.close()
-            one_page.set_viewport_size(size)
-            one_page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
-            last.enter_context(visited(one_page, address, faults))
-            return one_page
+            page = one_page
+            if from_its_start:
+                page = new_page(chromium, **from_its_start)
+                last.callback(page.context.close)
+            page.set_viewport_size(size)
+            page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
+            last.enter_context(visited(page, address, faults))
+            return page
 
         yield open_page
