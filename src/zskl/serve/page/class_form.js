@@ -6,7 +6,12 @@ import { failed } from "./states.js";
 
 // The form, which stays in sight, and words on what is not set.
 export function classForm(description, context) {
-  const name = el("input", { required: true, maxlength: context.model.limits?.name_length, autocomplete: "off" });
+  const name = el("input", {
+    required: true,
+    placeholder: "Name",
+    maxlength: context.model.limits?.name_length,
+    autocomplete: "off",
+  });
   const button = el("button", { class: "main" }, "Save");
   const unset = el("p", { class: "quiet" });
   const names = el("p", { class: "quiet" });
