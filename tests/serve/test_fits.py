@@ -35,7 +35,9 @@ def test_the_fit_of_a_class_is_its_mean_agreement():
         expected = agreement(values, given, about)
         assert one["fit"] == pytest.approx(np.mean(list(expected.values())))
         assert {why["attribute"]: pytest.approx(why["agreement"]) for why in one["why"]} == expected
-        assert {why["attribute"]: pytest.approx(why["value"]) for why in one["why"]} == {name: values[name] for name in given}
+        assert {why["attribute"]: pytest.approx(why["value"]) for why in one["why"]} == {
+            name: values[name] for name in given
+        }
         own = [row for row in ranked if data.y[row] == one["class"]]
         assert [row["row"] for row in one["rows"]] == own[:2]
     assert len(client.post("/fits", json={"attributes": given, "top": 2}).json()["classes"]) == 2

@@ -1,4 +1,4 @@
-"""Classes described by a sentence, where the signatures of the model are sentence vectors; and words by their meaning."""
+"""Classes described by a sentence, if the signatures of the model are sentence vectors; and words by their meaning."""
 
 import numpy as np
 import pandas as pd

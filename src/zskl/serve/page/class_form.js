@@ -95,5 +95,5 @@ export function classForm(description, context) {
   });
   description.addEventListener("change", sync);
   sync();
-  return { form, notes: el("div", { class: "unset" }, unset, rest) };
+  return { form, notes: el("div", { class: "rest" }, unset, rest) };
 }
