@@ -22,7 +22,8 @@ def test_steps_of_a_value_are_cut_in_the_middle(machines, visit):
           const { levelOf, stepOf, valueOf, areDegrees } = await import("./page/levels.js");
           const one = { low: 10, high: 70, binary: false };
           const words = [0, 10, 19, 21, 39, 41, 59, 61, 70, 99].map((value) => levelOf(one, value));
-          return [words, stepOf(one, valueOf(one, 2 / 3)), stepOf(one, 11), areDegrees([one]), levelOf({ low: 1, high: 1 }, 1)];
+          const step = stepOf(one, valueOf(one, 2 / 3));
+          return [words, step, stepOf(one, 11), areDegrees([one]), levelOf({ low: 1, high: 1 }, 1)];
         }"""
     )
     no, little, typical, strongly = ["no"] * 3, ["a little"] * 2, ["typical"] * 2, ["strongly"] * 3
@@ -56,7 +57,8 @@ def test_the_address_holds_what_is_described(segments, visit):
     until(page, "location.hash === '#describe?class=3'")
     expect(page.locator(".wins")).to_contain_text("It is all but the same as 3.")
     asked(page, lambda: page.goto(f"{segments}/#describe?a=top=1,colour=2,bottom=x"))
-    expect(page.get_by_role("alert")).to_have_text("This link also sets what the model does not have: colour, bottom as x.")
+    told = "This link also sets what the model does not have: colour, bottom as x."
+    expect(page.get_by_role("alert")).to_have_text(told)
     expect(page.locator(".chip")).to_have_count(1)
     page.get_by_label("Remove top").click()
     expect(page.locator(".kept")).to_be_hidden()
