@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from zskl.arrays import to_numpy
 from zskl.datasets import Dataset
 from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.estimators.next_rows import pick
 from zskl.estimators.panel import best_first
 from zskl.estimators.projected_rows import ProjectedRows
 from zskl.parameters import listed
@@ -24,6 +25,7 @@ from zskl.serve.class_book import Book
 from zskl.serve.refusal import Refusal, no_class, shown
 from zskl.serve.row_pictures import RowPictures
 from zskl.serve.schemas.rows import RankedRow, Row, RowList
+from zskl.serve.schemas.teaching import Among, Guess, RowsToLabel
 from zskl.serve.served_model import nameless
 from zskl.signatures.table import SignatureTable
 
@@ -49,6 +51,7 @@ class LoadedRows:
         for part in ("trainval", *TESTS):
             self.parts[data.parts[part]] = part
         self.model, self._lock = nameless(model), threading.Lock()
+        self._latest: tuple[int, ProjectedRows, NDArray[np.floating[Any]]] | None = None
 
     @cached_property
     def pictured(self) -> NDArray[np.bool_]:
@@ -80,6 +83,16 @@ class LoadedRows:
             return np.empty((len(self.X), 0), np.float32)
         return to_numpy(self._projected.scores(None, self.model.classes_))
 
+    def _taught(self, book: Book) -> tuple[ProjectedRows, NDArray[np.floating[Any]]]:
+        """The same two for the model of a book; those of the latest are kept."""
+        if self._latest is None or self._latest[0] != book.version:
+            projected = self._projected.taught(book.model)
+            known = self._known
+            if known.shape[1]:
+                known = to_numpy(projected.scores(None, self.model.classes_))
+            self._latest = book.version, projected, known
+        return self._latest[1:]
+
     def rank(
         self,
         book: Book,
@@ -88,12 +101,14 @@ class LoadedRows:
         top: int,
         part: str | None,
         pictures: bool,
+        label: str | None = None,
     ) -> list[RankedRow]:
-        """The rows that a description (p,) fits best, best first. What is `given` (p,) of it rules some classes out."""
+        """The rows that a description (p,) fits best, best first. What is `given` (p,) of it rules some classes out.
+        What was taught about the class `label` counts, too."""
         rows = self._chosen(part, pictures)
         if not len(rows):
             return []
-        scores = self.fit(vector, given)
+        scores = self.fit(vector, given, book, label)
         order, values = best_first(scores[rows][None], min(top, len(rows)))
         best = zip(rows[order[0]].tolist(), values[0].tolist(), strict=True)
         return [{**self._card(book, row), "score": score} for row, score in best]
@@ -108,11 +123,23 @@ class LoadedRows:
                 mine.append(self._card(book, row))
         return found
 
-    def fit(self, vector: NDArray[np.float64], given: NDArray[np.bool_]) -> NDArray[Any]:
-        """(n,) how well a description (p,) fits each row, less what speaks for classes that it rules out."""
+    def fit(
+        self,
+        vector: NDArray[np.float64],
+        given: NDArray[np.bool_],
+        book: Book | None = None,
+        label: str | None = None,
+    ) -> NDArray[Any]:
+        """(n,) how well a description (p,) fits each row, less what speaks for classes that it rules out. What a book
+        was taught about the class `label` counts, too."""
+        label = None if label is None or book is None else book.called(label)
+        learned = book is not None and label is not None and book.lessons.concern(label)
         with self._lock:  # the first one to ask projects, the others wait
             projected, known = self._projected, self._known
-        described = SignatureTable(np.array(["described"], object), vector[None], None)
+            if learned and book is not None:
+                projected, known = self._taught(book)
+        name = label if learned and label is not None else "described"
+        described = SignatureTable(np.array([name], object), vector[None], None)
         scores = to_numpy(projected.scores(described))[:, 0]
         if known.shape[1]:
             table, classes = self.model.signature_table_, self.model.classes_
@@ -120,6 +147,35 @@ class LoadedRows:
         if not np.isfinite(scores).all():
             raise Refusal(422, "the values of this description are too large to score rows by: check their scale")
         return scores
+
+    def unlabelled(self, among: Among, book: Book | None = None, pictures: bool = False) -> RowNumbers:
+        """Rows whose labels nobody looks at: all but training rows, or those of the part test_unseen; without those
+        that were marked in a book."""
+        rows = np.flatnonzero(self.parts != "trainval") if among == "all" else self.data.parts["test_unseen"]
+        mine = () if book is None else book.lessons.examples
+        marked = [one.row for one in mine if one.row is not None and one.data == self.data.fingerprint]
+        rows = rows[~np.isin(rows, marked)]
+        return rows[self.pictured[rows]] if pictures else rows
+
+    def to_label(self, book: Book, count: int, pictures: bool) -> RowsToLabel:
+        """The rows whose labels would help most, by `label_next`, with the best two classes of each."""
+        rows = self.unlabelled("all", book, pictures)
+        if not len(rows) or len(book.kinds) < 2:
+            return {"version": book.version, "rows": []}
+        found = pick(book.model, self.features(rows.tolist()), min(count, len(rows)), "margin", book.table)
+        likely = np.full(found.labels.shape, None) if found.probabilities is None else found.probabilities
+
+        def guesses(place: int) -> list[Guess]:
+            pairs = zip(found.labels[place].tolist(), likely[place].tolist(), strict=True)
+            return [{"class": name, "kind": book.kinds[name], "probability": share} for name, share in pairs]
+
+        chosen = enumerate(rows[found.rows].tolist())
+        return {
+            "version": book.version,
+            "rows": [
+                {"row": row, "picture": bool(self.pictured[row]), "guesses": guesses(place)} for place, row in chosen
+            ],
+        }
 
     def page(
         self,

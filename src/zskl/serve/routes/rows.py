@@ -33,7 +33,9 @@ def router(service: Service, turns: Turns) -> APIRouter:
         vector, defaulted = words.vector(wanted.attributes)
         given = ~np.isin(words.names, defaulted)
         async with nullcontext() if service.work_of_ranking(len(vector)) < QUICK else turns.work:
-            best = await run_in_threadpool(rows.rank, book, vector, given, wanted.top, wanted.part, wanted.pictures)
+            best = await run_in_threadpool(
+                rows.rank, book, vector, given, wanted.top, wanted.part, wanted.pictures, wanted.label
+            )
         answer: RankedRows = {"defaulted": defaulted, "rows": best}
         return json_reply(answer)
 

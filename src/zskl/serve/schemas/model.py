@@ -58,6 +58,7 @@ class RequestLimits(TypedDict):
     answers: int
     name_length: int
     classes: int
+    examples: int
 
 
 class Model(TypedDict):
@@ -73,6 +74,7 @@ class Model(TypedDict):
     calibration: float
     probabilities: bool
     explains: bool
+    teaches: bool
     data: LoadedData | None
     examples: list[Example]
     photos: str | None
