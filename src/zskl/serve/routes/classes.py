@@ -49,7 +49,9 @@ def router(service: Service) -> APIRouter:
         described = await json_bodies.small(Description, request, service.limits)
         return await save(name, described.attributes, replace=True, since=since)
 
-    @routes.delete("/classes/{name:classname}", status_code=204, response_class=Response, **openapi.may(404, 409, 412, 422))
+    @routes.delete(
+        "/classes/{name:classname}", status_code=204, response_class=Response, **openapi.may(404, 409, 412, 422)
+    )
     async def delete_class(name: str, request: Request) -> Response:
         """Forget an added class. `If-Match` as for PUT."""
         await run_in_threadpool(service.classes.delete, name, seen_version(request))
