@@ -94,7 +94,7 @@ function adapting(context) {
     };
     const done = told.adapted && [
       el("p", {}, `Adapted to ${things(told.rows)}: ${told.changed} of them get another answer now.`),
-      told.converged === false && el("p", {}, "It did not come to rest: check its answers."),
+      told.converged === false && el("p", {}, "The answers had not settled when it stopped: check them."),
     ];
     const offer = told.adapted
       ? button("Undo", undone)

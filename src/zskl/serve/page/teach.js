@@ -174,7 +174,7 @@ export function describedMarking(description, context) {
 export function classTeaching(found, context) {
   if (!context.model.teaches || !context.model.data) return [];
   const marks = marking(context, () => found.name);
-  const list = el("ol", { class: "grid pictures small" });
+  const list = el("ol", { class: "grid teachable" });
   const defaulted = new Set(found.defaulted);
   const given = Object.entries(found.attributes).filter(([name]) => !defaulted.has(name));
   const draw = async () => {
