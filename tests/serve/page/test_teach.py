@@ -18,7 +18,7 @@ def test_a_description_is_taught_and_the_teaching_is_undone(demo, visit, size):
     page.get_by_role("button", name="Not now").click()  # nothing is saved
     marks.nth(1).get_by_role("button").first.click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Name").fill("mine")
+    dialog.get_by_label("What is it called?").fill("mine")
     asked(page, dialog.get_by_role("button", name="Save and mark").click)
     said = page.locator("#view-describe .taught")
     expect(said).to_contain_text("Taught: 1 right, 0 wrong for mine")

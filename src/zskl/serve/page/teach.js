@@ -116,7 +116,7 @@ function nameDialog(description, context) {
     "form",
     {},
     el("p", {}, `A mark belongs to a class. Give what you describe a name: it is saved, and the ${thing.one} is marked.`),
-    field("Name", name),
+    field("What is it called?", name),
     message,
     el("div", { class: "row" }, el("button", { class: "main" }, "Save and mark"), cancel),
   );
