@@ -14,15 +14,20 @@ from zskl.serve import fitting, worked_examples
 from zskl.serve.class_book import Book, Classes, Described
 from zskl.serve.class_file import ClassFile
 from zskl.serve.diagnostics import Diagnostics
+from zskl.serve.lessons import Example as Marked
 from zskl.serve.limits import Limits
 from zskl.serve.photos import Photos
 from zskl.serve.refusal import Refusal, no_class, shown
 from zskl.serve.rows import LoadedRows
 from zskl.serve.schemas.classes import ClassDetails, ClassList
+from zskl.serve.schemas.examples import ExampleList, ListedExample
 from zskl.serve.schemas.fits import FittingClass, FittingClasses
 from zskl.serve.schemas.model import Example, Health, LoadedData, Model, RequestLimits, SentenceVectors
 from zskl.serve.schemas.rows import Row
+from zskl.serve.schemas.teaching import Among, RowsToLabel, Verdict
 from zskl.serve.sentences import Sentences
+from zskl.serve.taught_model import can_learn, check_able
+from zskl.serve.teaching import Teaching, promised
 from zskl.version import __version__
 
 NEAREST = 8  # classes shown beside the one you look at
@@ -48,6 +53,7 @@ class Service:
         self._photos = photos
         self._diagnostics = None if rows is None else Diagnostics(rows)
         self.classes = Classes(model, limits, kept, sentences)
+        self.teaching = Teaching(self.classes, limits)
         self._examples = list(examples) or worked_examples.of(self.classes.model, self.classes.words)
         self._began = time.monotonic()
 
@@ -102,6 +108,7 @@ class Service:
             "calibration": float(model.calibration_),
             "probabilities": model.temperatures_ is not None,
             "explains": _explains(model),
+            "teaches": can_learn(model),
             "data": None if self._rows is None else _data(self._rows),
             "examples": self._examples,
             "sentences": _sentences(self.classes.sentences),
@@ -159,6 +166,47 @@ class Service:
             else {"class": names[near], "kind": book.kinds[names[near]], "similarity": float(alike[near])},
             "classes": found,
         }
+
+    def examples(self, name: str) -> ExampleList:
+        """GET /classes/NAME/examples."""
+        book = self.book
+        name = book.called(name)
+        if name not in book.kinds:
+            raise no_class(name, book.kinds, 404)
+        marked = book.lessons.of(name)
+        right = sum(one.right for one in marked)
+        return {
+            "name": name,
+            "right": right,
+            "wrong": len(marked) - right,
+            "examples": [self.listed_example(one) for one in marked],
+            "version": book.version,
+        }
+
+    def listed_example(self, one: Marked) -> ListedExample:
+        """An example; its row only where the data that it is of are loaded."""
+        here = self._rows is not None and one.row is not None and one.data == self._rows.data.fingerprint
+        row = one.row if here else None
+        pictured = row is not None and self._rows is not None and bool(self._rows.pictured[row])
+        return {"id": one.id, "right": one.right, "row": row, "picture": pictured}
+
+    def adaptation(self) -> Verdict:
+        """GET /adapt."""
+        check_able(self.classes.model)
+        found = self.book.lessons.adaptation
+        return promised(self.book, len(self.rows.unlabelled("all")), "all") if found is None else found.told
+
+    def adapt(self, among: Among, force: bool) -> Verdict:
+        """POST /adapt, with the rows that may be of such classes."""
+        check_able(self.classes.model)
+        rows = self.rows.unlabelled(among)
+        if not len(rows):
+            raise Refusal(409, "all loaded rows are training rows: load data with other rows to adapt to")
+        return self.teaching.adapt(self.rows.features(rows.tolist()), among, force)
+
+    def label_next(self, count: int, pictures: bool) -> RowsToLabel:
+        """GET /label-next."""
+        return self.rows.to_label(self.book, count, pictures)
 
     def listed(self) -> ClassList:
         """GET /classes."""
@@ -220,6 +268,7 @@ def _limits(limits: Limits) -> RequestLimits:
         "answers": limits.answers,
         "name_length": limits.name_length,
         "classes": limits.classes,
+        "examples": limits.examples,
     }
 
 

@@ -3,6 +3,7 @@ import { call, classPath } from "./api.js";
 import { fullName } from "./controls.js";
 import { badge, balanceBar, bar, counted, el, link, named, number, share, signed, whyTable } from "./elements.js";
 import { failed } from "./states.js";
+import { classTeaching } from "./teach.js";
 
 const SHOWN = 10;
 const toClass = (name) => el("a", { href: link("classes", { class: name }) }, named(name));
@@ -130,6 +131,7 @@ export function details(found, context, gone, back) {
     el("h3", { id: "class-title", tabindex: "-1" }, named(found.name), " ", badge(found.kind)),
     counts,
     el("div", { class: "row" }, start, edit, added && remover(found, context, gone), way),
+    ...classTeaching(found, context),
     el("h4", {}, "Nearest classes"),
     nearest(found),
     el("h4", {}, "What sets it apart"),

@@ -3,6 +3,7 @@ import { call, newest } from "./api.js";
 import { answerCard } from "./answer.js";
 import { balancePanel } from "./balance.js";
 import { LARGEST } from "./files.js";
+import { teachPanels } from "./label_next.js";
 import { rowPicker } from "./row_picker.js";
 import { badge, counted, el, later, link, named, picture } from "./elements.js";
 import { predicted } from "./sources.js";
@@ -228,6 +229,7 @@ export function classify(section, context) {
       el("div", { class: "panel reply" }, el("div", { class: "head" }, title, way), answer),
       el("div", { class: "panel side" }, el("h3", {}, "Balance of seen and unseen"), side),
     ),
+    teachPanels(context),
   );
   return (values) => {
     const row = values.get("row");

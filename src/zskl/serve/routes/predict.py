@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from zskl.serve import bodies, csv_bodies, media_types, openapi, photos, predictions
+from zskl.serve import bodies, csv_bodies, media_types, openapi, photo_bodies, predictions
 from zskl.serve.class_book import Book
 from zskl.serve.json_bodies import parsed
 from zskl.serve.limits import QUICK
@@ -58,16 +58,8 @@ def router(service: Service, turns: Turns) -> APIRouter:
             return await answer(asked, small=False)
 
     async def photo(request: Request, kind: str, options: PredictionOptions) -> Response:
-        """A photo is read before it takes a turn, like any large body."""
-        network, body = service.photos, bytearray()
-        async with turns.bodies:
-            async for part in request.stream():
-                body += part
-                if len(body) > photos.BYTES:
-                    raise Refusal(413, f"the photo is larger than {photos.BYTES} bytes: make it smaller, then send it")
-            checked = check_prediction(options)
-            async with turns.work:
-                rows = await run_in_threadpool(network.features, body, kind)
+        checked = check_prediction(options)
+        rows = await photo_bodies.features(request, kind, service.photos, turns)
         return await answer(Asked(rows, checked), small=True)
 
     async def answer(asked: Asked, small: bool) -> Response:
