@@ -23,7 +23,7 @@ OPERATIONS = {
     ("get", "/health"), ("get", "/model"), ("get", "/classes"), ("post", "/classes"), ("get", "/classes/{name}"),
     ("put", "/classes/{name}"), ("delete", "/classes/{name}"), ("post", "/predict"), ("post", "/rank"),
     ("get", "/rows"), ("get", "/rows/{row}/picture"), ("get", "/balance"), ("get", "/confusion"),
-    ("post", "/words"), ("post", "/fits"),
+    ("post", "/words"), ("post", "/fits"), ("get", "/map"),
 }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.serve import fitting
 from zskl.serve.class_book import Book, Classes
 from zskl.serve.class_file import ClassFile
+from zskl.serve.class_map import ClassMap
 from zskl.serve.diagnostics import Diagnostics
 from zskl.serve.limits import Limits
 from zskl.serve.photos import Photos
@@ -45,8 +46,8 @@ class Service:
         sparse_inputs.refuse_signatures(model.signature_table_, "the service")
         self.name, self.limits, self._rows, self._examples = name, limits, rows, list(examples)
         self._photos = photos
-        self._diagnostics = None if rows is None else Diagnostics(rows)
-        self.classes = Classes(model, limits, kept)
+        self.classes, self.map = Classes(model, limits, kept), ClassMap()
+        self._diagnostics = None if rows is None else Diagnostics(rows, self.classes.words)
         self._began = time.monotonic()
 
     @property
@@ -136,10 +137,16 @@ class Service:
         """GET /classes."""
         book = self.book
         sizes = None if self._rows is None else self._rows.sizes
+        shown = {} if self._rows is None else self._rows.shown
         return {
             "version": book.version,
             "classes": [
-                {"name": name, "kind": kind, "rows": None if sizes is None else sizes.get(name, 0)}
+                {
+                    "name": name,
+                    "kind": kind,
+                    "rows": None if sizes is None else sizes.get(name, 0),
+                    "picture": shown.get(name),
+                }
                 for name, kind in book.kinds.items()
             ],
         }

@@ -24,7 +24,7 @@ def router(service: Service) -> APIRouter:
         return json_reply(service.listed())
 
     @routes.post(
-        "/classes", response_model=SavedClass, status_code=201, **openapi.takes("NewClass", 409, 413, 415, 422)
+        "/classes", response_model=SavedClass, status_code=201, **openapi.takes("NewClass", 409, 413, 415, 422, 507)
     )
     async def add_class(request: Request) -> Response:
         """Add a class by its attributes. It is kept, and all requests that begin after the answer rank it."""
@@ -40,7 +40,7 @@ def router(service: Service) -> APIRouter:
     @routes.put(
         "/classes/{name:text}",
         response_model=SavedClass,
-        **openapi.takes("Description", 409, 412, 413, 415, 422, created=True),
+        **openapi.takes("Description", 409, 412, 413, 415, 422, 507, created=True),
     )
     async def put_class(name: str, request: Request) -> Response:
         """Replace the description of an added class, or add the class (201). With `If-Match: "VERSION"`, the `ETag` of
@@ -49,7 +49,9 @@ def router(service: Service) -> APIRouter:
         described = await json_bodies.small(Description, request, service.limits)
         return await save(name, described.attributes, replace=True, since=since)
 
-    @routes.delete("/classes/{name:text}", status_code=204, response_class=Response, **openapi.may(404, 409, 412, 422))
+    @routes.delete(
+        "/classes/{name:text}", status_code=204, response_class=Response, **openapi.may(404, 409, 412, 422, 507)
+    )
     async def delete_class(name: str, request: Request) -> Response:
         """Forget an added class. `If-Match` as for PUT."""
         await run_in_threadpool(service.classes.delete, name, seen_version(request))
