@@ -34,6 +34,16 @@ def test_attributes_that_differ_are_told_by_their_range(differences):
     assert [one["attribute"] for one in differences.between("mill", "fan")] == []
 
 
+def test_attributes_that_are_all_shares_are_told_by_their_size():
+    words, table = Words(), Table()
+    words.low, words.high = np.array([0.0, 0.0, 1.0]), np.array([0.01, 1.0, 1.0])
+    table.matrix = table.matrix / [400_000, 1, 1]  # a rare one: it hardly differs, whatever its range
+    first = mistaken_pairs.Differences(words, table).between("fan", "mill")
+    assert [one["attribute"] for one in first] == []
+    first = mistaken_pairs.Differences(words, table).between("saw", "mill")
+    assert [one["attribute"] for one in first] == ["load"]
+
+
 def test_pairs_are_counted_in_both_directions(differences):
     true = np.array(["fan"] * 4 + ["saw"] * 2 + ["mill"] * 4, dtype=object)
     answers = np.array(["fan", "saw", "mill", "mill", "fan", "saw", "mill", "mill", "mill", "mill"], dtype=object)

@@ -16,11 +16,13 @@ Labels = NDArray[np.object_]
 
 
 class Differences:
-    """Of the classes of a table, by the range of each attribute, so that units do not matter."""
+    """Of the classes of a table: by their size if all attributes are shares from 0 to 1, otherwise as a part of the range
+    of each attribute, so that units do not matter."""
 
     def __init__(self, words: Vocabulary, table: SignatureTable) -> None:
         self._names = words.names
-        spread = words.high - words.low
+        shares = words.low.min() >= 0 and words.high.max() <= 1
+        spread = np.where(words.high > words.low, 1.0, 0.0) if shares else words.high - words.low
         self._weight = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
         rows: dict[str, list[int]] = {}
         for row, label in enumerate(table.labels.tolist()):
