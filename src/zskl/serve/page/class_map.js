@@ -60,7 +60,9 @@ export function classMap(context) {
   const mark = (one, focus = false) => {
     if (here) here.node.setAttribute("tabindex", "-1");
     here?.node.classList.remove("here");
+    here?.label?.classList.remove("gone");
     here = one;
+    one.label?.classList.add("gone"); // the same stands beside it, larger
     one.node.setAttribute("tabindex", "0");
     one.node.classList.add("here");
     name.textContent = human(one.class);
@@ -103,7 +105,7 @@ export function classMap(context) {
       "svg",
       { viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, role: "group", "aria-label": "Map of classes: alike ones are near each other" },
       [...marks].sort((a, b) => ORDER[b.kind] - ORDER[a.kind]).map((one) => one.node),
-      names.map(({ one, side, x, y }) => svg("text", { class: "name", x, y, "text-anchor": side, "aria-hidden": "true" }, human(one.class))),
+      names.map(({ one, side, x, y }) => (one.label = svg("text", { class: "name", x, y, "text-anchor": side, "aria-hidden": "true" }, human(one.class)))),
       name,
     );
     name.textContent = "";

@@ -48,7 +48,7 @@ export function classPairs(context) {
   const note = el(
     "p",
     { class: "quiet" },
-    `Counted on test ${thing.many}, to look at only: nothing is chosen by it. Between the photos: what sets the two apart.`,
+    `Counted on test ${thing.many}, to look at only: nothing is chosen by it. Below the two: in what their descriptions differ most.`,
   );
   const place = el("div", {}, note, list);
   let pairs = null;
@@ -56,9 +56,13 @@ export function classPairs(context) {
     const names = new Set(hits.map((one) => one.name));
     return (pairs ?? []).filter(({ classes }) => classes.some((name) => names.has(name)));
   };
-  const told = ({ mistaken, rows, share: part }) => {
-    const [one, other] = mistaken;
-    return `${share(part)} of the ${things(rows[0] + rows[1])} of both are mistaken: ${one} on the left, ${other} on the right.`;
+  const told = ({ mistaken: [left, right], rows, share: part }) => {
+    const ways = [
+      left > 0 && `${left} of ${rows[0]} on the left are taken for the right`,
+      right > 0 && `${right} of ${rows[1]} on the right for the left`,
+    ];
+    const said = left > 0 ? ways : [`${right} of ${rows[1]} on the right are taken for the left`];
+    return `${share(part)} of the ${things(rows[0] + rows[1])} are mistaken: ${said.filter(Boolean).join(", ")}.`;
   };
   const draw = (hits, shown) => {
     const found = matching(hits).slice(0, shown);

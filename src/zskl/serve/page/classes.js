@@ -102,7 +102,7 @@ export function classes(section, context) {
       history.replaceState(null, "", "#classes"); // the address does not name what is not there
       filter.focus();
     };
-    const back = () => (place.querySelector("tr.chosen a, .card[aria-current], .mark.chosen") ?? filter).focus();
+    const back = () => (place.querySelector("tr.chosen a, .card [aria-current], .mark.chosen") ?? filter).focus();
     await filled(
       panel,
       "the class",

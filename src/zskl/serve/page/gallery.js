@@ -13,9 +13,8 @@ export function gallery() {
   const cards = new Map(); // name → its card, so that a photo that stays is not loaded again
   const card = (one, chosen) => {
     if (!cards.has(one.name)) {
-      const words = el("span", { class: "words" }, el("b", {}, named(one.name)), " ", badge(one.kind));
-      const way = el("a", { class: "card", href: link("classes", { class: one.name }) }, classPhoto(one), words);
-      cards.set(one.name, el("li", {}, way));
+      const way = el("a", { href: link("classes", { class: one.name }) }, classPhoto(one), el("b", {}, named(one.name)));
+      cards.set(one.name, el("li", { class: "card" }, way, badge(one.kind)));
     }
     const way = cards.get(one.name).firstChild;
     if (one.name === chosen) way.setAttribute("aria-current", "true");

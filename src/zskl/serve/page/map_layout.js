@@ -33,9 +33,9 @@ export function nearestTo(marks, [x, y], most) {
   return found;
 }
 
-// Of the marks, in this order, those whose names fit without touching another name: [{ one, x, y, side }].
+// Of the marks, in this order, those whose names fit without touching another name or mark: [{ one, x, y, side }].
 export function labelled(marks, words, wide, most) {
-  const boxes = [];
+  const boxes = marks.map(({ at: [x, y] }) => [x - 6, y - 6, x + 6, y + 6]);
   const found = [];
   for (const one of marks) {
     if (found.length >= most) break;
