@@ -197,6 +197,7 @@ def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine 
         probabilities=probabilities,
         incoherence=summary.incoherence,
         gram=summary.gram,
+        gram_names=summary.gram_names,
         attributes=summary.attributes,
         convergence=summary.convergence,
         seconds=parts.Seconds(**clock.seconds),

@@ -16,8 +16,8 @@ Labels = NDArray[np.object_]
 
 
 class Differences:
-    """Of the classes of a table: by their size if all attributes are shares from 0 to 1, otherwise as a part of the range
-    of each attribute, so that units do not matter."""
+    """Of the classes of a table: by their size if all attributes are shares from 0 to 1, otherwise as a part of the
+    range of each attribute, so that units do not matter."""
 
     def __init__(self, words: Vocabulary, table: SignatureTable) -> None:
         self._names = words.names
