@@ -14,6 +14,7 @@ pytestmark = [
 ]
 
 LOOK = """
+document.querySelectorAll("details").forEach((one) => { one.open = true; });
 const box = (one) => one.getBoundingClientRect();
 const beside = (a, b) => a.right - 1 <= b.left || b.right - 1 <= a.left;
 const apart = (a, b) => beside(a, b) || a.bottom - 2 <= b.top || b.bottom - 2 <= a.top;

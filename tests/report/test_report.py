@@ -22,6 +22,7 @@ from zskl.experiments.record_parts import Tried
 from zskl.experiments.unit import Unit
 from zskl.plots import canvas, image
 from zskl.plots.display import Display
+from zskl.report import generalised_answers
 from zskl.selection.grid import expand
 
 
@@ -79,8 +80,11 @@ def test_the_best_is_bold():
 def test_a_real_page_has_every_figure_with_words_data_and_command(digits_records, digits_text):
     text, page = digits_text, Page(digits_text)
     names = {one["id"] for one in page.all("figure")}
-    wanted = {"curves", "classes", "confusion", "confidence-gzsl", "convergence", "gram-1", "gram-2"}
-    assert names - {"confidence-zsl-p1"} == {f"{name}-p1" for name in wanted}
+    wanted = {"curves", "confidence-gzsl", "convergence"} | set(of_method := ("classes", "confusion", "confusion-all"))
+    every = {f"{name}-p1" for name in wanted} | {f"{name}-p1-2" for name in of_method} | {"gram-p1", "gram-p1-2"}
+    assert names - {"confidence-zsl-p1"} == every  # of both methods
+    words = [one.text for picture in drawings(text) for one in picture.iter("text")]
+    assert words.count("upper left") == 4  # on both sides of both Gram matrices
     assert len(page.all("svg")) == len(names) == len(drawings(text))
     for picture in drawings(text):
         assert picture.attrib["role"] == "img"
@@ -101,10 +105,15 @@ def test_records_of_everything_draw_everything():
     found = [full(seed=seed, accuracy=0.5 + seed / 100) for seed in (0, 1)] + [full(method="eszsl", accuracy=0.6)]
     text = page_of(found)
     page = Page(text)
-    names = {one["id"].removesuffix("-p1") for one in page.all("figure")}
-    pairs = {f"{kind}-{scoring}" for kind in ("grid", "confidence") for scoring in ("zsl", "gzsl")}
-    assert names == pairs | {"curves", "classes", "confusion", "convergence", "gram-1", "gram-2"}
-    assert set(page.tables) == {"zero-shot", "generalised", "choices-p1", "attributes-p1", "ece-p1", "times", "sources"}
+    names = {one["id"] for one in page.all("figure")}
+    shared = {f"{name}-p1" for name in ("curves", "convergence", "confidence-zsl", "confidence-gzsl")}
+    of_method = ("classes", "confusion", "gram", "grid-zsl", "grid-gzsl")
+    assert names == shared | {f"{name}-{place}" for name in of_method for place in ("p1", "p1-2")}
+    folds = page.all("details")
+    assert [(one["id"], "open" in one) for one in folds] == [("method-p1", True), ("method-p1-2", False)]
+    assert set(page.tables) == {
+        *("zero-shot", "generalised", "choices-p1", "attributes-p1", "attributes-p1-2", "ece-p1", "times", "sources")
+    }
     assert len(page.tables["choices-p1"]) == 1 + 2 * len(found)
     assert page.tables["choices-p1"][1][-1] == "epochs 10 not extended"
     assert "eszsl has the highest calibrated H of 66.0 %, up from 40.0 % without calibration" in page.text
@@ -214,7 +223,8 @@ def test_many_classes_show_the_worst_and_the_best():
     assert len(data_of(Page(text), "classes-p1")) == 51
 
 
-def test_more_methods_than_colours():
+def test_more_methods_than_colours(monkeypatch):
+    monkeypatch.setattr(import_module("zskl.report.page"), "METHODS", 1)  # of the others only the lines are drawn
     methods = ["gaussian", "gaussian-ort", "cauchy", "cauchy-ort", "eszsl", "sae", "dap", "iap", "conse"]
     text = page_of([full(method=name, accuracy=0.3 + k / 20) for k, name in enumerate(methods)])
     (curves,) = [one for one in drawings(text) if one.find("title").text.startswith("Seen–unseen")]
@@ -222,6 +232,7 @@ def test_more_methods_than_colours():
     assert {colour for colour, _ in lines} >= set(canvas.COLOURS[:6])
     assert len({dashes for _, dashes in lines}) == 6
     assert "The 6 methods of highest H are drawn" in text
+    assert "of the 1 methods of highest" in text
 
 
 def test_no_records_are_refused(tmp_path):
@@ -271,6 +282,25 @@ def test_evidence_is_small_and_true(digits_records):
         assert sum(share for _, share in wrong) + record["zsl"]["per_class"][name] == pytest.approx(1, abs=1e-3)
     extra = {key: record[key] for key in ("gram", "convergence", "attributes")}
     assert len(json.dumps(extra)) < 6000
+
+
+def test_the_generalised_confusion_is_that_of_predictions(digits_records):
+    """Twice: from the packed answers of a record, and from the predictions of such a model, counted one by one."""
+    data = datasets.load("digits")
+    line = digits_records[-1]
+    found = generalised_answers.read(Record.from_json(line))
+    model = experiment.methods.build("eszsl", {}).fit(*data.samples("trainval"), data.signatures)
+    rows = np.concatenate([data.parts["test_seen"], data.parts["test_unseen"]])
+    answers = model.predict(data.X[rows])
+    assert sum(name.startswith("○") for name in found.classes) == 3
+    for i, name in enumerate(found.classes):
+        mine = answers[data.y[rows] == int(name.strip("○ "))]
+        for j, other in enumerate(found.answers):
+            share = sum(answer == int(other.strip("○ ")) for answer in mine) / len(mine)
+            assert found.shares[i, j] == pytest.approx(share, abs=2 / len(mine))  # a tie may fall either way
+    assert found.right == {name: pytest.approx(found.shares[k, k]) for k, name in enumerate(found.classes)}
+    del line["class_rows"]
+    assert generalised_answers.read(Record.from_json(line)) is None
 
 
 def test_a_course_is_thinned_to_means():

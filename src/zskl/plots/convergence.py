@@ -176,4 +176,5 @@ def _running_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def _relative(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """100 at the highest value, 0 at the lowest."""
     span = float(np.ptp(values))
-    return 100 * (values - values.min()) / (span or 1.0)
+    found: NDArray[np.float64] = 100 * (values - values.min()) / (span or 1.0)
+    return found

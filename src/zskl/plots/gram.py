@@ -75,8 +75,8 @@ class GramDisplay(Display):
             The display, drawn.
         """
         gram, names = model_summary.gram(model.projection_), getattr(model, "attribute_names_", None)
-        own = names is not None and len(names) == model.projection_.shape[1]
-        return cls(gram, names=names[: len(gram)] if own else None).plot(ax)
+        own = None if names is None or len(names) != model.projection_.shape[1] else names[: len(gram)]
+        return cls(gram, names=own).plot(ax)
 
     @classmethod
     def from_records(cls, records: Sequence[Record], *, ax: Axes | None = None) -> Self:

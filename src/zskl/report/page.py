@@ -105,7 +105,7 @@ def _of(problem: Problem) -> Section:
     folds = [fold for place, case in enumerate(cases[:METHODS]) if (fold := _fold(problem, case, place == 0))]
     words = [] if figures or listed or folds else ["The records hold nothing beyond the tables above."]
     if len(cases) > METHODS:
-        words.append(f"Figures of single classes are of the {METHODS} methods of highest zero-shot accuracy.")
+        words.append(f"Figures of single classes: of the {METHODS} methods of highest zero-shot accuracy.")
     mine = [record for case in problem.cases for record in case.records]
     return Section(problem.address, problem.name, figures, listed, words, folds, run_commands(mine))
 

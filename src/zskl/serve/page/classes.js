@@ -35,7 +35,7 @@ export function classes(section, context) {
   let way = ways.photos ? "photos" : "table";
   const tabs = Object.entries(WAYS)
     .filter(([name]) => ways[name])
-    .map(([name, text]) => ({ name, node: el("a", { href: link("classes", { show: name }) }, name === "photos" ? thing.Many : text) }));
+    .map(([name, text]) => ({ name, node: el("a", {}, name === "photos" ? thing.Many : text) }));
   const nav = el("nav", { class: "ways", "aria-label": "Ways to look at the classes" }, tabs.map(({ node }) => node));
 
   const draw = () => {
@@ -44,6 +44,8 @@ export function classes(section, context) {
     const hits = context.classes
       .filter((one) => (kind.value === "all" || one.kind === kind.value) && fits(one))
       .map((one) => ({ ...one, test: confusion?.get(one.name) }));
+    for (const one of tabs) // another way to look keeps the class that is open
+      one.node.href = link("classes", chosen === null ? { show: one.name } : { show: one.name, class: chosen });
     const now = ways[way];
     const total = now.total(hits);
     if (place.firstChild !== now.node) place.replaceChildren(now.node);
@@ -185,7 +187,9 @@ export function classes(section, context) {
   return (values) => {
     if (values.has("show") || !nav.querySelector("[aria-current]")) turn(values.get("show"));
     const name = values.get("class");
-    if (name !== null) open(name);
-    else if (chosen !== null && !values.has("show")) nothing(); // one went back
+    if (name !== null && !values.has("show"))
+      history.replaceState(null, "", link("classes", { show: way, class: name })); // so that coming back shows the same
+    if (name === null && chosen !== null) nothing(); // one went back
+    else if (name !== null && name !== chosen) open(name);
   };
 }
