@@ -85,7 +85,7 @@ def test_sorted_by_address_figures_are_drawn_and_nothing_overlaps(page, opened):
     for wide in (1200, 390):
         found = looked_at(shown, wide)
         assert found["window"] == wide
-        assert len(found["figures"]) == 19
+        assert len(found["figures"]) == 28
         for figure in found["figures"]:
             assert figure["outside"] == [], figure["name"]
             assert figure["over"] == [], figure["name"]

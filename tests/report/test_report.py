@@ -13,17 +13,14 @@ from typer.testing import CliRunner
 
 from answered import answered, rights
 from reported import EVIL, Page, drawings, full, page_of, plain
-from zskl import datasets, metrics, protocols, report
+from zskl import datasets, metrics, report
 from zskl.cli import app
-from zskl.experiments import compare, jsonl_log, model_summary, table_formats
+from zskl.experiments import compare, jsonl_log, table_formats
 from zskl.experiments import unit as experiment
 from zskl.experiments.record import Record
-from zskl.experiments.record_parts import Tried
 from zskl.experiments.unit import Unit
 from zskl.plots import canvas, image
 from zskl.plots.display import Display
-from zskl.report import generalised_answers
-from zskl.selection.grid import expand
 
 
 @pytest.fixture(scope="module")
@@ -282,49 +279,3 @@ def test_evidence_is_small_and_true(digits_records):
         assert sum(share for _, share in wrong) + record["zsl"]["per_class"][name] == pytest.approx(1, abs=1e-3)
     extra = {key: record[key] for key in ("gram", "convergence", "attributes")}
     assert len(json.dumps(extra)) < 6000
-
-
-def test_the_generalised_confusion_is_that_of_predictions(digits_records):
-    """Twice: from the packed answers of a record, and from the predictions of such a model, counted one by one."""
-    data = datasets.load("digits")
-    line = digits_records[-1]
-    found = generalised_answers.read(Record.from_json(line))
-    model = experiment.methods.build("eszsl", {}).fit(*data.samples("trainval"), data.signatures)
-    rows = np.concatenate([data.parts["test_seen"], data.parts["test_unseen"]])
-    answers = model.predict(data.X[rows])
-    assert sum(name.startswith("○") for name in found.classes) == 3
-    for i, name in enumerate(found.classes):
-        mine = answers[data.y[rows] == int(name.strip("○ "))]
-        for j, other in enumerate(found.answers):
-            share = sum(answer == int(other.strip("○ ")) for answer in mine) / len(mine)
-            assert found.shares[i, j] == pytest.approx(share, abs=2 / len(mine))  # a tie may fall either way
-    assert found.right == {name: pytest.approx(found.shares[k, k]) for k, name in enumerate(found.classes)}
-    del line["class_rows"]
-    assert generalised_answers.read(Record.from_json(line)) is None
-
-
-def test_a_course_is_thinned_to_means():
-    course = model_summary.course(np.arange(1000.0))
-    assert course.step[:2] == (5, 10)
-    assert course.objective[:2] == (2.0, 7.0)
-    assert (len(course.step), course.step[-1]) == (200, 1000)
-    assert model_summary.course(np.array([1.0, np.inf])).objective == (1.0,)
-
-
-def test_the_gram_matrix_bears_a_column_of_zeros():
-    assert model_summary.gram(np.array([[3.0, 0.0], [4.0, 0.0]])) == ((1.0, 0.0), (0.0, 0.0))
-
-
-def test_results_keep_their_mistakes_out_of_plain_records():
-    result = protocols.Result("zsl", mistaken={3: ((4, 0.5),)})
-    assert "mistaken" not in result.as_dict()
-    assert model_summary.mistakes(result) == {"3": (("4", 0.5),)}
-
-
-def test_the_grid_is_recorded_with_gaps():
-    class Search:
-        settings = tuple(expand({"sigma": [0.5, 1.0]}, experiment.methods.build("gaussian")))
-        zsl = np.array([[0.5, 0.7], [-np.inf, -np.inf]])
-        gzsl = zsl / 2
-
-    assert model_summary.tried(Search) == Tried(("sigma",), ((0.5, 0.6, 0.3), (1.0, None, None)))

@@ -161,8 +161,7 @@ def seed_of(dataset: str, method: str, seed: int) -> int:
 def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> Record:
     """Choose where asked, fit on the trainval rows, evaluate both protocols, and return the record.
 
-    The search and the fits of calibration go through `engine`.
-    """
+    The search and the fits of calibration go through `engine`."""
     state = seed_of(data.name, unit.method, unit.seed)
     estimator = methods.build(unit.method, {**unit.settings, "random_state": state, "device": unit.device})
     clock = Clock()

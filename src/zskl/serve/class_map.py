@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from zskl.arrays import to_numpy
 from zskl.estimators.nearest_classes import nearest_classes
-from zskl.scaling import Scaling
 from zskl.serve.class_book import Book
 from zskl.serve.refusal import Refusal
 from zskl.serve.schemas.diagnostics import MapOfClasses
@@ -95,9 +94,11 @@ class Plane:
         return found
 
 
-def scaled_classes(scaling: Scaling, table: SignatureTable) -> Floats:
+def scaled_classes(scaling: Any, table: SignatureTable) -> Floats:
     """(c, p) the descriptions as the model scales them, each of unit length; the mean of several of one class."""
-    unit: NDArray[Any] = np.asarray(to_numpy(Scaling(("l2",)).apply(scaling.apply(table.matrix))), np.float64)
+    scaled: Floats = np.asarray(to_numpy(scaling.apply(table.matrix)), np.float64)
+    length = np.linalg.norm(scaled, axis=1, keepdims=True)
+    unit = scaled / np.where(length > 0, length, 1.0)
     place = {label: k for k, label in enumerate(table.classes.tolist())}
     codes = np.array([place[label] for label in table.labels.tolist()])
     sums = np.zeros((len(place), unit.shape[1]))
