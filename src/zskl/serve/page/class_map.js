@@ -47,6 +47,7 @@ export function classMap(context) {
     table,
   );
   let [found, hits, shown, chosen, here, marks] = [null, [], 50, null, null, []];
+  let painted = null; // what is on show
   const known = () => new Map(context.classes.map((one) => [one.name, one]));
 
   const tell = (one) => {
@@ -78,6 +79,9 @@ export function classMap(context) {
   const paint = () => {
     const wide = Math.floor(frame.clientWidth);
     if (!found || wide < 100) return;
+    const state = [found.version, wide, chosen, ...hits.map((one) => one.name)].join("\n");
+    if (state === painted) return; // marks stay the same elements while nothing about them changes
+    painted = state;
     const high = Math.round(wide < 500 ? wide * 1.15 : Math.min(wide * 0.72, 560));
     const before = here?.class ?? chosen;
     const passing = new Set(hits.map((one) => one.name));
