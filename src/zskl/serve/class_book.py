@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 import threading
 import unicodedata
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 import numpy as np
@@ -24,6 +24,7 @@ from zskl.serve.class_file import ClassFile
 from zskl.serve.limits import Limits
 from zskl.serve.refusal import Refusal, no_class, shown
 from zskl.serve.schemas.fields import Kind
+from zskl.serve.sentences import Sentences, refused
 from zskl.serve.served_model import by_text, nameless
 from zskl.signatures.table import SignatureTable
 
@@ -35,7 +36,8 @@ log = logging.getLogger("zskl.serve")
 
 @dataclass(frozen=True, eq=False)
 class Described:
-    """An added class: the attributes it was given, the names of the others, and the whole vector (p,).
+    """A description: the attributes it gives, the names of the others, and the whole vector (p,). Or a `sentence` and
+    its vector.
 
     `version` is that of the first book with this description.
     """
@@ -44,6 +46,11 @@ class Described:
     defaulted: list[str]
     vector: NDArray[np.float64]
     version: int = 0
+    sentence: str | None = None
+
+    def given(self, names: Sequence[str]) -> NDArray[np.bool_]:
+        """(p,) which attributes somebody gave: of a sentence none."""
+        return np.zeros(len(names), bool) if self.sentence is not None else ~np.isin(names, self.defaulted)
 
 
 class Book:
@@ -104,24 +111,52 @@ def _panel(
 class Classes:
     """The current `book`, and the changes to it. Reading needs no lock; changes wait for each other."""
 
-    def __init__(self, model: ZeroShotClassifier, limits: Limits, file: ClassFile | None = None) -> None:
+    def __init__(
+        self,
+        model: ZeroShotClassifier,
+        limits: Limits,
+        file: ClassFile | None = None,
+        sentences: Sentences | None = None,
+    ) -> None:
         self.model = by_text(model)
-        self.words = Vocabulary(self.model)
+        self.words, self.sentences = Vocabulary(self.model), sentences
         self._limits, self._file, self._lock = limits, file, threading.Lock()
         self.book = Book(self.model, {} if file is None else self._checked(file), version=0)
 
-    def put(self, name: str, attributes: Attributes, replace: bool, since: int | None = None) -> tuple[Book, str, bool]:
-        """Describe a class: the new book, the class's name in it, and whether the name is new. `since` is the version
-        that was looked at."""
+    def described(self, attributes: Attributes | None, sentence: str | None = None) -> Described:
+        """A description by its attributes, or by a sentence where the signatures of the model are sentence vectors."""
+        if sentence is None:
+            if attributes is None:
+                raise Refusal(422, "attributes is missing")
+            numbers = {name: float(value) for name, value in attributes.items()}  # true is 1
+            vector, defaulted = self.words.vector(numbers)
+            return Described(numbers, defaulted, vector)
+        if attributes is not None:
+            raise Refusal(422, "both attributes and a sentence are given: send one of them")
+        if self.sentences is None:
+            raise refused(sentence)
+        vector = self.sentences.vector(sentence)
+        return Described(dict(zip(self.words.names, vector.tolist(), strict=True)), [], vector, sentence=sentence)
+
+    def put(
+        self,
+        name: str,
+        attributes: Attributes | None,
+        again: bool,
+        since: int | None = None,
+        sentence: str | None = None,
+    ) -> tuple[Book, str, bool]:
+        """Describe a class, `again` if there may be one of this name: the new book, the class's name in it, and whether
+        the name is new. `since` is the version that was looked at."""
         name = self.book.called(name)
         self._check_name(name)
-        vector, defaulted = self.words.vector(attributes)
-        if not attributes:
+        new = self.described(attributes, sentence)
+        if not new.attributes:
             raise Refusal(422, f"class {shown(name)} has no attributes: describe it by at least one")
         with self._lock:
             self.book.check_unchanged(name, since)
             kind = self.book.kinds.get(name)
-            if kind == "added" and not replace:
+            if kind == "added" and not again:
                 raise Refusal(409, f"there is already a class {shown(name)}: PUT /classes/NAME changes it")
             if kind in ("seen", "unseen"):
                 raise Refusal(
@@ -131,9 +166,8 @@ class Classes:
                 raise Refusal(
                     409, f"{self._limits.classes} classes were added already, the most that are allowed: delete some"
                 )
-            new = Described(dict(attributes), defaulted, vector, self.book.version + 1)
-            added = {**self.book.added, name: new}
-            return self._changed(added, lambda file: file.keep(name, attributes)), name, kind is None
+            added = {**self.book.added, name: replace(new, version=self.book.version + 1)}
+            return self._changed(added, lambda file: file.keep(name, new.attributes, sentence)), name, kind is None
 
     def delete(self, name: str, since: int | None = None) -> Book:
         """Forget an added class. `since` is the version that was looked at."""
@@ -178,7 +212,7 @@ class Classes:
             for name, attributes in file.classes.items():
                 self._check_name(name)
                 vector, defaulted = self.words.vector(attributes)
-                found[name] = Described(dict(attributes), defaulted, vector)
+                found[name] = Described(dict(attributes), defaulted, vector, sentence=file.sentences.get(name))
                 if name in self.model.candidates_.tolist():
                     raise Refusal(409, f"{shown(name)} is now a class of the model: remove that line")
         except Refusal as refusal:

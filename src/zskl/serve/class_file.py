@@ -13,19 +13,25 @@ WASTE = 4  # changes for each class: a file with more is written again
 
 
 class ClassFile:
-    """An open file. `classes` are those that it held when it was opened: name → attributes."""
+    """An open file. `classes` are those that it held when it was opened: name → attributes; `sentences` those that were
+    described by a sentence: name → sentence."""
 
     def __init__(self, log: jsonl_log.Folder) -> None:
         self._log, self.path = log, log.path
         self.classes: dict[str, Mapping[str, float]] = {
             name: line["attributes"] for name, line in log.done.items() if not line["deleted"]
         }
+        self.sentences: dict[str, str] = {
+            name: line["sentence"] for name, line in log.done.items() if name in self.classes and "sentence" in line
+        }
         self._lines = len(jsonl_log.read(log.path))
         self.shorten()
 
-    def keep(self, name: str, attributes: Mapping[str, float]) -> None:
-        """Add a line for a new or changed class."""
-        self._append({"key": name, "deleted": False, "attributes": dict(attributes)})
+    def keep(self, name: str, attributes: Mapping[str, float], sentence: str | None = None) -> None:
+        """Add a line for a new or changed class. The attributes are kept beside a sentence: no encoder is needed to
+        read them."""
+        said = {} if sentence is None else {"sentence": sentence}
+        self._append({"key": name, "deleted": False, "attributes": dict(attributes), **said})
 
     def forget(self, name: str) -> None:
         """Add a line for a class that is deleted."""
@@ -81,4 +87,6 @@ def _is_line(line: object) -> bool:
     if not isinstance(line, dict) or not isinstance(line.get("key"), str) or not isinstance(line.get("deleted"), bool):
         return False
     attributes = line.get("attributes")
+    if not isinstance(line.get("sentence", ""), str):
+        return False
     return isinstance(attributes, dict) and all(type(value) in (int, float) for value in attributes.values())

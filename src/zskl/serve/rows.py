@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from zskl.arrays import to_numpy
 from zskl.datasets import Dataset
+from zskl.estimators.candidates import calibrated
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.panel import best_first
 from zskl.estimators.projected_rows import ProjectedRows
@@ -49,6 +50,7 @@ class LoadedRows:
         for part in ("trainval", *TESTS):
             self.parts[data.parts[part]] = part
         self.model, self._lock = nameless(model), threading.Lock()
+        self._rivals: tuple[tuple[int, str | None], NDArray[Any]] | None = None  # of the newest book that was asked
 
     @cached_property
     def pictured(self) -> NDArray[np.bool_]:
@@ -118,15 +120,47 @@ class LoadedRows:
     def fit(self, vector: NDArray[np.float64], given: NDArray[np.bool_]) -> NDArray[Any]:
         """(n,) how well a description (p,) fits each row, less what speaks for classes that it rules out."""
         with self._lock:  # the first one to ask projects, the others wait
-            projected, known = self._projected, self._known
-        described = SignatureTable(np.array(["described"], object), vector[None], None)
-        scores = to_numpy(projected.scores(described))[:, 0]
+            known = self._known
+        scores = self._scored(vector)
         if known.shape[1]:
             table, classes = self.model.signature_table_, self.model.classes_
             scores = rivals.lessened(scores, known, rivals.ruled_out(table, classes, vector, given))
         if not np.isfinite(scores).all():
             raise Refusal(422, "the values of this description are too large to score rows by: check their scale")
         return scores
+
+    def wins(self, book: Book, vector: NDArray[np.float64], without: str | None = None) -> int:
+        """How many rows would be taken for a described class (p,), were it added to the book; or put in place of the
+        class `without`."""
+        key = (book.version, without)
+        with self._lock:
+            if self._rivals is None or self._rivals[0] != key:
+                self._rivals = key, self._best_of_others(book, without)
+            best = self._rivals[1]
+        return int(np.count_nonzero(self._scored(vector) > best))
+
+    def knows(self, book: Book) -> bool:
+        """Whether the scores of its classes are there."""
+        return self._rivals is not None and self._rivals[0][0] == book.version
+
+    def _best_of_others(self, book: Book, without: str | None) -> NDArray[Any]:
+        """(n,) the best score of the classes that are there, calibrated as beside a class that is new to the model."""
+        names = [name for name in book.kinds if name != without]
+        best = np.full(len(self.X), -np.inf, np.float32)
+        width = max(1, SCORES // len(self.X))
+        for start in range(0, len(names), width):
+            some = names[start : start + width]
+            scores = to_numpy(self._projected.scores(book.table, some))
+            seen = np.array([book.kinds[name] == "seen" for name in some])
+            best = np.maximum(best, calibrated(scores, seen, float(self.model.calibration_)).max(axis=1))
+        return best
+
+    def _scored(self, vector: NDArray[np.float64]) -> NDArray[Any]:
+        """(n,) the score of a description (p,) for each row."""
+        with self._lock:
+            projected = self._projected
+        described = SignatureTable(np.array(["described"], object), vector[None], None)
+        return np.asarray(to_numpy(projected.scores(described))[:, 0])
 
     def page(
         self,

@@ -6,24 +6,24 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from zskl.estimators import sparse_inputs
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.serve import fitting
-from zskl.serve.class_book import Book, Classes
+from zskl.serve import fitting, worked_examples
+from zskl.serve.class_book import Book, Classes, Described
 from zskl.serve.class_file import ClassFile
 from zskl.serve.class_map import ClassMap
 from zskl.serve.diagnostics import Diagnostics
 from zskl.serve.limits import Limits
 from zskl.serve.photos import Photos
-from zskl.serve.refusal import Refusal, no_class
+from zskl.serve.refusal import Refusal, no_class, shown
 from zskl.serve.rows import LoadedRows
 from zskl.serve.schemas.classes import ClassDetails, ClassList
-from zskl.serve.schemas.fits import FittingClass
-from zskl.serve.schemas.model import Example, Health, LoadedData, Model, RequestLimits
+from zskl.serve.schemas.fits import FittingClass, FittingClasses
+from zskl.serve.schemas.model import Example, Health, LoadedData, Model, RequestLimits, SentenceVectors
 from zskl.serve.schemas.rows import Row
+from zskl.serve.sentences import Sentences
 from zskl.version import __version__
 
 NEAREST = 8  # classes shown beside the one you look at
@@ -42,12 +42,14 @@ class Service:
         rows: LoadedRows | None = None,
         examples: Sequence[Example] = (),
         photos: Photos | None = None,
+        sentences: Sentences | None = None,
     ) -> None:
         sparse_inputs.refuse_signatures(model.signature_table_, "the service")
-        self.name, self.limits, self._rows, self._examples = name, limits, rows, list(examples)
+        self.name, self.limits, self._rows = name, limits, rows
         self._photos = photos
-        self.classes, self.map = Classes(model, limits, kept), ClassMap()
+        self.classes, self.map = Classes(model, limits, kept, sentences), ClassMap()
         self._diagnostics = None if rows is None else Diagnostics(rows, self.classes.words)
+        self._examples = list(examples) or worked_examples.of(self.classes.model, self.classes.words)
         self._began = time.monotonic()
 
     @property
@@ -103,6 +105,7 @@ class Service:
             "explains": _explains(model),
             "data": None if self._rows is None else _data(self._rows),
             "examples": self._examples,
+            "sentences": _sentences(self.classes.sentences),
             "photos": None if self._photos is None else self._photos.name,
             "limits": _limits(self.limits),
         }
@@ -111,27 +114,52 @@ class Service:
         """Multiplications that it takes to rank all loaded rows by a description."""
         return 0 if self._rows is None else len(self._rows.X) * (attributes + len(self._rows.model.classes_))
 
-    def fitting(self, vector: NDArray[np.float64], given: NDArray[np.bool_], top: int, rows: int) -> list[FittingClass]:
-        """POST /fits, for a description (p,) of which some is `given` (p,)."""
+    def work_of_fitting(self, attributes: int) -> int:
+        """The same for the classes that fit: rows are scored for all classes once, then for the description alone."""
+        classes = 1 if self._rows is None or self._rows.knows(self.book) else len(self.book.kinds)
+        return classes * self.work_of_ranking(attributes)
+
+    def fitting(self, described: Described, top: int, rows: int, replaces: str | None = None) -> FittingClasses:
+        """POST /fits."""
         book, words = self.book, self.classes.words
-        if not given.any():
-            raise Refusal(422, "the description has no attributes: give at least one")
+        if replaces is not None and book.kinds.get(book.called(replaces)) != "added":
+            raise Refusal(422, f"replaces is {shown(replaces)}: expected an added class")
+        names, vector, given = list(book.kinds), described.vector, described.given(words.names)
+        alike = fitting.similarities(book, vector)
         telling = words.telling(vector, given)
-        names, agreed = fitting.agreements(book, words, vector, telling)
-        order = np.argsort(-agreed.mean(axis=1), kind="stable")[:top].tolist()
+        if described.sentence is None:
+            if not given.any():
+                raise Refusal(422, "the description has no attributes: give at least one")
+            agreed, values = fitting.agreements(book, words, vector, telling)
+            fits = agreed.mean(axis=1)
+        else:
+            agreed = values = np.zeros((len(names), 0))
+            fits = np.clip(alike, 0.0, 1.0)
+        order = np.argsort(-fits, kind="stable")[:top].tolist()
         best: dict[str, list[Row]] = {}
         if rows and self._rows is not None:
             best = self._rows.best_of(book, [names[k] for k in order], self._rows.fit(vector, given), rows)
-        return [
+        found: list[FittingClass] = [
             {
                 "class": names[k],
                 "kind": book.kinds[names[k]],
-                "fit": float(agreed[k].mean()),
-                "why": fitting.reasons(words, vector, telling, agreed[k]),
+                "fit": float(fits[k]),
+                "why": fitting.reasons(words, vector, telling, agreed[k], values[k]),
                 "rows": best.get(names[k], []),
             }
             for k in order
         ]
+        own = None if replaces is None else book.called(replaces)
+        others = [k for k in np.argsort(-alike, kind="stable").tolist() if names[k] != own]
+        near = others[0] if others else None
+        return {
+            "defaulted": described.defaulted,
+            "wins": None if self._rows is None else self._rows.wins(book, vector, own),
+            "nearest": None
+            if near is None
+            else {"class": names[near], "kind": book.kinds[names[near]], "similarity": float(alike[near])},
+            "classes": found,
+        }
 
     def listed(self) -> ClassList:
         """GET /classes."""
@@ -163,6 +191,7 @@ class Service:
             "name": name,
             "kind": book.kinds[name],
             "attributes": dict(zip(words.names, values.tolist(), strict=True)),
+            "sentence": None if added is None else added.sentence,
             "defaulted": [] if added is None else added.defaulted,
             "nearest": [
                 {"class": other, "kind": book.kinds[other], "similarity": similarity}
@@ -199,6 +228,12 @@ def _limits(limits: Limits) -> RequestLimits:
         "name_length": limits.name_length,
         "classes": limits.classes,
     }
+
+
+def _sentences(sentences: Sentences | None) -> SentenceVectors | None:
+    if sentences is None:
+        return None
+    return {"encoder": sentences.recorded, "missing": sentences.missing, "example": sentences.example}
 
 
 def _explains(model: ZeroShotClassifier) -> bool:

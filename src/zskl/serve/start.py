@@ -8,7 +8,7 @@ from pathlib import Path
 
 from zskl.datasets import Dataset
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.serve import class_file, demo, photos, row_pictures, server
+from zskl.serve import class_file, demo, photos, row_pictures, sentences, server
 from zskl.serve.limits import Limits
 from zskl.serve.rows import LoadedRows
 from zskl.serve.schemas.model import Example
@@ -49,7 +49,7 @@ def run(
             rows = LoadedRows(data, by_text(model), row_pictures.of(data, images, names), names)
         network = photos.load(backbone, data, model, say)
         file = None if kept is None else stack.enter_context(class_file.opened(kept))
-        service = Service(model, title, Limits(), file, rows, examples, network)
+        service = Service(model, title, Limits(), file, rows, examples, network, sentences.of(data, model))
 
         def ready(at: str) -> None:
             say(f"zskl serves {title} at {at}")

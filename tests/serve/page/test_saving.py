@@ -19,7 +19,7 @@ def test_a_saved_class_is_found_edited_and_deleted(segments, visit):
     page.get_by_label("top", exact=True).check()
     page.get_by_label("middle", exact=True).check()
     page.get_by_text("Which ones?").click()
-    expect(page.locator("form.panel")).to_contain_text("upper right, lower right, bottom, lower left, upper left")
+    expect(page.locator("div.rest")).to_contain_text("upper right, lower right, bottom, lower left, upper left")
     saved(page, "dash")
     expect(page.locator(".done")).to_contain_text("Saved “dash”. 5 attributes not set: the mean is used.")
     saved(page, "dash")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
@@ -27,9 +25,10 @@ def router(service: Service) -> APIRouter:
         "/classes", response_model=SavedClass, status_code=201, **openapi.takes("NewClass", 409, 413, 415, 422, 507)
     )
     async def add_class(request: Request) -> Response:
-        """Add a class by its attributes. It is kept, and all requests that begin after the answer rank it."""
+        """Add a class by its attributes or a sentence. It is kept, and all requests that begin after the answer rank
+        it."""
         new = await json_bodies.small(NewClass, request, service.limits)
-        return await save(new.name, new.attributes, replace=False, since=None)
+        return await save(new.name, new, again=False, since=None)
 
     @routes.get("/classes/{name:text}", response_model=ClassDetails, **openapi.may(404))
     async def class_details(name: str) -> Response:
@@ -47,7 +46,7 @@ def router(service: Service) -> APIRouter:
         GET, only if nobody has changed the class since."""
         since = seen_version(request)
         described = await json_bodies.small(Description, request, service.limits)
-        return await save(name, described.attributes, replace=True, since=since)
+        return await save(name, described, again=True, since=since)
 
     @routes.delete(
         "/classes/{name:text}", status_code=204, response_class=Response, **openapi.may(404, 409, 412, 422, 507)
@@ -57,9 +56,10 @@ def router(service: Service) -> APIRouter:
         await run_in_threadpool(service.classes.delete, name, seen_version(request))
         return Response(status_code=204)
 
-    async def save(name: str, attributes: Mapping[str, float], replace: bool, since: int | None) -> Response:
-        numbers = {attribute: float(value) for attribute, value in attributes.items()}  # true is 1
-        book, name, new = await run_in_threadpool(service.classes.put, name, numbers, replace, since)
+    async def save(name: str, body: Description, again: bool, since: int | None) -> Response:
+        book, name, new = await run_in_threadpool(
+            service.classes.put, name, body.attributes, again, since, body.sentence
+        )
         defaulted = book.added[name].defaulted
         answer: SavedClass = {"name": name, "kind": "added", "defaulted": defaulted, "version": book.version}
         return json_reply(answer, 201 if new else 200, {"etag": f'"{book.version}"'})
