@@ -25,7 +25,7 @@ OPERATIONS = {
     ("get", "/rows"), ("get", "/rows/{row}/picture"), ("get", "/balance"), ("get", "/confusion"),
     ("post", "/words"), ("post", "/fits"), ("get", "/classes/{name}/examples"), ("post", "/classes/{name}/examples"),
     ("delete", "/classes/{name}/examples"), ("get", "/adapt"), ("post", "/adapt"), ("delete", "/adapt"),
-    ("get", "/label-next"),
+    ("get", "/label-next"), ("get", "/map"),
 }  # fmt: skip
 
 

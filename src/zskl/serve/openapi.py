@@ -29,6 +29,7 @@ WHY = {
     413: "Larger than a request may be",
     415: "The body is of another type",
     422: "Something in the request is not as described",
+    507: "The disk is full: nothing was changed",
 }
 BODIES = (NewClass, Description, Wanted, PredictionRequest, Words, Sought, NewExample, Unlabelled)
 _REF = "#/components/schemas/{model}"

@@ -74,6 +74,13 @@ class LoadedRows:
         }
 
     @cached_property
+    def shown(self) -> dict[str, int]:
+        """Class → the first of its rows that has a picture."""
+        rows = np.flatnonzero(self.pictured)
+        labels, first = np.unique(self.labels[rows], return_index=True)
+        return {str(label): int(rows[place]) for label, place in zip(labels, first, strict=True)}
+
+    @cached_property
     def _projected(self) -> ProjectedRows:
         """The rows as the model projects them: then another description costs little."""
         return self.model.gallery(self.X)

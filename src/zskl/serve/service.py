@@ -13,6 +13,7 @@ from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.serve import fitting, worked_examples
 from zskl.serve.class_book import Book, Classes, Described
 from zskl.serve.class_file import ClassFile
+from zskl.serve.class_map import ClassMap
 from zskl.serve.diagnostics import Diagnostics
 from zskl.serve.lessons import Example as Marked
 from zskl.serve.limits import Limits
@@ -51,9 +52,9 @@ class Service:
         sparse_inputs.refuse_signatures(model.signature_table_, "the service")
         self.name, self.limits, self._rows = name, limits, rows
         self._photos = photos
-        self._diagnostics = None if rows is None else Diagnostics(rows)
-        self.classes = Classes(model, limits, kept, sentences)
+        self.classes, self.map = Classes(model, limits, kept, sentences), ClassMap()
         self.teaching = Teaching(self.classes, limits)
+        self._diagnostics = None if rows is None else Diagnostics(rows, self.classes.words)
         self._examples = list(examples) or worked_examples.of(self.classes.model, self.classes.words)
         self._began = time.monotonic()
 
@@ -212,10 +213,16 @@ class Service:
         """GET /classes."""
         book = self.book
         sizes = None if self._rows is None else self._rows.sizes
+        shown = {} if self._rows is None else self._rows.shown
         return {
             "version": book.version,
             "classes": [
-                {"name": name, "kind": kind, "rows": None if sizes is None else sizes.get(name, 0)}
+                {
+                    "name": name,
+                    "kind": kind,
+                    "rows": None if sizes is None else sizes.get(name, 0),
+                    "picture": shown.get(name),
+                }
                 for name, kind in book.kinds.items()
             ],
         }

@@ -51,7 +51,8 @@ def prepared(page, address, view):
         page.locator(".curve").wait_for()
     else:
         page.get_by_role("link", name="4", exact=True).first.click()
-        page.locator(".detail .near").nth(1).wait_for()
+        page.locator(".detail .pair").first.wait_for()
+        page.locator(".detail .shots img").first.wait_for()
 
 
 GROUND = "getComputedStyle(document.body).backgroundColor"

@@ -22,7 +22,7 @@ def router(service: Service) -> APIRouter:
         return json_reply(service.listed())
 
     @routes.post(
-        "/classes", response_model=SavedClass, status_code=201, **openapi.takes("NewClass", 409, 413, 415, 422)
+        "/classes", response_model=SavedClass, status_code=201, **openapi.takes("NewClass", 409, 413, 415, 422, 507)
     )
     async def add_class(request: Request) -> Response:
         """Add a class by its attributes or a sentence. It is kept, and all requests that begin after the answer rank
@@ -39,7 +39,7 @@ def router(service: Service) -> APIRouter:
     @routes.put(
         "/classes/{name:classname}",
         response_model=SavedClass,
-        **openapi.takes("Description", 409, 412, 413, 415, 422, created=True),
+        **openapi.takes("Description", 409, 412, 413, 415, 422, 507, created=True),
     )
     async def put_class(name: str, request: Request) -> Response:
         """Replace the description of an added class, or add the class (201). With `If-Match: "VERSION"`, the `ETag` of
@@ -49,7 +49,7 @@ def router(service: Service) -> APIRouter:
         return await save(name, described, again=True, since=since)
 
     @routes.delete(
-        "/classes/{name:classname}", status_code=204, response_class=Response, **openapi.may(404, 409, 412, 422)
+        "/classes/{name:classname}", status_code=204, response_class=Response, **openapi.may(404, 409, 412, 422, 507)
     )
     async def delete_class(name: str, request: Request) -> Response:
         """Forget an added class. `If-Match` as for PUT."""

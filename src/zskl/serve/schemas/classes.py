@@ -39,9 +39,12 @@ class NewClass(Description):
 
 
 class ListedClass(TypedDict):
+    """`picture` is a row of the class that has a picture, if there is one."""
+
     name: str
     kind: Kind
     rows: int | None
+    picture: int | None
 
 
 class ClassList(TypedDict):
