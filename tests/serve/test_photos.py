@@ -117,4 +117,4 @@ def test_the_network_is_named_or_implied(monkeypatch):
         photos.load("efficientnet-lite9", data, model, said.append)
     monkeypatch.setattr(photos.backbones, "load", lambda name, device: NETWORK._backbone)
     assert photos.load("onnx:some.onnx", None, model, said.append).name == "onnx:some.onnx"
-    assert said == ["photos are read by onnx:some.onnx"]
+    assert said == ["photos are read by onnx:some.onnx, which --backbone names"]

@@ -96,7 +96,7 @@ class LoadedRows:
         scores = self.fit(vector, given)
         order, values = best_first(scores[rows][None], min(top, len(rows)))
         best = zip(rows[order[0]].tolist(), values[0].tolist(), strict=True)
-        return [{**self._card(book, row), "score": score} for row, score in best]
+        return [{**self.card(book, row), "score": score} for row, score in best]
 
     def best_of(self, book: Book, labels: Sequence[str], scores: NDArray[Any], count: int) -> dict[str, list[Row]]:
         """The rows of each class that score best, those with pictures before others."""
@@ -105,7 +105,7 @@ class LoadedRows:
         for row in order[np.isin(self.labels[order], labels)].tolist():
             mine = found[self.labels[row]]
             if len(mine) < count:
-                mine.append(self._card(book, row))
+                mine.append(self.card(book, row))
         return found
 
     def fit(self, vector: NDArray[np.float64], given: NDArray[np.bool_]) -> NDArray[Any]:
@@ -143,7 +143,7 @@ class LoadedRows:
             if not len(places):
                 raise Refusal(422, f"row {around} is not among the {len(rows)} rows that are asked for")
             start = int(places[0]) // count * count
-        shown = [self._card(book, row) for row in rows[start : start + count].tolist()]
+        shown = [self.card(book, row) for row in rows[start : start + count].tolist()]
         return {"total": len(rows), "start": start, "rows": shown}
 
     def picture(self, row: int) -> tuple[bytes, str]:
@@ -166,7 +166,7 @@ class LoadedRows:
         """(n, d) float32"""
         return np.asarray(self.X[rows], np.float32)
 
-    def _card(self, book: Book, row: int) -> Row:
+    def card(self, book: Book, row: int) -> Row:
         """What there is to know of a row."""
         label = self.labels[row]
         return {

@@ -16,7 +16,8 @@ from zskl.serve.class_book import Book, Classes
 from zskl.serve.class_file import ClassFile
 from zskl.serve.diagnostics import Diagnostics
 from zskl.serve.limits import Limits
-from zskl.serve.photos import Photos
+from zskl.serve.neighbours import Neighbours
+from zskl.serve.photos import BYTES, Photos
 from zskl.serve.refusal import Refusal, no_class
 from zskl.serve.rows import LoadedRows
 from zskl.serve.schemas.classes import ClassDetails, ClassList
@@ -46,6 +47,7 @@ class Service:
         self.name, self.limits, self._rows, self._examples = name, limits, rows, list(examples)
         self._photos = photos
         self._diagnostics = None if rows is None else Diagnostics(rows)
+        self._neighbours = None if rows is None else Neighbours(rows)
         self.classes = Classes(model, limits, kept)
         self._began = time.monotonic()
 
@@ -69,6 +71,13 @@ class Service:
                 409, "this service takes no photos: start it with --backbone and the network that embedded the data"
             )
         return self._photos
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which loaded rows are nearest. Without any, the request is refused."""
+        if self._neighbours is None:
+            raise _no_data()
+        return self._neighbours
 
     @property
     def diagnostics(self) -> Diagnostics:
@@ -191,6 +200,7 @@ def _limits(limits: Limits) -> RequestLimits:
         "answers": limits.answers,
         "name_length": limits.name_length,
         "classes": limits.classes,
+        "photo_bytes": BYTES,
     }
 
 

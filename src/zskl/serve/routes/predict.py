@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from zskl.serve import bodies, csv_bodies, media_types, openapi, photos, predictions
+from zskl.serve import bodies, csv_bodies, media_types, openapi, predictions
 from zskl.serve.class_book import Book
 from zskl.serve.json_bodies import parsed
 from zskl.serve.limits import QUICK
@@ -20,6 +21,7 @@ from zskl.serve.service import Service
 from zskl.serve.turns import Turns
 
 FEW = 10_000  # so many classes are listed on the spot
+NEAR = 1000  # classes of an answer that are listed with the nearest rows
 
 
 @dataclass(frozen=True)
@@ -41,46 +43,41 @@ def router(service: Service, turns: Turns) -> APIRouter:
         kind = media_types.checked(
             request, (*media_types.JSON, *media_types.NPY, *media_types.CSV, *media_types.PHOTOS)
         )
-        if kind in media_types.PHOTOS:
-            return await photo(request, kind, options)
-        body, parts = bytearray(), request.stream()
-        async for part in parts:
-            body += part
-            if len(body) > service.limits.small:
-                break
-        else:
-            return await answer(_read(service, kind, body, options), small=True)
-        async with turns.bodies:
-            async for part in parts:
-                body += part
-            async with turns.work:
-                asked = await run_in_threadpool(_read, service, kind, body, options)
-            return await answer(asked, small=False)
-
-    async def photo(request: Request, kind: str, options: PredictionOptions) -> Response:
-        """A photo is read before it takes a turn, like any large body."""
-        network, body = service.photos, bytearray()
-        async with turns.bodies:
+        body, most = bytearray(), service.photos.bytes if kind in media_types.PHOTOS else None
+        async with AsyncExitStack() as turn:
+            large = False
             async for part in request.stream():
                 body += part
-                if len(body) > photos.BYTES:
-                    raise Refusal(413, f"the photo is larger than {photos.BYTES} bytes: make it smaller, then send it")
-            checked = check_prediction(options)
+                if most is not None and len(body) > most:
+                    raise Refusal(413, f"the photo is larger than {most} bytes: make it smaller, then send it")
+                if not large and len(body) > service.limits.small:  # few of these are in memory at a time
+                    large = True
+                    await turn.enter_async_context(turns.bodies)
+            if most is None and not large:
+                return await answer(_read(service, kind, body, options), small=True)
             async with turns.work:
-                rows = await run_in_threadpool(network.features, body, kind)
-        return await answer(Asked(rows, checked), small=True)
+                asked = await run_in_threadpool(_read, service, kind, body, options)
+            return await answer(asked, small=not large)
 
     async def answer(asked: Asked, small: bool) -> Response:
         book = service.book
         listed, cost = _size(service, book, asked)
+        near = service.neighbours if asked.options.nearest else None
 
         def work() -> Response:
             X = service.rows.features(asked.rows) if isinstance(asked.rows, list) else asked.rows
-            return json_reply(predictions.predict(book, X, asked.options))
+            found = predictions.predict(book, X, asked.options)
+            if near is not None:
+                classes = [[each["class"] for each in one["top"]] for one in found["predictions"]]
+                own = asked.rows if isinstance(asked.rows, list) else None
+                rows = near.of(book, X, classes, asked.options.nearest, own)
+                for one, nearest in zip(found["predictions"], rows, strict=True):
+                    one["nearest"] = nearest
+            return json_reply(found)
 
         if listed >= FEW:
             return await turns.answered(work)
-        if small and cost < QUICK and not asked.options.explain:
+        if small and cost < QUICK and not (asked.options.explain or near):
             return work()
         async with turns.work:
             return await run_in_threadpool(work)
@@ -91,6 +88,9 @@ def router(service: Service, turns: Turns) -> APIRouter:
 def _read(service: Service, kind: str, body: bytearray, options: PredictionOptions) -> Asked:
     """What a body of any kind asks, with the options of the address."""
     model, limits = service.classes.model, service.limits
+    if kind in media_types.PHOTOS:
+        checked = check_prediction(options)
+        return Asked(service.photos.features(body, kind), checked)
     if kind in media_types.NPY:
         return Asked(bodies.from_npy(body, model, limits), check_prediction(options))
     if kind in media_types.CSV:
@@ -114,6 +114,13 @@ def _size(service: Service, book: Book, asked: Asked) -> tuple[int, int]:
     listed = n * min(options.top, len(options.candidates or book.kinds))
     if listed > limits.answers:
         raise Refusal(413, f"the answer would list {listed} classes: expected at most {limits.answers}; lower top")
+    if options.nearest and listed > NEAR:
+        raise Refusal(
+            413, f"the answer would list rows of {listed} classes: expected at most {NEAR}; lower top, or send less"
+        )
     d, (c, p) = int(service.classes.model.n_features_in_), book.table.matrix.shape
+    if options.features and n * d > limits.json_values:
+        raise Refusal(413, f"the answer would list {n * d} features: expected at most {limits.json_values}")
+    listed += n * d // 4 if options.features else 0  # a number takes a fourth of what a class does
     candidates = d * p * min(len(options.candidates), p) if options.candidates else 0
     return listed, n * p * (d + c) + candidates

@@ -58,6 +58,7 @@ class RequestLimits(TypedDict):
     answers: int
     name_length: int
     classes: int
+    photo_bytes: int
 
 
 class Model(TypedDict):
