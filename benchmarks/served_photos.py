@@ -34,17 +34,20 @@ def main() -> None:
     root = Path(os.environ["ZSKL_DATA"])
     data = datasets.load("CUB", root=root, features=FEATURES)
     with (root / "cub-images" / "rows.csv").open() as file:
-        photos = [(root / "cub-images" / one["file"], int(one["row"])) for one in csv.DictReader(file) if one["part"] == PART]
+        mine = [one for one in csv.DictReader(file) if one["part"] == PART]
+    photos = [(root / "cub-images" / one["file"], int(one["row"])) for one in mine]
     truth = data.y[[row for _, row in photos]]
     new = data.unseen_classes.tolist()
     with tempfile.TemporaryDirectory() as place:
         model = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(place, "cub.zskl")
         if len(sys.argv) == 1:
             _zskl("fit", "cub", "--root", root, "--features", FEATURES, "--no-tune", "--calibrate", "-o", model)
-        with served(model, "--data", "cub", "--root", root, "--features", FEATURES, "--classes", Path(place, "c")) as at:
-            print(f"{len(photos)} photographs of {len(set(truth.tolist()))} new classes; per-class accuracy in per cent\n")
+        of = ("--data", "cub", "--root", root, "--features", FEATURES, "--classes", Path(place, "c"))
+        with served(model, *of) as at:
+            print(f"{len(photos)} photographs of {len(set(truth.tolist()))} new classes; accuracy in per cent\n")
             print(f"{'candidates':<24}{'photos':>8}{'stored features':>17}{'seconds: median':>17}{'95th':>7}")
-            for words, candidates in ((f"the {len(new)} new classes", new), (f"all {len(data.class_names)} classes", None)):
+            asking = {f"the {len(new)} new classes": new, f"all {len(data.class_names)} classes": None}
+            for words, candidates in asking.items():
                 answers, seconds = zip(*(asked(at, path, candidates) for path, _ in photos), strict=True)
                 stored = _posted(
                     f"{at}/predict",

@@ -54,7 +54,7 @@ def named(wanted: str | None, data: Dataset | None, model: ZeroShotClassifier) -
     if data is not None and data.backbone is not None:
         return data.backbone, f"the manifest of {data.name}"
     name = None if data is None else backbones.implied(data.features)
-    return None if data is None or name is None else (name, f"the name of the features, {data.features}")
+    return None if data is None or name is None else (name, f"the name of the features ({data.features})")
 
 
 def load(

@@ -6,6 +6,7 @@ import { failed } from "./states.js";
 
 const AT_ONCE = 2000; // rows that are answered without being asked for
 const SHOWN = 12; // classes that are counted on the page
+const KINDS = { seen: "trained", unseen: "new", added: "added" }; // as badges call them
 
 // A cell that a spreadsheet would take for a formula gets an apostrophe before it.
 function cell(value) {
@@ -40,7 +41,7 @@ function table(source, answers, kind) {
   const lines = answers.map((one, place) => {
     const first = source.names ? source.names[place] : place + 1;
     if (one.class === null) return [first, "", "", "cannot be read", ""];
-    return [first, one.class, one.top[0][value], kind(one.class), one.none_of_these === null ? "" : one.none_of_these];
+    return [first, one.class, one.top[0][value], KINDS[kind(one.class)], one.none_of_these === null ? "" : one.none_of_these];
   });
   return csvOf([head, ...lines]);
 }
@@ -121,7 +122,7 @@ export function allAnswers(context, options) {
       place.replaceChildren();
       place.setAttribute("aria-busy", "false");
     }
-    if (!source) return;
+    if (!source || source.count < 2) return; // one answer stands there in full
     if (source.count <= AT_ONCE || place.querySelector(".counts")) return run();
     const words = `Answer all ${counted(source.count, "row")}`;
     place.replaceChildren(el("button", { type: "button", onclick: run }, words));

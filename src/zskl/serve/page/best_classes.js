@@ -64,9 +64,8 @@ export function bestClasses(prediction, model, limit) {
       bar(long[place]),
       el(
         "span",
-        { class: "number figures" },
-        likely(prediction) ? share(one.probability) : "",
-        el("span", { class: "quiet" }, ` score ${score(one.score)}`),
+        { class: "number figures", title: `score ${score(one.score)}` },
+        likely(prediction) ? share(one.probability) : el("span", { class: "quiet" }, `score ${score(one.score)}`),
       ),
       looks(prediction, one.class),
     ),

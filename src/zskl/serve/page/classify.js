@@ -184,7 +184,7 @@ export function classify(section, context) {
     }
     draw(found.end - found.start);
     again();
-    if (coming) reveal();
+    if (coming || found.source.photos) reveal();
     coming = false;
   });
 

@@ -116,12 +116,15 @@ export function rowPicker(context, picked) {
     }
   };
   input.addEventListener("change", () => input.files[0] && open([input.files[0]]));
-  const drop = el(
-    "div",
-    { class: "drop" },
+  const numbers = [
     field("A file of samples", input),
     el("p", { class: "quiet" }, `.npy, .csv or .json: rows of ${features} numbers. Or drop it on this page.`),
     names && el("p", { class: "quiet" }, "Columns of .csv are found by their names, in any order."),
+  ];
+  const drop = el(
+    "div",
+    { class: "drop" },
+    photos ? el("details", { class: "plain" }, el("summary", {}, "Or a file of numbers"), numbers) : numbers,
     message,
   );
 
