@@ -34,8 +34,8 @@ def reading(digits_file):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(photos.backbones, "load", lambda name, device: network)
         patch.setattr(photos, "require", lambda *names: None)
-        service = served.in_thread(digits_file, data="digits", backbone="onnx:pixels.onnx", classes=digits_file.with_name("c"))
-        with service as (address, _):
+        kept = digits_file.with_name("photos.jsonl")
+        with served.in_thread(digits_file, data="digits", backbone="onnx:pixels.onnx", classes=kept) as (address, _):
             yield address
 
 
