@@ -76,7 +76,7 @@ def test_a_wrong_answer_is_compared_with_the_true_class(segments, visit):
     expect(page.locator(".told")).to_contain_text("trained on among them")
     page.get_by_label("Part", exact=True).select_option("test_seen")
     expect(page.locator(".pager")).not_to_contain_text("of 182 pictures")
-    expect(page.locator(".told")).to_contain_text("rows shown.")
+    expect(page.locator(".told")).to_contain_text("pictures shown.")
     wrong = page.locator(".pick .card", has=page.locator(".wrong"))
     for place in range(wrong.count()):  # one whose true class is not the second best
         asked(page, wrong.nth(place).click, "/predict")
