@@ -38,9 +38,19 @@ def test_the_description_lists_everything(plain):
         *("application/json", NPY, "application/octet-stream", "text/csv"),
         *("image/jpeg", "image/png", "image/webp"),
     }
-    assert {"top", "candidates", "calibrated", "calibration", "explain", "against", "raw", "attributes"} == {
-        one["name"] for one in predict["parameters"]
-    }
+    assert {
+        "top",
+        "candidates",
+        "calibrated",
+        "calibration",
+        "explain",
+        "against",
+        "raw",
+        "attributes",
+        "reject",
+        "nearest",
+        "features",
+    } == {one["name"] for one in predict["parameters"]}
     assert "ValidationError" not in json.dumps(found)
     known = set(found["components"]["schemas"])
     for reference in set(json.dumps(found).split('"#/components/schemas/')[1:]):

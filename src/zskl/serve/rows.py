@@ -16,7 +16,6 @@ from zskl.arrays import to_numpy
 from zskl.datasets import Dataset
 from zskl.estimators.candidates import calibrated
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.estimators.next_rows import pick
 from zskl.estimators.panel import best_first
 from zskl.estimators.projected_rows import ProjectedRows
 from zskl.parameters import listed
@@ -26,7 +25,7 @@ from zskl.serve.class_book import Book
 from zskl.serve.refusal import Refusal, no_class, shown
 from zskl.serve.row_pictures import RowPictures
 from zskl.serve.schemas.rows import RankedRow, Row, RowList
-from zskl.serve.schemas.teaching import Among, Guess, RowsToLabel
+from zskl.serve.schemas.teaching import Among
 from zskl.serve.served_model import nameless
 from zskl.signatures.table import SignatureTable
 
@@ -122,7 +121,7 @@ class LoadedRows:
         scores = self.fit(vector, given, book, label)
         order, values = best_first(scores[rows][None], min(top, len(rows)))
         best = zip(rows[order[0]].tolist(), values[0].tolist(), strict=True)
-        return [{**self._card(book, row), "score": score} for row, score in best]
+        return [{**self.card(book, row), "score": score} for row, score in best]
 
     def best_of(self, book: Book, labels: Sequence[str], scores: NDArray[Any], count: int) -> dict[str, list[Row]]:
         """The rows of each class that score best, those with pictures before others."""
@@ -131,7 +130,7 @@ class LoadedRows:
         for row in order[np.isin(self.labels[order], labels)].tolist():
             mine = found[self.labels[row]]
             if len(mine) < count:
-                mine.append(self._card(book, row))
+                mine.append(self.card(book, row))
         return found
 
     def fit(
@@ -198,26 +197,6 @@ class LoadedRows:
         rows = rows[~np.isin(rows, marked)]
         return rows[self.pictured[rows]] if pictures else rows
 
-    def to_label(self, book: Book, count: int, pictures: bool) -> RowsToLabel:
-        """The rows whose labels would help most, by `label_next`, with the best two classes of each."""
-        rows = self.unlabelled("all", book, pictures)
-        if not len(rows) or len(book.kinds) < 2:
-            return {"version": book.version, "rows": []}
-        found = pick(book.model, self.features(rows.tolist()), min(count, len(rows)), "margin", book.table)
-        likely = np.full(found.labels.shape, None) if found.probabilities is None else found.probabilities
-
-        def guesses(place: int) -> list[Guess]:
-            pairs = zip(found.labels[place].tolist(), likely[place].tolist(), strict=True)
-            return [{"class": name, "kind": book.kinds[name], "probability": share} for name, share in pairs]
-
-        chosen = enumerate(rows[found.rows].tolist())
-        return {
-            "version": book.version,
-            "rows": [
-                {"row": row, "picture": bool(self.pictured[row]), "guesses": guesses(place)} for place, row in chosen
-            ],
-        }
-
     def page(
         self,
         book: Book,
@@ -240,7 +219,7 @@ class LoadedRows:
             if not len(places):
                 raise Refusal(422, f"row {around} is not among the {len(rows)} rows that are asked for")
             start = int(places[0]) // count * count
-        shown = [self._card(book, row) for row in rows[start : start + count].tolist()]
+        shown = [self.card(book, row) for row in rows[start : start + count].tolist()]
         return {"total": len(rows), "start": start, "rows": shown}
 
     def picture(self, row: int) -> tuple[bytes, str]:
@@ -263,7 +242,7 @@ class LoadedRows:
         """(n, d) float32"""
         return np.asarray(self.X[rows], np.float32)
 
-    def _card(self, book: Book, row: int) -> Row:
+    def card(self, book: Book, row: int) -> Row:
         """What there is to know of a row."""
         label = self.labels[row]
         return {

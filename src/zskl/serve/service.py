@@ -6,28 +6,28 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-from pydantic import JsonValue
 
 from zskl.estimators import sparse_inputs
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.serve import fitting, worked_examples
+from zskl.serve import fitting, model_facts, rows_to_label, worked_examples
 from zskl.serve.class_book import Book, Classes, Described
 from zskl.serve.class_file import ClassFile
 from zskl.serve.class_map import ClassMap
 from zskl.serve.diagnostics import Diagnostics
 from zskl.serve.lessons import Example as Marked
 from zskl.serve.limits import Limits
+from zskl.serve.neighbours import Neighbours
 from zskl.serve.photos import Photos
 from zskl.serve.refusal import Refusal, no_class, shown
 from zskl.serve.rows import LoadedRows
 from zskl.serve.schemas.classes import ClassDetails, ClassList
 from zskl.serve.schemas.examples import ExampleList, ListedExample
 from zskl.serve.schemas.fits import FittingClass, FittingClasses
-from zskl.serve.schemas.model import Example, Health, LoadedData, Model, RequestLimits, SentenceVectors
+from zskl.serve.schemas.model import Example, Health, Model
 from zskl.serve.schemas.rows import Row
 from zskl.serve.schemas.teaching import Among, RowsToLabel, Verdict
 from zskl.serve.sentences import Sentences
-from zskl.serve.taught_model import can_learn, check_able
+from zskl.serve.taught_model import check_able
 from zskl.serve.teaching import Teaching, promised
 from zskl.version import __version__
 
@@ -55,6 +55,7 @@ class Service:
         self.classes, self.map = Classes(model, limits, kept, sentences), ClassMap()
         self.teaching = Teaching(self.classes, limits)
         self._diagnostics = None if rows is None else Diagnostics(rows, self.classes.words)
+        self._neighbours = None if rows is None else Neighbours(rows)
         self._examples = list(examples) or worked_examples.of(self.classes.model, self.classes.words)
         self._began = time.monotonic()
 
@@ -80,6 +81,13 @@ class Service:
         return self._photos
 
     @property
+    def neighbours(self) -> Neighbours:
+        """Which loaded rows are nearest. Without any, the request is refused."""
+        if self._neighbours is None:
+            raise _no_data()
+        return self._neighbours
+
+    @property
     def diagnostics(self) -> Diagnostics:
         """Figures on test rows of the loaded data. Without any, the request is refused."""
         if self._diagnostics is None:
@@ -93,29 +101,7 @@ class Service:
 
     def model(self) -> Model:
         """GET /model."""
-        book, model = self.book, self.classes.model
-        names = getattr(model, "feature_names_in_", None)
-        kinds = list(book.kinds.values())
-        return {
-            "file": self.name,
-            "estimator": model.kind,
-            "parameters": {name: _plain(value) for name, value in model._settings().items()},
-            "features": int(model.n_features_in_),
-            "feature_names": None if names is None else [str(name) for name in names],
-            "attributes": self.classes.words.as_json(),
-            "seen": kinds.count("seen"),
-            "unseen": kinds.count("unseen"),
-            "added": kinds.count("added"),
-            "calibration": float(model.calibration_),
-            "probabilities": model.temperatures_ is not None,
-            "explains": _explains(model),
-            "teaches": can_learn(model),
-            "data": None if self._rows is None else _data(self._rows),
-            "examples": self._examples,
-            "sentences": _sentences(self.classes.sentences),
-            "photos": None if self._photos is None else self._photos.name,
-            "limits": _limits(self.limits),
-        }
+        return model_facts.facts(self.name, self.classes, self.limits, self._rows, self._photos, self._examples)
 
     def work_of_ranking(self, attributes: int) -> int:
         """Multiplications that it takes to rank all loaded rows by a description."""
@@ -207,7 +193,7 @@ class Service:
 
     def label_next(self, count: int, pictures: bool) -> RowsToLabel:
         """GET /label-next."""
-        return self.rows.to_label(self.book, count, pictures)
+        return rows_to_label.chosen(self.rows, self.book, count, pictures)
 
     def listed(self) -> ClassList:
         """GET /classes."""
@@ -251,52 +237,3 @@ class Service:
 
 def _no_data() -> Refusal:
     return Refusal(409, "no data are loaded: start the service with --data to look at rows")
-
-
-def _data(rows: LoadedRows) -> LoadedData:
-    return {
-        "name": rows.data.name,
-        "item": "row" if rows.pictures is None else rows.pictures.item,
-        "rows": len(rows.X),
-        "pictures": rows.pictures is not None,
-        "pictured": int(rows.pictured.sum()),
-        "picture_key": rows.picture_key,
-        "parts": {part: len(found) for part, found in rows.data.parts.items()},
-    }
-
-
-def _limits(limits: Limits) -> RequestLimits:
-    return {
-        "body_bytes": limits.body_bytes,
-        "rows": limits.rows,
-        "explained_rows": limits.explained_rows,
-        "values": limits.values,
-        "json_values": limits.json_values,
-        "answers": limits.answers,
-        "name_length": limits.name_length,
-        "classes": limits.classes,
-        "examples": limits.examples,
-    }
-
-
-def _sentences(sentences: Sentences | None) -> SentenceVectors | None:
-    if sentences is None:
-        return None
-    return {"encoder": sentences.recorded, "missing": sentences.missing, "example": sentences.example}
-
-
-def _explains(model: ZeroShotClassifier) -> bool:
-    try:
-        model._check_explainable()
-    except ValueError:
-        return False
-    return True
-
-
-def _plain(value: object) -> JsonValue:
-    """A setting as JSON has it."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    number = getattr(value, "item", None)  # of NumPy and PyTorch numbers
-    found: JsonValue = str(value) if number is None else number()
-    return found

@@ -39,7 +39,7 @@ def router(service: Service, turns: Turns) -> APIRouter:
         check_able(service.classes.model)
         row = data = None
         if kind in media_types.PHOTOS:
-            features = await photo_bodies.features(request, kind, service.photos, turns)
+            features = await photo_bodies.features(request, kind, service.photos, service.limits.small, turns)
         else:
             given = await json_bodies.small(NewExample, request, service.limits)
             features, row = _features(service, given), given.row

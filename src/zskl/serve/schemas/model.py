@@ -69,6 +69,7 @@ class RequestLimits(TypedDict):
     name_length: int
     classes: int
     examples: int
+    photo_bytes: int
 
 
 class Model(TypedDict):
