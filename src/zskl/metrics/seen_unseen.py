@@ -266,7 +266,7 @@ def _checked_scores(
 
 def _best(S: NDArray[Any], columns: NDArray[np.intp], own: NDArray[np.intp]) -> tuple[Floats, NDArray[np.bool_]]:
     """The best score (n,) of each row among the columns, and whether it is that of the row's own class."""
-    part = S[:, columns]
+    part = S.take(columns, axis=1)  # rows stay in one piece, unlike those of S[:, columns]
     winner = np.argmax(part, axis=1)
     score = np.take_along_axis(part, winner[:, None], axis=1)[:, 0].astype(np.float64)
     return score, columns[winner] == own
