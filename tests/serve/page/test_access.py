@@ -34,7 +34,7 @@ def test_all_of_it_by_keyboard(segments, visit):
     expect(page.locator("#classify-title")).to_be_focused()
     page.locator(".pick .card").nth(1).focus()
     asked(page, lambda: keys.press("Enter"), "/predict")
-    expect(page.locator(".sample")).to_contain_text("Row 1")
+    expect(page.locator(".sample")).to_contain_text("Picture 1")
     outline = page.locator(".pick .card").nth(1).evaluate("(one) => getComputedStyle(one).outlineStyle")
     assert outline == "solid"
 

@@ -2,17 +2,18 @@
 import { call, newest } from "./api.js";
 import { badge, el, field, human, later, link, named, onlyPictures, picture, score as written, thing, things, wordy } from "./elements.js";
 import { empty, failed, waiting } from "./states.js";
+import { describedMarking } from "./teach.js";
 
 const STEP = 24;
 const NARROW = matchMedia("(max-width: 56rem)"); // where a strip of the best stays in sight, as in page.css
 
-function card(row) {
+function card(row, marks) {
   const score = el("span", { class: "score" });
   const words = el("span", { class: "words" }, el("b", {}, named(row.class)), " ", badge(row.kind));
   const about = [`${thing.One} ${row.row}`, row.id].filter(Boolean).join(", ");
   const item = el(
     "li",
-    {},
+    { class: "marked" },
     el(
       "a",
       { class: "card", href: link("classify", { row: row.row }), title: `${about}: classify it` },
@@ -20,6 +21,7 @@ function card(row) {
       words,
       score,
     ),
+    marks?.buttons(row),
   );
   return { item, score };
 }
@@ -50,10 +52,11 @@ export function bestMatches(description, context, startFrom) {
   );
   const more = el("button", { type: "button" }, "Show more");
   const [only, pictured] = onlyPictures(model.data);
+  const marks = describedMarking(description, context);
   let top = STEP;
 
   const show = (rows) => {
-    for (const row of rows) if (!cards.has(row.row)) cards.set(row.row, card(row));
+    for (const row of rows) if (!cards.has(row.row)) cards.set(row.row, card(row, marks));
     list.replaceChildren(...rows.map((row) => cards.get(row.row).item));
     rows.forEach((row) => (cards.get(row.row).score.textContent = written(row.score)));
     if (cards.size > 2000) cards.clear();
@@ -99,7 +102,7 @@ export function bestMatches(description, context, startFrom) {
   };
 
   const ask = newest(async (signal) => {
-    const body = { ...description.body(), top, part: part.value || null, pictures: pictured.checked };
+    const body = { ...description.body(), class: marks?.target(), top, part: part.value || null, pictures: pictured.checked };
     return (await call("rank", { method: "POST", body, signal })).rows;
   });
   const update = async () => {
@@ -145,6 +148,7 @@ export function bestMatches(description, context, startFrom) {
         top = STEP;
         update();
       });
+    context.addEventListener("taught", update);
     more.addEventListener("click", () => {
       top += STEP;
       update();
@@ -158,5 +162,5 @@ export function bestMatches(description, context, startFrom) {
     only,
     model.data && field("Part of the data", part, { class: "field inline" }),
   );
-  return { node: el("div", { class: "panel" }, head, words, place), strip };
+  return { node: el("div", { class: "panel" }, head, words, marks?.node, place), strip };
 }

@@ -4,6 +4,7 @@ import { sideBySide } from "./class_pairs.js";
 import { fullName } from "./controls.js";
 import { badge, balanceBar, bar, counted, el, human, link, named, number, picture, share, signed, thing, things, whyTable } from "./elements.js";
 import { failed } from "./states.js";
+import { classTeaching } from "./teach.js";
 
 const SHOWN = 10;
 const PHOTOS = 6;
@@ -162,6 +163,7 @@ export function details(found, context, gone, back) {
     counts,
     album,
     el("div", { class: "row" }, start, edit, added && remover(found, context, gone), way),
+    ...classTeaching(found, context),
     el("h4", {}, "Described most like it"),
     nearest(found),
     el("h4", {}, "What sets it apart"),

@@ -30,14 +30,14 @@ def router(service: Service) -> APIRouter:
         new = await json_bodies.small(NewClass, request, service.limits)
         return await save(new.name, new, again=False, since=None)
 
-    @routes.get("/classes/{name:text}", response_model=ClassDetails, **openapi.may(404))
+    @routes.get("/classes/{name:classname}", response_model=ClassDetails, **openapi.may(404))
     async def class_details(name: str) -> Response:
         """A class: its description and the classes most like it."""
         found = await run_in_threadpool(service.details, name)
         return json_reply(found, headers={"etag": f'"{found["version"]}"'})
 
     @routes.put(
-        "/classes/{name:text}",
+        "/classes/{name:classname}",
         response_model=SavedClass,
         **openapi.takes("Description", 409, 412, 413, 415, 422, 507, created=True),
     )
@@ -49,7 +49,7 @@ def router(service: Service) -> APIRouter:
         return await save(name, described, again=True, since=since)
 
     @routes.delete(
-        "/classes/{name:text}", status_code=204, response_class=Response, **openapi.may(404, 409, 412, 422, 507)
+        "/classes/{name:classname}", status_code=204, response_class=Response, **openapi.may(404, 409, 412, 422, 507)
     )
     async def delete_class(name: str, request: Request) -> Response:
         """Forget an added class. `If-Match` as for PUT."""

@@ -32,7 +32,9 @@ def router(service: Service, turns: Turns) -> APIRouter:
         one = await run_in_threadpool(service.classes.described, wanted.attributes, wanted.sentence)
         given = one.given(words.names)
         async with nullcontext() if service.work_of_ranking(len(given)) < QUICK else turns.work:
-            best = await run_in_threadpool(rows.rank, book, one.vector, given, wanted.top, wanted.part, wanted.pictures)
+            best = await run_in_threadpool(
+                rows.rank, book, one.vector, given, wanted.top, wanted.part, wanted.pictures, wanted.label
+            )
         answer: RankedRows = {"defaulted": one.defaulted, "rows": best}
         return json_reply(answer)
 

@@ -68,6 +68,8 @@ class RequestLimits(TypedDict):
     answers: int
     name_length: int
     classes: int
+    examples: int
+    photo_bytes: int
 
 
 class Model(TypedDict):
@@ -83,6 +85,7 @@ class Model(TypedDict):
     calibration: float
     probabilities: bool
     explains: bool
+    teaches: bool
     data: LoadedData | None
     examples: list[Example]
     sentences: SentenceVectors | None
