@@ -2,21 +2,28 @@
 import { fullName } from "./controls.js";
 import { badge, el, link, named, number, share, thing, things } from "./elements.js";
 import { classPhoto } from "./gallery.js";
+import { areDegrees, levelOf } from "./levels.js";
 
 const toClass = (name) => el("a", { href: link("classes", { class: name }) }, named(name));
-const worded = (one, value) => (one.binary ? (value > 0.5 ? "yes" : "no") : number(value));
+
+// As a person says it, the number on demand; numbers with units stay numbers.
+function worded(one, value, degrees) {
+  if (one.binary) return el("td", {}, value > 0.5 ? "yes" : "no");
+  return degrees ? el("td", { title: number(value) }, levelOf(one, value)) : el("td", {}, number(value));
+}
 
 // The attributes in which two classes differ most, each with the value of either.
 export function differences(differ, context) {
   const attributes = new Map(context.model.attributes.map((one) => [one.name, one]));
+  const degrees = areDegrees(context.model.attributes);
   const lines = differ.map(({ attribute, values }) => {
     const one = attributes.get(attribute);
     return el(
       "tr",
       {},
-      el("td", {}, worded(one, values[0])),
+      worded(one, values[0], degrees),
       el("th", { scope: "row" }, fullName(one)),
-      el("td", {}, worded(one, values[1])),
+      worded(one, values[1], degrees),
     );
   });
   return lines.length

@@ -185,11 +185,12 @@ export function classes(section, context) {
   nothing();
   load();
   return (values) => {
+    const turned = values.has("show") && values.get("show") !== way;
     if (values.has("show") || !nav.querySelector("[aria-current]")) turn(values.get("show"));
     const name = values.get("class");
     if (name !== null && !values.has("show"))
       history.replaceState(null, "", link("classes", { show: way, class: name })); // so that coming back shows the same
     if (name === null && chosen !== null) nothing(); // one went back
-    else if (name !== null && name !== chosen) open(name);
+    else if (name !== null && !(turned && name === chosen)) open(name); // also again: it may have been edited
   };
 }
