@@ -88,3 +88,33 @@ def test_the_worked_example_of_any_data_is_understood(fresh):
     found = fresh[2].post("/words", json={"text": example["sentence"]}).json()
     assert found["attributes"]
     assert found["unknown"] == []
+
+
+PRACTISED = {"weight": 4.0, "shrinkage": 0.3, "crowding": 0.1, "calibration": -0.2, "temperatures": None}
+
+
+@pytest.mark.parametrize("name", ["bent", "described"])
+def test_a_description_wins_as_many_rows_as_the_class_does_where_something_was_taught(name):
+    """Examples change the model's calibration by the share of new classes that have some; a saved class is one more."""
+    from zskl import ClassMeansClassifier, datasets
+
+    data = datasets.load("digits")
+    model = ClassMeansClassifier().fit(*data.samples("trainval"), data.signatures)
+    model.calibration_ = 0.2
+    model.practice_ = {"examples": {"1": PRACTISED}}
+    client = served.client(served.with_data(model, data))
+    rows = list(range(len(data.X)))
+
+    def won(name):
+        answers = client.post("/predict", json={"data_rows": rows, "top": 1}).json()
+        assert client.get("/model").json()["calibration"] == answers["calibration"] != 0.2
+        return sum(one["class"] == name for one in answers["predictions"])
+
+    given = {"top": 1.0, "upper right": 1.0, "lower right": 1.0, "bottom": 1.0, "middle": 1.0, "lower left": 0.0}
+    client.put("/classes/described", json={"attributes": {"top": 0.0, "lower left": 1.0}})
+    for row in data.parts["test_unseen"][:4].tolist():
+        client.post("/classes/described/examples", json={"row": row})
+    known = {} if name == "bent" else {"replaces": name}
+    before = client.post("/fits", json={"attributes": given, **known}).json()
+    assert client.put(f"/classes/{name}", json={"attributes": given}).status_code == (200 if known else 201)
+    assert before["wins"] == won(name) > 0

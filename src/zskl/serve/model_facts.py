@@ -38,7 +38,7 @@ def facts(
         "seen": kinds.count("seen"),
         "unseen": kinds.count("unseen"),
         "added": kinds.count("added"),
-        "calibration": float(model.calibration_),
+        "calibration": float(book.model.calibration_),
         "probabilities": model.temperatures_ is not None,
         "explains": _explains(model),
         "teaches": can_learn(model),

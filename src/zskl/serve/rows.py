@@ -27,10 +27,12 @@ from zskl.serve.row_pictures import RowPictures
 from zskl.serve.schemas.rows import RankedRow, Row, RowList
 from zskl.serve.schemas.teaching import Among
 from zskl.serve.served_model import nameless
+from zskl.serve.taught_model import taught
 from zskl.signatures.table import SignatureTable
 
 TESTS = ("test_seen", "test_unseen")
 SCORES = 50_000_000  # rows times seen classes whose scores are kept; with more, rows are ranked without rivals
+NAMELESS = "\n"  # a description; no class has this name, so nothing was taught about it
 RowNumbers = NDArray[np.integer[Any]]
 
 
@@ -51,7 +53,7 @@ class LoadedRows:
         for part in ("trainval", *TESTS):
             self.parts[data.parts[part]] = part
         self.model, self._lock = nameless(model), threading.Lock()
-        self._rivals: tuple[tuple[int, str | None], NDArray[Any]] | None = None  # of the newest book that was asked
+        self._rivals: tuple[tuple[int, str | None], ProjectedRows, NDArray[Any]] | None = None  # of the newest book asked
         self._latest: tuple[int, ProjectedRows, NDArray[np.floating[Any]]] | None = None
 
     @cached_property
@@ -162,30 +164,34 @@ class LoadedRows:
         key = (book.version, without)
         with self._lock:
             if self._rivals is None or self._rivals[0] != key:
-                self._rivals = key, self._best_of_others(book, without)
-            best = self._rivals[1]
-            projected = self._taught(book)[0]
+                self._rivals = key, *self._best_of_others(book, without)
+            _, projected, best = self._rivals
         return int(np.count_nonzero(self._scored(projected, vector, without) > best))
 
     def knows(self, book: Book) -> bool:
         """Whether the scores of its classes are there."""
         return self._rivals is not None and self._rivals[0][0] == book.version
 
-    def _best_of_others(self, book: Book, without: str | None) -> NDArray[Any]:
-        """(n,) the best score of the classes that are there, calibrated as beside a class that is new to the model."""
+    def _best_of_others(self, book: Book, without: str | None) -> tuple[ProjectedRows, NDArray[Any]]:
+        """The rows as the model projects them, and (n,) the best score of the classes that are there, calibrated as
+        beside a class that is new to the model. Where something was taught, the model is that of the book with one more
+        class: of how many classes it has examples counts."""
         names = [name for name in book.kinds if name != without]
         best = np.full(len(self.X), -np.inf, np.float32)
-        projected, width = self._taught(book)[0], max(1, SCORES // len(self.X))
+        projected, model, width = self._projected, self.model, max(1, SCORES // len(self.X))
+        if book.lessons:
+            model = book.model if without is not None else taught(self.model, _with_one_more(book.table), book.lessons)
+            projected = projected.taught(model)
         for start in range(0, len(names), width):
             some = names[start : start + width]
             scores = to_numpy(projected.scores(book.table, some))
             seen = np.array([book.kinds[name] == "seen" for name in some])
-            best = np.maximum(best, calibrated(scores, seen, float(self.model.calibration_)).max(axis=1))
-        return best
+            best = np.maximum(best, calibrated(scores, seen, float(model.calibration_)).max(axis=1))
+        return projected, best
 
     def _scored(self, projected: ProjectedRows, vector: NDArray[np.float64], label: str | None) -> NDArray[Any]:
         """(n,) the score of a description (p,) for each row, under the name `label` if it has one."""
-        described = SignatureTable(np.array([label or "described"], object), vector[None], None)
+        described = SignatureTable(np.array([label or NAMELESS], object), vector[None], None)
         return np.asarray(to_numpy(projected.scores(described))[:, 0])
 
     def unlabelled(self, among: Among, book: Book | None = None, pictures: bool = False) -> RowNumbers:
@@ -260,6 +266,12 @@ class LoadedRows:
             raise Refusal(422, f"the data have no part {shown(part)}: they have {listed(self.data.parts)}")
         rows = np.arange(len(self.X)) if part is None else self.data.parts[part]
         return rows[self.pictured[rows]] if pictures else rows
+
+
+def _with_one_more(table: SignatureTable) -> SignatureTable:
+    """A table with one more class. What its description says does not matter here."""
+    labels = np.array([*table.labels, NAMELESS], dtype=object)
+    return SignatureTable(labels, np.vstack([table.matrix, table.matrix.mean(axis=0)]), table.names)
 
 
 def _columns(data: Dataset, model: ZeroShotClassifier) -> NDArray[np.floating[Any]]:
