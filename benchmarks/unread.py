@@ -19,7 +19,7 @@ COMMAND = (sys.executable, "-m", "zskl", "serve", "--demo", "--port", "0")  # th
 
 def memory(process: subprocess.Popen[str], name: str) -> int:
     """VmRSS (now) or VmHWM (the peak), in MB; Linux only."""
-    found = re.search(rf"{name}:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text())
+    found = re.search(rf"{name}:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8"))
     assert found is not None
     return int(found[1]) // 1024
 
@@ -34,11 +34,11 @@ def unread(clients: int) -> None:
             classes = about["seen"] + about["unseen"]
             rows = [k % about["data"]["rows"] for k in range(min(about["limits"]["answers"] // classes, 100_000))]
             body = json.dumps({"data_rows": rows, "top": classes}).encode()
-            head = f"POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            headers = f"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
             before, held = memory(process, "VmRSS"), []
             for _ in range(clients):
                 connection = socket.create_connection(("127.0.0.1", int(at.rpartition(":")[2])))
-                connection.sendall(head.encode() + body)
+                connection.sendall(f"POST /predict HTTP/1.1\r\n{headers}".encode() + body)
                 held.append(connection)
             time.sleep(SECONDS)
             during, peak = memory(process, "VmRSS"), memory(process, "VmHWM")

@@ -11,7 +11,8 @@ import httptools
 
 HEAD = 64 << 10  # bytes of a request's first line and headers, or of what stands between and after parts of its body
 SECONDS = 30.0  # for a first line and headers to arrive
-UNREAD = 60.0  # seconds until a client must have read what was sent, some hundred kilobytes
+UNREAD = 60.0  # seconds that an answer may wait for its client to read on
+EACH = 0.25  # more of them for each 256 kB that were read: so a large answer takes long, but not for ever
 TOO_LONG = f"The head of the request is larger than {HEAD} bytes.".encode()
 REPLY = (
     b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
@@ -33,6 +34,7 @@ def limited(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
             self._read = 0  # bytes since the last thing that was understood
             self._clock: asyncio.TimerHandle | None = None
             self._unread: asyncio.TimerHandle | None = None
+            self._patience = UNREAD
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             self._transport = transport
@@ -59,7 +61,7 @@ def limited(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
 
         def pause_writing(self) -> None:
             if self._unread is None:
-                self._unread = asyncio.get_running_loop().call_later(UNREAD, self._transport.abort)
+                self._unread = asyncio.get_running_loop().call_later(self._patience, self._transport.abort)
             self._protocol.pause_writing()
 
         def resume_writing(self) -> None:
@@ -68,6 +70,7 @@ def limited(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
 
         def _read_on(self) -> None:
             if self._unread is not None:
+                self._patience = max(0.0, self._unread.when() - asyncio.get_running_loop().time()) + EACH
                 self._unread.cancel()
                 self._unread = None
 
@@ -75,6 +78,7 @@ def limited(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
 
         def on_message_begin(self) -> None:
             self._read = 0
+            self._patience = UNREAD
             self._start()
 
         def on_headers_complete(self) -> None:

@@ -14,11 +14,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from zskl.serve.limits import Limits
 from zskl.serve.refusal import Refusal
+from zskl.serve.unread import CutOff, Unread
 
 PORTS = {"http": 80, "https": 443}
 OPEN = ("/", "/page/")  # the page itself holds no data: it asks for the token
 SLOWEST = 1 << 20  # bytes a second that a large body must at least bring
-PIECE = 256 << 10  # bytes of an answer that are sent at once: who does not read them gets no more
 HEADERS = [
     (
         b"content-security-policy",
@@ -67,7 +67,7 @@ class Guard:
     ) -> None:
         self._app, self._token, self._limits = app, token, limits
         self._public = None if public is None else origin(public)
-        self._hosts = {host.lower() for host in hosts}
+        self._hosts, self._unread = {host.lower() for host in hosts}, Unread()
         if self._public is not None:
             self._hosts.add(_without_port(self._public.partition("://")[2]))
 
@@ -87,12 +87,8 @@ class Guard:
                 message["headers"] = [*message.get("headers", []), *HEADERS]
                 await send(message)
                 return
-            body, more = message.get("body", b""), message.get("more_body", False)
-            if head:
-                body = b""
-            for place in range(0, max(len(body), 1), PIECE):
-                rest = more or place + PIECE < len(body)
-                await send({"type": "http.response.body", "body": body[place : place + PIECE], "more_body": rest})
+            body = b"" if head else message.get("body", b"")
+            await self._unread.send(body, message.get("more_body", False), send)
 
         headers = {name.lower(): value for name, value in scope["headers"]}
         try:
@@ -101,6 +97,8 @@ class Guard:
         except Refusal as refusal:
             if not started:
                 await _answer(marked, refusal)
+        except CutOff:
+            return  # the server closes the connection, because the answer is not whole
 
     def _check(self, path: str, headers: dict[bytes, bytes]) -> None:
         host = headers.get(b"host", b"").decode("latin-1").lower()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from typing import cast
 
 import numpy as np
+from pydantic_core import to_json
 
 from zskl.arrays import to_numpy
 from zskl.estimators.candidates import calibrated, softmax
@@ -66,6 +68,19 @@ def predict(book: Book, X: Features, options: PredictionOptions) -> Predictions:
         "predictions": predictions,
         "features": X.tolist() if options.features else None,
     }
+
+
+def encoded(parts: Iterable[Predictions]) -> bytes:
+    """The JSON of the answers for parts of the rows, as one answer. Of a part only its JSON is kept: as Python's
+    objects, a large answer would take many times the memory."""
+    told, features, about = bytearray(), bytearray(), b""
+    for part in parts:
+        about = to_json({name: part[name] for name in ("version", "calibration")})  # the same of all
+        told += b"," * bool(told) + to_json(part["predictions"])[1:-1]
+        if part["features"] is not None:
+            features += b"," * bool(features) + to_json(part["features"])[1:-1]
+    last = (b"[", features, b"]") if features else (b"null",)
+    return b"".join((about[:-1], b',"predictions":[', told, b'],"features":', *last, b"}"))
 
 
 def _prediction(

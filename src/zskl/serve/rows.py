@@ -53,7 +53,7 @@ class LoadedRows:
         for part in ("trainval", *TESTS):
             self.parts[data.parts[part]] = part
         self.model, self._lock = nameless(model), threading.Lock()
-        self._rivals: tuple[tuple[int, str | None], ProjectedRows, NDArray[Any]] | None = None  # of the newest book asked
+        self._rivals: tuple[tuple[int, str | None], ProjectedRows, NDArray[Any]] | None = None  # of the newest book
         self._latest: tuple[int, ProjectedRows, NDArray[np.floating[Any]]] | None = None
 
     @cached_property

@@ -68,16 +68,24 @@ def router(service: Service, turns: Turns) -> APIRouter:
         listed, cost = _size(service, book, asked)
         near = service.neighbours if asked.options.nearest else None
 
-        def work() -> Response:
-            X = service.rows.features(asked.rows) if isinstance(asked.rows, list) else asked.rows
+        def of(some: bodies.Features | list[int]) -> Predictions:
+            X = service.rows.features(some) if isinstance(some, list) else some
             found = predictions.predict(book, X, asked.options)
             if near is not None:
                 classes = [[each["class"] for each in one["top"]] for one in found["predictions"]]
-                own = asked.rows if isinstance(asked.rows, list) else None
+                own = some if isinstance(some, list) else None
                 rows = near.of(book, X, classes, asked.options.nearest, own)
                 for one, nearest in zip(found["predictions"], rows, strict=True):
                     one["nearest"] = nearest
-            return json_reply(found)
+            return found
+
+        def work() -> Response:
+            n = len(asked.rows)
+            height = max(1, FEW * n // listed)
+            if height >= n:
+                return json_reply(of(asked.rows))
+            parts = (of(asked.rows[start : start + height]) for start in range(0, n, height))
+            return Response(predictions.encoded(parts), media_type="application/json")
 
         if listed >= FEW:
             return await turns.answered(work)
