@@ -122,9 +122,16 @@ def test_a_row_is_an_example_of_any_kind_of_class_under_its_name(taught):
     client.put(f"/classes/{whole}", json={"attributes": SEVEN})
     for name, found in (("0", "0"), ("3", "3"), (parts, whole)):
         assert client.post(f"/classes/{name}/examples", json={"row": 0}).json()["name"] == found
+    twice = {"data_rows": [0], "candidates": [whole, parts, "1"]}
+    assert "names a class twice" in refusal(client.post("/predict", json=twice), 422)
+    asked = {"data_rows": [0], "candidates": [parts, "0"], "explain": True, "against": parts}
+    assert client.post("/predict", json=asked).json()["predictions"][0]["explanation"]["against"] == whole
+    assert client.get("/rows", params={"class": parts}).json()["total"] == 0
+    seen = {"if-match": client.get(f"/classes/{whole}/examples").headers["etag"]}
     assert client.delete(f"/classes/{parts}").status_code == 204
     assert client.put(f"/classes/{whole}", json={"attributes": SEVEN}).status_code == 201
     assert client.get(f"/classes/{whole}/examples").json()["examples"] == []  # they went with the class
+    assert client.post(f"/classes/{whole}/examples", json={"row": 0}, headers=seen).status_code == 412
 
 
 def test_of_two_teachers_the_later_is_told(taught):

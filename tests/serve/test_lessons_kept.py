@@ -70,6 +70,39 @@ def test_examples_and_adaptation_are_there_after_a_restart(tmp_path, model):
         assert service.book.lessons.adaptation is None
 
 
+def test_outdated_adaptations_do_not_stay(tmp_path, model):
+    """Each is as long as thousands of examples."""
+    with class_file.opened(tmp_path / "classes.jsonl") as kept:
+        service = Service(model, "m", Limits(), kept)
+        client = served.client(service)
+        for _ in range(5):
+            client.post("/classes/ant/examples", json=ROW)
+        for _ in range(4):
+            service.teaching.adapt(np.array(MANY, np.float32), "all", force=True)
+            service.teaching.forget_adaptation()
+        keys = [line["key"] for line in jsonl_log.read(kept.path)]
+        assert keys.count(" example") == 5
+        assert keys.count(" adapted") <= class_file.WASTE
+
+
+def test_a_folder_that_cannot_be_flushed_loses_nothing(tmp_path, model, monkeypatch):
+    """The file has been replaced by then: later lines belong into the new one."""
+    path = tmp_path / "classes.jsonl"
+
+    def failing(folder):
+        raise OSError(errno.EIO, "Input/output error")
+
+    with class_file.opened(path) as kept:
+        service = Service(model, "m", Limits(), kept)
+        with monkeypatch.context() as patch:
+            patch.setattr("zskl.files.flush_folder", failing)
+            for size in range(10):
+                service.classes.put("own", {"size": float(size)}, True)
+        service.classes.put("other", {"size": 1.0}, True)
+    with class_file.opened(path) as kept:
+        assert kept.classes == {"own": {"size": 9.0}, "other": {"size": 1.0}}
+
+
 def test_a_full_disk_teaches_nothing(tmp_path, model, monkeypatch):
     with class_file.opened(tmp_path / "classes.jsonl") as kept:
         service = Service(model, "m", Limits(), kept)

@@ -101,14 +101,14 @@ class Folder:
             os.fsync(handle)
             fresh.chmod(self.path.stat().st_mode & 0o777)
             os.replace(fresh, self.path)
-            files.flush_folder(self.path.parent)  # or a power cut could bring the old file back, without later lines
         except BaseException:
             os.close(handle)
             fresh.unlink(missing_ok=True)
             raise
         os.close(self._handle)
-        self._handle, self._torn = handle, None
+        self._handle, self._torn = handle, None  # from here on the new file is the one, whatever fails
         self.done = {str(record["key"]): dict(record) for record in records}
+        files.flush_folder(self.path.parent)  # or a power cut could bring the old file back, without later lines
 
     def close(self) -> None:
         """Close the file, and give its lock back."""

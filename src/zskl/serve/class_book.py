@@ -75,16 +75,18 @@ class Book:
             name: "seen" if name in seen else "unseen" for name in model.candidates_.tolist()
         }
         self.kinds |= dict.fromkeys(added, "added")
+        self._names = {composed(name): name for name in self.kinds}
         known = model.signature_table_
         matrix = np.vstack([known.matrix, *(one.vector for one in added.values())])
         self.table = SignatureTable(np.array([*known.labels, *added], dtype=object), matrix, known.names)
         self.model = taught(nameless(model), self.table, lessons)
-        self.panel = lru_cache(KEPT_PANELS)(partial(_panel, self.model, self.table, self.kinds))
+        self.panel = lru_cache(KEPT_PANELS)(partial(_panel, self.model, self.table, self.kinds, self._names))
         self.panel(None).scores(np.zeros((1, model.n_features_in_), np.float32))  # now, so that no request waits for it
 
     def called(self, name: str) -> str:
-        """The name of a class as the book has it: accents may be letters of their own (NFD) in what somebody sends."""
-        return name if name in self.kinds else unicodedata.normalize("NFC", name)
+        """The name of a class as the book has it: accents may be letters of their own (NFD) in either. New names are
+        composed."""
+        return name if name in self.kinds else self._names.get(composed(name), composed(name))
 
     def check_unchanged(self, name: str, since: int | None) -> None:
         """Refuse a change by somebody who saw version `since`, if somebody else has changed the class after that."""
@@ -115,12 +117,23 @@ class Book:
         return [(names[k], cosine) for k, cosine in zip(order[0].tolist(), cosines[0].tolist(), strict=True)]
 
 
+def composed(name: str) -> str:
+    """A name whose accents are part of their letters (NFC)."""
+    return unicodedata.normalize("NFC", name)
+
+
 def _panel(
-    model: ZeroShotClassifier, table: SignatureTable, kinds: Mapping[str, str], candidates: tuple[str, ...] | None
+    model: ZeroShotClassifier,
+    table: SignatureTable,
+    kinds: Mapping[str, str],
+    names: Mapping[str, str],
+    candidates: tuple[str, ...] | None,
 ) -> Panel:
     """All classes, or these of them, ready to be scored. Holds no book: a book is freed after its last request."""
     if candidates is not None:
-        candidates = tuple(name if name in kinds else unicodedata.normalize("NFC", name) for name in candidates)
+        candidates = tuple(name if name in kinds else names.get(composed(name), name) for name in candidates)
+        if len(set(candidates)) < len(candidates):
+            raise Refusal(422, "candidates names a class twice: name each once")
     unknown = next((name for name in candidates or () if name not in kinds), None)
     if unknown is not None:
         raise no_class(unknown, kinds)
@@ -185,8 +198,10 @@ class Classes:
                 raise Refusal(
                     409, f"{self._limits.classes} classes were added already, the most that are allowed: delete some"
                 )
-            added = {**self.book.added, name: replace(new, version=self.book.version + 1)}
-            book = self.change(added, self.book.lessons, lambda file: file.keep(name, new.attributes, sentence))
+            version = self.book.version + 1
+            added = {**self.book.added, name: replace(new, version=version)}
+            lessons = self.book.lessons if kind == "added" else self.book.lessons.since(name, version)
+            book = self.change(added, lessons, lambda file: file.keep(name, new.attributes, sentence))
             return book, name, kind is None
 
     def delete(self, name: str, since: int | None = None) -> Book:

@@ -13,7 +13,7 @@ from zskl.serve import lesson_lines
 from zskl.serve.lessons import Lessons
 
 BEGINNING = b'{"key": "'  # of a line in the file
-WASTE = 4  # changes for each class or example: a file with more is written again
+WASTE = 4  # changes for each class or example, or adaptations: a file with more is written again
 
 
 class ClassFile:
@@ -28,7 +28,7 @@ class ClassFile:
         lines = jsonl_log.read(log.path)
         for line in lines:
             self._read(line)
-        self._lines = len(lines)
+        self._lines, self._adapted = len(lines), sum(map(lesson_lines.is_adaptation, lines))
         self.shorten()
 
     def keep(self, name: str, attributes: Mapping[str, float], sentence: str | None = None) -> None:
@@ -45,6 +45,7 @@ class ClassFile:
         self._log.append(line)
         self._read(line)
         self._lines += 1
+        self._adapted += lesson_lines.is_adaptation(line)  # a line as long as thousands of others
         self.shorten()
 
     def _read(self, line: Mapping[str, Any]) -> None:
@@ -64,13 +65,13 @@ class ClassFile:
     def shorten(self) -> None:
         """Write the file again if most of its lines are outdated. Where that cannot be, it stays long: nothing in it is
         wrong."""
-        if self._lines <= WASTE * (len(self.classes) + len(self.lessons.examples) + 1):
+        if self._lines <= WASTE * (len(self.classes) + len(self.lessons.examples) + 1) and self._adapted <= WASTE:
             return
         described = (_line(name, one, self.sentences.get(name)) for name, one in self.classes.items())
         current = [*described, *lesson_lines.all_of(self.lessons)]
         with suppress(OSError):  # no room; or Windows, which replaces no open file
             self._log.rewrite(current)
-            self._lines = len(current)
+            self._lines, self._adapted = len(current), int(self.lessons.adaptation is not None)
 
 
 def _line(name: str, attributes: Mapping[str, float], sentence: str | None) -> dict[str, Any]:

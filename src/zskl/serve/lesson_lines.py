@@ -58,6 +58,11 @@ def is_lesson(line: Mapping[str, Any]) -> bool:
     return line["key"] in FIELDS
 
 
+def is_adaptation(line: Mapping[str, Any]) -> bool:
+    """Whether a line is about an adaptation."""
+    return bool(line["key"] == ADAPTED)
+
+
 def is_whole(line: Mapping[str, Any]) -> bool:
     """Whether a line about lessons has what it must have."""
     try:

@@ -67,6 +67,10 @@ class Lessons:
         others = tuple(one for one in self.examples if not new.same_row(one))
         return replace(self, examples=(*others, new), versions={**self.versions, new.label: version})
 
+    def since(self, name: str, version: int) -> Lessons:
+        """The same, for a class that is new in a version: what somebody saw of an older one of this name is gone."""
+        return replace(self, versions={**self.versions, name: version})
+
     def minus(self, ids: Collection[str], version: int = 0) -> Lessons:
         """Without some of the examples."""
         gone = [one.label for one in self.examples if one.id in ids]

@@ -64,7 +64,7 @@ def takes_rows() -> dict[str, Any]:
 
 def takes_example() -> dict[str, Any]:
     """Arguments of the route that takes an example, as JSON or a photo."""
-    route = takes("NewExample", 404, 409, 412, 413, 415, 422)
+    route = takes("NewExample", 404, 409, 412, 413, 415, 422, 507)
     for kind in media_types.PHOTOS:
         route["openapi_extra"]["requestBody"]["content"][kind] = {"schema": {"type": "string", "format": "binary"}}
     return route

@@ -23,6 +23,8 @@ CALIBRATE = "fit the model with zskl fit --calibrate"
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused
 def predict(book: Book, X: Features, options: PredictionOptions) -> Predictions:
     """The answer for checked rows X (n, d) and checked options."""
+    if options.against is not None:
+        options = options.model_copy(update={"against": book.called(options.against)})
     panel = book.panel(None if options.candidates is None else tuple(options.candidates))
     labels = panel.labels.tolist()
     if options.explain:

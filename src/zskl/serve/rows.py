@@ -216,6 +216,8 @@ class LoadedRows:
         """Some rows, all or of a class or part, and how many there are. The page with the row `around` wins over
         `start`."""
         rows = self._chosen(part, pictures)
+        if label is not None and label not in self.sizes:
+            label = book.called(label)
         if label is not None and label not in book.kinds and label not in self.sizes:
             raise no_class(label, [*book.kinds, *self.sizes])
         if label is not None:

@@ -53,7 +53,7 @@ def router(service: Service, turns: Turns) -> APIRouter:
         "/classes/{name:text}/examples",
         status_code=204,
         response_class=Response,
-        **openapi.may(404, 409, 412, 422),
+        **openapi.may(404, 409, 412, 422, 507),
     )
     async def delete_examples(name: str, request: Request, id: str | None = None) -> Response:
         """Take back the example with this `id`, or all examples of the class. `If-Match` as for POST."""

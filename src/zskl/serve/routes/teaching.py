@@ -24,7 +24,7 @@ def router(service: Service, turns: Turns) -> APIRouter:
         """Whether the model is adapted to loaded rows, and what validation classes say about adapting to them."""
         return json_reply(await run_in_threadpool(service.adaptation))
 
-    @routes.post("/adapt", response_model=Verdict, **openapi.takes("Unlabelled", 409, 413, 415, 422))
+    @routes.post("/adapt", response_model=Verdict, **openapi.takes("Unlabelled", 409, 413, 415, 422, 507))
     async def adapt(request: Request) -> Response:
         """Adapt the model to loaded rows, without their labels, if validation classes say that this helps, or with
         `force`. The verdict comes back in either case. It holds until DELETE /adapt."""
@@ -32,7 +32,7 @@ def router(service: Service, turns: Turns) -> APIRouter:
         async with turns.work:
             return json_reply(await run_in_threadpool(service.adapt, wanted.candidates, wanted.force))
 
-    @routes.delete("/adapt", status_code=204, response_class=Response)
+    @routes.delete("/adapt", status_code=204, response_class=Response, **openapi.may(507))
     async def forget() -> Response:
         """Undo what POST /adapt did."""
         await run_in_threadpool(service.teaching.forget_adaptation)
