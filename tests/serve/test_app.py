@@ -10,7 +10,8 @@ pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 import served
 from answers import refusal
-from zskl.serve import app, predictions, turns
+from zskl import ClassMeansClassifier
+from zskl.serve import app, photos, predictions, turns
 
 HEADERS = {"content-security-policy", "x-content-type-options", "referrer-policy", "cross-origin-resource-policy"}
 
@@ -114,14 +115,26 @@ def test_small_requests_for_much_work_take_turns(asked, large, monkeypatch):
 
     assert {answer.status_code for answer in asyncio.run(ask())} == {200}
     assert outside == []
-    work, bodies, answers = made
+    work, bodies, answers, _ = made
     assert (work.most, work.ever, work.inside) == (turns.CORES, 2 * turns.CORES, 0)
     assert (bodies.ever, answers.ever, answers.inside) == (0, 2 * turns.CORES if large else 0, 0)
 
 
-def test_a_body_that_arrives_slowly_keeps_nobody_waiting(monkeypatch):
+@pytest.mark.parametrize(
+    ("path", "kind", "most"),
+    [
+        ("/predict", "application/json", turns.LARGE),
+        ("/predict", "image/jpeg", turns.PHOTOS),
+        ("/classes/3/examples", "image/png", turns.PHOTOS),
+    ],
+)
+def test_a_body_that_arrives_slowly_keeps_nobody_waiting(path, kind, most):
     """Large bodies that never end, more than there are cores: an explanation is still answered."""
-    service = served.with_data(*served.digits())
+    model, data = served.digits()
+    if "examples" in path:
+        model = ClassMeansClassifier().fit(*data.samples("trainval"), data.signatures)
+    service = served.with_data(model, data)
+    service._photos = photos.Photos("ours", None)
     application = app.build(service)
     begun, end = [], asyncio.Event
 
@@ -135,12 +148,11 @@ def test_a_body_that_arrives_slowly_keeps_nobody_waiting(monkeypatch):
 
         transport = httpx.ASGITransport(application)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            kind = {"content-type": "application/json"}
             slow = [
-                asyncio.create_task(client.post("/predict", content=endless(), headers=kind))
-                for _ in range(turns.CORES + turns.LARGE)
+                asyncio.create_task(client.post(path, content=endless(), headers={"content-type": kind}))
+                for _ in range(turns.CORES + most)
             ]
-            while len(begun) < turns.LARGE:
+            while len(begun) < most:
                 await asyncio.sleep(0)
             answer = await client.post("/predict", json={"data_rows": [0], "explain": True})
             over.set()

@@ -24,6 +24,6 @@ async def features(request: Request, kind: str, network: Photos, small: int, tur
                 raise Refusal(413, f"the photo is larger than {network.bytes} bytes: make it smaller, then send it")
             if not large and len(body) > small:
                 large = True
-                await turn.enter_async_context(turns.bodies)
+                await turn.enter_async_context(turns.photos)
         async with turns.work:
             return await run_in_threadpool(network.features, body, kind)

@@ -12,17 +12,19 @@ from starlette.types import Receive, Scope, Send
 
 CORES = min(max(2, os.cpu_count() or 1), 8)
 LARGE = 4  # large bodies, and large answers, in memory at once
+PHOTOS = 16  # photos in memory at once; they are smaller, and phones send them slowly
 
 
 class Turns:
-    """Three queues. `work` on a core, `bodies` that arrive or are in memory, `answers` that were not read yet.
+    """Four queues. `work` on a core; `bodies` that arrive or are in memory, and `photos`; `answers` not read yet.
 
     Who waits for a slow client waits for it alone: a body is read before its request takes a turn to compute, and an
     answer is sent after its turn. Whoever needs several turns takes them in the order bodies, answers, work.
     """
 
     def __init__(self) -> None:
-        self.work, self.bodies, self.answers = map(asyncio.Semaphore, (CORES, LARGE, LARGE))
+        most = CORES, LARGE, LARGE, PHOTOS
+        self.work, self.bodies, self.answers, self.photos = map(asyncio.Semaphore, most)
 
     async def answered(self, compute: Callable[[], Response]) -> Response:
         """A large answer. The next one is computed when a client has read this one, or was cut off."""
