@@ -38,7 +38,8 @@ class Photos:
                 image = read_picture(io.BytesIO(body), FORMATS[kind], PIXELS)
                 found = self._backbone.features(self._backbone.prepare(image)[None])
         except UnreadablePicture as error:
-            raise Refusal(422, f"the photo cannot be read: {error}; send a whole {kind} file") from None
+            mend = "make it smaller" if "decompression bomb" in str(error) else f"send a whole {kind} file"
+            raise Refusal(422, f"the photo cannot be read: {str(error).rstrip('.')}; {mend}") from None
         if not np.isfinite(found).all():
             raise Refusal(422, "the network gave no number for this photo: send another one")
         return np.ascontiguousarray(found, np.float32)

@@ -68,7 +68,8 @@ def read_picture(
                     f"{image.width} × {image.height} pixels, more than {most:,}: a decompression bomb?"
                 )
             image.load()
-            return _rgb(ImageOps.exif_transpose(image))
+            ImageOps.exif_transpose(image, in_place=True)  # a copy would take a hundred megabytes of a large photo
+            return _rgb(image)
     except UnreadablePicture:
         raise
     except UnidentifiedImageError:
