@@ -1,8 +1,8 @@
 """Processor time of a search of class means: 256 settings × 3 folds, and the default grid with its bounds.
 
 Run: python benchmarks/means_search.py [--data CUB:efficientnet_lite2 ...] [--root DIR ...] [--only-256]
-[--device cuda]; needs the data. One process and one thread: on two cores the folds and scalings are shared out, so it takes half as long, and the
-second that processes need to start. Test rows take no part.
+[--device cuda]; needs the data. One process and one thread: on two cores the folds and scalings are shared out, so it
+takes half as long, and the second that processes need to start. Test rows take no part.
 """
 
 from __future__ import annotations
