@@ -205,8 +205,10 @@ def on_device(array: Array, device: str | None) -> Array:
     if device == "cpu" and not is_torch(array):
         return array
     torch = _torch_with(device)
-    tensor = array if is_torch(array) else torch.from_numpy(np.require(array, requirements=["C", "W"]))
-    moved: Array = tensor.to(device)
+    if not is_torch(array):  # no rows in reverse count as contiguous, and PyTorch refuses their strides
+        whole = to_numpy(array) if len(array) else np.zeros(array.shape, array.dtype)
+        array = torch.from_numpy(np.require(whole, requirements=["C", "W"]))
+    moved: Array = array.to(device)  # type: ignore[attr-defined]
     return moved
 
 
@@ -217,10 +219,27 @@ def on_gpu(array: Array | None, device: str | None) -> bool:
 
 
 def float_type(X: Array) -> DType:
-    """The type in which rows are computed: theirs if it is float32 or float64, else float64."""
+    """The type in which rows are computed: theirs if it is float32 or float64, float32 for half precision.
+
+    Whole numbers become float64, and float32 in a tensor.
+    """
     if is_torch(X):
+        torch = sys.modules["torch"]
+        return X.dtype if X.dtype in (torch.float32, torch.float64) else torch.float32
+    if X.dtype in (np.float32, np.float64):
         return X.dtype
-    return X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    return np.dtype(np.float32 if is_half(X.dtype) else np.float64)
+
+
+def is_half(dtype: DType) -> bool:
+    """Whether a type of NumPy has half precision: float16, or bfloat16 as the package ml_dtypes has it."""
+    return dtype == np.float16 or dtype.name == "bfloat16"
+
+
+def computed(rows: Array) -> Array:
+    """Rows of an array or tensor in the type in which they are computed; not copied if that is theirs."""
+    wanted = float_type(rows)
+    return rows.to(wanted) if is_torch(rows) else to_numpy(rows).astype(wanted, copy=False)
 
 
 def largest(array: Array, count: int) -> Array:
