@@ -88,7 +88,7 @@ def largest(one: Any, other: Any) -> float:
 
 
 def sent_bytes(d: int, C: int) -> int:
-    """What the sums of one shard have: d² + C·d + C numbers in float64, and kept rows in float32 with two numbers each."""
+    """The sums of one shard: d² + C·d + C numbers in float64, and kept rows in float32, with two numbers each."""
     kept = max(C, KEPT)
     return 8 * (d * d + C * d + C) + kept * (4 * d + 16)
 

@@ -1,7 +1,7 @@
 """Rows a second of `zskl predict` over a folder of shards, against a plain NumPy loop and scikit-learn.
 
-Run: python benchmarks/million_rows.py FOLDER, then python benchmarks/million_fit.py FOLDER, which writes the model, then
-python benchmarks/million_predict.py FOLDER [--shards 100] [--workers 2] [--compared 2] [--keep]
+Run: python benchmarks/million_rows.py FOLDER, then python benchmarks/million_fit.py FOLDER, which writes the model,
+then python benchmarks/million_predict.py FOLDER [--shards 100] [--workers 2] [--compared 2] [--keep]
 
 `zskl predict --top 1` runs over --shards shards and writes its files. The others run in this process on the first
 --compared shards, on one thread, and write nothing. All choose among the same seen classes. "NumPy loop" is the formula
@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,9 @@ def numpy_loop(model: ClassMeansClassifier) -> Callable[[Any], Any]:
 
 
 def nearest_centroid() -> Callable[[Any], Any]:
-    model = NearestCentroid().fit(means()[:SEEN], np.arange(SEEN))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # one row per class: it is the mean
+        model = NearestCentroid().fit(means()[:SEEN], np.arange(SEEN))
 
     def predict(X: Any) -> Any:
         blocks = (X[start : start + BLOCK].astype(np.float32) for start in range(0, len(X), BLOCK))

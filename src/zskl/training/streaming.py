@@ -90,7 +90,7 @@ class StreamedRows:
         return ((rows, self._read(rows)) for rows in self._spans())
 
     def whole(self) -> Array:
-        """All scaled rows. Between them and those of the source only a block is held; sparse ones are scaled at once."""
+        """All scaled rows, scaled block by block; sparse ones at once."""
         if are_sparse(self.source):
             assert self._scaling is not None
             return self._scaling.apply(self.source)
