@@ -18,7 +18,7 @@ settings.register_profile("any machine", derandomize=True, deadline=None, suppre
 settings.load_profile("any machine")
 
 
-ONCE = {"whole", "attacked", "over_a_socket", "digits_records"}  # fixtures that take seconds
+ONCE = {"whole", "attacked", "over_a_socket", "digits_records", "tuned_means"}  # fixtures that take seconds
 LONG = {"test_ended.py", "test_results_page.py", "test_memory.py", "test_command.py"}  # so do single tests in these
 MANY = 20  # tests of one file that are handed out at once: one by one, this would take seconds
 

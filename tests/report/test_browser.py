@@ -42,21 +42,30 @@ def chromium():
         yield found
 
 
+@pytest.fixture(scope="module")
+def one_page(chromium):
+    """One page for all tests: another one takes a second to open."""
+    found = new_page(chromium, viewport={"width": 1300, "height": 900})
+    found.said = []
+    found.on("console", lambda message: found.said.append(message.text))
+    found.on("pageerror", lambda error: found.said.append(str(error)))
+    return found
+
+
 @pytest.fixture
-def opened(chromium, tmp_path):
+def opened(one_page, tmp_path):
     """Open a report whose script has run; what its console says, and what requests of it failed, are in `said`."""
 
-    def open_page(text, address="", **options):
+    def open_page(text, address="", color_scheme="null"):
         file = tmp_path / "report.html"
         file.write_text(text, "utf-8")
-        found = new_page(chromium, viewport={"width": 1300, "height": 900}, **options)
-        found.said = []
-        found.on("console", lambda message: found.said.append(message.text))
-        found.on("pageerror", lambda error: found.said.append(str(error)))
-        found.goto(file.as_uri() + address)
-        return found
+        one_page.emulate_media(color_scheme=color_scheme)
+        one_page.goto(file.as_uri() + address)
+        return one_page
 
-    return open_page
+    yield open_page
+    one_page.goto("about:blank")
+    one_page.said.clear()
 
 
 def looked_at(found, wide=1200):

@@ -12,13 +12,20 @@ from tolerances import SUMS, assert_close
 from zskl import ClassMeansClassifier, datasets, load
 
 
-@pytest.fixture(scope="module", params=["plain", "adapted"])
-def service(request, tmp_path_factory):
-    path, data = tmp_path_factory.mktemp("means") / "means.zskl", datasets.load("digits")
+@pytest.fixture(scope="module")
+def tuned_means(tmp_path_factory):
+    """The file of a model that was tuned, which takes seconds."""
+    path = tmp_path_factory.mktemp("means") / "means.zskl"
     assert zskl("fit", "digits", "-o", str(path), "--method", "class-means").returncode == 0
-    model = load(path)
+    return path
+
+
+@pytest.fixture(scope="module", params=["plain", "adapted"])
+def service(request, tuned_means):
+    path, data = tuned_means, datasets.load("digits")
     if request.param == "adapted":
-        model.adapt(data.X[data.parts["test_unseen"]], force=True).save(path)
+        path = tuned_means.with_name("adapted.zskl")
+        load(tuned_means).adapt(data.X[data.parts["test_unseen"]], force=True).save(path)
     model = load(path)
     assert isinstance(model, ClassMeansClassifier)
     return model, data, served.client(served.with_data(model, data))

@@ -14,7 +14,10 @@ PAGE = ROOT / "docs" / "service.md"
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 CURL = shutil.which("curl")
 LIMIT = 300  # seconds that only a hang takes
-pytestmark = pytest.mark.skipif(CURL is None, reason="no curl here: install it to run the lines of the pages")
+pytestmark = [
+    pytest.mark.skipif(CURL is None, reason="no curl here: install it to run the lines of the pages"),
+    pytest.mark.xdist_group("documentation"),  # one service for both
+]
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ import uvicorn
 
 import served
 from answers import refusal
+from command import zskl
 from served import ODD, not_started
 from served_models import strings
 from zskl.serve import server
@@ -53,7 +54,10 @@ def test_options_that_make_no_sense_together(toy_file, tmp_path, monkeypatch):
     assert "not both" in not_started(toy_file, "--demo")
     assert "without --data" in not_started(toy_file, "--images", tmp_path)
     assert "leave out --data" in not_started("--demo", "--data", "digits")
-    assert "give a token" in served.refused(toy_file, "--host", "0.0.0.0")
+    done = zskl("serve", str(toy_file), "--host", "0.0.0.0")
+    assert done.returncode == 2
+    assert "give a token" in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
     assert "bad.zskl" in not_started(bad)
     assert "none.zskl" in not_started(tmp_path / "none.zskl")
     assert "64 features" in not_started(toy_file, "--data", "digits")

@@ -18,7 +18,7 @@ from zskl.training.fused import FusedStep
 from zskl.training.objective import BALANCES, LOSSES, Objective, class_weights
 
 K, N, SMOOTHING, EPSILON = 3, 50, 0.9, 1e-6
-SIZES = ((10, 70, 37, 21), (3, 64, 16, 16), (17, 65, 5, 2))  # n, d, p, C: sides that fill no tile, and such that do
+SIZES = ((10, 70, 37, 21), (3, 64, 16, 16), (17, 65, 5, 2), (5, 66, 20, 33))  # n, d, p, C: fill tiles or not; C > p
 
 
 def column(values):

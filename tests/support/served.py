@@ -104,18 +104,8 @@ def command(*arguments, patient=False):
     return [sys.executable, "-c", start, "serve", *map(str, arguments)]
 
 
-def refused(*arguments, **environment):
-    """The sentence with which a service does not start."""
-    run = subprocess.run(
-        command(*arguments), capture_output=True, text=True, timeout=LIMIT, env=ENVIRONMENT | environment, check=False
-    )
-    assert run.returncode == 2, (run.stdout, run.stderr)
-    assert "Traceback" not in run.stderr
-    return " ".join(run.stderr.split())
-
-
 def not_started(*arguments):
-    """The same for a service that would start in this process, which is quicker."""
+    """The sentence with which a service does not start, in this process."""
     run = CliRunner().invoke(cli.app, ["serve", *map(str, arguments)])
     assert isinstance(run.exception, ValueError | OSError), (run.exception, run.stdout)
     return str(run.exception)

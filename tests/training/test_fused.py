@@ -15,8 +15,10 @@ import pytest
 import tolerances
 from tolerances import FIT, SUMS, assert_close
 from zskl import ZeroShotKernelClassifier, selection
-from zskl.estimators import stack
+from zskl.estimators import stack, stack_scores
+from zskl.estimators.stack_scores import Moment
 from zskl.estimators.stacked_fits import fit_stack
+from zskl.metrics.seen_unseen import gaps
 
 SETTINGS = [{"sigma": 0.7 + 0.1 * k, "repulsion": 1.0 + k} for k in range(5)]
 
@@ -29,7 +31,7 @@ def test_the_fused_step_is_the_plain_one():
     assert ended.returncode == 0, ended.stderr[-3000:]
     found = json.loads(ended.stdout)
     assert max(found.pop("a planted fault")) > SUMS.single
-    assert len(found) == 24
+    assert len(found) == 27
     far = {case: differences for case, differences in found.items() if not max(differences) < SUMS.single}
     assert not far, "objective, W or V of the fused step differ from the plain step's"
 
@@ -69,6 +71,29 @@ def test_memory_for_less_than_one_member_still_tries_one(monkeypatch):
     limited(monkeypatch, 0)
     members = fit_stack(ZeroShotKernelClassifier(epochs=1, random_state=0), SETTINGS[:2], *problem())
     assert all(member.diverged_ is None for member in members)
+
+
+def test_members_of_a_stack_are_judged_together_as_each_alone(monkeypatch):
+    X, y, table = problem()
+    alike = ZeroShotKernelClassifier(epochs=2, random_state=0)
+    members = fit_stack(alike, SETTINGS, X, y, table)
+    members[3].projection_ = np.full_like(members[3].projection_, np.nan)
+    W = np.stack([member.projection_ for member in members])
+    scaled = members[0]._scaled(X)
+    question = members[0]._question(scaled, members[0].signature_table_)
+    is_seen = np.arange(8) < 5
+    monkeypatch.setattr(stack_scores, "AT_ONCE", 2 * 120 * 8)  # two members at a time
+    *found, finite = Moment(members, W).gaps(scaled, question, y, is_seen)
+    assert finite.tolist() == [True, True, True, False, True]
+    for k in np.flatnonzero(finite):
+        scores = members[k].compatibility(X)
+        for mine, other in zip(found, gaps(scores, y, is_seen), strict=True):
+            np.testing.assert_allclose(mine[k], other, rtol=0, atol=SUMS.single)
+    assert distance(found[0][0], found[0][4]) > 10 * SUMS.single  # members differ
+
+
+def distance(one, other):
+    return np.abs(one - other).max()
 
 
 def test_a_split_search_finds_what_a_whole_one_finds(monkeypatch):

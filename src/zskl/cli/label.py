@@ -62,10 +62,7 @@ def label_next(
     from zskl.cli.heard import noted
 
     startup.over()
-    if with_known and signatures is None:
-        raise ValueError(
-            "--with-known was given without --signatures: the classes of the model are the default; leave it out"
-        )
+    options.check_known(with_known, signatures)
     arrays.check_device(device)
     if out is not None:
         files.check_target(out, model, features, signatures)

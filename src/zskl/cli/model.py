@@ -15,6 +15,7 @@ from zskl.cli.terminal import mention, note
 
 if TYPE_CHECKING:
     from zskl.estimators.estimator import ZeroShotClassifier
+    from zskl.selection import Tuned
 
 DEFAULT = "class-means"  # a search of its settings takes seconds, so `zskl fit` tunes it unless told otherwise
 
@@ -87,7 +88,6 @@ def fit(
     from zskl.parameters import one_of
     from zskl.selection.class_folds import TooFewRows
     from zskl.selection.search_results import SCORINGS
-    from zskl.selection.tuned_table import score
 
     startup.over()
     runner = named.engine_of(engine, address, workers)
@@ -142,23 +142,35 @@ def fit(
     if prepared is not None:
         model.preparation_ = prepared.text()
     model.save(out)
+    for sentence in _said(model, found, scoring):
+        mention(sentence)
+    if found is not None and found.edges:
+        note(f"{'; '.join(map(str, found.edges))}: the best may lie beyond")
+    mention(f"wrote {out}: {method} fitted on {len(y)} rows of {len(model.classes_)} classes of {loaded.name}")
+
+
+def _said(model: ZeroShotClassifier, found: Tuned | None, scoring: str) -> Iterator[str]:
+    """What was chosen and calibrated, and what it promises."""
     if found is not None:
-        chosen = ", ".join(f"{name}={value}" for name, value in found.best.items())
-        mention(f"chosen of {len(found.settings)} settings by {scoring} on validation classes: {chosen}")
-        default = found.search.default
-        beside = f"; of the default setting {score(found, default)}" if default is not None else ""
-        mention(f"its score there: {100 * found.score:.1f} ± {100 * found.spread:.1f} % over folds{beside}")
-        if found.against_default is not None:
-            mention(str(found.against_default))
-        if found.edges:
-            note(f"{'; '.join(map(str, found.edges))}: the best may lie beyond")
+        yield from _chosen(found, scoring)
     if model.temperatures_ is not None:
         written = ", ".join(f"{value:.3g} among {name}" for name, value in model.temperatures_.items())
         constant = f"{model.calibration_:.4g} is subtracted from the scores of seen classes"
-        mention(f"calibrated: {constant}; temperatures {written} candidates")
-    for sentence in _practised(model):
-        mention(sentence)
-    mention(f"wrote {out}: {method} fitted on {len(y)} rows of {len(model.classes_)} classes of {loaded.name}")
+        yield f"calibrated: {constant}; temperatures {written} candidates"
+    yield from _practised(model)
+
+
+def _chosen(found: Tuned, scoring: str) -> Iterator[str]:
+    """The setting that a search chose, and its score beside that of the default."""
+    from zskl.selection.tuned_table import score
+
+    chosen = ", ".join(f"{name}={value}" for name, value in found.best.items())
+    yield f"chosen of {len(found.settings)} settings by {scoring} on validation classes: {chosen}"
+    default = found.search.default
+    beside = f"; of the default setting {score(found, default)}" if default is not None else ""
+    yield f"its score there: {100 * found.score:.1f} ± {100 * found.spread:.1f} % over folds{beside}"
+    if found.against_default is not None:
+        yield str(found.against_default)
 
 
 def _practised(model: ZeroShotClassifier) -> Iterator[str]:
@@ -225,10 +237,7 @@ def predict(
     from zskl.cli.shards import predict_folder
 
     startup.over()
-    if with_known and signatures is None:
-        raise ValueError(
-            "--with-known was given without --signatures: the classes of the model are the default; leave it out"
-        )
+    options.check_known(with_known, signatures)
     arrays.check_device(device)
     runner = named.engine_of(engine, address, workers)
     asked = folder.Options(

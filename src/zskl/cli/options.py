@@ -55,3 +55,11 @@ Folds: TypeAlias = Annotated[
     str | None,
     typer.Option(metavar="file", help="Take the validation fold from train_loc and val_loc of att_splits.mat."),
 ]
+
+
+def check_known(with_known: bool, signatures: Path | None) -> None:
+    """The classes of the model are added to a class table, so there must be one."""
+    if with_known and signatures is None:
+        raise ValueError(
+            "--with-known was given without --signatures: the classes of the model are the default; leave it out"
+        )

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from zskl.arrays import Array
 from zskl.estimators import stack
 from zskl.estimators.stack import Callback
+from zskl.estimators.stack_scores import Moment
 from zskl.parameters import count
 from zskl.training.solver import DivergenceError, Progress
 
@@ -37,13 +38,17 @@ def fit_together(
     groups = list(wanted.values())
 
     def look(progress: Progress) -> None:
-        for k, W in enumerate(progress.projection if progress.epoch_ends else [], start=progress.first):
+        if not progress.epoch_ends:
+            return
+        moment = Moment(members[progress.first : progress.first + len(progress.projection)], progress.projection)
+        for k, W in enumerate(progress.projection, start=progress.first):
             member = members[k]
             for place, model in groups[k]:
                 if model.epochs == progress.epoch + 1:
                     model.__dict__.update({name: value for name, value in vars(member).items() if name[-1] == "_"})
                     model.projection_, model.diverged_ = W, None
                     model.kernel_, model.incoherence_ = model._kernel(), bool(model.incoherence)
+                    model._member = moment, k - progress.first
                     visit(place, model)
 
     stack.train(members, X, y, signatures, look)

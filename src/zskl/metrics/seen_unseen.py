@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from zskl.arrays import Array, like, namespace, to_numpy
+
 Floats = NDArray[np.float64]
 
 
@@ -152,13 +154,19 @@ class Margins:
         return min(float(self.seen[gone:].sum()), 1.0), min(float(self.unseen[:gone].sum()), 1.0)
 
 
-def margins(scores: NDArray[Any], own: NDArray[np.intp], is_seen: NDArray[np.bool_]) -> Margins:
+def margins(scores: Array, own: NDArray[np.intp], is_seen: NDArray[np.bool_]) -> Margins:
     """Margins from scores (n, c), the column (n,) of each row's class and whether each column (c,) is of a seen class.
 
     A row leaves the seen classes as soon as the constant γ exceeds its gap. A right row adds
     1 / (rows of its class · classes of its side) to its mean per-class accuracy.
     """
-    gap, largest, right = gaps(scores, own, is_seen)
+    return sorted_margins(*gaps(scores, own, is_seen), own, is_seen)
+
+
+def sorted_margins(
+    gap: Floats, largest: Floats, right: NDArray[np.bool_], own: NDArray[np.intp], is_seen: NDArray[np.bool_]
+) -> Margins:
+    """`margins` from what `gaps` found."""
     rows_of = np.bincount(own, minlength=len(is_seen))  # (c,)
     classes = np.where(is_seen, np.sum(is_seen & (rows_of > 0)), np.sum(~is_seen & (rows_of > 0)))
     share = 1.0 / (rows_of[own] * classes[own])
@@ -174,12 +182,11 @@ def margins(scores: NDArray[Any], own: NDArray[np.intp], is_seen: NDArray[np.boo
     )
 
 
-def gaps(
-    scores: NDArray[Any], own: NDArray[np.intp], is_seen: NDArray[np.bool_]
-) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Of each row (n,): best seen minus best unseen score, the larger size of both, whether its own side is right.
+def gaps(scores: Array, own: NDArray[np.intp], is_seen: NDArray[np.bool_]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Of each row (..., n): best seen minus best unseen score, the larger size of both, whether its own side is right.
 
-    Its own side is right where its class has the best score among the seen, or among the unseen, classes.
+    Its own side is right where its class has the best score among the seen, or among the unseen, classes. Scores on a
+    device stay there: only the best of each row are fetched.
     """
     best_seen, seen_right = _best(scores, np.flatnonzero(is_seen), own)
     best_unseen, unseen_right = _best(scores, np.flatnonzero(~is_seen), own)
@@ -264,9 +271,10 @@ def _checked_scores(
     return S, own, is_seen
 
 
-def _best(S: NDArray[Any], columns: NDArray[np.intp], own: NDArray[np.intp]) -> tuple[Floats, NDArray[np.bool_]]:
-    """The best score (n,) of each row among the columns, and whether it is that of the row's own class."""
-    part = S[:, columns]
-    winner = np.argmax(part, axis=1)
-    score = np.take_along_axis(part, winner[:, None], axis=1)[:, 0].astype(np.float64)
-    return score, columns[winner] == own
+def _best(S: Array, columns: NDArray[np.intp], own: NDArray[np.intp]) -> tuple[Floats, NDArray[np.bool_]]:
+    """The best score (..., n) of each row among the columns, and whether it is that of the row's own class."""
+    xp = namespace(S)
+    part = S[..., like(columns, S, "int64")]
+    winner = xp.argmax(part, axis=-1)
+    score = to_numpy(xp.take_along_axis(part, winner[..., None], axis=-1)[..., 0]).astype(np.float64)
+    return score, columns[to_numpy(winner)] == own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from zskl.arrays import Array, to_numpy
+from zskl.arrays import Array, is_torch, to_numpy
 from zskl.estimators.candidates import Question, choose
 from zskl.estimators.class_means.bench import Bench
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.inputs import check_features
-from zskl.metrics.seen_unseen import Margins, margins
+from zskl.estimators.stack_scores import Gaps, Moment
+from zskl.metrics.seen_unseen import Margins, margins, sorted_margins
 from zskl.selection.material import Material
 from zskl.signatures.table import SignatureTable
 from zskl.training.solver import DivergenceError
@@ -32,24 +34,18 @@ class Task:
 def examine(material: Material, task: Task) -> list[tuple[int, Margins | int]]:
     """For each place its margins, or the step at which it diverged."""
     examiner = Examiner(material, task.fold)
-    found: dict[int, Margins | int] = {}
+    found: dict[int, Margins | int | Future[Margins]] = {}
 
     def visit(index: int, model: ZeroShotClassifier | DivergenceError) -> None:
         place = task.places[index]
-        if isinstance(model, DivergenceError):
-            found[place] = model.step
-            return
-        scores = examiner.scores(model)
-        found[place] = (
-            margins(scores, examiner.own, examiner.is_seen)
-            if np.isfinite(scores).all()
-            else (getattr(model, "diverged_", None) or 0)
-        )
+        found[place] = model.step if isinstance(model, DivergenceError) else examiner.judge(model, aside)
 
     y = material.y[material.folds[task.fold].train]
     estimator = clone(material.estimator)
-    estimator._fit_together(task.settings, material.training(task.fold), y, material.table, visit)
-    return sorted(found.items(), key=lambda item: item[0])
+    with ThreadPoolExecutor(1) as aside:  # which starts no thread before its first job
+        estimator._fit_together(task.settings, material.training(task.fold), y, material.table, visit)
+    ended = {place: one.result() if isinstance(one, Future) else one for place, one in found.items()}
+    return sorted(ended.items(), key=lambda item: item[0])
 
 
 class Examiner:
@@ -63,13 +59,32 @@ class Examiner:
         self.own: NDArray[np.int64] = np.searchsorted(classes, y)  # (n,) column of each row's class
         self.is_seen = np.isin(classes, material.y[part.train])  # (c,)
         self._asked: tuple[Array, Question] | None = None
+        self._moment: tuple[Moment, Gaps] | None = None
 
-    def scores(self, model: ZeroShotClassifier, table: SignatureTable | None = None) -> NDArray[Any]:
-        """Scores (n, c) as a NumPy array; with a `table`, of classes as it describes them."""
+    def judge(self, model: ZeroShotClassifier, aside: Executor) -> Margins | int | Future[Margins]:
+        """The margins of a model, or the step at which it diverged. A device scores all members of a stack in one pass,
+        and goes on training while a thread sorts what it has found."""
+        stacked: tuple[Moment, int] | None = getattr(model, "_member", None)
+        if stacked is None or not is_torch(stacked[0].W):
+            scores = self.scores(model)
+            whole = bool(np.isfinite(scores).all())
+            return margins(scores, self.own, self.is_seen) if whole else (getattr(model, "diverged_", None) or 0)
+        moment, k = stacked
+        if self._moment is None or self._moment[0] is not moment:
+            scaled, question = self._question(model)
+            self._moment = moment, moment.gaps(scaled, question, self.own, self.is_seen)
+        gap, largest, right, finite = (array[k] for array in self._moment[1])
+        return aside.submit(sorted_margins, gap, largest, right, self.own, self.is_seen) if finite else 0
+
+    def _question(self, model: ZeroShotClassifier) -> tuple[Array, Question]:
         if self._asked is None:
             scaled = model._scaled(check_features(model, self.X, dense_for=None))
             self._asked = scaled, model._question(scaled, choose(model, self.table, None))
-        scaled, question = self._asked
+        return self._asked
+
+    def scores(self, model: ZeroShotClassifier, table: SignatureTable | None = None) -> NDArray[Any]:
+        """Scores (n, c) as a NumPy array; with a `table`, of classes as it describes them."""
+        scaled, question = self._question(model)
         if table is not None:
             question = model._question(scaled, choose(model, table.select(self.table.classes), None))
         return to_numpy(model._answerer(question)(scaled))

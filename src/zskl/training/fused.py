@@ -1,6 +1,6 @@
 """A whole training step of a stack on a GPU: matrix products by the library, the rest by four Triton kernels.
 
-It covers radial kernels in float32, where C ≤ p. It computes what `objective.py` and `rmsprop.py` compute; the tests
+It covers radial kernels in float32. It computes what `objective.py` and `rmsprop.py` compute; the tests
 compare them. Other cases, and machines without Triton, use these two; on a GPU they are captured and replayed as well.
 """
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from zskl.training.cuda_graph import Tape
 
 SMALLEST = 16  # the least side of a product of tiles
-LARGEST = 8192  # entries of a tile (batch, classes) that one program holds
+LARGEST = 16384  # entries of a tile (batch, classes) that one program holds
+ALIGNED = 4  # numbers: matrix products are slow on rows that do not begin at a multiple of 16 bytes
 
 
 def possible(objective: Objective, W: Tensor, n: int, C: int) -> bool:
@@ -27,7 +28,7 @@ def possible(objective: Objective, W: Tensor, n: int, C: int) -> bool:
         import triton  # noqa: F401
     except ImportError:
         return False
-    fits = _power(n) * _power(C) <= LARGEST and (not objective.incoherence or W.shape[2] >= C)
+    fits = _power(n) * _power(C) <= LARGEST
     known = type(objective.kernel) in (Gaussian, Cauchy)
     return fits and known and W.dtype == torch.float32 and torch.cuda.get_device_capability(W.device) >= (8, 0)
 
@@ -45,10 +46,13 @@ class FusedStep:
         self.objective, self.W, self.V, self.tape = objective, W, V, tape
         self.features, self.Y, self.codes = X.contiguous(), Y.contiguous(), codes
         self.shape = K, n, d, p, C
-        empty, classes = W.new_empty, C if objective.incoherence else 0
-        self.X, self.P, self.gradient, self.b = empty((n, d)), empty((K, n, p)), empty((K, d, p)), empty((K, C))
-        self.left, self.right = empty((K, d, n + classes)), empty((K, n + classes, p))
-        self.Z, self.z_norms = self.left[:, :, n:], W.new_zeros((K, C))
+        self.images, self.pulls = bool(objective.incoherence) and p >= C, bool(objective.incoherence) and p < C
+        self.above = C if self.images else 0  # rows of `right` above U, columns of `left` before Xᵀ
+        height = -(-(self.above + n) // ALIGNED) * ALIGNED
+        self.left, self.right = W.new_zeros((K, d if self.images else 0, height)), W.new_zeros((K, height, p))
+        self.Z, self.U = self.left[:, :, : self.above], self.right[:, self.above : self.above + n]
+        self.X, self.P, self.S = W.new_empty((n, d)), W.new_empty((K, n, p)), W.new_empty((K, n, C))
+        self.gradient, self.b, self.z_norms = W.new_empty((K, d, p)), W.new_empty((K, C)), W.new_zeros((K, C))
         self.x_norms, self.y_norms = (self.features**2).sum(dim=1), (self.Y**2).sum(dim=1)
         kernel: Any = objective.kernel
         self.width = self._column(-0.5 / kernel.sigma**2 if kernel.name == "gaussian" else kernel.sigma)
@@ -60,36 +64,52 @@ class FusedStep:
     def _column(self, setting: Any) -> Tensor:
         return (self.W.new_zeros((self.W.shape[0], 1, 1)) + setting).reshape(-1).contiguous()
 
+    def _narrow(self, A: Tensor, out: Tensor, shape: tuple[int, int], strides: tuple[int, int, int], add: bool) -> None:
+        """A (K, n, size) times Y, seen by its two strides as (size, m); the last stride is that of `out` in K."""
+        from zskl.training import triton_kernels as go
+
+        (size, m), (first, second, between) = shape, strides
+        K, n = self.shape[:2]
+        go.narrow[(-(-m // 32), K)](
+            *(A, self.Y, out, between, n, m, size, first, second),
+            **{"ADD": add, "PRECISION": self.precision, "NB": _power(n), "MB": 32, "SB": 64},
+        )
+
     def __call__(self, smoothing: float, epsilon: float) -> None:
         import torch
 
         from zskl.training import triton_kernels as go
 
-        o, tape, W = self.objective, self.tape, self.W
+        o, tape, W, Y, X = self.objective, self.tape, self.W, self.Y, self.X
         K, n, d, p, C = self.shape
-        height, incoherent, NB = self.right.shape[1], bool(o.incoherence), _power(n)
-        go.gather[(-(-d // 64), K if incoherent else 1)](
-            *(self.features, tape.order, tape.place, self.X, self.left, n, d, height),
-            INCOHERENT=incoherent,
-            NB=NB,
-            DB=64,
+        height, NB = self.right.shape[1], _power(n)
+        go.gather[(-(-d // 64), K if self.images else 1)](
+            *(self.features, tape.order, tape.place, X, self.left, self.above, n, d, height),
+            **{"IMAGES": self.images, "NB": NB, "DB": 64},
         )
-        torch.bmm(self.X.expand(K, n, d), W, out=self.P)
-        if incoherent:
-            torch.mm(W.view(K * d, p), self.Y.T, out=self.left.view(K * d, height)[:, n:])
-            torch.linalg.vector_norm(self.Z, dim=1, out=self.z_norms)
+        torch.bmm(X.expand(K, n, d), W, out=self.P)
+        self._narrow(self.P, self.S, (p, C), (1, p, n * C), add=False)  # P Yᵀ
+        if self.images:
+            torch.mm(W.view(K * d, p), Y.T, out=self.left.view(K * d, height)[:, :C])
+            torch.linalg.vector_norm(self.Z, dim=1, out=self.z_norms).square_()
+        elif self.pulls:
+            torch.sum((Y @ (W.mT @ W)) * Y, dim=-1, out=self.z_norms)
         go.compare[(K,)](
-            *(tape.order, tape.place, self.codes, self.x_norms, self.y_norms, self.z_norms, self.Y, self.P),
+            *(tape.order, tape.place, self.codes, self.x_norms, self.y_norms, self.z_norms, self.S, self.P),
             *(self.width, self.repulsion, self.temperature, self.mine, self.others),
-            *(self.right, height, self.b, tape.objectives, K, n, p, C),
-            **{"KERNEL": o.kernel.name, "LOSS": o.loss, "INCOHERENT": incoherent},
-            **{"PRECISION": self.precision, "NB": NB, "PB": 32, "CB": _power(C), "num_warps": 8},
+            *(self.U, height, self.b, tape.objectives, K, n, p, C),
+            **{"KERNEL": o.kernel.name, "LOSS": o.loss, "INCOHERENT": bool(o.incoherence)},
+            **{"NB": NB, "PB": 64, "CB": _power(C), "num_warps": 16 if NB * _power(C) > LARGEST // 2 else 8},
         )
-        if incoherent:
-            go.weigh[(-(-C // 16), -(-p // 64), K)](self.Y, self.b, self.right, height, n, p, C, CB=16, PB=64)
+        self._narrow(self.S, self.U, (C, p), (p, 1, height * p), add=True)  # U − S Y
+        if self.images:
+            go.weigh[(-(-C // 16), -(-p // 64), K)](Y, self.b, self.right, height, p, C, CB=16, PB=64)
             torch.bmm(self.left, self.right, out=self.gradient)
+        elif self.pulls:
+            torch.bmm(W, (Y.mT * self.b[:, None, :]) @ Y, out=self.gradient)
+            torch.baddbmm(self.gradient, X.T.expand(K, d, n), self.U, out=self.gradient)
         else:
-            torch.bmm(self.X.T.expand(K, d, n), self.right, out=self.gradient)
+            torch.bmm(X.T.expand(K, d, n), self.U, out=self.gradient)
         go.descend[(-(-d * p // 1024), K)](
             *(W, self.V, self.gradient, tape.rates, tape.place, K, d * p, smoothing, 1 - smoothing, epsilon), BLOCK=1024
         )

@@ -1,10 +1,12 @@
-"""What lies between the matrix products of a step, as four kernels for a GPU. Imported only where Triton is used.
+"""What lies between the matrix products of a step, as five kernels for a GPU. Imported only where Triton is used.
 
 For member k of K: batch X (n, d), rows `order[place]` of all features; W, V (d, p); one signature a class, Y (C, p).
 
-    gather    X, and its transpose into [Xᵀ, Z]
-    compare   distances, kernel, loss and their slopes from P = X W and ‖W yⱼ‖; U, b and the objective
-    weigh     diag(b) Y, below U
+    gather    X, and its transpose into [Z, Xᵀ]
+    compare   distances, kernel, loss and their slopes from P = X W, S = P Yᵀ and ‖W yⱼ‖²; the objective, b, and what U
+              is made of: A + B in the place of S, and the rows of P by their sums of A
+    narrow    a product with few rows, P Yᵀ or (A + B) Y, where the library would leave most of a GPU idle
+    weigh     diag(b) Y, above U
     descend   RMSprop, in one pass over W, V and the gradient
 """
 
@@ -16,7 +18,9 @@ import triton.language as tl
 
 
 @triton.jit
-def gather(features, order, place, X, left, n, d, width, INCOHERENT: tl.constexpr, NB: tl.constexpr, DB: tl.constexpr):
+def gather(
+    features, order, place, X, left, first, n, d, width, IMAGES: tl.constexpr, NB: tl.constexpr, DB: tl.constexpr
+):  # fmt: skip
     k = tl.program_id(1).to(tl.int64)
     i, at = tl.arange(0, NB), tl.program_id(0) * DB + tl.arange(0, DB)
     inside = (i < n)[:, None] & (at < d)[None, :]
@@ -24,16 +28,16 @@ def gather(features, order, place, X, left, n, d, width, INCOHERENT: tl.constexp
     x = tl.load(features + rows[:, None] * d + at[None, :], mask=inside, other=0.0)
     if k == 0:
         tl.store(X + i[:, None] * d + at[None, :], x, mask=inside)
-    if INCOHERENT:
-        tl.store(left + (k * d + at[None, :]) * width + i[:, None], x, mask=inside)
+    if IMAGES:
+        tl.store(left + (k * d + at[None, :]) * width + first + i[:, None], x, mask=inside)
 
 
 @triton.jit
 def compare(
-    order, place, codes, x_norms, y_norms, z_norms, Y, P, width, repulsion, temperature, mine_of, others_of,
-    right, height, b, objectives, K, n, p, C,
+    order, place, codes, x_norms, y_norms, z_norms, S_of, P, width, repulsion, temperature, mine_of, others_of,
+    scaled, height, b, objectives, K, n, p, C,
     KERNEL: tl.constexpr, LOSS: tl.constexpr, INCOHERENT: tl.constexpr,
-    PRECISION: tl.constexpr, NB: tl.constexpr, PB: tl.constexpr, CB: tl.constexpr,
+    NB: tl.constexpr, PB: tl.constexpr, CB: tl.constexpr,
 ):  # fmt: skip
     k = tl.program_id(0).to(tl.int64)
     now = tl.load(place)
@@ -42,20 +46,18 @@ def compare(
     code = tl.load(codes + rows, mask=i < n, other=0)
     own = code[:, None] == c[None, :]
     there = (i < n)[:, None] & (c < C)[None, :]
-    S = tl.zeros((NB, CB), dtype=tl.float32)
+    S = tl.load(S_of + (k * n + i[:, None]) * C + c[None, :], mask=there, other=0.0)
     p_norms = tl.zeros((NB,), dtype=tl.float32)
     for first in range(0, p, PB):
         j = first + tl.arange(0, PB)
         ps = tl.load(P + (k * n + i[:, None]) * p + j[None, :], mask=(i < n)[:, None] & (j < p)[None, :], other=0.0)
-        y = tl.load(Y + c[None, :] * p + j[:, None], mask=(c < C)[None, :] & (j < p)[:, None], other=0.0)
         p_norms += tl.sum(ps * ps, axis=1)
-        S = tl.dot(ps, y, S, input_precision=PRECISION)
     a = tl.load(width + k)
     norms = tl.load(y_norms + c, mask=c < C, other=0.0)
     D1 = tl.maximum(p_norms[:, None] - 2 * S + norms[None, :], 0.0)
     x_norm = tl.load(x_norms + rows, mask=i < n, other=0.0)
     norms = tl.load(z_norms + k * C + c, mask=c < C, other=0.0)
-    D2 = tl.maximum(x_norm[:, None] - 2 * S + (norms * norms)[None, :], 0.0)
+    D2 = tl.maximum(x_norm[:, None] - 2 * S + norms[None, :], 0.0)
     if KERNEL == "gaussian":  # a = −1 / 2σ²
         k1 = tl.exp(a * D1)
         k2 = tl.exp(a * D2)
@@ -101,24 +103,43 @@ def compare(
     B = tl.where(there, outer2 * slope2 * (2 / n), 0.0)
     tl.store(b + k * C + c, tl.sum(B, axis=0), mask=c < C)
     lengths = tl.sum(A, axis=1)
-    A += B
+    tl.store(S_of + (k * n + i[:, None]) * C + c[None, :], A + B, mask=there)
     for first in range(0, p, PB):
         j = first + tl.arange(0, PB)
         inside = (i < n)[:, None] & (j < p)[None, :]
         ps = tl.load(P + (k * n + i[:, None]) * p + j[None, :], mask=inside, other=0.0)
-        y = tl.load(Y + c[:, None] * p + j[None, :], mask=(c < C)[:, None] & (j < p)[None, :], other=0.0)
-        u = lengths[:, None] * ps - tl.dot(A, y, input_precision=PRECISION)
-        tl.store(right + (k * height + i[:, None]) * p + j[None, :], u, mask=inside)
+        tl.store(scaled + k * height * p + i[:, None] * p + j[None, :], lengths[:, None] * ps, mask=inside)
 
 
 @triton.jit
-def weigh(Y, b, right, height, n, p, C, CB: tl.constexpr, PB: tl.constexpr):
+def narrow(
+    A, B, out, between, n, m, size, first, second, ADD: tl.constexpr, PRECISION: tl.constexpr,
+    NB: tl.constexpr, MB: tl.constexpr, SB: tl.constexpr,
+):  # fmt: skip
+    k = tl.program_id(1).to(tl.int64)
+    i, j = tl.arange(0, NB), tl.program_id(0) * MB + tl.arange(0, MB)
+    inside = (i < n)[:, None] & (j < m)[None, :]
+    found = tl.zeros((NB, MB), dtype=tl.float32)
+    for start in range(0, size, SB):
+        s = start + tl.arange(0, SB)
+        inner = s < size
+        a = tl.load(A + (k * n + i[:, None]) * size + s[None, :], mask=(i < n)[:, None] & inner[None, :], other=0.0)
+        b = tl.load(B + s[:, None] * first + j[None, :] * second, mask=inner[:, None] & (j < m)[None, :], other=0.0)
+        found = tl.dot(a, b, found, input_precision=PRECISION)
+    here = out + k * between + i[:, None] * m + j[None, :]
+    if ADD:
+        found = tl.load(here, mask=inside, other=0.0) - found
+    tl.store(here, found, mask=inside)
+
+
+@triton.jit
+def weigh(Y, b, right, height, p, C, CB: tl.constexpr, PB: tl.constexpr):
     k = tl.program_id(2).to(tl.int64)
     c, j = tl.program_id(0) * CB + tl.arange(0, CB), tl.program_id(1) * PB + tl.arange(0, PB)
     inside = (c < C)[:, None] & (j < p)[None, :]
     y = tl.load(Y + c[:, None] * p + j[None, :], mask=inside, other=0.0)
     y *= tl.load(b + k * C + c, mask=c < C, other=0.0)[:, None]
-    tl.store(right + (k * height + n + c[:, None]) * p + j[None, :], y, mask=inside)
+    tl.store(right + (k * height + c[:, None]) * p + j[None, :], y, mask=inside)
 
 
 @triton.jit

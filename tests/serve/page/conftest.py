@@ -1,6 +1,7 @@
 """One browser, and one service of each sort, for all tests of the page."""
 
 import re
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import pandas as pd
@@ -118,24 +119,54 @@ def pictured(tmp_path_factory):
         yield address
 
 
+@pytest.fixture(scope="package")
+def one_page(chromium):
+    """One page for all tests: another one takes a second to open."""
+    page = new_page(chromium)
+    yield page
+    page.context.close()
+
+
+@contextmanager
+def visited(page, address, faults):
+    """The page of a service, whose console stays empty and which asks no other host. Nothing of it stays after."""
+    said, hosts = [], set()
+    heard = {
+        "console": lambda message: said.append(message.text),
+        "pageerror": lambda error: said.append(str(error)),
+        "request": lambda request: hosts.add(request.url.split("/")[2]),
+    }
+    for name, listener in heard.items():
+        page.on(name, listener)
+    page.goto(address)
+    page.locator("main[aria-busy=false]").wait_for()
+    yield
+    page.unroute_all(behavior="ignoreErrors")
+    page.evaluate("() => { try { sessionStorage.clear(); } catch {} }")  # where a service is gone, there is none
+    for name, listener in heard.items():
+        page.remove_listener(name, listener)
+    page.goto("about:blank")
+    assert [one for one in said if not faults or not re.search(faults, one)] == []
+    assert hosts == {address.split("/")[2]}
+
+
 @pytest.fixture
-def visit(chromium):
-    """Open a page whose console stays empty and that asks no other host; `faults` are messages a test expects."""
-    opened = []
+def visit(chromium, one_page):
+    """Open the page of a service and leave the one before; `faults` are messages a test expects in its console.
 
-    def open_page(address, size=DESKTOP, faults="", **options):
-        page = new_page(chromium, viewport=size, **options)
-        said, hosts = [], set()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
-        opened.append((page, said, hosts, faults, address.split("/")[2]))
-        page.goto(address)
-        page.locator("main[aria-busy=false]").wait_for()
-        return page
+    Only what a page has from its start, as `has_touch`, takes another page.
+    """
+    with ExitStack() as last:
 
-    yield open_page
-    for page, said, hosts, faults, own in opened:
-        page.context.close()
-        assert [one for one in said if not faults or not re.search(faults, one)] == []
-        assert hosts == {own}
+        def open_page(address, size=DESKTOP, faults="", color_scheme="null", reduced_motion="null", **from_its_start):
+            last.close()
+            page = one_page
+            if from_its_start:
+                page = new_page(chromium, **from_its_start)
+                last.callback(page.context.close)
+            page.set_viewport_size(size)
+            page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
+            last.enter_context(visited(page, address, faults))
+            return page
+
+        yield open_page
