@@ -219,30 +219,6 @@ def on_gpu(array: Array | None, device: str | None) -> bool:
     return place is not None and not str(place).startswith("cpu")
 
 
-def float_type(X: Array) -> DType:
-    """The type in which rows are computed: theirs if it is float32 or float64, float32 for half precision.
-
-    Whole numbers become float64, and float32 in a tensor.
-    """
-    if is_torch(X):
-        torch = sys.modules["torch"]
-        return X.dtype if X.dtype in (torch.float32, torch.float64) else torch.float32
-    if X.dtype in (np.float32, np.float64):
-        return X.dtype
-    return np.dtype(np.float32 if is_half(X.dtype) else np.float64)
-
-
-def is_half(dtype: DType) -> bool:
-    """Whether a type of NumPy has half precision: float16, or bfloat16 as the package ml_dtypes has it."""
-    return dtype == np.float16 or dtype.name == "bfloat16"
-
-
-def computed(rows: Array) -> Array:
-    """Rows of an array or tensor in the type in which they are computed; not copied if that is theirs."""
-    wanted = float_type(rows)
-    return rows.to(wanted) if is_torch(rows) else to_numpy(rows).astype(wanted, copy=False)
-
-
 def largest(array: Array, count: int) -> Array:
     """(count, c) the largest entries of each column of (m, c), in any order."""
     if is_torch(array):

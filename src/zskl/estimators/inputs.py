@@ -10,9 +10,10 @@ import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from zskl.arrays import Array, NumPyArray, computed, float_type, is_half, is_torch, namespace, to_numpy
+from zskl.arrays import Array, NumPyArray, is_torch, namespace, to_numpy
 from zskl.estimators import sparse_inputs
 from zskl.parameters import listed
+from zskl.scaling import computed, float_type, is_half
 from zskl.signatures.frames import by_name, in_order
 from zskl.signatures.labels import one_spelling
 from zskl.signatures.table import as_labels, label_kind
@@ -91,8 +92,9 @@ def sliceable(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None = "t
     X = in_order(X, getattr(estimator, "feature_names_in_", None))
     _check_dimensions(X)
     plain = _is_plain(X)
+    first: Any = X[:1] if plain else X
     checked = validate_data(
-        estimator, computed(X[:1]) if plain else X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False
+        estimator, computed(first) if plain else X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False
     )
     return np.asarray(X) if plain else checked
 

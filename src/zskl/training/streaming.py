@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from zskl import scaling as scalings
-from zskl.arrays import Array, NumPyArray, computed, generator, like, namespace, on_device, to_numpy
+from zskl.arrays import Array, NumPyArray, generator, like, namespace, on_device, to_numpy
+from zskl.scaling import computed
 from zskl.sparse_rows import are_sparse
 from zskl.training import initialisation
 
@@ -93,7 +94,8 @@ class StreamedRows:
         """All scaled rows, scaled block by block; sparse ones at once."""
         if are_sparse(self.source):
             assert self._scaling is not None
-            return self._scaling.apply(self.source)
+            found: Array = self._scaling.apply(self.source)
+            return found
         scaled: Array | None = None
         for rows, block in self.blocks():
             if scaled is None:
