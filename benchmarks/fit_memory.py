@@ -86,11 +86,20 @@ def measure(folder: Path, way: str, method: str) -> None:
     warnings.simplefilter("ignore")
     X, y, signatures, _ = read(folder, way, few=True)
     build(method).fit(X, y, signatures)
-    before = memory("VmRSS")
+    before, fitted_few = memory("VmRSS"), peak_of_a_fit(method, X, y, signatures)
     X, y, signatures, size = read(folder, way, few=False)
-    reading = (memory("VmHWM") - before) / size
+    reading = memory("VmHWM") - before
+    fitting = peak_of_a_fit(method, X, y, signatures) - fitted_few
+    print(json.dumps({"reading": reading / size, "fitting": fitting / size, "mb": size / 1e6}))
+
+
+def peak_of_a_fit(method: str, X: Any, y: Any, signatures: Any) -> int:
+    """VmHWM of a child, which begins with the memory of this process, but without the pages of its libraries.
+
+    So it is compared with that of another child alone.
+    """
     given, out = os.pipe()
-    child = os.fork()  # whose peak begins with what is held now
+    child = os.fork()
     if not child:
         build(method).fit(X, y, signatures)
         os.write(out, str(memory("VmHWM")).encode())
@@ -99,7 +108,7 @@ def measure(folder: Path, way: str, method: str) -> None:
     with os.fdopen(given) as answer:
         peak = int(answer.read())
     os.waitpid(child, 0)
-    print(json.dumps({"reading": reading, "fitting": (peak - before) / size, "mb": size / 1e6}))
+    return peak
 
 
 def build(method: str) -> Any:
@@ -112,6 +121,7 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=512)
     parser.add_argument("--folder", help="where the temporary files go")
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--name", default="fit_memory", help="of the record, for another version of zskl on PYTHONPATH")
     parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.measure:
@@ -135,7 +145,7 @@ def main() -> None:
             shown.add_row(way, f"{one['mb']:.0f}", f"{one['reading']:.2f}", *fits)
     Console().print(shown)
     if chosen.keep:
-        keep("fit_memory", {"rows": chosen.rows, "features": chosen.features, "ways": found})
+        keep(chosen.name, {"rows": chosen.rows, "features": chosen.features, "ways": found})
 
 
 if __name__ == "__main__":

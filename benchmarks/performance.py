@@ -266,7 +266,7 @@ PARTS = {
     "fast_paths": accuracy,
     "growth": growing,
     "memory": memory,
-    "fit_memory": lambda record: million_parts.fit_memory(record, table, measured_on),
+    "fit_memory": lambda record: million_parts.fit_memory(record, load("fit_memory_before"), table, measured_on),
     "million_fit": lambda record: million_parts.fitting(record, table, measured_on),
     "million_predict": lambda record: million_parts.predicting(record, table, measured_on),
     "nystrom": maps,
