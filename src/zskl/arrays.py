@@ -229,7 +229,8 @@ def largest(array: Array, count: int) -> Array:
         found = symbols.largest(array, count)
         return found
     m = array.shape[0]
-    return np.partition(to_numpy(array), m - count, axis=0)[m - count :]
+    columns = np.partition(np.ascontiguousarray(to_numpy(array).T), m - count, axis=1)
+    return columns[:, m - count :].T
 
 
 def contiguous_copy(array: Array) -> Array:

@@ -128,8 +128,8 @@ def test_a_curve_has_the_points_of_the_protocol(digits, model):
     display = plots.SeenUnseenCurveDisplay.from_estimator(model, digits, name="mine")
     result = protocols.gzsl(model, digits)
     x, y = display.lines_[0].get_data()
-    np.testing.assert_array_equal(x, 100 * result.curve.unseen)
-    np.testing.assert_array_equal(y, 100 * result.curve.seen)
+    np.testing.assert_array_equal(x, 100 * result.curve.seen)
+    np.testing.assert_array_equal(y, 100 * result.curve.unseen)
     assert display.description == (
         f"mine, unseen and seen accuracy: plain {100 * result.unseen:.1f} and {100 * result.seen:.1f} %"
     )
@@ -141,7 +141,7 @@ def test_a_calibrated_model_has_two_points(digits, kernel):
     display = plots.SeenUnseenCurveDisplay.from_estimator(kernel, digits)
     assert display.plain[0] != display.calibrated[0]
     rings = [line for line in display.ax_.lines if line.get_marker() == "o"]
-    drawn = [np.ravel(ring.get_data()) / 100 for ring in rings]
+    drawn = [np.ravel(ring.get_data())[::-1] / 100 for ring in rings]  # unseen classes are on the vertical axis
     np.testing.assert_allclose(drawn, [display.plain[0], display.calibrated[0]], rtol=1e-12)
 
 

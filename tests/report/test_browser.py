@@ -14,6 +14,7 @@ pytestmark = [
 ]
 
 LOOK = """
+document.querySelectorAll("details").forEach((one) => { one.open = true; });
 const box = (one) => one.getBoundingClientRect();
 const beside = (a, b) => a.right - 1 <= b.left || b.right - 1 <= a.left;
 const apart = (a, b) => beside(a, b) || a.bottom - 2 <= b.top || b.bottom - 2 <= a.top;
@@ -93,7 +94,7 @@ def test_sorted_by_address_figures_are_drawn_and_nothing_overlaps(page, opened):
     for wide in (1200, 390):
         found = looked_at(shown, wide)
         assert found["window"] == wide
-        assert len(found["figures"]) == 19
+        assert len(found["figures"]) == 28
         for figure in found["figures"]:
             assert figure["outside"] == [], figure["name"]
             assert figure["over"] == [], figure["name"]

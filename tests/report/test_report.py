@@ -13,16 +13,14 @@ from typer.testing import CliRunner
 
 from answered import answered, rights
 from reported import EVIL, Page, drawings, full, page_of, plain
-from zskl import datasets, metrics, protocols, report
+from zskl import datasets, metrics, report
 from zskl.cli import app
-from zskl.experiments import compare, jsonl_log, model_summary, table_formats
+from zskl.experiments import compare, jsonl_log, table_formats
 from zskl.experiments import unit as experiment
 from zskl.experiments.record import Record
-from zskl.experiments.record_parts import Tried
 from zskl.experiments.unit import Unit
 from zskl.plots import canvas, image
 from zskl.plots.display import Display
-from zskl.selection.grid import expand
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +77,11 @@ def test_the_best_is_bold():
 def test_a_real_page_has_every_figure_with_words_data_and_command(digits_records, digits_text):
     text, page = digits_text, Page(digits_text)
     names = {one["id"] for one in page.all("figure")}
-    wanted = {"curves", "classes", "confusion", "confidence-gzsl", "convergence", "gram-1", "gram-2"}
-    assert names - {"confidence-zsl-p1"} == {f"{name}-p1" for name in wanted}
+    wanted = {"curves", "confidence-gzsl", "convergence"} | set(of_method := ("classes", "confusion", "confusion-all"))
+    every = {f"{name}-p1" for name in wanted} | {f"{name}-p1-2" for name in of_method} | {"gram-p1", "gram-p1-2"}
+    assert names - {"confidence-zsl-p1"} == every  # of both methods
+    words = [one.text for picture in drawings(text) for one in picture.iter("text")]
+    assert words.count("upper left") == 4  # on both sides of both Gram matrices
     assert len(page.all("svg")) == len(names) == len(drawings(text))
     for picture in drawings(text):
         assert picture.attrib["role"] == "img"
@@ -101,10 +102,15 @@ def test_records_of_everything_draw_everything():
     found = [full(seed=seed, accuracy=0.5 + seed / 100) for seed in (0, 1)] + [full(method="eszsl", accuracy=0.6)]
     text = page_of(found)
     page = Page(text)
-    names = {one["id"].removesuffix("-p1") for one in page.all("figure")}
-    pairs = {f"{kind}-{scoring}" for kind in ("grid", "confidence") for scoring in ("zsl", "gzsl")}
-    assert names == pairs | {"curves", "classes", "confusion", "convergence", "gram-1", "gram-2"}
-    assert set(page.tables) == {"zero-shot", "generalised", "choices-p1", "attributes-p1", "ece-p1", "times", "sources"}
+    names = {one["id"] for one in page.all("figure")}
+    shared = {f"{name}-p1" for name in ("curves", "convergence", "confidence-zsl", "confidence-gzsl")}
+    of_method = ("classes", "confusion", "gram", "grid-zsl", "grid-gzsl")
+    assert names == shared | {f"{name}-{place}" for name in of_method for place in ("p1", "p1-2")}
+    folds = page.all("details")
+    assert [(one["id"], "open" in one) for one in folds] == [("method-p1", True), ("method-p1-2", False)]
+    assert set(page.tables) == {
+        *("zero-shot", "generalised", "choices-p1", "attributes-p1", "attributes-p1-2", "ece-p1", "times", "sources")
+    }
     assert len(page.tables["choices-p1"]) == 1 + 2 * len(found)
     assert page.tables["choices-p1"][1][-1] == "epochs 10 not extended"
     assert "eszsl has the highest calibrated H of 66.0 %, up from 40.0 % without calibration" in page.text
@@ -214,7 +220,8 @@ def test_many_classes_show_the_worst_and_the_best():
     assert len(data_of(Page(text), "classes-p1")) == 51
 
 
-def test_more_methods_than_colours():
+def test_more_methods_than_colours(monkeypatch):
+    monkeypatch.setattr(import_module("zskl.report.page"), "METHODS", 1)  # of the others only the lines are drawn
     methods = ["gaussian", "gaussian-ort", "cauchy", "cauchy-ort", "eszsl", "sae", "dap", "iap", "conse"]
     text = page_of([full(method=name, accuracy=0.3 + k / 20) for k, name in enumerate(methods)])
     (curves,) = [one for one in drawings(text) if one.find("title").text.startswith("Seen–unseen")]
@@ -222,6 +229,7 @@ def test_more_methods_than_colours():
     assert {colour for colour, _ in lines} >= set(canvas.COLOURS[:6])
     assert len({dashes for _, dashes in lines}) == 6
     assert "The 6 methods of highest H are drawn" in text
+    assert "of the 1 methods of highest" in text
 
 
 def test_no_records_are_refused(tmp_path):
@@ -271,30 +279,3 @@ def test_evidence_is_small_and_true(digits_records):
         assert sum(share for _, share in wrong) + record["zsl"]["per_class"][name] == pytest.approx(1, abs=1e-3)
     extra = {key: record[key] for key in ("gram", "convergence", "attributes")}
     assert len(json.dumps(extra)) < 6000
-
-
-def test_a_course_is_thinned_to_means():
-    course = model_summary.course(np.arange(1000.0))
-    assert course.step[:2] == (5, 10)
-    assert course.objective[:2] == (2.0, 7.0)
-    assert (len(course.step), course.step[-1]) == (200, 1000)
-    assert model_summary.course(np.array([1.0, np.inf])).objective == (1.0,)
-
-
-def test_the_gram_matrix_bears_a_column_of_zeros():
-    assert model_summary.gram(np.array([[3.0, 0.0], [4.0, 0.0]])) == ((1.0, 0.0), (0.0, 0.0))
-
-
-def test_results_keep_their_mistakes_out_of_plain_records():
-    result = protocols.Result("zsl", mistaken={3: ((4, 0.5),)})
-    assert "mistaken" not in result.as_dict()
-    assert model_summary.mistakes(result) == {"3": (("4", 0.5),)}
-
-
-def test_the_grid_is_recorded_with_gaps():
-    class Search:
-        settings = tuple(expand({"sigma": [0.5, 1.0]}, experiment.methods.build("gaussian")))
-        zsl = np.array([[0.5, 0.7], [-np.inf, -np.inf]])
-        gzsl = zsl / 2
-
-    assert model_summary.tried(Search) == Tried(("sigma",), ((0.5, 0.6, 0.3), (1.0, None, None)))

@@ -25,7 +25,7 @@ def test_classes_of_odd_names(over_a_socket, name):
     assert {**made.json(), "version": 1} == {
         "name": name, "kind": "added", "defaulted": ["legs", "wings", "fur"], "version": 1,
     }  # fmt: skip
-    assert {"name": name, "kind": "added", "rows": None} in client.get("/classes").json()["classes"]
+    assert {"name": name, "kind": "added", "rows": None, "picture": None} in client.get("/classes").json()["classes"]
     details = client.get(place).json()
     assert (details["name"], details["attributes"]["size"]) == (name, 1.0)
     answer = client.post("/predict", json={"rows": row, "candidates": [name, "ant"]}).json()

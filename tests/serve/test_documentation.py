@@ -49,7 +49,7 @@ def test_the_lines_of_the_service_page(address, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     execute(PAGE.read_text("utf-8"), PAGE.name)  # writes the rows that one of them sends
     found = [json.loads(answer or "null") for answer in answers(PAGE, address, tmp_path)]
-    assert len(found) == 11
+    assert len(found) == 15
     first, rows, table, added, among, ranked = found[1], found[2], found[3], found[5], found[8], found[9]
     assert len(first["predictions"][0]["top"]) == 3
     assert first["predictions"][0]["explanation"]["attributes"]
@@ -58,6 +58,9 @@ def test_the_lines_of_the_service_page(address, tmp_path, monkeypatch):
     assert added == {"name": "q̊", "kind": "added", "defaulted": [], "version": added["version"]}
     assert {one["class"] for one in among["predictions"][0]["top"]} == {"q̊", "q", "å"}
     assert [row["class"] for row in ranked["rows"]] == ["å"] * 3
+    marked, listed, to_label = found[10], found[11], found[13]
+    assert [one["id"] for one in listed["examples"]] == [marked["id"]]
+    assert len(to_label["rows"]) == 3
 
 
 def test_a_line_that_is_refused_is_found(address, tmp_path):

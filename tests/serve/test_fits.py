@@ -35,6 +35,9 @@ def test_the_fit_of_a_class_is_its_mean_agreement():
         expected = agreement(values, given, about)
         assert one["fit"] == pytest.approx(np.mean(list(expected.values())))
         assert {why["attribute"]: pytest.approx(why["agreement"]) for why in one["why"]} == expected
+        assert {why["attribute"]: pytest.approx(why["value"]) for why in one["why"]} == {
+            name: values[name] for name in given
+        }
         own = [row for row in ranked if data.y[row] == one["class"]]
         assert [row["row"] for row in one["rows"]] == own[:2]
     assert len(client.post("/fits", json={"attributes": given, "top": 2}).json()["classes"]) == 2
@@ -60,3 +63,28 @@ def test_without_data_there_are_no_rows(fresh):
     answer = client.post("/fits", json={"attributes": {"size": 1.0}}).json()
     assert [one["rows"] for one in answer["classes"]] == [[]] * 5
     assert "did you mean 'size'" in refusal(client.post("/fits", json={"attributes": {"sizes": 1.0}}), 422)
+
+
+def test_a_description_wins_as_many_rows_as_the_class_does_once_it_is_saved():
+    """With the calibration as for any added class; and the class nearest to it is that of GET /classes/NAME."""
+    model, data = served.digits()
+    client = served.client(served.with_data(model, data))
+    given = {"top": 1.0, "upper right": 1.0, "lower right": 1.0, "bottom": 1.0, "middle": 1.0, "lower left": 0.0}
+    before = client.post("/fits", json={"attributes": given}).json()
+    client.post("/classes", json={"name": "described", "attributes": given})
+    rows = data.X.astype(np.float32).tolist()
+    answers = client.post("/predict", json={"rows": rows, "top": 1}).json()["predictions"]
+    assert before["wins"] == sum(one["class"] == "described" for one in answers) > 0
+    near = client.get("/classes/described").json()["nearest"][0]
+    assert before["nearest"] == {**near, "similarity": pytest.approx(near["similarity"])}
+    again = client.post("/fits", json={"attributes": given, "replaces": "described"}).json()
+    assert (again["wins"], again["nearest"]["class"]) == (before["wins"], near["class"])
+    assert client.post("/fits", json={"attributes": given}).json()["nearest"]["class"] == "described"
+    assert "expected an added class" in refusal(client.post("/fits", json={"attributes": given, "replaces": "3"}), 422)
+
+
+def test_the_worked_example_of_any_data_is_understood(fresh):
+    [example] = fresh[2].get("/model").json()["examples"]
+    found = fresh[2].post("/words", json={"text": example["sentence"]}).json()
+    assert found["attributes"]
+    assert found["unknown"] == []

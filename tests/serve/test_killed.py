@@ -1,4 +1,4 @@
-"""After kill -9 every class is there that the service had acknowledged."""
+"""After kill -9 every class and every example is there that the service had acknowledged."""
 
 import random
 import threading
@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 import served
+from zskl import ClassMeansClassifier
 from zskl.serve import class_file
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
@@ -52,12 +53,61 @@ class Adding(threading.Thread):
                 self.acknowledged.release()
 
 
-def killed_while_adding(service, answers):
-    """Four clients change classes until there have been so many answers; then the process is killed at once.
-    What must be there, and what may be."""
+class Marking(threading.Thread):
+    """A client that teaches a class of the model, and takes examples back, until nobody answers.
+
+    `sure` are the examples that were acknowledged, id → right, in their order; `maybe` is (id, right) without an
+    answer: a new one has no id yet, and what is taken back has no `right`."""
+
+    def __init__(self, service, name, seed, acknowledged):
+        super().__init__()
+        self.service, self.own, self.draw, self.acknowledged = service, name, random.Random(seed), acknowledged
+        self.sure, self.maybe, self.wrong = {}, None, []
+
+    def run(self):
+        path = f"/classes/{self.own}/examples"
+        with self.service.client() as client:
+            while True:
+                gone = self.draw.choice(list(self.sure)) if self.sure and self.draw.random() < 0.4 else None
+                right = None if gone else self.draw.random() < 0.6
+                self.maybe = gone, right
+                try:
+                    if gone is None:
+                        features = [self.draw.uniform(-2, 2) for _ in range(6)]
+                        answer = client.post(path, json={"features": features, "right": right})
+                    else:
+                        answer = client.delete(path, params={"id": gone})
+                except httpx.TransportError:  # the service is gone
+                    return
+                if answer.status_code != (201 if gone is None else 204):
+                    self.wrong.append(answer.text)
+                    return
+                if gone is None:
+                    self.sure[answer.json()["id"]] = right
+                else:
+                    del self.sure[gone]
+                self.maybe = None
+                self.acknowledged.release()
+
+    def compare(self, client):
+        """Every acknowledged example is there, and none that was taken back; one that had no answer may be there.
+        What was found is from now on what must be there."""
+        found = {one["id"]: one["right"] for one in client.get(f"/classes/{self.own}/examples").json()["examples"]}
+        gone, right = self.maybe or (None, None)
+        assert len(found) <= len(self.sure) + (right is not None)
+        assert set(self.sure) - set(found) <= {gone}
+        assert {right} >= set(found.values()) - set(self.sure.values()) or not set(found) - set(self.sure)
+        assert all(found[one] == self.sure[one] for one in set(found) & set(self.sure))
+        self.sure, self.maybe = found, None
+
+
+def killed_while_changing(service, answers):
+    """Clients change classes and examples until there have been so many answers; then the process is killed at once.
+    What must be there, and what may be; and those who taught."""
     acknowledged = threading.Semaphore(0)
-    clients = [Adding(service, f"t{k}", k, acknowledged) for k in range(4)]
-    for one in clients:
+    clients = [Adding(service, f"t{k}", k, acknowledged) for k in range(3)]
+    teachers = [Marking(service, name, name, acknowledged) for name in ("ant", "emu", "bee")]
+    for one in [*clients, *teachers]:
         one.start()
     try:
         for _ in range(answers):
@@ -73,22 +123,28 @@ def killed_while_adding(service, answers):
         sure |= {name: [given] for name, given in one.sure.items()}
         for name, given in one.maybe.items():
             sure[name] = [*sure.get(name, [None]), given]
-    return sure
+    for one in teachers:
+        one.join(served.LIMIT)
+        assert not one.is_alive()
+        assert not one.wrong
+    return sure, teachers
 
 
-def test_acknowledged_classes_survive_being_killed(tmp_path):
+def test_acknowledged_classes_and_examples_survive_being_killed(tmp_path):
     X, y, table = served.toy()
     path, file = tmp_path / "toy.zskl", tmp_path / "toy.zskl.classes.jsonl"
-    model = served.kernel().fit(X, y, table)
+    model = ClassMeansClassifier().fit(X, y, table)
     model.save(path)
     with served.running(path) as service:
-        sure = killed_while_adding(service, answers=40)
+        sure, teachers = killed_while_changing(service, answers=60)
     with file.open("ab") as kept:
-        kept.write(b'{"key": "torn", "deleted": false, "attr')
+        kept.write(b'{"key": " example", "id": "torn", "class": "emu", "right": true, "row": null, "feat')
     for added in ("after", "again"):
         with class_file.opened(file) as kept:
             client = served.client(Service(model, "m", Limits(), kept))
             compare(client, sure)
+            for one in teachers:
+                one.compare(client)
             assert client.put(f"/classes/{added}", json={"attributes": {"legs": 1 / 3}}).status_code == 201
         sure[added] = [{"legs": 1 / 3}]
 

@@ -23,7 +23,9 @@ OPERATIONS = {
     ("get", "/health"), ("get", "/model"), ("get", "/classes"), ("post", "/classes"), ("get", "/classes/{name}"),
     ("put", "/classes/{name}"), ("delete", "/classes/{name}"), ("post", "/predict"), ("post", "/rank"),
     ("get", "/rows"), ("get", "/rows/{row}/picture"), ("get", "/balance"), ("get", "/confusion"),
-    ("post", "/words"), ("post", "/fits"),
+    ("post", "/words"), ("post", "/fits"), ("get", "/classes/{name}/examples"), ("post", "/classes/{name}/examples"),
+    ("delete", "/classes/{name}/examples"), ("get", "/adapt"), ("post", "/adapt"), ("delete", "/adapt"),
+    ("get", "/label-next"), ("get", "/map"),
 }  # fmt: skip
 
 
@@ -36,9 +38,19 @@ def test_the_description_lists_everything(plain):
         *("application/json", NPY, "application/octet-stream", "text/csv"),
         *("image/jpeg", "image/png", "image/webp"),
     }
-    assert {"top", "candidates", "calibrated", "calibration", "explain", "against", "raw", "attributes"} == {
-        one["name"] for one in predict["parameters"]
-    }
+    assert {
+        "top",
+        "candidates",
+        "calibrated",
+        "calibration",
+        "explain",
+        "against",
+        "raw",
+        "attributes",
+        "reject",
+        "nearest",
+        "features",
+    } == {one["name"] for one in predict["parameters"]}
     assert "ValidationError" not in json.dumps(found)
     known = set(found["components"]["schemas"])
     for reference in set(json.dumps(found).split('"#/components/schemas/')[1:]):

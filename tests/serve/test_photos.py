@@ -1,6 +1,8 @@
 """Photos over HTTP, with a small network of our own: what is read, and what is refused."""
 
+import copy
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,10 +10,13 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 from PIL import Image
+from typer.testing import CliRunner
 
 import served
 from answers import refusal, same, sends
 from served_models import strings
+from zskl import cli, datasets, methods
+from zskl.datasets.images.backbones import onnx_file
 from zskl.datasets.images.backbones.backbone import Backbone
 from zskl.serve import photos
 from zskl.serve.limits import Limits
@@ -102,6 +107,9 @@ def test_photos_that_are_refused(shown):
     moving = written(frames[0], "WEBP", save_all=True, append_images=frames[1:], lossless=True)
     still = written(frames[0], "WEBP", lossless=True)
     assert sends(client, moving, "image/webp").json() == sends(client, still, "image/webp").json()  # the first frame
+    moving = written(frames[0], "PNG", save_all=True, append_images=frames[1:])
+    assert sends(client, moving, "image/png").json() == sends(client, written(frames[0], "PNG"), "image/png").json()
+    assert "not an image" in refusal(sends(client, written(frames[0], "GIF"), "image/png"), 422)
 
 
 def test_a_service_without_a_network_takes_no_photos(plain):
@@ -109,7 +117,8 @@ def test_a_service_without_a_network_takes_no_photos(plain):
 
 
 def test_the_network_is_named_or_implied(monkeypatch):
-    model, _ = strings()
+    plain, _ = strings()
+    model = copy.copy(plain)
     _, data = served.small()
     said = []
     assert photos.load(None, data, model, said.append) is None
@@ -117,4 +126,35 @@ def test_the_network_is_named_or_implied(monkeypatch):
         photos.load("efficientnet-lite9", data, model, said.append)
     monkeypatch.setattr(photos.backbones, "load", lambda name, device: NETWORK._backbone)
     assert photos.load("onnx:some.onnx", None, model, said.append).name == "onnx:some.onnx"
-    assert said == ["photos are read by onnx:some.onnx"]
+    implied = replace(data, features="efficientnet_lite2")
+    told = replace(implied, backbone="onnx:other.onnx")
+    model.backbone_ = "efficientnet-lite1"
+    for given, one in ((implied, model), (told, model), (told, plain), (implied, plain)):
+        assert photos.load(None, given, one, said.append) is not None
+    model.backbone_ = "timm:hf_hub:someone/net"  # a file may not send us anywhere
+    assert photos.load(None, None, model, said.append) is None
+    assert [line.removeprefix("photos are read by ") for line in said[:5]] == [
+        "onnx:some.onnx, which --backbone names",
+        "efficientnet-lite1, which the model file names",
+        "efficientnet-lite1, which the model file names",
+        "onnx:other.onnx, which the manifest of small names",
+        "efficientnet-lite2, which the name of the features (efficientnet_lite2) names",
+    ]
+    assert "if you trust it, give it by --backbone" in said[5]
+
+
+def test_the_network_travels_from_the_features_to_the_model_file(tmp_path, monkeypatch):
+    X, y, table = served.toy()
+    np.savez(tmp_path / "f.npz", features=X, labels=y, backbone="efficientnet-lite2")
+    table.to_csv(tmp_path / "t.csv", index_label="class")
+    data = datasets.make(tmp_path / "own", tmp_path / "f.npz", "labels", tmp_path / "t.csv", unseen=["dog"])
+    assert data.backbone == datasets.load(tmp_path / "own").backbone == "efficientnet-lite2"
+    run = CliRunner().invoke(cli.app, ["fit", str(tmp_path / "own"), "--no-tune", "-o", str(tmp_path / "m.zskl")])
+    assert run.exit_code == 0, run.output
+    model = methods.load(tmp_path / "m.zskl")
+    assert model.backbone_ == "efficientnet-lite2"
+    said = []
+    monkeypatch.setattr(photos.backbones, "load", lambda name, device: onnx_file.load("not-here.onnx"))
+    assert photos.load(None, None, model, said.append) is None  # the service runs without photos
+    assert said[0].startswith("photos cannot be classified: ")
+    assert not hasattr(model.fit(X, y, table), "backbone_")

@@ -203,6 +203,8 @@ def in_thread(model=None, **options):
             running = pool.submit(serve.serve, model, port=0, **options)
             running.add_done_callback(said.put)
             first = said.get(timeout=LIMIT)
+            while isinstance(first, str) and not first.startswith("zskl serves"):  # what it says of the data before
+                first = said.get(timeout=LIMIT)
             address = running.result() if first is running else first.rpartition(" ")[2]
         try:
             yield address, stop

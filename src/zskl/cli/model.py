@@ -82,6 +82,7 @@ def fit(
     from zskl.cli import named
     from zskl.cli.bars import progress_display, reporter
     from zskl.cli.heard import told_once
+    from zskl.datasets.images import backbones
     from zskl.datasets.own import folder
     from zskl.engines import Engine
     from zskl.estimators import default_grid
@@ -141,6 +142,7 @@ def fit(
     prepared = folder.preparation_of(data)
     if prepared is not None:
         model.preparation_ = prepared.text()
+    model.backbone_ = loaded.backbone or backbones.implied(loaded.features)
     model.save(out)
     for sentence in _said(model, found, scoring):
         mention(sentence)

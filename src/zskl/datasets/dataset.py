@@ -49,6 +49,8 @@ class Dataset:
         Which features X holds, for a dataset that comes with several, such as "res101".
     feature_names : tuple of str, default=None
         The names of the d columns of X, if they have names.
+    backbone : str, default=None
+        The network that made the features from pictures, such as "efficientnet-lite2", if it is known.
     checked : bool, default=False
         X is float32 and known to be finite, so it is not read to check it.
 
@@ -88,6 +90,7 @@ class Dataset:
     source: str = ""
     features: str = ""
     feature_names: tuple[str, ...] | None = None
+    backbone: str | None = None
     checked: InitVar[bool] = False
 
     @classmethod
@@ -188,7 +191,7 @@ class Dataset:
 
     def __reduce__(self) -> tuple[Any, ...]:  # a mapping proxy does not pickle
         fields = (self.name, self.X, self.y, self.signatures, dict(self.parts), self.source, self.features)
-        return type(self), (*fields, self.feature_names, True)  # X was checked when this record was made
+        return type(self), (*fields, self.feature_names, self.backbone, True)  # X was checked when this record was made
 
     def samples(self, part: str) -> tuple[NDArray[np.float32] | pd.DataFrame, NDArray[np.generic]]:
         """Give X and y of a part, ready for `fit`.

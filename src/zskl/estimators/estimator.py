@@ -86,6 +86,7 @@ class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, Classi
     signature_mean: str
     device: str | None
     preparation_: str | None  # what a dataset with holes and words did to them: rows of a table need it, arrays do not
+    backbone_: str | None  # the network that made the features, of a model that `zskl fit` has written
     described_: bool
     _warned: bool  # that it has no descriptions
     SUMMARY: ClassVar[str]  # of a published method: one sentence

@@ -40,7 +40,8 @@ def check_training(
     if y is None and is_torch(X):
         raise ValueError("fit requires y to be passed, but the target y is None: a class label for each row of X")
     if reset:
-        estimator.__dict__.pop("preparation_", None)
+        for told in ("preparation_", "backbone_"):  # of other rows
+            estimator.__dict__.pop(told, None)
     y = labels(y)
     if is_sparse(X):
         X, y = sparse_inputs.check_rows(estimator, X, y, reset=reset)

@@ -62,6 +62,10 @@ class Inspection:
         """What a gallery keeps of scaled rows (n, d), for methods without a projection; None: the rows themselves."""
         return None
 
+    def _gallery_turner(self, before: Any) -> Callable[[Array], Array] | None:
+        """What the model `before` it was taught keeps of rows → what this one does; None if that is the same."""
+        return None
+
     def _gallery_answerer(self, question: Question) -> Callable[[Array], Array]:
         """What it keeps → scores (n, c)."""
         raise NotImplementedError

@@ -63,8 +63,9 @@ def pack(model: ZeroShotClassifier, stored: Callable[[str, Any], Any]) -> tuple[
         **({} if model.described_ else {"described": False}),
         **({"sparse": {name: rows.shape for name, rows in sparse.items()}} if sparse else {}),
     }
-    if getattr(model, "preparation_", None) is not None:
-        header["preparation"] = model.preparation_
+    for name in ("preparation", "backbone"):
+        if getattr(model, f"{name}_", None) is not None:
+            header[name] = getattr(model, f"{name}_")
     return header, arrays
 
 
@@ -109,11 +110,12 @@ def unpack(
         if len(header["feature_names"]) != sizes["d"]:
             raise ValueError(f"{len(header['feature_names'])} feature names for {sizes['d']} features")
         fitted["feature_names_in_"] = np.array(header["feature_names"], dtype=object)
-    prepared = header.get("preparation")
-    if prepared is not None:
-        if not isinstance(prepared, str):
-            raise ValueError(f"a preparation of type {type(prepared).__name__}")
-        fitted["preparation_"] = prepared  # whoever reads tables for the model knows what it says
+    for name in ("preparation", "backbone"):  # whoever reads tables or photos for the model knows what they say
+        told = header.get(name)
+        if told is not None and not isinstance(told, str):
+            raise ValueError(f"a {name} of type {type(told).__name__}")
+        if told is not None:
+            fitted[f"{name}_"] = told
     for name, shape in learned.items():
         value = _array(arrays, f"learned.{name}", shape, sizes) if shape else unstored(name, header["learned"][name])
         fitted[name] = value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from zskl.arrays import Array, like, namespace
@@ -52,6 +53,7 @@ class ProjectedRows:
         self._score_parts: ScoreParts | None = self._model._score_parts()
         self._X = X[:1]  # for its library, device and precision
         self._hat: Array | None = None
+        self._turned: Callable[[Array], Array] | None = None  # what `_hat` is for another model
         if self._score_parts is not None:
             self._P, self._norms = projected(self._model, self._score_parts, X)
             self._lengths = namespace(self._P).sum(self._P * self._P, axis=1, keepdims=True)
@@ -63,6 +65,22 @@ class ProjectedRows:
                 self._X = X
         self._rows = int(X.shape[0])
 
+    def taught(self, model: ZeroShotClassifier) -> ProjectedRows:
+        """The same rows for a model that `add_examples`, `remove_examples` or `adapt` made of this one."""
+        new = copy.copy(self)
+        new._model = copy.copy(model)
+        if self._hat is not None:
+            new._turned = model._gallery_turner(self._model)
+        return new
+
+    def _answered(self, answer: Callable[[Array], Array], turned: Callable[[Array], Array]) -> Array:
+        """Scores of the rows as another model keeps them, block by block, so that no second copy is in memory."""
+        assert self._hat is not None
+        height = max(1, BLOCK_BYTES[0] // (self._hat.shape[1] * float_type(self._hat).itemsize))
+        starts = range(0, self._rows, height)
+        blocks = [answer(turned(self._hat[start : start + height])) for start in starts]
+        return namespace(self._hat).concat(blocks, axis=0)
+
     def __len__(self) -> int:
         return self._rows
 
@@ -71,7 +89,8 @@ class ProjectedRows:
         of_type = inputs.taken(self._model, self._X, slice(0, 1))
         if self._hat is not None:
             asked = self._model._question(self._hat, choose(self._model, signatures, candidates))
-            return like(self._model._gallery_answerer(asked)(self._hat), of_type)
+            answer = self._model._gallery_answerer(asked)
+            return like(answer(self._hat) if self._turned is None else self._answered(answer, self._turned), of_type)
         if self._score_parts is None:
             raw: Array = self._model.compatibility(self._X, signatures, candidates)
             return raw

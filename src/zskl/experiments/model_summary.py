@@ -26,6 +26,7 @@ class ModelSummary:
 
     incoherence: float | None = None
     gram: tuple[tuple[float, ...], ...] | None = None
+    gram_names: tuple[str, ...] | None = None
     attributes: Shares | None = None
     convergence: Course | None = None
 
@@ -44,7 +45,8 @@ def of_model(model: ZeroShotClassifier, data: Dataset) -> ModelSummary:
         return ModelSummary(convergence=convergence)
     named = projection.shape[1] == len(data.attribute_names)
     nearest = attributes(model, data) if named else None
-    return ModelSummary(metrics.incoherence(projection), gram(projection), nearest, convergence)
+    names = tuple(data.attribute_names[:GRAM]) if named else None
+    return ModelSummary(metrics.incoherence(projection), gram(projection), names, nearest, convergence)
 
 
 def gram(W: NDArray[np.floating]) -> tuple[tuple[float, ...], ...]:

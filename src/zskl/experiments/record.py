@@ -73,6 +73,8 @@ class Record:
         How far the columns of the projection W are from orthogonal.
     gram : tuple of tuples of float, optional
         Cosines between the first columns of W.
+    gram_names : tuple of str, optional
+        The attributes of these columns.
     attributes : mapping, optional
         For each unseen class the attributes that its test rows show most.
     convergence : Course, optional
@@ -120,6 +122,7 @@ class Record:
     probabilities: Probabilities = field(default_factory=Probabilities)
     incoherence: float | None = None
     gram: tuple[tuple[float, ...], ...] | None = None
+    gram_names: tuple[str, ...] | None = None
     attributes: Shares | None = None
     convergence: Course | None = None
     seconds: Seconds = field(default_factory=Seconds)

@@ -161,8 +161,7 @@ def seed_of(dataset: str, method: str, seed: int) -> int:
 def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> Record:
     """Choose where asked, fit on the trainval rows, evaluate both protocols, and return the record.
 
-    The search and the fits of calibration go through `engine`.
-    """
+    The search and the fits of calibration go through `engine`."""
     state = seed_of(data.name, unit.method, unit.seed)
     estimator = methods.build(unit.method, {**unit.settings, "random_state": state, "device": unit.device})
     clock = Clock()
@@ -197,6 +196,7 @@ def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine 
         probabilities=probabilities,
         incoherence=summary.incoherence,
         gram=summary.gram,
+        gram_names=summary.gram_names,
         attributes=summary.attributes,
         convergence=summary.convergence,
         seconds=parts.Seconds(**clock.seconds),

@@ -274,7 +274,7 @@ def _checked_scores(
 def _best(S: Array, columns: NDArray[np.intp], own: NDArray[np.intp]) -> tuple[Floats, NDArray[np.bool_]]:
     """The best score (..., n) of each row among the columns, and whether it is that of the row's own class."""
     xp = namespace(S)
-    part = S[..., like(columns, S, "int64")]
+    part = xp.take(S, like(columns, S, "int64"), axis=-1)  # rows stay in one piece, unlike those of S[..., columns]
     winner = xp.argmax(part, axis=-1)
     score = to_numpy(xp.take_along_axis(part, winner[..., None], axis=-1)[..., 0]).astype(np.float64)
     return score, columns[to_numpy(winner)] == own

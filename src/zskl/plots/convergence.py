@@ -17,6 +17,8 @@ from zskl.plots.records import named, ranked, required
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MANY = 40  # points from which a line is drawn with its running mean
+WINDOW = 15  # points of a running mean
 Course = tuple[NDArray[np.float64], NDArray[np.float64]]  # iterations, objective
 
 
@@ -43,6 +45,8 @@ class ConvergenceDisplay(Display):
         What the values are: the name of the vertical axis.
     ranks : list of int, default=None
         What the colours follow. By default the order of the lines.
+    relative : bool, default=False
+        Draw each line from its highest value, 100, to its lowest, 0: for objectives that are on different scales.
 
     Attributes
     ----------
@@ -72,9 +76,10 @@ class ConvergenceDisplay(Display):
         deviations: Sequence[ArrayLike | None] | None = None,
         quantity: str = "objective of mini-batches",
         ranks: Sequence[int] | None = None,
+        relative: bool = False,
     ) -> None:
         self.steps, self.values = ([np.asarray(one, np.float64) for one in side] for side in (steps, values))
-        self.names, self.quantity = names, quantity
+        self.names, self.quantity, self.relative = names, quantity, relative
         self.deviations = deviations or [None] * len(names)
         self.ranks = ranked(ranks, len(names))
 
@@ -106,6 +111,7 @@ class ConvergenceDisplay(Display):
         *,
         names: Sequence[str] | None = None,
         ranks: Sequence[int] | None = None,
+        relative: bool = False,
         ax: Axes | None = None,
     ) -> Self:
         """Draw a line for each record.
@@ -118,6 +124,8 @@ class ConvergenceDisplay(Display):
             A name for each line. By default the method, with the seed where a method has several.
         ranks : list of int, default=None
             What the colours follow. By default the order of the records.
+        relative : bool, default=False
+            Whether each line goes from 100 to 0.
         ax : matplotlib Axes, default=None
             Axes to draw in. By default those of a new figure.
 
@@ -128,7 +136,7 @@ class ConvergenceDisplay(Display):
         """
         found = required(records, read, "course of training", "run a kernel method")
         steps, values = [one[0] for one in found], [one[1] for one in found]
-        return cls(steps, values, names=named(records, names), ranks=ranks).plot(ax)
+        return cls(steps, values, names=named(records, names), ranks=ranks, relative=relative).plot(ax)
 
     @property
     def description(self) -> str:
@@ -144,7 +152,29 @@ class ConvergenceDisplay(Display):
 
     def _draw(self, ax: Axes) -> None:
         looks = lines.styles(self.ranks)
-        parts = zip(self.steps, self.values, self.names, looks, self.deviations, strict=True)
-        self.lines_ = [lines.line(ax, *part) for part in parts]
-        lines.frame(ax, "iterations", self.quantity, len(self.names))
+        values = [_relative(one) for one in self.values] if self.relative else self.values
+        self.lines_ = []
+        for steps, line, name, look, spread in zip(self.steps, values, self.names, looks, self.deviations, strict=True):
+            if spread is None and len(line) > MANY:  # mini-batches are noisy: the course is that of their running mean
+                ax.plot(steps, line, color=look["color"], linewidth=0.8, alpha=0.35)
+                line = _running_mean(line)
+            self.lines_.append(lines.line(ax, steps, line, name, look, spread))
+        quantity = "objective, its own range (%)" if self.relative else self.quantity
+        lines.frame(ax, "iterations", quantity, len(self.names))
         ax.set_xlim(left=0)
+
+
+def _running_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Over a window around each point, which is shorter at both ends."""
+    half, sums = WINDOW // 2, np.concatenate([[0.0], np.cumsum(values)])
+    places = np.arange(len(values))
+    low, high = np.maximum(places - half, 0), np.minimum(places + half + 1, len(values))
+    mean: NDArray[np.float64] = (sums[high] - sums[low]) / (high - low)
+    return mean
+
+
+def _relative(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """100 at the highest value, 0 at the lowest."""
+    span = float(np.ptp(values))
+    found: NDArray[np.float64] = 100 * (values - values.min()) / (span or 1.0)
+    return found

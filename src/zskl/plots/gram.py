@@ -34,6 +34,8 @@ class GramDisplay(Display):
     ----------
     gram : array-like of shape (n_columns, n_columns)
         WᵀW, each column of W scaled to unit length.
+    names : list of str, default=None
+        The attribute of each column. By default its number.
 
     Attributes
     ----------
@@ -53,8 +55,8 @@ class GramDisplay(Display):
 
     mesh_: Any
 
-    def __init__(self, gram: ArrayLike) -> None:
-        self.gram = np.asarray(gram, np.float64)
+    def __init__(self, gram: ArrayLike, *, names: Sequence[str] | None = None) -> None:
+        self.gram, self.names = np.asarray(gram, np.float64), names
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Axes | None = None) -> Self:
@@ -72,7 +74,9 @@ class GramDisplay(Display):
         GramDisplay
             The display, drawn.
         """
-        return cls(model_summary.gram(model.projection_)).plot(ax)
+        gram, names = model_summary.gram(model.projection_), getattr(model, "attribute_names_", None)
+        own = None if names is None or len(names) != model.projection_.shape[1] else names[: len(gram)]
+        return cls(gram, names=own).plot(ax)
 
     @classmethod
     def from_records(cls, records: Sequence[Record], *, ax: Axes | None = None) -> Self:
@@ -90,7 +94,8 @@ class GramDisplay(Display):
         GramDisplay
             The display, drawn.
         """
-        return cls(required(records[:1], read, "Gram matrix", "run a kernel method")[0]).plot(ax)
+        (found,) = required(records[:1], read, "Gram matrix", "run a kernel method")
+        return cls(found, names=records[0].gram_names).plot(ax)
 
     @property
     def mean_off_diagonal(self) -> float:
@@ -108,13 +113,17 @@ class GramDisplay(Display):
     def _off(self) -> NDArray[np.float64]:
         return np.abs(self.gram[~np.eye(len(self.gram), dtype=bool)])
 
-    def _names(self) -> list[str]:
-        return [str(k + 1) for k in range(len(self.gram))]
+    @property
+    def columns(self) -> list[str]:
+        """The attribute of each column, or its number."""
+        numbers = [str(k + 1) for k in range(len(self.gram))]
+        return numbers if self.names is None or len(self.names) != len(numbers) else list(self.names)
 
     def _height(self) -> float:
-        return cells.height(self._names(), self._names())
+        return cells.height(self.columns, self.columns)
 
     def _draw(self, ax: Axes) -> None:
-        self.mesh_ = cells.draw(ax, self.gram, self._names(), self._names(), (0.0, 1.0), digits=2)
-        ax.set_xlabel(AXIS)
-        ax.set_ylabel(AXIS)
+        self.mesh_ = cells.draw(ax, self.gram, self.columns, self.columns, (0.0, 1.0), digits=2)
+        if self.columns != list(self.names or ()):  # names say themselves what they are
+            ax.set_xlabel(AXIS)
+            ax.set_ylabel(AXIS)

@@ -90,7 +90,7 @@ class SeenUnseenCurveDisplay(Display):
     --------
     >>> from zskl.plots import SeenUnseenCurveDisplay
     >>> display = SeenUnseenCurveDisplay([[0.0, 0.4, 0.5]], [[0.7, 0.5, 0.0]], names=["mine"]).plot()
-    >>> display.ax_.get_xlabel()
+    >>> display.ax_.get_ylabel()
     'accuracy of unseen classes (%)'
     """
 
@@ -212,16 +212,16 @@ class SeenUnseenCurveDisplay(Display):
         looks = lines.styles(self.ranks)
         self.lines_ = [
             lines.line(ax, 100 * x, 100 * y, name, look)
-            for x, y, name, look in zip(self.unseen, self.seen, self.names, looks, strict=True)
+            for x, y, name, look in zip(self.seen, self.unseen, self.names, looks, strict=True)
         ]
         for look, other in zip(looks, self.calibrated_curves, strict=True):
             if other is not None:
-                x, y = (100 * np.asarray(side) for side in other)
+                y, x = (100 * np.asarray(side) for side in other)
                 ax.plot(x, y, **look | {"linewidth": 1, "alpha": 0.7})
         for points, hollow in ((self.plain, True), (self.calibrated, False)):
             for look, point in zip(looks, points, strict=True):
                 if point is not None:
-                    lines.dots(ax, [100 * point[0]], [100 * point[1]], look, 10 if hollow else 8, hollow)
-        lines.frame(ax, "accuracy of unseen classes (%)", "accuracy of seen classes (%)", len(self.names))
+                    lines.dots(ax, [100 * point[1]], [100 * point[0]], look, 10 if hollow else 8, hollow)
+        lines.frame(ax, "accuracy of seen classes (%)", "accuracy of unseen classes (%)", len(self.names))
         ax.set_xlim(left=0)
         ax.set_ylim(bottom=0)

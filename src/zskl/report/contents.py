@@ -58,14 +58,26 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Fold:
+    """What is shown of one method; `shown` without a click."""
+
+    name: str
+    title: str
+    figures: Sequence[Figure]
+    tables: Sequence[Table]
+    shown: bool
+
+
+@dataclass(frozen=True)
 class Section:
-    """Figures, then tables, then the commands behind all of them."""
+    """Figures, then tables, then a fold for each method, then the commands behind all of them."""
 
     name: str
     title: str
     figures: Sequence[Figure] = ()
     tables: Sequence[Table] = ()
     words: Sequence[str] = field(default_factory=tuple)
+    folds: Sequence[Fold] = field(default_factory=tuple)
     commands: Sequence[str] = field(default_factory=tuple)
 
 

@@ -41,6 +41,11 @@ class Problem:
     address: str
     cases: Sequence[Case]
 
+    def place(self, case: Case) -> str:
+        """An address for what is shown of one case: that of the best is the problem's own."""
+        number = next(k for k, one in enumerate(self.ranked("zero-shot")) if one is case)
+        return self.address if number == 0 else f"{self.address}-{number + 1}"
+
     def ranked(self, *figures: str) -> list[Case]:
         """The cases that have a figure, best first, by the first of `figures` that any of them has."""
         for figure in figures:

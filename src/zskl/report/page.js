@@ -28,9 +28,11 @@
     const found = /^#sort=([\w-]+):(\d+)$/.exec(location.hash);
     const table = found && document.getElementById(found[1]);
     if (!table || !table.tHead) return;
+    table.closest("details")?.setAttribute("open", "");
     table.tHead.rows[0].cells[Number(found[2])]?.querySelector("button").click();
     table.scrollIntoView();
   };
   addEventListener("hashchange", follow);
+  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => one.setAttribute("open", "")));
   follow();
 })();

@@ -16,9 +16,11 @@ from zskl.experiments.record import Record
 from zskl.plots.canvas import readable
 from zskl.report import classes, seen_unseen, summary, tables, training, tuning
 from zskl.report.commands import compare_command, report_command, run_commands
-from zskl.report.contents import Section
-from zskl.report.groups import Problem, problems
+from zskl.report.contents import Fold, Section
+from zskl.report.groups import Case, Problem, problems
 from zskl.version import __version__
+
+METHODS = 24  # whose classes are drawn in a problem: a page of more would be too large to open
 
 
 def page(found: Sequence[Record], title: str = "Zero-shot report", runs: Sequence[str] = ()) -> str:
@@ -97,19 +99,28 @@ def _environment(escape: bool = True) -> Environment:
 
 
 def _of(problem: Problem) -> Section:
-    figures = [
-        *seen_unseen.curves(problem),
-        *classes.accuracies(problem),
-        *classes.confusions(problem),
-        *tuning.grids(problem),
-        *seen_unseen.confidence(problem),
-        *training.courses(problem),
-        *training.grams(problem),
-    ]
-    listed = [*tuning.choices(problem), *classes.attributes(problem), *seen_unseen.errors(problem)]
-    words = [] if figures or listed else ["The records hold nothing beyond the tables above."]
+    figures = [*seen_unseen.curves(problem), *seen_unseen.confidence(problem), *training.courses(problem)]
+    listed = [*tuning.choices(problem), *seen_unseen.errors(problem)]
+    cases = problem.ranked("zero-shot")
+    folds = [fold for place, case in enumerate(cases[:METHODS]) if (fold := _fold(problem, case, place == 0))]
+    words = [] if figures or listed or folds else ["The records hold nothing beyond the tables above."]
+    if len(cases) > METHODS:
+        words.append(f"Figures of single classes: of the {METHODS} methods of highest zero-shot accuracy.")
     mine = [record for case in problem.cases for record in case.records]
-    return Section(problem.address, problem.name, figures, listed, words, run_commands(mine))
+    return Section(problem.address, problem.name, figures, listed, words, folds, run_commands(mine))
+
+
+def _fold(problem: Problem, case: Case, shown: bool) -> Fold | None:
+    figures = [
+        *classes.accuracies(problem, case),
+        *classes.confusions(problem, case),
+        *tuning.grids(problem, case),
+        *training.grams(problem, case),
+    ]
+    listed = classes.attributes(problem, case)
+    if not figures and not listed:
+        return None
+    return Fold(f"method-{problem.place(case)}", f"{case.name} on {problem.name}", figures, listed, shown)
 
 
 def _again(found: Sequence[Record], runs: Sequence[str]) -> list[str]:

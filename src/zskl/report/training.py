@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from zskl.plots import ConvergenceDisplay, GramDisplay, convergence, gram
 from zskl.report.contents import Figure, figure
-from zskl.report.groups import Problem
-
-GRAMS = 2  # drawn of a problem, so that two methods can be compared
+from zskl.report.groups import Case, Problem
 
 
 def courses(problem: Problem) -> list[Figure]:
@@ -16,9 +14,16 @@ def courses(problem: Problem) -> list[Figure]:
         return []
     first = [case.first for case in cases]
     names = [case.name for case in cases]
-    display = ConvergenceDisplay.from_records(first, names=names, ranks=[case.rank for case in cases])
+    several = len(cases) > 1  # objectives are on different scales: in one frame most lines would lie flat
+    ranks = [case.rank for case in cases]
+    display = ConvergenceDisplay.from_records(first, names=names, ranks=ranks, relative=several)
     title = f"Convergence on {problem.name}"
-    note = "Means over blocks of iterations, first seed; objectives of different methods are on different scales."
+    note = "Means over blocks of iterations, first seed; pale: the blocks, strong: their running mean."
+    if several:
+        note += (
+            " Each line goes from its highest value (100) to its lowest (0), because objectives of different methods "
+            "are on different scales: a line tells how soon it comes to rest. The numbers themselves are in the CSV."
+        )
     rows = [
         [case.name, case.first.seed, int(step), float(value)]
         for case, steps, values in zip(cases, display.steps, display.values, strict=True)
@@ -28,15 +33,14 @@ def courses(problem: Problem) -> list[Figure]:
     return [figure(f"convergence-{problem.address}", title, display, note, columns, rows, first)]
 
 
-def grams(problem: Problem) -> list[Figure]:
+def grams(problem: Problem, case: Case) -> list[Figure]:
     """Cosines between the first columns of W."""
-    made = []
-    for number, case in enumerate(problem.with_field(gram.read, "zero-shot")[:GRAMS], start=1):
-        display = GramDisplay.from_records([case.first])
-        title = f"Gram matrix of {case.name} on {problem.name}"
-        note = f"{display.description}. Blue is positive, orange negative. Seed {case.first.seed}."
-        size = range(len(display.gram))
-        rows = [[i + 1, j + 1, float(display.gram[i, j])] for i in size for j in size]
-        name = f"gram-{number}-{problem.address}"
-        made.append(figure(name, title, display, note, ["row", "column", "value"], rows, [case.first]))
-    return made
+    if gram.read(case.first) is None:
+        return []
+    display = GramDisplay.from_records([case.first])
+    title = f"Gram matrix of {case.name} on {problem.name}"
+    note = f"{display.description}. Blue is positive, orange negative. Seed {case.first.seed}."
+    size, names = range(len(display.gram)), display.columns
+    rows = [[names[i], names[j], float(display.gram[i, j])] for i in size for j in size]
+    name = f"gram-{problem.place(case)}"
+    return [figure(name, title, display, note, ["row", "column", "value"], rows, [case.first])]

@@ -6,7 +6,7 @@ from zskl.experiments import choice_notes
 from zskl.experiments.record_parts import Setting
 from zskl.plots import ValidationGridDisplay, validation_grid
 from zskl.report.contents import Cell, Figure, Table, figure
-from zskl.report.groups import Problem
+from zskl.report.groups import Case, Problem
 
 SCORINGS = {"zsl": "zero-shot accuracy", "gzsl": "H at the best constant"}
 
@@ -55,29 +55,27 @@ def choices(problem: Problem) -> list[Table]:
     return [Table(f"choices-{problem.address}", "What validation chose", columns, rows, note)]
 
 
-def grids(problem: Problem) -> list[Figure]:
-    """Of the case with the highest zero-shot accuracy that holds its grid's scores, for each scoring that chose."""
-    for case in problem.ranked("zero-shot"):
-        table = case.first.tune.table
-        if table is None or not table.rows or not table.names:
+def grids(problem: Problem, case: Case) -> list[Figure]:
+    """For each scoring that chose, if the case holds its grid's scores."""
+    table = case.first.tune.table
+    if table is None or not table.rows or not table.names:
+        return []
+    made = []
+    for place, (scoring, word) in enumerate(SCORINGS.items()):
+        if validation_grid.read(case.first, scoring) is None:
             continue
-        made = []
-        for place, (scoring, word) in enumerate(SCORINGS.items()):
-            if validation_grid.read(case.first, scoring) is None:
-                continue
-            display = ValidationGridDisplay.from_records([case.first], scoring=scoring)
-            title = f"Validation grid on {problem.name}, {word}"
-            note = (
-                f"Mean over folds in per cent, the best over all other settings; framed: the chosen one. Method "
-                f"{case.name}, seed {case.first.seed}."
-            )
-            settings = len(table.names)
-            rows = [[*row[:settings], row[settings + place]] for row in table.rows]
-            columns = [*table.names, word]
-            name = f"grid-{scoring}-{problem.address}"
-            made.append(figure(name, title, display, note, columns, rows, [case.first]))
-        return made
-    return []
+        display = ValidationGridDisplay.from_records([case.first], scoring=scoring)
+        title = f"Validation grid on {problem.name}, {word}"
+        note = (
+            f"Mean over folds in per cent, the best over all other settings; framed: the chosen one. Method "
+            f"{case.name}, seed {case.first.seed}."
+        )
+        settings = len(table.names)
+        rows = [[*row[:settings], row[settings + place]] for row in table.rows]
+        columns = [*table.names, word]
+        name = f"grid-{scoring}-{problem.place(case)}"
+        made.append(figure(name, title, display, note, columns, rows, [case.first]))
+    return made
 
 
 def spoken(setting: Setting) -> str:

@@ -57,6 +57,7 @@ def search_members(
     report: Report | None,
     extend: Bounds | None = None,
     with_default: bool = False,
+    halving: bool = False,
 ) -> Search:
     """All mixtures as settings, with nested names for those of the members, by both figures; the default comes last."""
     committee._check_parameters()
@@ -72,7 +73,7 @@ def search_members(
     plans = {}
     for name, member in committee._hired():
         mine = {key.removeprefix(f"{name}__"): ends for key, ends in bounds.items() if key.startswith(f"{name}__")}
-        plans[name] = plan(replace(shared, estimator=member), grids[name], mine)
+        plans[name] = plan(replace(shared, estimator=member), grids[name], mine, halving=halving)
     runs = {name: 0 if len(planned.settings) == 1 else len(planned.tasks) for name, planned in plans.items()}
     candidates = {name: _candidates(plans[name], name, runs, engine, report, with_default) for name in plans}
     settings: list[dict[str, Any]] = []

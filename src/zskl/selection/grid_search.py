@@ -16,6 +16,7 @@ from zskl.arrays import on_gpu
 from zskl.engines import Engine
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.metrics.seen_unseen import Margins
+from zskl.selection import halving as halves
 from zskl.selection.edges import Bounds, Reach, check_bounds
 from zskl.selection.fold_worker import Task, examine
 from zskl.selection.grid import Grid, check, expand, group, with_setting
@@ -37,17 +38,29 @@ class Plan:
     reach: Reach
     default: int | None = None  # the place of the estimator's own setting
     keeps_default: bool = False
+    halving: bool = False
 
     def beyond(self, settings: Sequence[dict[str, Any]]) -> Plan:
-        """The runs of settings beyond the grid."""
-        return replace(self, settings=tuple(settings), tasks=_tasks(self.shared, settings))
+        """The runs of settings beyond the grid, all on every fold."""
+        return replace(self, settings=tuple(settings), tasks=_tasks(self.shared, settings), halving=False)
+
+    def only(self, folds: Sequence[int], places: Sequence[int]) -> Plan:
+        """The runs of some settings on some folds."""
+        return replace(self, tasks=_tasks(self.shared, self.settings, folds, places))
 
 
-def plan(shared: Material, grid: Grid, extend: Bounds | None = None, with_default: bool = False) -> Plan:
+def plan(
+    shared: Material,
+    grid: Grid,
+    extend: Bounds | None = None,
+    with_default: bool = False,
+    halving: bool = False,
+) -> Plan:
     """Refuse what is wrong with a grid and with bounds before any work is done.
 
     `with_default` tries the estimator's own setting too, last, unless it is in the grid, and keeps it unless another is
-    better by the rule of `against_default`.
+    better by the rule of `against_default`. With `halving` only the runs that the first fold finds promising go on to
+    the others.
     """
     estimator = shared.estimator
     bounds = check_bounds(extend, estimator)
@@ -58,7 +71,7 @@ def plan(shared: Material, grid: Grid, extend: Bounds | None = None, with_defaul
         known, names = estimator.get_params(), dict.fromkeys(name for setting in settings for name in setting)
         settings = [*settings, {name: known[name] for name in names}]
         default = len(settings) - 1
-    return Plan(shared, tuple(settings), _tasks(shared, settings), reach, default, with_default)
+    return Plan(shared, tuple(settings), _tasks(shared, settings), reach, default, with_default, halving)
 
 
 def _default(settings: Sequence[dict[str, Any]], estimator: ZeroShotClassifier) -> int | None:
@@ -87,13 +100,19 @@ def usable(shared: Material) -> bool:
     return bool(shared.estimator._applies(np.shape(shared.X)[1], shared.table.matrix.shape[1]))
 
 
-def _tasks(shared: Material, settings: Sequence[dict[str, Any]]) -> tuple[Task, ...]:
-    """A run for each fold and each group of settings that one fit serves."""
-    groups = group(settings, shared.estimator._free(shared.X))
+def _tasks(
+    shared: Material,
+    settings: Sequence[dict[str, Any]],
+    folds: Sequence[int] | None = None,
+    some: Sequence[int] | None = None,
+) -> tuple[Task, ...]:
+    """A run for each fold and each group of settings that one fit serves; for some folds and places alone, or all."""
+    kept = range(len(settings)) if some is None else some
+    groups = group([settings[place] for place in kept], shared.estimator._free(shared.X))
     return tuple(
-        Task(fold, tuple(places), tuple(settings[place] for place in places))
-        for fold in range(len(shared.folds))
-        for places in groups
+        Task(fold, tuple(kept[k] for k in members), tuple(settings[kept[k]] for k in members))
+        for fold in (range(len(shared.folds)) if folds is None else folds)
+        for members in groups
     )
 
 
@@ -101,10 +120,18 @@ def search_grid(planned: Plan, engine: Engine | None = None, report: Report | No
     """Make all runs and judge every setting; then go on wherever a choice is at an edge."""
     shared, runner, made = planned.shared, _runner(planned.shared, engine), 0
 
-    def tried(part: Plan) -> Search:
+    def run(part: Plan) -> Found:
         nonlocal made
         before, made = made, made + len(part.tasks)
-        found = examined(part, ready, lambda done, _: report(before + done, made) if report is not None else None)
+        return examined(part, ready, lambda done, _: report(before + done, made) if report is not None else None)
+
+    def tried(part: Plan) -> Search:
+        if not part.halving or len(shared.folds) == 1:
+            return judge(part.settings, shared.folds, run(part))
+        found = run(part.only([0], range(len(part.settings))))
+        left = halves.promising(part.settings, shared.estimator._free(shared.X), found, part.default)
+        log.info("%d of %d settings go on from the first fold", len(left), len(part.settings))
+        found |= run(part.only(range(1, len(shared.folds)), left))
         return judge(part.settings, shared.folds, found)
 
     log.info("searching: %d settings, %d folds, %d runs", len(planned.settings), len(shared.folds), len(planned.tasks))
@@ -126,7 +153,7 @@ def chosen(found: Search) -> list[int]:
     """The places that the scorings choose, as far as the folds allow these and not everything diverged."""
     scorings = SCORINGS if all(len(fold.val_seen) for fold in found.folds) else SCORINGS[:1]
     places = [int(found.ranking(scoring)[0]) for scoring in scorings]
-    return [place for place in places if place not in found.diverged]
+    return [place for place in places if place not in found.diverged and place not in found.dropped]
 
 
 def examined(planned: Plan, engine: Engine | None = None, report: Report | None = None) -> Found:

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from zskl.engines import Engine
 from zskl.estimators.committee.classifier import Committee
 from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.parameters import flag
 from zskl.selection.class_folds import Fold
 from zskl.selection.committee_search import search_members
 from zskl.selection.edges import Bounds
@@ -36,6 +37,7 @@ def search(
     report: Report | None = None,
     extend: Bounds | None = None,
     with_default: bool = False,
+    halving: bool = False,
 ) -> Search:
     """Try every setting of a grid on every fold of the training rows.
 
@@ -70,6 +72,9 @@ def search(
     with_default : bool, default=False
         Try the setting that the estimator has too, and choose it unless another is better beyond the spread of the
         folds, as `tune` does.
+    halving : bool, default=False
+        Make every run on the first fold, and only the six best by either figure (and the default) on the others. Less
+        than half of the work for methods that train; the choice is mostly the same. `Search.dropped` has the rest.
 
     Returns
     -------
@@ -85,7 +90,9 @@ def search(
     >>> search.zsl.shape  # settings by folds
     (3, 3)
     """
-    return search_checked(material(estimator, X, y, signatures, folds), grid, engine, report, extend, with_default)
+    flag("halving", halving)
+    shared = material(estimator, X, y, signatures, folds)
+    return search_checked(shared, grid, engine, report, extend, with_default, halving)
 
 
 def search_checked(
@@ -95,11 +102,12 @@ def search_checked(
     report: Report | None = None,
     extend: Bounds | None = None,
     with_default: bool = False,
+    halving: bool = False,
 ) -> Search:
     """`search` on rows, signatures and folds that are checked already."""
     if with_default and len(shared.table.classes) < FEW_CLASSES:
         log.warning("%s", _weakness(shared))
-    return _searched(shared, grid, engine, report, extend, with_default)
+    return _searched(shared, grid, engine, report, extend, with_default, halving)
 
 
 def _weakness(shared: Material) -> str:
@@ -118,13 +126,14 @@ def _searched(
     report: Report | None,
     extend: Bounds | None,
     with_default: bool,
+    halving: bool,
 ) -> Search:
     if isinstance(shared.estimator, Pipeline):
 
         def inner(mine: Material, part: Grid, told: Report | None, bounds: Bounds, default: bool) -> Search:
-            return _searched(mine, part, engine, told, bounds, default)
+            return _searched(mine, part, engine, told, bounds, default, halving)
 
         return search_pipeline(shared, grid, report, extend, with_default, inner)
     if isinstance(shared.estimator, Committee):
-        return search_members(shared, shared.estimator, grid, engine, report, extend, with_default)
-    return search_grid(plan(shared, grid, extend, with_default), engine, report)
+        return search_members(shared, shared.estimator, grid, engine, report, extend, with_default, halving)
+    return search_grid(plan(shared, grid, extend, with_default, halving), engine, report)

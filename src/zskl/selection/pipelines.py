@@ -208,4 +208,5 @@ def _merged(heads: Sequence[Head], found: Sequence[Search], last: str, default: 
             for place, edges in one.edges.items()
         },
         own,
+        dropped=frozenset(at[k, place] for k, one in enumerate(found) for place in one.dropped),
     )

@@ -110,6 +110,8 @@ class Search:
         The place of the setting that the estimator had before, if it was tried.
     keeps_default : bool
         Whether that setting is chosen unless another is better beyond the spread of the folds.
+    dropped : frozenset of int
+        Places of settings that were tried on the first fold alone; their figures are −∞ too.
 
     Examples
     --------
@@ -134,6 +136,7 @@ class Search:
     edges: Mapping[int, tuple[Edge, ...]] = field(default_factory=dict)
     default: int | None = None
     keeps_default: bool = False
+    dropped: frozenset[int] = frozenset()
 
     @property
     def raw(self) -> NDArray[np.float64]:
@@ -263,6 +266,7 @@ class Search:
             np.concatenate([self.constants, more.constants]),
             {**self.diverged, **{count + place: step for place, step in more.diverged.items()}},
             self.extended + len(more.settings),
+            dropped=self.dropped | {count + place for place in more.dropped},
         )
 
 
@@ -271,22 +275,25 @@ def judge(
     folds: Sequence[Fold],
     found: Mapping[tuple[int, int], Margins | int],
 ) -> Search:
-    """All figures, from the margins (or the step of divergence) of each place on each fold."""
+    """All figures, from the margins (or the step of divergence) of each place on each fold it was tried on."""
     shape = (len(settings), len(folds))
     zsl, gzsl, seen, unseen = (np.full(shape, -np.inf) for _ in range(4))
     constants = np.zeros(len(settings))
     diverged: dict[int, int] = {}
+    dropped = frozenset(place for place in range(len(settings)) if (place, len(folds) - 1) not in found)
     for place in range(len(settings)):
-        answers = [found[place, fold] for fold in range(len(folds))]
+        answers = [found.get((place, fold)) for fold in range(len(folds))]
         steps = [answer for answer in answers if isinstance(answer, int)]
         if steps:
             diverged[place] = min(steps)
+        if steps or place in dropped:
             continue
         whole = [answer for answer in answers if isinstance(answer, Margins)]
         zsl[place] = [one.zsl for one in whole]
         seen[place], unseen[place] = np.transpose([one.at(0.0) for one in whole])
         constants[place], gzsl[place] = best_constant(whole)
-    return Search(tuple(settings), tuple(folds), zsl, gzsl, seen, unseen, constants, diverged)
+    figures = zsl, gzsl, seen, unseen, constants
+    return Search(tuple(settings), tuple(folds), *figures, diverged, dropped=dropped - set(diverged))
 
 
 def _spread(values: Sequence[float] | NDArray[np.float64]) -> float:

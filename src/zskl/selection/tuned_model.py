@@ -43,7 +43,7 @@ class Tuned:
     settings : tuple of mapping
         The settings that were tried.
     fold_scores : ndarray of shape (S, F)
-        The score of every setting on every fold, −∞ where it diverged.
+        The score of every setting on every fold, −∞ where it diverged or was dropped after the first.
     best : mapping of str to object
         The chosen setting.
     score : float
@@ -117,6 +117,7 @@ def tune(
     report: Report | None = None,
     extend: Bounds | None = None,
     progress: bool = False,
+    halving: bool = False,
 ) -> Tuned:
     """Choose settings on folds of the training rows, and fit the best on all of them.
 
@@ -150,6 +151,8 @@ def tune(
         How far each number may be extended where its choice is at the edge of the grid, see `selection.search`.
     progress : bool, default=False
         Show bars of the search and of the fit, in a terminal or a notebook.
+    halving : bool, default=False
+        Try every setting on the first fold, and only the best of them on the others, see `selection.search`.
 
     Returns
     -------
@@ -173,6 +176,7 @@ def tune(
     """
     one_of("scoring", scoring, SCORINGS)
     flag("progress", progress)
+    flag("halving", halving)
     runner = engine_for(engine, last_step(estimator), X)
     if grid is None:
         grid, bounds = own_grid(estimator)
@@ -189,7 +193,7 @@ def tune(
             searching(done, runs)
 
     try:
-        found = search_checked(shared, grid, runner, told, extend, with_default=True)
+        found = search_checked(shared, grid, runner, told, extend, with_default=True, halving=halving)
         model, choice = refit(estimator, found, scoring, X, y, signatures, fitting, runner)
     finally:
         for one in filter(None, (searching, fitting)):

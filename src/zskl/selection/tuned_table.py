@@ -20,7 +20,7 @@ def of_tuned(tuned: Tuned) -> Shown:
     default = tuned.search.default
     chosen = next((place for place, one in enumerate(tuned.settings) if one == tuned.best), None)
     order = tuned.search.ranking(tuned.scoring).tolist()
-    order = [place for place in order if place not in tuned.diverged]
+    order = [place for place in order if place not in tuned.diverged and place not in tuned.search.dropped]
     places = order[:BEST]
     places += [place for place in dict.fromkeys((chosen, default)) if place is not None and place not in places]
     names = list(dict.fromkeys(name for setting in tuned.settings for name in setting))
@@ -39,7 +39,7 @@ def of_tuned(tuned: Tuned) -> Shown:
         f"fold{'s' if folds > 1 else ''} of held-out classes, best by {FIGURES[tuned.scoring]}"
     )
     strong = [row for row, place in enumerate(places) if place == chosen]
-    return Shown(title, ("rank", "score", "", *names), rows, _notes(tuned, chosen, len(order)), strong)
+    return Shown(title, ("rank", "score", "", *names), rows, _notes(tuned, chosen), strong)
 
 
 def score(tuned: Tuned, place: int) -> str:
@@ -51,7 +51,7 @@ def score(tuned: Tuned, place: int) -> str:
     return f"{100 * folds.mean():.1f}{spread} %"
 
 
-def _notes(tuned: Tuned, chosen: int | None, usable: int) -> list[str]:
+def _notes(tuned: Tuned, chosen: int | None) -> list[str]:
     default = tuned.search.default
     mine = percent(tuned.score) if chosen is None else score(tuned, chosen)
     theirs = "not tried" if default is None else score(tuned, default)
@@ -59,8 +59,10 @@ def _notes(tuned: Tuned, chosen: int | None, usable: int) -> list[str]:
     notes = [f"chosen: {mine}, which is the default setting" if same else f"chosen: {mine}; default: {theirs}"]
     if tuned.against_default is not None:
         notes.append(str(tuned.against_default))
-    if usable < len(tuned.settings):
-        notes.append(f"{len(tuned.settings) - usable} of the settings diverged")
+    if tuned.diverged:
+        notes.append(f"{len(tuned.diverged)} of the settings diverged")
+    if tuned.search.dropped:
+        notes.append(f"{len(tuned.search.dropped)} of the settings were dropped after the first fold")
     return [*notes, *(str(edge) for edge in tuned.edges)]
 
 

@@ -7,7 +7,7 @@ from starlette.convertors import PathConvertor, register_url_convertor
 
 from zskl.serve import openapi
 from zskl.serve.replies import answer_errors
-from zskl.serve.routes import classes, diagnostics, fits, model, page, predict, rows, words
+from zskl.serve.routes import classes, diagnostics, examples, fits, model, page, predict, rows, teaching, words
 from zskl.serve.service import Service
 from zskl.serve.turns import Turns
 from zskl.version import __version__
@@ -19,7 +19,14 @@ class _Text(PathConvertor):
     regex = "(?s:.*)"
 
 
+class _Name(_Text):
+    """The same, unless it ends as the address of a class's examples does."""
+
+    regex = r"(?s:(?!.*/examples\Z).*)"
+
+
 register_url_convertor("text", _Text())
+register_url_convertor("classname", _Name())
 
 
 def build(service: Service) -> FastAPI:
@@ -29,12 +36,14 @@ def build(service: Service) -> FastAPI:
     routers = (
         page.router(),
         model.router(service),
+        examples.router(service, turns),  # before classes, whose names may have anything in them
         classes.router(service),
         predict.router(service, turns),
         rows.router(service, turns),
         diagnostics.router(service),
         words.router(service),
         fits.router(service, turns),
+        teaching.router(service, turns),
     )
     for router in routers:
         app.include_router(router)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.parameters import did_you_mean, listed
-from zskl.serve.phrases import Phrases
+from zskl.serve.meanings import Meanings
+from zskl.serve.phrases import GENERIC, Phrases
 from zskl.serve.refusal import Refusal, shown
 from zskl.serve.schemas.model import Attribute
 from zskl.serve.schemas.words import UnderstoodWords
@@ -49,6 +50,7 @@ class Vocabulary:
                 for part, name in zip(self._parts, self.names, strict=True)
             ]
         )
+        self._meanings = Meanings(self._phrases.known)
         self._furthest = FAR * max(float(np.abs(matrix).max()), 1.0)
 
     def vector(self, given: Mapping[str, float]) -> tuple[NDArray[np.float64], list[str]]:
@@ -95,19 +97,36 @@ class Vocabulary:
         return found
 
     def understood(self, text: str) -> UnderstoodWords:
-        """The attributes that a description in words names: as high as any class has them, or as low if denied."""
+        """The attributes that a description in words names: as high as any class has them, or as low if denied. Words
+        that name none are compared by their meaning, where the sentence encoder is on this machine."""
         read = self._phrases.read(text)
+        similar = self._meanings.nearest(read.unknown)
+        if similar:
+            read = self._phrases.read(text, similar)
         return {
             "attributes": [
                 {
                     "attribute": self.names[one.place],
                     "value": float((self.low if one.denied else self.high)[one.place]),
                     "words": one.words,
+                    "guessed": one.guessed,
                 }
                 for one in read.found
             ],
             "unknown": read.unknown,
         }
+
+    def named(self, text: str) -> list[int]:
+        """The places of the attributes that a text names, by names and synonyms alone."""
+        return [one.place for one in self._phrases.read(text).found]
+
+    def phrase(self, place: int) -> str:
+        """An attribute as people say it: "yellow crown" of has_crown_color::yellow."""
+        group, label = self._parts[place]
+        if group not in self._groups:
+            return _spaced(self.names[place])
+        part = " ".join(word for word in (group or "").split() if word not in GENERIC)
+        return f"{label.partition('(')[0].strip()} {part}".strip()
 
     def as_json(self) -> list[Attribute]:
         """Each attribute: its name, the group and the rest of the name as people read it, its range and mean."""

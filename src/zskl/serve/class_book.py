@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import threading
 import unicodedata
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 import numpy as np
@@ -21,13 +22,19 @@ from zskl.estimators.nearest_classes import nearest_classes
 from zskl.estimators.panel import Panel
 from zskl.serve.attributes import Vocabulary
 from zskl.serve.class_file import ClassFile
+from zskl.serve.lessons import Lessons
 from zskl.serve.limits import Limits
 from zskl.serve.refusal import Refusal, no_class, shown
 from zskl.serve.schemas.fields import Kind
+from zskl.serve.sentences import Sentences, refused
 from zskl.serve.served_model import by_text, nameless
+from zskl.serve.taught_model import check_fitting, taught
 from zskl.signatures.table import SignatureTable
 
 KEPT_PANELS = 16  # sets of candidates that are ready to be asked again
+
+EXAMPLES = "/examples"  # after the name of a class in an address
+UNTAUGHT = Lessons()
 
 Attributes = Mapping[str, float]
 log = logging.getLogger("zskl.serve")
@@ -35,7 +42,8 @@ log = logging.getLogger("zskl.serve")
 
 @dataclass(frozen=True, eq=False)
 class Described:
-    """An added class: the attributes it was given, the names of the others, and the whole vector (p,).
+    """A description: the attributes it gives, the names of the others, and the whole vector (p,). Or a `sentence` and
+    its vector.
 
     `version` is that of the first book with this description.
     """
@@ -44,17 +52,24 @@ class Described:
     defaulted: list[str]
     vector: NDArray[np.float64]
     version: int = 0
+    sentence: str | None = None
+
+    def given(self, names: Sequence[str]) -> NDArray[np.bool_]:
+        """(p,) which attributes somebody gave: of a sentence none."""
+        return np.zeros(len(names), bool) if self.sentence is not None else ~np.isin(names, self.defaulted)
 
 
 class Book:
     """The classes at one moment; never changes.
 
     `kinds` name → "seen", "unseen" or "added"; `added` the classes of the last kind; `table` the descriptions of all.
-    `version` grows with every change.
+    `version` grows with every change. `model` knows the `lessons`, too.
     """
 
-    def __init__(self, model: ZeroShotClassifier, added: Mapping[str, Described], version: int) -> None:
-        self.model, self.added, self.version = nameless(model), added, version
+    def __init__(
+        self, model: ZeroShotClassifier, added: Mapping[str, Described], version: int, lessons: Lessons = UNTAUGHT
+    ) -> None:
+        self.added, self.version, self.lessons = added, version, lessons
         seen = set(model.classes_.tolist())
         self.kinds: dict[str, Kind] = {
             name: "seen" if name in seen else "unseen" for name in model.candidates_.tolist()
@@ -63,7 +78,8 @@ class Book:
         known = model.signature_table_
         matrix = np.vstack([known.matrix, *(one.vector for one in added.values())])
         self.table = SignatureTable(np.array([*known.labels, *added], dtype=object), matrix, known.names)
-        self.panel = lru_cache(KEPT_PANELS)(partial(_panel, model, self.table, self.kinds))
+        self.model = taught(nameless(model), self.table, lessons)
+        self.panel = lru_cache(KEPT_PANELS)(partial(_panel, self.model, self.table, self.kinds))
         self.panel(None).scores(np.zeros((1, model.n_features_in_), np.float32))  # now, so that no request waits for it
 
     def called(self, name: str) -> str:
@@ -74,10 +90,20 @@ class Book:
         """Refuse a change by somebody who saw version `since`, if somebody else has changed the class after that."""
         if since is None:
             return
-        last = self.added[name].version if name in self.added else None
+        last = self.added[name].version if name in self.added else 0 if name in self.kinds else None
         if since > self.version or last is None or last > since:
             what = "is not there any more" if last is None else f"was changed in version {last}"
             raise Refusal(412, f"class {shown(name)} {what}, you saw version {since}: look at it again, then change it")
+
+    def check_examples_unchanged(self, name: str, since: int | None) -> None:
+        """The same for the examples of a class."""
+        last = self.lessons.versions.get(name, 0)
+        if since is not None and (since > self.version or last > since):
+            raise Refusal(
+                412,
+                f"the examples of {shown(name)} were changed in version {last}, you saw version {since}: look at them "
+                "again, then change them",
+            )
 
     def nearest(self, name: str, most: int) -> list[tuple[str, float]]:
         """The classes whose descriptions are most like this one's, with the cosine of the angle between them."""
@@ -104,24 +130,52 @@ def _panel(
 class Classes:
     """The current `book`, and the changes to it. Reading needs no lock; changes wait for each other."""
 
-    def __init__(self, model: ZeroShotClassifier, limits: Limits, file: ClassFile | None = None) -> None:
+    def __init__(
+        self,
+        model: ZeroShotClassifier,
+        limits: Limits,
+        file: ClassFile | None = None,
+        sentences: Sentences | None = None,
+    ) -> None:
         self.model = by_text(model)
-        self.words = Vocabulary(self.model)
+        self.words, self.sentences = Vocabulary(self.model), sentences
         self._limits, self._file, self._lock = limits, file, threading.Lock()
-        self.book = Book(self.model, {} if file is None else self._checked(file), version=0)
+        self.book = self._restored(file)
 
-    def put(self, name: str, attributes: Attributes, replace: bool, since: int | None = None) -> tuple[Book, str, bool]:
-        """Describe a class: the new book, the class's name in it, and whether the name is new. `since` is the version
-        that was looked at."""
+    def described(self, attributes: Attributes | None, sentence: str | None = None) -> Described:
+        """A description by its attributes, or by a sentence where the signatures of the model are sentence vectors."""
+        if sentence is None:
+            if attributes is None:
+                raise Refusal(422, "attributes is missing")
+            numbers = {name: float(value) for name, value in attributes.items()}  # true is 1
+            vector, defaulted = self.words.vector(numbers)
+            return Described(numbers, defaulted, vector)
+        if attributes is not None:
+            raise Refusal(422, "both attributes and a sentence are given: send one of them")
+        if self.sentences is None:
+            raise refused(sentence)
+        vector = self.sentences.vector(sentence)
+        return Described(dict(zip(self.words.names, vector.tolist(), strict=True)), [], vector, sentence=sentence)
+
+    def put(
+        self,
+        name: str,
+        attributes: Attributes | None,
+        again: bool,
+        since: int | None = None,
+        sentence: str | None = None,
+    ) -> tuple[Book, str, bool]:
+        """Describe a class, `again` if there may be one of this name: the new book, the class's name in it, and whether
+        the name is new. `since` is the version that was looked at."""
         name = self.book.called(name)
         self._check_name(name)
-        vector, defaulted = self.words.vector(attributes)
-        if not attributes:
+        new = self.described(attributes, sentence)
+        if not new.attributes:
             raise Refusal(422, f"class {shown(name)} has no attributes: describe it by at least one")
         with self._lock:
             self.book.check_unchanged(name, since)
             kind = self.book.kinds.get(name)
-            if kind == "added" and not replace:
+            if kind == "added" and not again:
                 raise Refusal(409, f"there is already a class {shown(name)}: PUT /classes/NAME changes it")
             if kind in ("seen", "unseen"):
                 raise Refusal(
@@ -131,9 +185,9 @@ class Classes:
                 raise Refusal(
                     409, f"{self._limits.classes} classes were added already, the most that are allowed: delete some"
                 )
-            new = Described(dict(attributes), defaulted, vector, self.book.version + 1)
-            added = {**self.book.added, name: new}
-            return self._changed(added, lambda file: file.keep(name, attributes)), name, kind is None
+            added = {**self.book.added, name: replace(new, version=self.book.version + 1)}
+            book = self.change(added, self.book.lessons, lambda file: file.keep(name, new.attributes, sentence))
+            return book, name, kind is None
 
     def delete(self, name: str, since: int | None = None) -> Book:
         """Forget an added class. `since` is the version that was looked at."""
@@ -146,10 +200,17 @@ class Classes:
             if kind != "added":
                 raise Refusal(409, f"{shown(name)} is a class of the model file, which stays as it is")
             rest = {other: one for other, one in self.book.added.items() if other != name}
-            return self._changed(rest, lambda file: file.forget(name))
+            return self.change(rest, self.book.lessons.without_class(name), lambda file: file.forget(name))
 
-    def _changed(self, added: Mapping[str, Described], write: Callable[[ClassFile], None]) -> Book:
-        book = Book(self.model, added, self.book.version + 1)
+    @contextmanager
+    def changing(self) -> Iterator[Book]:
+        """The book, which nobody else changes meanwhile."""
+        with self._lock:
+            yield self.book
+
+    def change(self, added: Mapping[str, Described], lessons: Lessons, write: Callable[[ClassFile], None]) -> Book:
+        """The next book, once what makes it is on the disk. Only for those who hold the book by `changing`."""
+        book = Book(self.model, added, self.book.version + 1, lessons)
         if self._file is not None:
             try:
                 write(self._file)
@@ -166,23 +227,34 @@ class Classes:
         most = self._limits.name_length
         if name in (".", ".."):
             raise Refusal(422, f"the class name is {shown(name)}, a step in an address: take a name with other letters")
+        if name.endswith(EXAMPLES):
+            raise Refusal(
+                422, f"the class name ends in {EXAMPLES}, the address of the examples of a class: take another name"
+            )
         if not name.strip() or name != name.strip() or not name.isprintable() or "\ufffd" in name:
             raise Refusal(422, f"the class name is {shown(name)}: expected printable text without blanks at its ends")
         if len(name) > most:
             raise Refusal(422, f"the class name {shown(name, 30)} has {len(name)} letters: expected at most {most}")
 
-    def _checked(self, file: ClassFile) -> Mapping[str, Described]:
-        """Classes of the file. Those that do not fit this model are refused before the service starts."""
+    def _restored(self, file: ClassFile | None) -> Book:
+        """The first book, with what the file holds. What does not fit this model is refused before the service
+        starts."""
+        if file is None:
+            return Book(self.model, {}, version=0)
         found = {}
         try:
+            check_fitting(self.model, file.lessons)
             for name, attributes in file.classes.items():
                 self._check_name(name)
                 vector, defaulted = self.words.vector(attributes)
-                found[name] = Described(dict(attributes), defaulted, vector)
+                found[name] = Described(dict(attributes), defaulted, vector, sentence=file.sentences.get(name))
                 if name in self.model.candidates_.tolist():
                     raise Refusal(409, f"{shown(name)} is now a class of the model: remove that line")
-        except Refusal as refusal:
+            gone = {one.label for one in file.lessons.examples} - {*found, *self.model.candidates_.tolist()}
+            if gone:
+                raise Refusal(409, f"it has examples of {shown(min(gone))}, which is not a class: remove those lines")
+            return Book(self.model, found, version=0, lessons=file.lessons)
+        except (Refusal, ValueError) as error:
             raise ValueError(
-                f"{file.path} does not fit this model: {refusal.sentence}; or name another file by --classes"
+                f"{file.path} does not fit this model: {error}; or name another file by --classes"
             ) from None
-        return found

@@ -15,6 +15,7 @@ SAID_TWICE = "case: upper"  # o and O are different letters already: on the page
 EXAMPLES: list[Example] = [
     {
         "title": "a with ring above",
+        "sentence": None,
         "attributes": {"letter: a": 1, "mark: ring above": 1},
         "words": "This describes å. The letter is new to the model, which was trained without a single picture of it. "
         "The model knows a, and the ring from other letters; from that it finds the pictures below. Choose another "
@@ -22,12 +23,14 @@ EXAMPLES: list[Example] = [
     },
     {
         "title": "q with ring above",
+        "sentence": None,
         "attributes": {"letter: q": 1, "mark: ring above": 1},
         "words": "No language writes this letter, so there is no picture of it, and you see what comes nearest. Save "
         "it as a class, at the end of this page: then the model considers it too, whenever it classifies a picture.",
     },
     {
         "title": "l with caron",
+        "sentence": None,
         "attributes": {"letter: l": 1, "mark: caron": 1},
         "words": "A hard one: ľ. On most letters a caron is a small v above the letter, but fonts draw it beside the "
         "l, like an apostrophe. The description does not say so. Look at how few of the first pictures are right.",

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from zskl import metrics
 from zskl.arrays import to_numpy
 from zskl.estimators.candidates import calibrated
+from zskl.serve import mistaken_pairs
+from zskl.serve.attributes import Vocabulary
 from zskl.serve.refusal import Refusal
 from zskl.serve.rows import TESTS, LoadedRows
 from zskl.serve.schemas.diagnostics import Balance, ClassAccuracy, Confusion
@@ -38,8 +40,8 @@ class _Scored:
 class Diagnostics:
     """The seen–unseen curve and the confusion of classes, worked out when first asked for."""
 
-    def __init__(self, rows: LoadedRows) -> None:
-        self._rows, self._model, self._lock = rows, rows.model, threading.Lock()
+    def __init__(self, rows: LoadedRows, words: Vocabulary) -> None:
+        self._rows, self._model, self._words, self._lock = rows, rows.model, words, threading.Lock()
 
     def balance(self) -> Balance:
         """Accuracy on seen and unseen classes, by the constant subtracted from scores of seen classes."""
@@ -78,17 +80,24 @@ class Diagnostics:
         wrong = metrics.wrong_answers(found.true, predicted)
         rows = {label: int(count) for label, count in zip(*np.unique(found.true, return_counts=True), strict=True)}
 
+        told = mistaken_pairs.Differences(self._words, self._model.signature_table_)
+
         def accuracy(name: str, seen: bool) -> ClassAccuracy:
             return {
                 "class": name,
                 "kind": "seen" if seen else "unseen",
                 "rows": rows[name],
                 "accuracy": right[name],
-                "wrong": [{"class": other, "share": share} for other, share in wrong[name]],
+                "wrong": [
+                    {"class": other, "share": part, "differ": told.between(name, other)} for other, part in wrong[name]
+                ],
             }
 
         classes = zip(found.names.tolist(), found.seen.tolist(), strict=True)
-        return {"classes": [accuracy(name, seen) for name, seen in classes if name in rows]}
+        return {
+            "classes": [accuracy(name, seen) for name, seen in classes if name in rows],
+            "pairs": mistaken_pairs.largest(found.true, predicted, told),
+        }
 
     @cached_property
     def _scored(self) -> _Scored:

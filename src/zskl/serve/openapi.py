@@ -10,10 +10,12 @@ from pydantic.json_schema import models_json_schema
 
 from zskl.serve import media_types
 from zskl.serve.schemas.classes import Description, NewClass, SavedClass
+from zskl.serve.schemas.examples import NewExample
 from zskl.serve.schemas.fields import Refused
 from zskl.serve.schemas.fits import Sought
 from zskl.serve.schemas.predictions import PredictionRequest
 from zskl.serve.schemas.rows import Wanted
+from zskl.serve.schemas.teaching import Unlabelled
 from zskl.serve.schemas.words import Words
 
 ABOUT = (
@@ -27,8 +29,9 @@ WHY = {
     413: "Larger than a request may be",
     415: "The body is of another type",
     422: "Something in the request is not as described",
+    507: "The disk is full: nothing was changed",
 }
-BODIES = (NewClass, Description, Wanted, PredictionRequest, Words, Sought)
+BODIES = (NewClass, Description, Wanted, PredictionRequest, Words, Sought, NewExample, Unlabelled)
 _REF = "#/components/schemas/{model}"
 
 
@@ -56,6 +59,14 @@ def takes_rows() -> dict[str, Any]:
         content[kind] = {"schema": {"type": "string", "format": "binary"}}
     for kind in media_types.CSV:
         content[kind] = {"schema": {"type": "string"}}
+    return route
+
+
+def takes_example() -> dict[str, Any]:
+    """Arguments of the route that takes an example, as JSON or a photo."""
+    route = takes("NewExample", 404, 409, 412, 413, 415, 422)
+    for kind in media_types.PHOTOS:
+        route["openapi_extra"]["requestBody"]["content"][kind] = {"schema": {"type": "string", "format": "binary"}}
     return route
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,15 +21,14 @@ BYTES = 20 << 20  # of a photo
 PIXELS = 40_000_000  # of a photo: what a good camera makes
 FORMATS = {"image/jpeg": ("JPEG",), "image/png": ("PNG",), "image/webp": ("WEBP",)}
 
-log = logging.getLogger("zskl.serve")
-
 
 @dataclass(frozen=True)
 class Photos:
-    """What turns photos into features. `name` is that of the network."""
+    """What turns photos of at most so many `bytes` into features. `name` is that of the network."""
 
     name: str
     _backbone: Backbone
+    bytes: int = BYTES
 
     def features(self, body: Body, kind: str) -> Features:
         """(1, d) of a photo of a media type. Nothing of it is kept."""
@@ -46,38 +44,44 @@ class Photos:
         return np.ascontiguousarray(found, np.float32)
 
 
-def implied(data: Dataset | None) -> str | None:
-    """The network whose features the data have, by their name: efficientnet_lite2 is efficientnet-lite2."""
-    name = "" if data is None else (data.features or "").lower().removesuffix(".mat").replace("_", "-")
-    return name if name.startswith("efficientnet-lite") else None
+def named(wanted: str | None, data: Dataset | None, model: ZeroShotClassifier) -> tuple[str, str] | None:
+    """The network that made the features of the training rows, and who names it."""
+    if wanted is not None:
+        return wanted, "--backbone"
+    told = getattr(model, "backbone_", None)
+    if told is not None:
+        return told, "the model file"
+    if data is not None and data.backbone is not None:
+        return data.backbone, f"the manifest of {data.name}"
+    name = None if data is None else backbones.implied(data.features)
+    return None if data is None or name is None else (name, f"the name of the features ({data.features})")
 
 
 def load(
     wanted: str | None, data: Dataset | None, model: ZeroShotClassifier, say: Callable[[str], object]
 ) -> Photos | None:
-    """The network that you name, or the one that the data imply if it is installed."""
-    name = wanted or implied(data)
-    if name is None:
+    """The network that you name; or the one that the model file or the data name, if it is installed."""
+    found = named(wanted, data, model)
+    if found is None:
         return None
+    name, source = found
     try:
+        if wanted is None and name.startswith("timm:") and set("/:") & set(name.removeprefix("timm:")):
+            raise ValueError(f"{name!r} names a place to fetch weights from; if you trust it, give it by --backbone")
         require("PIL", name, backbones.extra_of(name))
-        backbone = backbones.load(name, model.device if hasattr(model, "device") else None)
-    except ValueError as error:
+        photos = Photos(name, backbones.load(name, model.device if hasattr(model, "device") else None))
+        width = photos.features(_blank(), "image/png").shape[1]
+        if width != model.n_features_in_:
+            raise ValueError(
+                f"the backbone {name!r} makes {width} features: the model takes {model.n_features_in_}; "
+                "name the backbone that made the training rows by --backbone"
+            )
+    except (ValueError, OSError) as error:
         if wanted is not None:
             raise
-        say(f"photos cannot be classified: {error}")
+        say(f"photos cannot be classified: {error} ({source} names {name})")
         return None
-    photos = Photos(name, backbone)
-    blank = _blank()
-    width = photos.features(blank, "image/png").shape[1]
-    if width != model.n_features_in_:
-        raise ValueError(
-            f"the backbone {name!r} makes {width} features: the model takes {model.n_features_in_}; "
-            "name the backbone that made the training rows by --backbone"
-        )
-    say(
-        f"photos are read by {name}" + ("" if wanted else f", which the features {data.features if data else ''} imply")
-    )
+    say(f"photos are read by {name}, which {source} names")
     return photos
 
 

@@ -9,7 +9,7 @@ in `synonyms`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from zskl.serve.synonyms import SYNONYMS
@@ -80,11 +80,13 @@ NEAR = 3  # words between a value and its part, or a negation and what it denies
 
 @dataclass(frozen=True)
 class Found:
-    """An attribute that the words name: its place, whether they deny it, and the words."""
+    """An attribute that the words name: its place, whether they deny it, and the words. `guessed`: a word of them is
+    only nearly one that is known."""
 
     place: int
     denied: bool
     words: str
+    guessed: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,10 +116,15 @@ class Phrases:
             self._by_value.setdefault(one.value, []).append(place)
         self._longest = max((len(value) for value in self._by_value), default=0)
 
-    def read(self, text: str) -> Understood:
-        """What a text says, each attribute once, in the order of the text."""
-        spoken = [word.lower() for word in WORD.findall(text)]
-        heard = [_heard(word) for word in spoken]
+    @property
+    def known(self) -> list[str]:
+        """All values and parts, as words."""
+        return sorted({" ".join(value) for value in self._by_value} | self._parts)
+
+    def read(self, text: str, similar: Mapping[str, str] | None = None) -> Understood:
+        """What a text says, each attribute once, in its order. `similar` are words that stand for others."""
+        spoken, also = [word.lower() for word in WORD.findall(text)], similar or {}
+        heard = [(*_heard(word), *((also[word],) if word in also else ())) for word in spoken]
         mentions = list(self._mentions(heard))
         valued = {at for start, end, _ in mentions for at in range(start, end)}
         used = set(valued)
@@ -127,7 +134,8 @@ class Phrases:
             for place in self._meant(values, parts):
                 denied = any(word in NEGATIONS for word in spoken[max(0, start - NEAR) : start])
                 words = " ".join([*spoken[start:end], *(spoken[at] for at in told if not start <= at < end)])
-                found.setdefault(place, Found(place, denied, words))
+                guessed = any(spoken[at] in also for at in (*range(start, end), *told))
+                found.setdefault(place, Found(place, denied, words, guessed))
                 used.update(told)
         unknown = [
             word

@@ -15,6 +15,8 @@ from zskl.serve.class_book import Book
 from zskl.serve.refusal import Refusal, shown
 from zskl.serve.schemas.predictions import ExplanationAnswer, Prediction, PredictionOptions, Predictions, RankedClass
 
+CALIBRATE = "fit the model with zskl fit --calibrate"
+
 
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused
 def predict(book: Book, X: Features, options: PredictionOptions) -> Predictions:
@@ -27,6 +29,8 @@ def predict(book: Book, X: Features, options: PredictionOptions) -> Predictions:
     constant = _constant(book, options) if panel.situation == "mixed" else 0.0
     temperatures = book.model.temperatures_
     temperature = None if temperatures is None else temperatures[panel.situation]
+    if options.reject is not None and temperature is None:
+        raise Refusal(422, f"reject is {options.reject}, and the model's probabilities are not calibrated: {CALIBRATE}")
     predictions: list[Prediction] = []
     for rows, raw in panel.blocks(X):
         scores = to_numpy(raw)
@@ -44,23 +48,41 @@ def predict(book: Book, X: Features, options: PredictionOptions) -> Predictions:
                 to_numpy(softmax(scores / scores.dtype.type(temperature))), order, axis=1
             ).tolist()
         found = [
-            _prediction(book, [labels[k] for k in places], best, None if likely is None else likely[i])
-            for i, (places, best) in enumerate(zip(order.tolist(), values.tolist(), strict=True))
+            _prediction(book, [labels[k] for k in places], best, None if likely is None else likely[i], average)
+            for i, (places, best, average) in enumerate(
+                zip(order.tolist(), values.tolist(), scores.mean(axis=1).tolist(), strict=True)
+            )
         ]
         if options.explain:
             _explain(book, X[rows], found, options, constant)
         for one in found:
             del one["top"][options.top :]
+            if options.reject is not None:
+                one["none_of_these"] = (one["top"][0]["probability"] or 0.0) < options.reject
         predictions += found
-    return {"version": book.version, "calibration": constant, "predictions": predictions}
+    return {
+        "version": book.version,
+        "calibration": constant,
+        "predictions": predictions,
+        "features": X.tolist() if options.features else None,
+    }
 
 
-def _prediction(book: Book, names: list[str], scores: list[float], likely: list[float] | None) -> Prediction:
+def _prediction(
+    book: Book, names: list[str], scores: list[float], likely: list[float] | None, average: float
+) -> Prediction:
     top: list[RankedClass] = [
         {"class": name, "kind": book.kinds[name], "score": score, "probability": None if likely is None else likely[k]}
         for k, (name, score) in enumerate(zip(names, scores, strict=True))
     ]
-    return {"class": names[0], "top": top, "explanation": None}
+    return {
+        "class": names[0],
+        "top": top,
+        "average": average,
+        "none_of_these": None,
+        "explanation": None,
+        "nearest": None,
+    }
 
 
 def _constant(book: Book, options: PredictionOptions) -> float:

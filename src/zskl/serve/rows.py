@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from zskl.arrays import to_numpy
 from zskl.datasets import Dataset
+from zskl.estimators.candidates import calibrated
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.panel import best_first
 from zskl.estimators.projected_rows import ProjectedRows
@@ -24,6 +25,7 @@ from zskl.serve.class_book import Book
 from zskl.serve.refusal import Refusal, no_class, shown
 from zskl.serve.row_pictures import RowPictures
 from zskl.serve.schemas.rows import RankedRow, Row, RowList
+from zskl.serve.schemas.teaching import Among
 from zskl.serve.served_model import nameless
 from zskl.signatures.table import SignatureTable
 
@@ -49,6 +51,8 @@ class LoadedRows:
         for part in ("trainval", *TESTS):
             self.parts[data.parts[part]] = part
         self.model, self._lock = nameless(model), threading.Lock()
+        self._rivals: tuple[tuple[int, str | None], NDArray[Any]] | None = None  # of the newest book that was asked
+        self._latest: tuple[int, ProjectedRows, NDArray[np.floating[Any]]] | None = None
 
     @cached_property
     def pictured(self) -> NDArray[np.bool_]:
@@ -69,6 +73,13 @@ class LoadedRows:
         }
 
     @cached_property
+    def shown(self) -> dict[str, int]:
+        """Class → the first of its rows that has a picture."""
+        rows = np.flatnonzero(self.pictured)
+        labels, first = np.unique(self.labels[rows], return_index=True)
+        return {str(label): int(rows[place]) for label, place in zip(labels, first, strict=True)}
+
+    @cached_property
     def _projected(self) -> ProjectedRows:
         """The rows as the model projects them: then another description costs little."""
         return self.model.gallery(self.X)
@@ -80,6 +91,18 @@ class LoadedRows:
             return np.empty((len(self.X), 0), np.float32)
         return to_numpy(self._projected.scores(None, self.model.classes_))
 
+    def _taught(self, book: Book) -> tuple[ProjectedRows, NDArray[np.floating[Any]]]:
+        """The same two for the model of a book; those of the latest are kept."""
+        if not book.lessons:
+            return self._projected, self._known
+        if self._latest is None or self._latest[0] != book.version:
+            projected = self._projected.taught(book.model)
+            known = self._known
+            if known.shape[1]:
+                known = to_numpy(projected.scores(None, self.model.classes_))
+            self._latest = book.version, projected, known
+        return self._latest[1:]
+
     def rank(
         self,
         book: Book,
@@ -88,15 +111,17 @@ class LoadedRows:
         top: int,
         part: str | None,
         pictures: bool,
+        label: str | None = None,
     ) -> list[RankedRow]:
-        """The rows that a description (p,) fits best, best first. What is `given` (p,) of it rules some classes out."""
+        """The rows that a description (p,) fits best, best first. What is `given` (p,) of it rules some classes out.
+        What was taught about the class `label` counts, too."""
         rows = self._chosen(part, pictures)
         if not len(rows):
             return []
-        scores = self.fit(vector, given)
+        scores = self.fit(vector, given, book, label)
         order, values = best_first(scores[rows][None], min(top, len(rows)))
         best = zip(rows[order[0]].tolist(), values[0].tolist(), strict=True)
-        return [{**self._card(book, row), "score": score} for row, score in best]
+        return [{**self.card(book, row), "score": score} for row, score in best]
 
     def best_of(self, book: Book, labels: Sequence[str], scores: NDArray[Any], count: int) -> dict[str, list[Row]]:
         """The rows of each class that score best, those with pictures before others."""
@@ -105,21 +130,72 @@ class LoadedRows:
         for row in order[np.isin(self.labels[order], labels)].tolist():
             mine = found[self.labels[row]]
             if len(mine) < count:
-                mine.append(self._card(book, row))
+                mine.append(self.card(book, row))
         return found
 
-    def fit(self, vector: NDArray[np.float64], given: NDArray[np.bool_]) -> NDArray[Any]:
-        """(n,) how well a description (p,) fits each row, less what speaks for classes that it rules out."""
+    def fit(
+        self,
+        vector: NDArray[np.float64],
+        given: NDArray[np.bool_],
+        book: Book | None = None,
+        label: str | None = None,
+    ) -> NDArray[Any]:
+        """(n,) how well a description (p,) fits each row, less what speaks for classes that it rules out. What a book
+        was taught about the class `label` counts, too."""
+        label = None if label is None or book is None else book.called(label)
+        learned = book is not None and label is not None and book.lessons.concern(label)
         with self._lock:  # the first one to ask projects, the others wait
             projected, known = self._projected, self._known
-        described = SignatureTable(np.array(["described"], object), vector[None], None)
-        scores = to_numpy(projected.scores(described))[:, 0]
+            if learned and book is not None:
+                projected, known = self._taught(book)
+        scores = self._scored(projected, vector, label if learned else None)
         if known.shape[1]:
             table, classes = self.model.signature_table_, self.model.classes_
             scores = rivals.lessened(scores, known, rivals.ruled_out(table, classes, vector, given))
         if not np.isfinite(scores).all():
             raise Refusal(422, "the values of this description are too large to score rows by: check their scale")
         return scores
+
+    def wins(self, book: Book, vector: NDArray[np.float64], without: str | None = None) -> int:
+        """How many rows would be taken for a described class (p,), were it added to the book; or put in place of the
+        class `without`."""
+        key = (book.version, without)
+        with self._lock:
+            if self._rivals is None or self._rivals[0] != key:
+                self._rivals = key, self._best_of_others(book, without)
+            best = self._rivals[1]
+            projected = self._taught(book)[0]
+        return int(np.count_nonzero(self._scored(projected, vector, without) > best))
+
+    def knows(self, book: Book) -> bool:
+        """Whether the scores of its classes are there."""
+        return self._rivals is not None and self._rivals[0][0] == book.version
+
+    def _best_of_others(self, book: Book, without: str | None) -> NDArray[Any]:
+        """(n,) the best score of the classes that are there, calibrated as beside a class that is new to the model."""
+        names = [name for name in book.kinds if name != without]
+        best = np.full(len(self.X), -np.inf, np.float32)
+        projected, width = self._taught(book)[0], max(1, SCORES // len(self.X))
+        for start in range(0, len(names), width):
+            some = names[start : start + width]
+            scores = to_numpy(projected.scores(book.table, some))
+            seen = np.array([book.kinds[name] == "seen" for name in some])
+            best = np.maximum(best, calibrated(scores, seen, float(self.model.calibration_)).max(axis=1))
+        return best
+
+    def _scored(self, projected: ProjectedRows, vector: NDArray[np.float64], label: str | None) -> NDArray[Any]:
+        """(n,) the score of a description (p,) for each row, under the name `label` if it has one."""
+        described = SignatureTable(np.array([label or "described"], object), vector[None], None)
+        return np.asarray(to_numpy(projected.scores(described))[:, 0])
+
+    def unlabelled(self, among: Among, book: Book | None = None, pictures: bool = False) -> RowNumbers:
+        """Rows whose labels nobody looks at: all but training rows, or those of the part test_unseen; without those
+        that were marked in a book."""
+        rows = np.flatnonzero(self.parts != "trainval") if among == "all" else self.data.parts["test_unseen"]
+        mine = () if book is None else book.lessons.examples
+        marked = [one.row for one in mine if one.row is not None and one.data == self.data.fingerprint]
+        rows = rows[~np.isin(rows, marked)]
+        return rows[self.pictured[rows]] if pictures else rows
 
     def page(
         self,
@@ -143,7 +219,7 @@ class LoadedRows:
             if not len(places):
                 raise Refusal(422, f"row {around} is not among the {len(rows)} rows that are asked for")
             start = int(places[0]) // count * count
-        shown = [self._card(book, row) for row in rows[start : start + count].tolist()]
+        shown = [self.card(book, row) for row in rows[start : start + count].tolist()]
         return {"total": len(rows), "start": start, "rows": shown}
 
     def picture(self, row: int) -> tuple[bytes, str]:
@@ -166,7 +242,7 @@ class LoadedRows:
         """(n, d) float32"""
         return np.asarray(self.X[rows], np.float32)
 
-    def _card(self, book: Book, row: int) -> Row:
+    def card(self, book: Book, row: int) -> Row:
         """What there is to know of a row."""
         label = self.labels[row]
         return {

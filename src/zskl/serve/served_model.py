@@ -19,6 +19,8 @@ def by_text(model: ZeroShotClassifier) -> ZeroShotClassifier:
     named.classes_, named.candidates_ = _texts(model.classes_), _texts(model.candidates_)
     for name in model.LABELLED:
         setattr(named, name, [str(label) for label in getattr(model, name)])
+    if hasattr(model, "members_"):
+        named.members_ = [by_text(member) for member in model.members_]
     named.signature_table_ = SignatureTable(_texts(table.labels), table.matrix, table.names)
     return named
 

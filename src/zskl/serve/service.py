@@ -6,23 +6,29 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
-from pydantic import JsonValue
 
 from zskl.estimators import sparse_inputs
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.serve import fitting
-from zskl.serve.class_book import Book, Classes
+from zskl.serve import fitting, model_facts, rows_to_label, worked_examples
+from zskl.serve.class_book import Book, Classes, Described
 from zskl.serve.class_file import ClassFile
+from zskl.serve.class_map import ClassMap
 from zskl.serve.diagnostics import Diagnostics
+from zskl.serve.lessons import Example as Marked
 from zskl.serve.limits import Limits
+from zskl.serve.neighbours import Neighbours
 from zskl.serve.photos import Photos
-from zskl.serve.refusal import Refusal, no_class
+from zskl.serve.refusal import Refusal, no_class, shown
 from zskl.serve.rows import LoadedRows
 from zskl.serve.schemas.classes import ClassDetails, ClassList
-from zskl.serve.schemas.fits import FittingClass
-from zskl.serve.schemas.model import Example, Health, LoadedData, Model, RequestLimits
+from zskl.serve.schemas.examples import ExampleList, ListedExample
+from zskl.serve.schemas.fits import FittingClass, FittingClasses
+from zskl.serve.schemas.model import Example, Health, Model
 from zskl.serve.schemas.rows import Row
+from zskl.serve.schemas.teaching import Among, RowsToLabel, Verdict
+from zskl.serve.sentences import Sentences
+from zskl.serve.taught_model import check_able
+from zskl.serve.teaching import Teaching, promised
 from zskl.version import __version__
 
 NEAREST = 8  # classes shown beside the one you look at
@@ -41,12 +47,16 @@ class Service:
         rows: LoadedRows | None = None,
         examples: Sequence[Example] = (),
         photos: Photos | None = None,
+        sentences: Sentences | None = None,
     ) -> None:
         sparse_inputs.refuse_signatures(model.signature_table_, "the service")
-        self.name, self.limits, self._rows, self._examples = name, limits, rows, list(examples)
+        self.name, self.limits, self._rows = name, limits, rows
         self._photos = photos
-        self._diagnostics = None if rows is None else Diagnostics(rows)
-        self.classes = Classes(model, limits, kept)
+        self.classes, self.map = Classes(model, limits, kept, sentences), ClassMap()
+        self.teaching = Teaching(self.classes, limits)
+        self._diagnostics = None if rows is None else Diagnostics(rows, self.classes.words)
+        self._neighbours = None if rows is None else Neighbours(rows)
+        self._examples = list(examples) or worked_examples.of(self.classes.model, self.classes.words)
         self._began = time.monotonic()
 
     @property
@@ -71,6 +81,13 @@ class Service:
         return self._photos
 
     @property
+    def neighbours(self) -> Neighbours:
+        """Which loaded rows are nearest. Without any, the request is refused."""
+        if self._neighbours is None:
+            raise _no_data()
+        return self._neighbours
+
+    @property
     def diagnostics(self) -> Diagnostics:
         """Figures on test rows of the loaded data. Without any, the request is refused."""
         if self._diagnostics is None:
@@ -84,62 +101,114 @@ class Service:
 
     def model(self) -> Model:
         """GET /model."""
-        book, model = self.book, self.classes.model
-        names = getattr(model, "feature_names_in_", None)
-        kinds = list(book.kinds.values())
-        return {
-            "file": self.name,
-            "estimator": model.kind,
-            "parameters": {name: _plain(value) for name, value in model._settings().items()},
-            "features": int(model.n_features_in_),
-            "feature_names": None if names is None else [str(name) for name in names],
-            "attributes": self.classes.words.as_json(),
-            "seen": kinds.count("seen"),
-            "unseen": kinds.count("unseen"),
-            "added": kinds.count("added"),
-            "calibration": float(model.calibration_),
-            "probabilities": model.temperatures_ is not None,
-            "explains": _explains(model),
-            "data": None if self._rows is None else _data(self._rows),
-            "examples": self._examples,
-            "photos": None if self._photos is None else self._photos.name,
-            "limits": _limits(self.limits),
-        }
+        return model_facts.facts(self.name, self.classes, self.limits, self._rows, self._photos, self._examples)
 
     def work_of_ranking(self, attributes: int) -> int:
         """Multiplications that it takes to rank all loaded rows by a description."""
         return 0 if self._rows is None else len(self._rows.X) * (attributes + len(self._rows.model.classes_))
 
-    def fitting(self, vector: NDArray[np.float64], given: NDArray[np.bool_], top: int, rows: int) -> list[FittingClass]:
-        """POST /fits, for a description (p,) of which some is `given` (p,)."""
+    def work_of_fitting(self, attributes: int) -> int:
+        """The same for the classes that fit: rows are scored for all classes once, then for the description alone."""
+        classes = 1 if self._rows is None or self._rows.knows(self.book) else len(self.book.kinds)
+        return classes * self.work_of_ranking(attributes)
+
+    def fitting(self, described: Described, top: int, rows: int, replaces: str | None = None) -> FittingClasses:
+        """POST /fits."""
         book, words = self.book, self.classes.words
-        if not given.any():
-            raise Refusal(422, "the description has no attributes: give at least one")
+        if replaces is not None and book.kinds.get(book.called(replaces)) != "added":
+            raise Refusal(422, f"replaces is {shown(replaces)}: expected an added class")
+        names, vector, given = list(book.kinds), described.vector, described.given(words.names)
+        alike = fitting.similarities(book, vector)
         telling = words.telling(vector, given)
-        names, agreed = fitting.agreements(book, words, vector, telling)
-        order = np.argsort(-agreed.mean(axis=1), kind="stable")[:top].tolist()
+        if described.sentence is None:
+            if not given.any():
+                raise Refusal(422, "the description has no attributes: give at least one")
+            agreed, values = fitting.agreements(book, words, vector, telling)
+            fits = agreed.mean(axis=1)
+        else:
+            agreed = values = np.zeros((len(names), 0))
+            fits = np.clip(alike, 0.0, 1.0)
+        order = np.argsort(-fits, kind="stable")[:top].tolist()
         best: dict[str, list[Row]] = {}
         if rows and self._rows is not None:
             best = self._rows.best_of(book, [names[k] for k in order], self._rows.fit(vector, given), rows)
-        return [
+        found: list[FittingClass] = [
             {
                 "class": names[k],
                 "kind": book.kinds[names[k]],
-                "fit": float(agreed[k].mean()),
-                "why": fitting.reasons(words, vector, telling, agreed[k]),
+                "fit": float(fits[k]),
+                "why": fitting.reasons(words, vector, telling, agreed[k], values[k]),
                 "rows": best.get(names[k], []),
             }
             for k in order
         ]
+        own = None if replaces is None else book.called(replaces)
+        others = [k for k in np.argsort(-alike, kind="stable").tolist() if names[k] != own]
+        near = others[0] if others else None
+        return {
+            "defaulted": described.defaulted,
+            "wins": None if self._rows is None else self._rows.wins(book, vector, own),
+            "nearest": None
+            if near is None
+            else {"class": names[near], "kind": book.kinds[names[near]], "similarity": float(alike[near])},
+            "classes": found,
+        }
+
+    def examples(self, name: str) -> ExampleList:
+        """GET /classes/NAME/examples."""
+        book = self.book
+        name = book.called(name)
+        if name not in book.kinds:
+            raise no_class(name, book.kinds, 404)
+        marked = book.lessons.of(name)
+        right = sum(one.right for one in marked)
+        return {
+            "name": name,
+            "right": right,
+            "wrong": len(marked) - right,
+            "examples": [self.listed_example(one) for one in marked],
+            "version": book.version,
+        }
+
+    def listed_example(self, one: Marked) -> ListedExample:
+        """An example; its row only where the data that it is of are loaded."""
+        here = self._rows is not None and one.row is not None and one.data == self._rows.data.fingerprint
+        row = one.row if here else None
+        pictured = row is not None and self._rows is not None and bool(self._rows.pictured[row])
+        return {"id": one.id, "right": one.right, "row": row, "picture": pictured}
+
+    def adaptation(self) -> Verdict:
+        """GET /adapt."""
+        check_able(self.classes.model)
+        found = self.book.lessons.adaptation
+        return promised(self.book, len(self.rows.unlabelled("all")), "all") if found is None else found.told
+
+    def adapt(self, among: Among, force: bool) -> Verdict:
+        """POST /adapt, with the rows that may be of such classes."""
+        check_able(self.classes.model)
+        rows = self.rows.unlabelled(among)
+        if not len(rows):
+            raise Refusal(409, "all loaded rows are training rows: load data with other rows to adapt to")
+        return self.teaching.adapt(self.rows.features(rows.tolist()), among, force)
+
+    def label_next(self, count: int, pictures: bool) -> RowsToLabel:
+        """GET /label-next."""
+        return rows_to_label.chosen(self.rows, self.book, count, pictures)
 
     def listed(self) -> ClassList:
         """GET /classes."""
         book = self.book
         sizes = None if self._rows is None else self._rows.sizes
+        shown = {} if self._rows is None else self._rows.shown
         return {
             "version": book.version,
             "classes": [
-                {"name": name, "kind": kind, "rows": None if sizes is None else sizes.get(name, 0)}
+                {
+                    "name": name,
+                    "kind": kind,
+                    "rows": None if sizes is None else sizes.get(name, 0),
+                    "picture": shown.get(name),
+                }
                 for name, kind in book.kinds.items()
             ],
         }
@@ -156,6 +225,7 @@ class Service:
             "name": name,
             "kind": book.kinds[name],
             "attributes": dict(zip(words.names, values.tolist(), strict=True)),
+            "sentence": None if added is None else added.sentence,
             "defaulted": [] if added is None else added.defaulted,
             "nearest": [
                 {"class": other, "kind": book.kinds[other], "similarity": similarity}
@@ -167,45 +237,3 @@ class Service:
 
 def _no_data() -> Refusal:
     return Refusal(409, "no data are loaded: start the service with --data to look at rows")
-
-
-def _data(rows: LoadedRows) -> LoadedData:
-    return {
-        "name": rows.data.name,
-        "item": "row" if rows.pictures is None else rows.pictures.item,
-        "rows": len(rows.X),
-        "pictures": rows.pictures is not None,
-        "pictured": int(rows.pictured.sum()),
-        "picture_key": rows.picture_key,
-        "parts": {part: len(found) for part, found in rows.data.parts.items()},
-    }
-
-
-def _limits(limits: Limits) -> RequestLimits:
-    return {
-        "body_bytes": limits.body_bytes,
-        "rows": limits.rows,
-        "explained_rows": limits.explained_rows,
-        "values": limits.values,
-        "json_values": limits.json_values,
-        "answers": limits.answers,
-        "name_length": limits.name_length,
-        "classes": limits.classes,
-    }
-
-
-def _explains(model: ZeroShotClassifier) -> bool:
-    try:
-        model._check_explainable()
-    except ValueError:
-        return False
-    return True
-
-
-def _plain(value: object) -> JsonValue:
-    """A setting as JSON has it."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    number = getattr(value, "item", None)  # of NumPy and PyTorch numbers
-    found: JsonValue = str(value) if number is None else number()
-    return found

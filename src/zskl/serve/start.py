@@ -8,7 +8,7 @@ from pathlib import Path
 
 from zskl.datasets import Dataset
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.serve import class_file, demo, photos, row_pictures, server
+from zskl.serve import class_file, demo, photos, row_pictures, sentences, server
 from zskl.serve.limits import Limits
 from zskl.serve.rows import LoadedRows
 from zskl.serve.schemas.model import Example
@@ -47,12 +47,15 @@ def run(
         rows = None
         if data is not None:
             rows = LoadedRows(data, by_text(model), row_pictures.of(data, images, names), names)
-        network = photos.load(backbone, data, model, say)
+        notes: list[str] = []  # said once the service is ready
+        network = photos.load(backbone, data, model, notes.append)
         file = None if kept is None else stack.enter_context(class_file.opened(kept))
-        service = Service(model, title, Limits(), file, rows, examples, network)
+        service = Service(model, title, Limits(), file, rows, examples, network, sentences.of(data, model))
 
         def ready(at: str) -> None:
             say(f"zskl serves {title} at {at}")
+            for note in notes:
+                say(note)
             if address.public is not None and address.token is None:
                 say(f"whoever reaches {address.public} can use it and add classes: give a token, or let the proxy ask")
             if rows is not None and path is not None:

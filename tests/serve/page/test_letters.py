@@ -36,7 +36,7 @@ def test_a_letter_and_a_mark_bring_pictures_of_a_letter_that_is_new_to_the_model
 def test_a_letter_that_no_language_has_becomes_a_class(demo, visit):
     page = visit(demo)
     asked(page, page.get_by_role("button", name="q with ring above").click)
-    expect(page.locator("form.panel")).to_contain_text("All attributes are set.")
+    expect(page.locator("div.rest")).to_contain_text("All attributes are set.")
     assert {"å", "ů"} <= set(ranked(page))
     saved(page, "q̊")
     page.get_by_role("link", name="Show it in Classes").click()

@@ -19,7 +19,7 @@ def test_a_saved_class_is_found_edited_and_deleted(segments, visit):
     page.get_by_label("top", exact=True).check()
     page.get_by_label("middle", exact=True).check()
     page.get_by_text("Which ones?").click()
-    expect(page.locator("form.panel")).to_contain_text("upper right, lower right, bottom, lower left, upper left")
+    expect(page.locator("div.rest")).to_contain_text("upper right, lower right, bottom, lower left, upper left")
     saved(page, "dash")
     expect(page.locator(".done")).to_contain_text("Saved “dash”. 5 attributes not set: the mean is used.")
     saved(page, "dash")
@@ -43,7 +43,7 @@ def test_a_saved_class_is_found_edited_and_deleted(segments, visit):
     page.get_by_role("button", name="Keep it").click()
     page.get_by_role("button", name="Delete …").click()
     page.get_by_role("button", name="Delete", exact=True).click()
-    expect(page.locator("#view-classes")).to_contain_text("Choose a class in the table")
+    expect(page.locator("#view-classes")).to_contain_text("Choose a class to see more")
     page.get_by_label("Kind").select_option("added")
     expect(page.get_by_role("link", name="dash", exact=True)).to_have_count(0)
 
@@ -80,7 +80,7 @@ def test_a_class_that_is_edited_under_another_name_is_a_new_one(segments, visit)
         expect(page.locator("#class-title")).to_be_focused()  # the panel is new; the old one had such a button too
         page.get_by_role("button", name="Delete …").click()
         page.get_by_role("button", name="Delete", exact=True).dblclick()
-        expect(page.locator("#view-classes")).to_contain_text("Choose a class in the table")
+        expect(page.locator("#view-classes")).to_contain_text("Choose a class to see more")
     page.get_by_role("link", name="Describe").click()
     expect(page.locator(".editing")).to_be_hidden()  # there is nothing to replace any more
 
@@ -92,7 +92,7 @@ def test_names_are_text_wherever_they_are_shown(segments, visit):
     expect(page.locator(".done")).to_contain_text(HOSTILE)
     page.get_by_role("link", name="Show it in Classes").click()
     expect(page.locator("#class-title")).to_contain_text(HOSTILE)
-    expect(page.locator(".sortable")).to_contain_text(HOSTILE)
+    expect(page.locator(".gallery")).to_contain_text(HOSTILE)
     asked(page, lambda: page.get_by_role("link", name="Classify").click(), "/predict")
     expect(page.locator(".answer .top")).to_contain_text(HOSTILE)
     asked(page, lambda: page.get_by_label("Compare with").select_option(f"={HOSTILE}"), "/predict")
@@ -104,4 +104,4 @@ def test_names_are_text_wherever_they_are_shown(segments, visit):
     page.get_by_role("button", name="Delete …").click()
     expect(page.locator("dialog")).to_contain_text(HOSTILE)
     page.get_by_role("button", name="Delete", exact=True).click()
-    expect(page.locator(".sortable")).not_to_contain_text("<img")
+    expect(page.locator(".gallery")).not_to_contain_text("<img")

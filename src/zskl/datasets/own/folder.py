@@ -76,6 +76,7 @@ def write(
         "feature_names": None if data.feature_names is None else list(data.feature_names),
         "attribute_names": data.attribute_names,
         "preparation": None if preparation is None else preparation.text(),
+        "backbone": data.backbone,
         "made": {"by": f"zskl {__version__}", **made},
         "fingerprint": data.fingerprint,
         "files": {name: _size_and_checksum(folder / name) for name in FILES[1:]},
@@ -112,6 +113,7 @@ def load(path: str | os.PathLike[str]) -> Dataset:
         parts={part: np.array(rows, dtype=np.int64) for part, rows in parts.items()},
         source=str(folder),
         feature_names=None if names is None else tuple(names),
+        backbone=manifest.get("backbone"),  # earlier versions kept none
         checked=True,  # the features were checked when the folder was made
     )
 

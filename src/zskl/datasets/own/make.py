@@ -139,6 +139,7 @@ def make(
             parts=parts,
             source=str(signatures),
             feature_names=names,
+            backbone=tables.backbone_of(features),
             checked=True,  # while it was read, block by block
         )
         made = {

@@ -41,6 +41,7 @@ __all__ = [
     "Labels",
     "Preparation",
     "Wanted",
+    "backbone_of",
     "is_whole",
     "label_column",
     "look",
@@ -65,6 +66,11 @@ def look(path: str | os.PathLike[str]) -> Head:
     if file.suffix in text_files.SUFFIXES:
         return text_files.look(file)
     return parquet_files.look(file) if file.suffix in parquet_files.SUFFIXES else array_files.look(file)
+
+
+def backbone_of(path: str | os.PathLike[str]) -> str | None:
+    """The network that made the features in a file, if `zskl data embed` wrote it."""
+    return array_files.backbone_of(_existing(path, "features", TABLES))
 
 
 def label_column(head: Head, features: str | os.PathLike[str], labels: str | os.PathLike[str]) -> str | None:

@@ -59,6 +59,15 @@ def _open(path: Source, names: list[str], wanted: Wanted) -> FeatureFile:
     return FeatureFile(path, X.shape[1], None, lambda: _blocks(path, X, ids, texts), lambda: _cells(X, ids, texts), key)
 
 
+def backbone_of(path: Source) -> str | None:
+    """The network that made the features, which `zskl data embed` names beside them."""
+    if path.suffix != ".npz" or "backbone" not in _names(path):
+        return None
+    with _opened(path) as archive:
+        name = archive["backbone"]
+    return str(name) if name.ndim == 0 and name.dtype.kind == "U" else None
+
+
 def read(path: Source, main: Sequence[str], further: Sequence[str] = ()) -> dict[str, Any]:
     """name → array, or list of strings: the `main` and `further` ones, or all if there is none of the main ones."""
     return _read(path, _names(path), main, further)

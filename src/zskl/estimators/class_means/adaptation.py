@@ -46,6 +46,21 @@ class AdaptationSettings:
         return cls(**{name: stored[name] for name in cls.__dataclass_fields__ if name in stored})
 
 
+@dataclass(frozen=True, eq=False)
+class KeptAdaptation:
+    """What a model has learned from unlabelled rows: the `classes` that moved, what the rows add to each (c, d), and
+    what `adaptation_` says."""
+
+    classes: list[Any]
+    sums: NDArray[np.float32]
+    record: dict[str, Any]
+
+    def without(self, label: Any) -> KeptAdaptation:
+        """The same for all classes but one."""
+        kept = [place for place, one in enumerate(self.classes) if one != label]
+        return KeptAdaptation([self.classes[place] for place in kept], self.sums[kept], self.record)
+
+
 @dataclass(frozen=True)
 class OtherModels:
     """Models that have a say in what an unlabelled row is, beside class means in a committee.

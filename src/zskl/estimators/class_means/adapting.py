@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -11,7 +12,14 @@ from numpy.typing import NDArray
 
 from zskl.arrays import Array, like
 from zskl.estimators.candidates import Question, choose
-from zskl.estimators.class_means.adaptation import AdaptationSettings, Adapted, NoClearGain, OtherModels, adapted
+from zskl.estimators.class_means.adaptation import (
+    AdaptationSettings,
+    Adapted,
+    KeptAdaptation,
+    NoClearGain,
+    OtherModels,
+    adapted,
+)
 from zskl.estimators.class_means.scoring import Scoring
 from zskl.estimators.ranking import Labels
 from zskl.parameters import one_of, positive
@@ -79,6 +87,25 @@ class Adapting(Scoring):
         log.info("adapted %d classes to %d rows in %d rounds", int(moving.sum()), X.shape[0], found.rounds)
         return new
 
+    def _kept_adaptation(self) -> list[KeptAdaptation]:
+        """What unlabelled rows have taught the model, for another one: a list, because a committee has several."""
+        if self.adaptation_ is None:
+            return []
+        return [KeptAdaptation(list(self.adapted_classes_), self.adapted_sums_, self.adaptation_)]
+
+    def _with_adaptation(self, kept: Sequence[KeptAdaptation]) -> Self:
+        """A copy that has learned what `_kept_adaptation` of another model tells, in place of its own."""
+        (one,) = kept
+        new = self._copy()
+        new.adapted_classes_, new.adapted_sums_, new.adaptation_ = list(one.classes), one.sums, one.record
+        new._settle()
+        return new
+
+    def _promise(self, candidates: str, n: int) -> dict[str, Any] | None:
+        """What validation classes say about n unlabelled rows of these candidates; None where nobody has tried."""
+        table, mode = self._adaptation_table(candidates)
+        return self._promised(mode, n / len(table.classes))
+
     def _promised(self, mode: str, per_class: float) -> dict[str, Any] | None:
         """What validation classes say about so many unlabelled rows for each candidate; None where nobody has tried."""
         tried = ((self.practice_ or {}).get("unlabelled") or {}).get(mode) or []
@@ -113,8 +140,13 @@ class Adapting(Scoring):
         return table, "all" if seen & set(table.labels.tolist()) else "unseen"
 
 
+def is_clear(entry: dict[str, Any]) -> bool:
+    """Whether validation classes promise a gain: 2 points, and a gain on every fold."""
+    return bool(entry["gain"] >= LEAST_GAIN and entry["least"] > 0)
+
+
 def _check_gain(entry: dict[str, Any] | None, per_class: float, practised: bool) -> None:
-    """Refuse to adapt where validation classes promise no clear gain: 2 points, and a gain on every fold."""
+    """Refuse to adapt where validation classes promise no clear gain."""
     if entry is None:
         if practised:
             tried = "as few on validation classes; collect more rows"
@@ -124,7 +156,7 @@ def _check_gain(entry: dict[str, Any] | None, per_class: float, practised: bool)
             f"nothing says that {per_class:.3g} unlabelled rows for each candidate would help this model: nobody has "
             f"tried {tried}, or use force=True"
         )
-    if entry["gain"] < LEAST_GAIN or entry["least"] <= 0:
+    if not is_clear(entry):
         raise NoClearGain(
             f"validation classes promise {100 * entry['gain']:+.1f} points ± {100 * entry['spread']:.1f} from "
             f"unlabelled rows, {100 * entry['least']:+.1f} in the worst fold: expected {100 * LEAST_GAIN:.0f} points "

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from zskl.arrays import Array, like, to_numpy
 from zskl.estimators.class_means.descriptions import SignatureKernel, inverse, median_distance, slope
-from zskl.estimators.class_means.space import Space, class_sums, halved, unit, whitening_weights
+from zskl.estimators.class_means.space import Space, class_sums, halved, lengths, unit, whitening_weights
 from zskl.estimators.class_means.sums import Floats, Sums
-from zskl.sparse_rows import dense
+from zskl.sparse_rows import are_sparse, dense
 
 
 class Whitened:
@@ -43,6 +43,15 @@ class Whitened:
     def directions(self, rotated: Array) -> Array:
         """x̂ of scaled rows (n, d) that the space has rotated."""
         return unit(rotated * like(self.weights, rotated))
+
+    def cosines(self, rotated: Array, basis: Floats) -> Array:
+        """x̂·b (n, B) of rows that the space has rotated with vectors b (B, d), without forming any x̂."""
+        if are_sparse(rotated):
+            hat = self.directions(rotated)
+            return hat @ like(basis, hat).T
+        found = rotated @ like((basis * self.weights).T, rotated)
+        found /= lengths(rotated, like(self.weights, rotated))[:, None]
+        return found
 
     @cached_property
     def kept(self) -> Any:

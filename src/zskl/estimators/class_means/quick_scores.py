@@ -6,6 +6,7 @@ Twin of `ClassMeansClassifier._answerer` for models that share a `Foundation`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -22,10 +23,14 @@ class Products:
     def __init__(self, whitened: Whitened, X: Array, rotated: Array, basis: Floats) -> None:
         self.X, self.basis = X, basis
         self.gram = basis @ basis.T
-        hat = whitened.directions(rotated)
-        self.rows = hat @ like(basis, hat).T  # (n, B)
-        kept = like(whitened.kept, hat)
-        self.kept = kept @ like(basis, hat).T  # (m, B)
+        self.rows = whitened.cosines(rotated, basis)  # (n, B)
+        self._whitened = whitened
+
+    @cached_property
+    def kept(self) -> Array:
+        """(m, B) of the kept rows."""
+        at = self._whitened
+        return at.cosines(at.foundation.kept_in(at.space), self.basis)
 
     def unit(self, coefficients: Floats) -> Floats:
         """(c, B) → (c, B): combinations of unit length; those of no length stay."""

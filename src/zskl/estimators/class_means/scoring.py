@@ -22,7 +22,7 @@ from zskl.estimators.class_means.explained_scores import ExplainedScores
 from zskl.estimators.class_means.foundation import Foundation, Whitened
 from zskl.estimators.class_means.quick_scores import Products, QuickScores
 from zskl.estimators.class_means.raw_scores import along_raw_attributes
-from zskl.estimators.class_means.space import unit, whitened
+from zskl.estimators.class_means.space import unit, whitened, whitening_weights
 from zskl.estimators.class_means.sums import Floats
 from zskl.estimators.class_means.taught import Taught
 from zskl.estimators.raw_attributes import AlongRawAttributes
@@ -146,6 +146,14 @@ class Scoring(Taught):
 
     def _gallery_rows(self, X: Array) -> Array:
         return self._hat(X)
+
+    def _gallery_turner(self, before: Any) -> Callable[[Array], Array] | None:
+        """In the basis of the scatter another shrinkage only weighs coordinates."""
+        if before.shrinkage_ == self.shrinkage_:
+            return None
+        ratio = whitening_weights(self.eigenvalues_, self.shrinkage_)
+        ratio = ratio / whitening_weights(self.eigenvalues_, before.shrinkage_)
+        return lambda hat: unit(hat * like(ratio, hat))
 
     def _gallery_answerer(self, question: Question) -> Callable[[Array], Array]:
         """x̂ (n, d) → scores (n, c)."""

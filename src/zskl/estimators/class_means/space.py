@@ -20,6 +20,7 @@ from zskl.scaling import Scaling
 from zskl.sparse_rows import are_sparse
 
 unit = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
+BLOCK_VALUES = 1 << 17  # worked on together: what stays in a cache
 NOTHING = 1e-12  # of the largest eigenvalue: what is less is rounding
 
 
@@ -69,6 +70,18 @@ class Space:
 def whitened(centred: Array, whitening: Array) -> Array:
     """x̃ of centred rows (n, d), by a matrix (d, d), or (d, 1) if it is diagonal."""
     return centred * whitening[:, 0] if whitening.shape[1] == 1 else centred @ whitening
+
+
+def lengths(rotated: Array, weights: Array) -> Array:
+    """(n,) ‖x̃‖ of rotated rows (n, d), a block at a time; 1 for a row of zeros."""
+    xp = namespace(rotated)
+    height = max(1, BLOCK_VALUES // rotated.shape[1])
+    parts = []
+    for start in range(0, rotated.shape[0], height):
+        block = rotated[start : start + height] * weights
+        parts.append(xp.sqrt(xp.sum(block * block, axis=1)))
+    found = xp.concat(parts)
+    return xp.where(found > 0, found, xp.ones_like(found))
 
 
 def halved(rows: Array) -> Any:

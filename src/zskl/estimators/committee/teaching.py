@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from zskl.arrays import Array, NumPyArray, to_numpy
 from zskl.estimators import inputs
 from zskl.estimators.candidates import Question
-from zskl.estimators.class_means.adaptation import OtherModels
+from zskl.estimators.class_means.adaptation import KeptAdaptation, OtherModels
 from zskl.estimators.class_means.bench import Bench
 from zskl.estimators.class_means.classifier import ClassMeansClassifier
 from zskl.estimators.class_means.taught import settled
@@ -161,6 +161,16 @@ class Teaching(Composition):
         X = self._scaled(inputs.check_features(self, X))
         places = self._taught()
         return self._with({k: self._means(k)._adapt(X, candidates, force, balance, self._others(k)) for k in places})
+
+    def _kept_adaptation(self) -> list[KeptAdaptation]:
+        return [kept for k in self._taught() for kept in self._means(k)._kept_adaptation()]
+
+    def _with_adaptation(self, kept: Sequence[KeptAdaptation]) -> Self:
+        pairs = zip(self._taught(), kept, strict=True)
+        return self._with({k: self._means(k)._with_adaptation([one]) for k, one in pairs})
+
+    def _promise(self, candidates: str, n: int) -> dict[str, Any] | None:
+        return self._means(self._taught()[0])._promise(candidates, n)
 
     def _mover(self, scaled: Array, table: SignatureTable) -> Callable[[Array], Array] | None:
         """What a label would move is the first member of class means."""

@@ -1,46 +1,7 @@
 // The answer for one row: its best classes, and what decided between two of them.
+import { bestClasses } from "./best_classes.js";
 import { fullName } from "./controls.js";
-import {
-  badge,
-  balanceBar,
-  bar,
-  classSelect,
-  el,
-  field,
-  link,
-  named,
-  number,
-  picture,
-  score,
-  share,
-  signs,
-  whyTable,
-} from "./elements.js";
-
-function topList(top, probabilities) {
-  const scores = top.map((one) => one.score);
-  const low = Math.min(0, ...scores);
-  const span = Math.max(...scores) - low || 1;
-  return el(
-    "ol",
-    { class: "top" },
-    top.map((one, place) =>
-      el(
-        "li",
-        { class: place ? "" : "first" },
-        el("span", { class: "name" }, named(one.class)),
-        badge(one.kind),
-        bar(probabilities ? one.probability : (one.score - low) / span),
-        el(
-          "span",
-          { class: "number figures" },
-          probabilities ? share(one.probability) : "",
-          el("span", { class: "quiet" }, ` score ${score(one.score)}`),
-        ),
-      ),
-    ),
-  );
-}
+import { badge, balanceBar, classSelect, el, field, human, link, named, number, picture, signs, thing, whyTable } from "./elements.js";
 
 const value = (attribute, number_) =>
   attribute?.binary && number_ === attribute.high
@@ -49,14 +10,14 @@ const value = (attribute, number_) =>
       ? "off"
       : number(number_);
 
-const BALANCE = "balance of seen and unseen";
+const BALANCE = "balance of trained and new";
 // What no attribute carries, and the line below its name.
 const TERMS = {
-  "training rows": "what the rows say that the model was trained on",
-  examples: "what the rows say that it was taught later",
-  "unlabelled rows": "what rows without a class say",
-  crowding: "how many training rows are close to each of the two",
-  "the description itself": "as a row among the others",
+  "training rows": "what the examples say that the model was trained on",
+  examples: "what the examples say that it was taught later",
+  "unlabelled rows": "what examples without a class say",
+  crowding: "how many training examples are close to each of the two",
+  "the description itself": "as an example among the others",
   "centring and lengths": "what scaling the descriptions makes",
 };
 const byClass = (found) => found.by === "classes";
@@ -97,33 +58,33 @@ function bars(found, byName) {
   const further = terms(found).map(([name, adds]) => line(name, TERMS[name], adds, "term"));
   const seen = found.calibration < 0 ? found.class : found.against;
   const balance =
-    found.calibration !== 0 && line(BALANCE, `subtracted from ${seen}, a seen class`, found.calibration, "balance");
+    found.calibration !== 0 && line(BALANCE, named(`subtracted from ${seen}, which the model was trained on`), found.calibration, "balance");
   const [each, below] = byClass(found)
-    ? ["being like a seen class or not", "how similar to it each of the two classes is described"]
+    ? ["being like a trained class or not", "how similar to it each of the two classes is described"]
     : ["each attribute", "its value for each of the two classes"];
-  const caption = `How much ${each} adds to the score of ${found.class} over that of ${found.against}. Below its name: ${below}`;
-  const heads = [byClass(found) ? "This row is" : "Attribute", "◂ against", "for ▸", "adds"];
+  const caption = `How much ${each} adds to the score of ${human(found.class)} over that of ${human(found.against)}. Below its name: ${below}`;
+  const heads = [byClass(found) ? `This ${thing.one} is` : "Attribute", "◂ against", "for ▸", "adds"];
   return whyTable(caption, heads, el("tbody", {}, rows, others, further, balance));
 }
 
 function sum(found) {
   const signed = written(found);
   const shown = found.attributes.reduce((total, one) => total + one.contribution, 0);
-  const parts = [`These ${byClass(found) ? "seen classes" : "attributes"} add ${signed(shown)}`];
+  const parts = [`These ${byClass(found) ? "trained classes" : "attributes"} add ${signed(shown)}`];
   if (found.others > 0) parts.push(`all others ${signed(found.rest)}`);
   parts.push(...terms(found).map(([name, adds]) => `${name} ${signed(adds)}`));
   if (found.calibration) parts.push(`the ${BALANCE} ${signed(found.calibration)}`);
   const whole = signed(found.difference + found.calibration);
-  return el("p", { class: "sum" }, `${parts.join(", ")}: ${whole} for ${found.class} over ${found.against}.`);
+  return el("p", { class: "sum" }, `${parts.join(", ")}: ${whole} for ${human(found.class)} over ${human(found.against)}.`);
 }
 
-// What the values of seen classes are, or why an attribute counts that is the same for both classes.
+// What the values of trained classes are, or why an attribute counts that is the same for both classes.
 const similar = (found) =>
   byClass(found) &&
   el(
     "p",
     { class: "quiet" },
-    `Below a seen class: how similar to it ${found.class} and ${found.against} are described, from 0 to 1.`,
+    `Below a trained class: how similar to it ${human(found.class)} and ${human(found.against)} are described, from 0 to 1.`,
   );
 const scaled = (found, model) =>
   !byClass(found) &&
@@ -141,20 +102,18 @@ function comparing(prediction, against, row, classes, chosen) {
   const second = against === null ? prediction.explanation.against : prediction.top[1]?.class;
   const wrong = row && row.class !== prediction.class && classes.some((one) => one.name === row.class);
   const truth = wrong && row.class !== second ? row.class : null;
-  const known = second === undefined ? "" : ` (${second}${wrong && truth === null ? ", the true class" : ""})`;
+  const known = second === undefined ? "" : ` (${human(second)}${wrong && truth === null ? ", the true class" : ""})`;
   const first = [["", `second best${known}`]];
-  if (truth !== null) first.unshift([`=${truth}`, `true class (${truth})`]);
+  if (truth !== null) first.unshift([`=${truth}`, `true class (${human(truth)})`]);
   const others = classes.filter((one) => one.name !== prediction.class && one.name !== truth);
   const select = classSelect(el("select"), others, first, against === null ? "" : `=${against}`);
   select.addEventListener("change", () => chosen(select.value ? select.value.slice(1) : null));
   return field("Compare with", select, { class: "field inline" });
 }
 
-// `chosen`: told the class to compare with, null for the second best.
-export function answerCard({ row, label }, prediction, against, context, chosen) {
+// `asked`: { row, label, photo, limit, against }. `chosen`: told the class to compare with, null for the second best.
+export function answerCard({ row, label, photo, limit, against }, prediction, context, chosen) {
   const { model, classes } = context;
-  const probabilities =
-    model.probabilities && prediction.top.every((one) => one.probability !== null && one.probability !== undefined);
   const byName = new Map(model.attributes.map((one) => [one.name, one]));
   const right =
     row &&
@@ -163,19 +122,17 @@ export function answerCard({ row, label }, prediction, against, context, chosen)
       : el("span", { class: "wrong" }, "✗ wrong"));
   const truth = row && el("p", {}, "True class: ", el("b", {}, named(row.class)), " ", badge(row.kind), " ", right);
   const part = row && el("p", { class: "quiet" }, named([row.part, row.id].filter(Boolean).join(" · ")));
-  const head = el(
-    "div",
-    { class: "sample" },
-    row?.picture && picture(row, `Row ${row.row}`),
-    el("div", {}, el("p", { class: "strong" }, row ? `Row ${row.row}` : label), part, truth),
-  );
+  const called = row ? `${thing.One} ${row.row}` : label;
+  const shown = row?.picture ? picture(row, called) : photo && el("img", { src: photo, alt: called, class: "picture" });
+  const kept = photo && el("p", { class: "quiet" }, "This photo is not kept by the service.");
+  const head = el("div", { class: "sample" }, shown, el("div", {}, el("p", { class: "strong" }, called), part, truth, kept));
   const found = prediction.explanation;
   const why = found
     ? [
         el(
           "div",
           { class: "head" },
-          el("h4", {}, named(`Why ${found.class} and not ${found.against}?`)),
+          el("h4", {}, "Why ", named(found.class), " and not ", named(found.against), "?"),
           comparing(prediction, against, row, classes, chosen),
         ),
         bars(found, byName),
@@ -192,11 +149,6 @@ export function answerCard({ row, label }, prediction, against, context, chosen)
             : "This model cannot say which attributes decided.",
         ),
       ];
-  return [
-    head,
-    el("h4", {}, "Best classes"),
-    topList(prediction.top, probabilities),
-    why,
-    el("p", {}, el("a", { href: link("classes", { class: prediction.class }) }, `About the class ${prediction.class}`)),
-  ];
+  const about = el("a", { href: link("classes", { class: prediction.class }) }, "About ", named(prediction.class));
+  return [head, el("h4", {}, "Best classes"), bestClasses(prediction, model, limit), why, el("p", {}, about)];
 }

@@ -1,7 +1,9 @@
 // The attributes: in groups that are drawn when they are opened, or as found by a search.
 import { choice, chosen } from "./choice.js";
-import { control, fullName, stateOf } from "./controls.js";
-import { counted, el, field, later } from "./elements.js";
+import { isColour } from "./colours.js";
+import { control, fullName, swatchControl } from "./controls.js";
+import { counted, el, field, fresh, later } from "./elements.js";
+import { areDegrees } from "./levels.js";
 
 const FOUND = 60; // shown at most by a search
 const FEW = 12; // controls that can all be in sight
@@ -39,15 +41,17 @@ function hitsOf(attributes, words) {
 
 export function attributeList(description) {
   const drawn = new Set(); // the `sync` of all controls that are drawn
-  const draw = (list, attributes, name) => {
-    const mine = attributes.map((one) => control(description, one, name(one)));
+  const draw = (list, attributes, name, painted = false) => {
+    const made = painted ? swatchControl : control;
+    const mine = attributes.map((one) => made(description, one, name(one)));
     list.replaceChildren(...mine.map(({ item }) => item));
     mine.forEach(({ sync }) => drawn.add(sync));
     return () => mine.forEach(({ sync }) => drawn.delete(sync));
   };
 
   const groups = [...grouped(description.attributes)].map(([name, members]) => {
-    const list = el("ul", { class: "attributes" });
+    const painted = name !== "" && members.every((one) => isColour(one) && !one.exclusive);
+    const list = el("ul", { class: painted ? "attributes swatches" : "attributes" });
     if (name === "") {
       draw(list, members, (one) => one.label);
       return { node: list, sync: () => {} };
@@ -58,7 +62,7 @@ export function attributeList(description) {
     if (alone) drawn.add(pick.sync);
     const body = alone ? pick.item : list;
     const node = el("details", { class: "group" }, el("summary", {}, el("span", {}, name), count), body);
-    const fill = () => alone || list.childElementCount || draw(list, members, (one) => one.label);
+    const fill = () => alone || list.childElementCount || draw(list, members, (one) => one.label, painted);
     node.addEventListener("toggle", () => node.open && fill());
     if (isFew(description)) {
       fill();
@@ -66,7 +70,7 @@ export function attributeList(description) {
     }
     const sync = () => {
       const changed = members.filter((one) => description.changed.has(one.name)).length;
-      const told = changed ? `${changed} of ${members.length} changed` : String(members.length);
+      const told = changed ? `${changed} of ${members.length} set` : String(members.length);
       count.textContent = (alone && chosen(description, members)?.label) || told;
       node.classList.toggle("changed", changed > 0);
     };
@@ -100,43 +104,14 @@ export function attributeList(description) {
   const sync = () => [...drawn, ...groups.map((one) => one.sync)].forEach((one) => one());
   description.addEventListener("change", sync);
   sync();
-  const pale =
-    !description.attributes.every((one) => one.binary) &&
-    el("p", { class: "quiet" }, "Pale means not set: the mean of the seen classes is used.");
+  const numbers = el("input", { type: "checkbox", id: fresh("numbers"), checked: !areDegrees(description.attributes) });
+  const some = !description.attributes.every((one) => one.binary);
+  const pale = some && el("p", { class: "quiet" }, "Pale means not set: the mean of the trained classes is used.");
   const search = controls(description) > CLEAR && field("Search attributes", input);
-  return el("div", {}, search, pale, summary, found, all);
-}
-
-// What was changed since the start, each with a button that undoes it.
-export function changedList(description) {
-  const list = el("ul", { class: "chips" });
-  const byName = new Map(description.attributes.map((one) => [one.name, one]));
-  const implied = (one) => {
-    const now = one.exclusive && chosen(description, description.groups.get(one.group));
-    return Boolean(now) && now !== one; // off, because another one is chosen
-  };
-  const sync = () => {
-    const changed = [...description.changed.keys()].map((name) => byName.get(name)).filter((one) => !implied(one));
-    const items = changed.slice(0, 40).map((one) => {
-      const words = one.exclusive ? fullName(one) : `${fullName(one)} ${stateOf(description, one)}`;
-      const remove = el(
-        "button",
-        { type: "button", "aria-label": `Undo ${words}` },
-        words,
-        el("span", { "aria-hidden": "true" }, " ×"),
-      );
-      remove.addEventListener("click", () => {
-        const place = [...list.children].indexOf(remove.parentElement);
-        description.reset(one);
-        list.children[Math.min(place, list.children.length - 1)]?.querySelector("button").focus();
-      });
-      return el("li", {}, remove);
-    });
-    const more = changed.length - items.length;
-    list.replaceChildren(...items, ...(more > 0 ? [el("li", { class: "quiet" }, `and ${more} more`)] : []));
-    list.hidden = !description.changed.size;
-  };
-  description.addEventListener("change", sync);
-  sync();
-  return list;
+  const exact = some && el("div", { class: "check" }, numbers, el("label", { for: numbers.id }, "Show numbers"));
+  const node = el("div", {}, search, pale, exact, summary, found, all);
+  const turn = () => node.classList.toggle("numbered", numbers.checked);
+  numbers.addEventListener("change", turn);
+  turn();
+  return node;
 }

@@ -1,4 +1,4 @@
-// The balance of seen and unseen classes: a constant that is subtracted from the scores of seen classes, and what it does.
+// The balance of trained and new classes: a constant that is subtracted from the scores of trained ones, and what it does.
 import { el, field, number, share, svg } from "./elements.js";
 
 const [WIDE, HIGH, LEFT, RIGHT, TOP, BOTTOM] = [300, 260, 46, 14, 12, 42];
@@ -32,17 +32,17 @@ function curve(points, current) {
   const own = svg("circle", { class: "own", cx: x(model.seen), cy: y(model.unseen), r: 6 });
   const dot = svg("circle", { class: "dot", r: 6 });
   const words = [
-    svg("text", { class: "axis", x: x(0.5), y: HIGH - 6, "text-anchor": "middle" }, "seen accuracy, %"),
+    svg("text", { class: "axis", x: x(0.5), y: HIGH - 6, "text-anchor": "middle" }, "accuracy of trained classes, %"),
     svg(
       "text",
       { class: "axis", x: 12, y: y(0.5), "text-anchor": "middle", transform: `rotate(-90 12 ${y(0.5)})` },
-      "unseen accuracy, %",
+      "accuracy of new classes, %",
     ),
   ];
   const node = svg(
     "svg",
     { viewBox: `0 0 ${WIDE} ${HIGH}`, class: "curve", role: "img" },
-    svg("title", {}, "Accuracy of seen and unseen classes at every balance"),
+    svg("title", {}, "Accuracy of trained and new classes at every balance"),
     grid,
     words,
     line,
@@ -80,7 +80,7 @@ export function balancePanel(balance, model, changed, words) {
     const at = pointAt(points, value);
     drawn.dot.setAttribute("cx", x(at.seen));
     drawn.dot.setAttribute("cy", y(at.unseen));
-    accuracies.textContent = `Seen ${share(at.seen)}, unseen ${share(at.unseen)}, harmonic mean ${share(harmonic(at))}.`;
+    accuracies.textContent = `Trained ${share(at.seen)}, new ${share(at.unseen)}, harmonic mean ${share(harmonic(at))}.`;
   };
   input.addEventListener("input", () => {
     mine = Number(Number(input.value).toPrecision(5));
@@ -106,24 +106,24 @@ export function balancePanel(balance, model, changed, words) {
     ? el(
         "p",
         { class: "quiet" },
-        "The hollow point is the model’s own balance. The curve shows test rows: look at it, but do not choose by it.",
+        "The hollow point is the model’s own balance. The curve shows test data: look at it, but do not choose by it.",
       )
     : el(
         "p",
         { class: "empty small" },
-        "No test rows are loaded, so there is no curve. The slider still works.",
+        "No test data are loaded, so there is no curve. The slider still works.",
       );
   const node = [
     drawn?.node,
     el(
       "div",
       { class: "field" },
-      field("Subtracted from the scores of seen classes", input),
+      field("Subtracted from the scores of trained classes", input),
       el(
         "div",
         { class: "ends quiet", "aria-hidden": "true" },
-        el("span", {}, "favours seen"),
-        el("span", {}, "favours unseen"),
+        el("span", {}, "favours trained"),
+        el("span", {}, "favours new"),
       ),
     ),
     state,

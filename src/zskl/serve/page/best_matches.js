@@ -1,25 +1,27 @@
 // The rows of the data that match the description best, as pictures or as cards.
 import { call, newest } from "./api.js";
-import { badge, counted, el, field, later, link, named, onlyPictures, picture, score as written, wordy } from "./elements.js";
+import { badge, el, field, human, later, link, named, onlyPictures, picture, score as written, thing, things, wordy } from "./elements.js";
 import { empty, failed, waiting } from "./states.js";
+import { describedMarking } from "./teach.js";
 
 const STEP = 24;
 const NARROW = matchMedia("(max-width: 56rem)"); // where a strip of the best stays in sight, as in page.css
 
-function card(row) {
+function card(row, marks) {
   const score = el("span", { class: "score" });
   const words = el("span", { class: "words" }, el("b", {}, named(row.class)), " ", badge(row.kind));
-  const about = [`Row ${row.row}`, row.id].filter(Boolean).join(", ");
+  const about = [`${thing.One} ${row.row}`, row.id].filter(Boolean).join(", ");
   const item = el(
     "li",
-    {},
+    { class: "marked" },
     el(
       "a",
       { class: "card", href: link("classify", { row: row.row }), title: `${about}: classify it` },
-      picture(row, `Row ${row.row}`),
+      picture(row, `${thing.One} ${row.row}`),
       words,
       score,
     ),
+    marks?.buttons(row),
   );
   return { item, score };
 }
@@ -30,7 +32,7 @@ function summary(rows) {
   const most = [...counts].sort((a, b) => b[1] - a[1]);
   const told = most
     .slice(0, 4)
-    .map(([name, count]) => `${count} × ${name}`)
+    .map(([name, count]) => `${count} × ${human(name)}`)
     .join(", ");
   return `Of these ${rows.length}: ${told}${most.length > 4 ? " and others" : ""}.`;
 }
@@ -50,38 +52,57 @@ export function bestMatches(description, context, startFrom) {
   );
   const more = el("button", { type: "button" }, "Show more");
   const [only, pictured] = onlyPictures(model.data);
+  const marks = describedMarking(description, context);
   let top = STEP;
 
   const show = (rows) => {
-    for (const row of rows) if (!cards.has(row.row)) cards.set(row.row, card(row));
+    for (const row of rows) if (!cards.has(row.row)) cards.set(row.row, card(row, marks));
     list.replaceChildren(...rows.map((row) => cards.get(row.row).item));
     rows.forEach((row) => (cards.get(row.row).score.textContent = written(row.score)));
     if (cards.size > 2000) cards.clear();
     if (NARROW.matches)
       strip.replaceChildren(
-        ...rows.slice(0, 5).map((row) => el("li", {}, picture(row, ""), el("span", {}, row.class))),
+        ...rows.slice(0, 5).map((row) => el("li", {}, picture(row, ""), el("span", {}, human(row.class)))),
       );
     more.hidden = rows.length < top || top >= 240;
     words.textContent = rows.length ? summary(rows) : "";
     context.say(
       rows.length
-        ? `${counted(rows.length, "row")} ranked. Best: row ${rows[0].row} of class ${rows[0].class}. ${words.textContent}`
-        : "No row matches.",
+        ? `${things(rows.length)} ranked. Best: ${thing.one} ${rows[0].row} of class ${human(rows[0].class)}. ${words.textContent}`
+        : `No ${thing.one} matches.`,
     );
     return rows.length
       ? [list, more]
-      : [empty(pictured.checked ? "No row of this part has a picture." : "This part of the data has no rows.")];
+      : [empty(pictured.checked ? "Nothing of this part can be shown." : `This part of the data has no ${thing.many}.`)];
   };
 
   const hint = () => {
     const tries = classes.filter((one) => one.kind === "unseen").slice(0, 4);
-    const buttons = tries.map(({ name }) => el("button", { type: "button", onclick: () => startFrom(name) }, name));
+    const buttons = tries.map(({ name }) => el("button", { type: "button", onclick: () => startFrom(name) }, human(name)));
     const offer = buttons.length > 0 && el("p", {}, "Or start from a class that is new to the model:");
-    return empty("Set an attribute to see the rows that match best.", offer, el("div", { class: "row" }, buttons));
+    const place = el("div", { class: "welcome" });
+    gallery(place);
+    const first = empty(`Set an attribute to see the ${thing.many} that match best.`, offer, el("div", { class: "row" }, buttons));
+    return el("div", {}, first, place);
+  };
+  // A few photos of classes that are new to the model, so that nobody begins with nothing; one of each class.
+  const gallery = async (into) => {
+    if (!model.data.pictured) return;
+    const part = Object.hasOwn(model.data.parts, "test_unseen") ? "test_unseen" : null;
+    try {
+      const found = await call("rows", { query: { count: 240, part, pictures: true } });
+      const each = [...new Map(found.rows.map((row) => [row.class, row])).values()].slice(0, 12);
+      if (!each.length) return;
+      const cards = each.map((row) => card(row).item);
+      const heading = part ? "Some that are new to the model" : `Some ${thing.many} of the data`;
+      into.replaceChildren(el("h4", {}, heading), el("ul", { class: list.className }, cards));
+    } catch {
+      // it only decorates: what fails here is said where it matters
+    }
   };
 
   const ask = newest(async (signal) => {
-    const body = { attributes: description.given(), top, part: part.value || null, pictures: pictured.checked };
+    const body = { ...description.body(), class: marks?.target(), top, part: part.value || null, pictures: pictured.checked };
     return (await call("rank", { method: "POST", body, signal })).rows;
   });
   const update = async () => {
@@ -92,7 +113,7 @@ export function bestMatches(description, context, startFrom) {
       return;
     }
     place.setAttribute("aria-busy", "true");
-    if (!list.isConnected) place.replaceChildren(waiting("the rows"));
+    if (!list.isConnected) place.replaceChildren(waiting(`the ${thing.many}`));
     try {
       const found = await ask();
       if (found === undefined || description.empty) return; // a newer request is under way, or none is wanted
@@ -108,7 +129,7 @@ export function bestMatches(description, context, startFrom) {
   if (!model.data)
     place.replaceChildren(
       empty(
-        "No data is loaded, so there are no rows to rank.",
+        "No data is loaded, so there is nothing to show.",
         el("p", {}, "Start the service with --data to see matches. You can still save a class."),
       ),
     );
@@ -127,6 +148,7 @@ export function bestMatches(description, context, startFrom) {
         top = STEP;
         update();
       });
+    context.addEventListener("taught", update);
     more.addEventListener("click", () => {
       top += STEP;
       update();
@@ -140,5 +162,5 @@ export function bestMatches(description, context, startFrom) {
     only,
     model.data && field("Part of the data", part, { class: "field inline" }),
   );
-  return { node: el("div", { class: "panel" }, head, words, place), strip };
+  return { node: el("div", { class: "panel" }, head, words, marks?.node, place), strip };
 }

@@ -1,10 +1,13 @@
-// All about one class: nearest classes, what sets it apart, what its rows are mistaken for.
+// All about one class: photos, nearest classes, what sets it apart, what its photos are mistaken for.
 import { call, classPath } from "./api.js";
+import { sideBySide } from "./class_pairs.js";
 import { fullName } from "./controls.js";
-import { badge, balanceBar, bar, counted, el, link, named, number, share, signed, whyTable } from "./elements.js";
+import { badge, balanceBar, bar, counted, el, human, link, named, number, picture, share, signed, thing, things, whyTable } from "./elements.js";
 import { failed } from "./states.js";
+import { classTeaching } from "./teach.js";
 
 const SHOWN = 10;
+const PHOTOS = 6;
 const toClass = (name) => el("a", { href: link("classes", { class: name }) }, named(name));
 
 function nearest(found) {
@@ -38,7 +41,7 @@ function attributes(found, model) {
   };
   const body = el("tbody", {}, all.slice(0, SHOWN).map(row));
   const caption =
-    "Attributes by how far they are from the mean of the seen classes, as a part of their range. " +
+    "Attributes by how far they are from the mean of the trained classes, as a part of their range. " +
     "Below each name: its value";
   const table = whyTable(caption, ["Attribute", "◂ below", "above ▸", "by"], body);
   const more = all.length > SHOWN && el("button", { type: "button" }, `Show all ${all.length}`);
@@ -50,28 +53,55 @@ function attributes(found, model) {
   return [table, more];
 }
 
-function mistakes(found, confusion, data) {
+function mistakes(found, confusion, context) {
   const one = confusion?.get(found.name);
   if (!one || one.accuracy === null) {
-    const waits = data ? "Loading the answers for test rows …" : "No data is loaded.";
-    return el("p", { class: "quiet" }, confusion ? "No test rows of this class." : waits);
+    const waits = context.model.data ? `Asking the model about the test ${thing.many} …` : "No data is loaded.";
+    return el("p", { class: "quiet" }, confusion ? `The data have no test ${thing.many} of this class.` : waits);
   }
-  const first = el("p", {}, `${share(one.accuracy)} of ${counted(one.rows, "test row")} right.`);
-  const items = one.wrong.map((other) =>
-    el(
-      "li",
-      {},
-      el("span", { class: "name" }, toClass(other.class)),
-      bar(other.share, "minus"),
-      el("span", { class: "number" }, share(other.share)),
-    ),
-  );
+  const right = `${share(one.accuracy)} of its ${things(one.rows)} for testing get the right name.`;
+  if (!one.wrong.length) return [el("p", {}, right), el("p", { class: "quiet" }, "None is mistaken for another class.")];
+  const pairs = one.wrong.map((other) => {
+    const words = `${share(other.share)} of the ${thing.many} on the left are taken for the class on the right.`;
+    return el("li", {}, sideBySide([found.name, other.class], other.differ, words, context, found.name));
+  });
   return [
-    first,
-    items.length
-      ? el("ol", { class: "top near" }, items)
-      : el("p", { class: "quiet" }, "No row is mistaken for another class."),
+    el("p", {}, right),
+    el("ol", { class: "pairs" }, pairs),
+    el("p", { class: "quiet" }, "To look at only: nothing is chosen by it."),
   ];
+}
+
+// Photos of the class; of a class that was added here, those that fit its description best.
+async function photos(found, context, place) {
+  const { data, attributes } = context.model;
+  if (!data?.pictured) return;
+  const own = Number.isInteger(context.classes.find((one) => one.name === found.name)?.picture);
+  const unset = new Set(found.defaulted);
+  const given = Object.fromEntries(attributes.map(({ name }) => [name, found.attributes[name]]).filter(([name]) => !unset.has(name)));
+  const ask = () =>
+    own
+      ? call("rows", { query: { class: found.name, pictures: true, count: PHOTOS } })
+      : call("rank", { method: "POST", body: { attributes: given, top: PHOTOS, pictures: true } });
+  if (!own && found.kind !== "added") {
+    place.replaceChildren(el("p", { class: "nophoto wide" }, `No ${thing.one} of this class can be shown.`));
+    return;
+  }
+  try {
+    const { rows } = await ask();
+    const items = rows.map((row, place) => {
+      const words = own ? `${human(found.name)}, ${thing.one} ${place + 1}` : `${human(row.class)}`;
+      const title = `${thing.One} ${row.row}: what does the model say?`;
+      return el("li", {}, el("a", { href: link("classify", { row: row.row }), title }, picture(row, words)));
+    });
+    place.replaceChildren(
+      ...(own ? [] : [el("p", { class: "quiet" }, `${thing.Many} that fit its description best:`)]),
+      el("ul", { class: "grid pictures shots" }, items),
+    );
+  } catch (fault) {
+    place.replaceChildren(failed(fault, () => photos(found, context, place)));
+    if (!("status" in fault)) throw fault;
+  }
 }
 
 function remover(found, context, gone) {
@@ -81,7 +111,7 @@ function remover(found, context, gone) {
   const dialog = el(
     "dialog",
     { "aria-label": "Delete a class" },
-    el("p", {}, `Delete the class “${found.name}”? This cannot be undone.`),
+    el("p", {}, `Delete the class “${human(found.name)}”? This cannot be undone.`),
     message,
     el("div", { class: "row" }, sure, cancel),
   );
@@ -92,7 +122,7 @@ function remover(found, context, gone) {
       await call(classPath(found.name), { method: "DELETE", since: found.version });
       dialog.close();
       await context.refresh().catch((fault) => context.say(fault.message)); // it is deleted all the same
-      context.say(`Deleted ${found.name}.`);
+      context.say(`Deleted ${human(found.name)}.`);
       gone();
     } catch (fault) {
       message.replaceChildren(failed(fault));
@@ -111,30 +141,34 @@ export function details(found, context, gone, back) {
   const start = el("a", { class: "button", href: link("describe", { class: found.name }) }, "Describe from it");
   const edit =
     added && el("a", { class: "button", href: link("describe", { class: found.name, edit: "yes" }) }, "Edit");
-  const way = el("button", { type: "button", class: "narrow", onclick: back }, "Back to the table");
+  const way = el("button", { type: "button", class: "narrow", onclick: back }, "Back to all classes");
   const rows = context.classes.find((one) => one.name === found.name)?.rows;
   const counts = el("p", { class: "quiet" });
   const taken = el("div");
   const figures = (confusion) => {
     const tested = confusion?.get(found.name)?.rows;
     counts.textContent = [
-      rows !== null && rows !== undefined && counted(rows, "row"),
-      tested && counted(tested, "test row"),
+      rows !== null && rows !== undefined && things(rows),
+      tested && `${counted(tested, "of them", "of them")} for testing`,
       added && `${counted(found.defaulted.length, "attribute")} not set`,
     ]
       .filter(Boolean)
       .join(" · ");
-    taken.replaceChildren(...[mistakes(found, confusion, context.model.data)].flat());
+    taken.replaceChildren(...[mistakes(found, confusion, context)].flat());
   };
+  const album = el("div");
+  photos(found, context, album);
   const shown = [
     el("h3", { id: "class-title", tabindex: "-1" }, named(found.name), " ", badge(found.kind)),
     counts,
+    album,
     el("div", { class: "row" }, start, edit, added && remover(found, context, gone), way),
-    el("h4", {}, "Nearest classes"),
+    ...classTeaching(found, context),
+    el("h4", {}, "Described most like it"),
     nearest(found),
     el("h4", {}, "What sets it apart"),
     ...attributes(found, context.model),
-    el("h4", {}, "What its rows are mistaken for"),
+    el("h4", {}, `What its ${thing.many} are mistaken for`),
     taken,
   ].flat();
   return { shown, figures };

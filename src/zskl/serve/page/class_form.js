@@ -4,8 +4,14 @@ import { fullName } from "./controls.js";
 import { counted, el, field, link } from "./elements.js";
 import { failed } from "./states.js";
 
+// The form, which stays in sight, and words on what is not set.
 export function classForm(description, context) {
-  const name = el("input", { required: true, maxlength: context.model.limits?.name_length, autocomplete: "off" });
+  const name = el("input", {
+    required: true,
+    placeholder: "Name",
+    maxlength: context.model.limits?.name_length,
+    autocomplete: "off",
+  });
   const button = el("button", { class: "main" }, "Save");
   const unset = el("p", { class: "quiet" });
   const names = el("p", { class: "quiet" });
@@ -31,9 +37,10 @@ export function classForm(description, context) {
     const open = description.unset;
     const count = `${open.length} of ${counted(description.attributes.length, "attribute")}`;
     unset.textContent = open.length
-      ? `${count} not set: the mean of the seen classes is used.`
+      ? `${count} not set: the mean of the trained classes is used.`
       : "All attributes are set.";
-    rest.hidden = !open.length || description.empty;
+    unset.hidden = Boolean(description.sentence);
+    rest.hidden = unset.hidden || !open.length || description.empty;
     names.textContent =
       open.slice(0, 100).map(fullName).join(", ") + (open.length > 100 ? ` and ${open.length - 100} more` : "");
     message.replaceChildren();
@@ -44,18 +51,18 @@ export function classForm(description, context) {
     const [wanted, own] = [name.value.trim(), edited()];
     if (busy || !wanted) return;
     const replace = wanted === own;
-    const attributes = description.given();
+    const [attributes, body, sentence] = [description.given(), description.body(), description.sentence];
     busy = true;
     words();
     try {
       const done = await call(replace ? classPath(wanted) : "classes", {
         method: replace ? "PUT" : "POST",
-        body: replace ? { attributes } : { name: wanted, attributes },
+        body: replace ? body : { name: wanted, ...body },
         since: replace ? description.since : null,
       });
       await context.refresh().catch((fault) => context.say(fault.message)); // it is saved all the same
       if (own === null) name.value = "";
-      else if (edited() === own) description.from(done.name, attributes, true, done.version); // what was saved is edited from now on
+      else if (edited() === own) description.from(done.name, attributes, true, done.version, sentence); // what was saved is edited from now on
       const what = replace || own === null ? "." : ` as a new class; “${own}” is unchanged.`;
       const defaulted = done.defaulted.length
         ? ` ${counted(done.defaulted.length, "attribute")} not set: the mean is used.`
@@ -76,10 +83,8 @@ export function classForm(description, context) {
   name.addEventListener("input", words);
   const form = el(
     "form",
-    { class: "panel" },
+    { class: "panel saving" },
     title,
-    unset,
-    rest,
     el("div", { class: "row" }, field("Name", name), button),
     kept,
     message,
@@ -90,5 +95,5 @@ export function classForm(description, context) {
   });
   description.addEventListener("change", sync);
   sync();
-  return form;
+  return { form, notes: el("div", { class: "rest" }, unset, rest) };
 }

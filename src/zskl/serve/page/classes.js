@@ -1,120 +1,80 @@
-// The view Classes: all classes as a table, and one of them in detail.
+// The view Classes: photos of all classes, the same as a table, pairs that are mistaken, a map; and one class in detail.
 import { call, classPath, newest } from "./api.js";
 import { details } from "./class_details.js";
-import { badge, counted, el, field, later, link, named, natural, share } from "./elements.js";
+import { classMap } from "./class_map.js";
+import { classPairs } from "./class_pairs.js";
+import { classTable } from "./class_table.js";
+import { counted, el, field, human, later, link, thing } from "./elements.js";
+import { gallery } from "./gallery.js";
 import { empty, failed, filled } from "./states.js";
 
 const PAGE = 50;
 const NARROW = matchMedia("(max-width: 56rem)"); // where all is one below the other, as in page.css
-const ORDER = { added: 0, unseen: 1, seen: 2 };
-const COLUMNS = [
-  { name: "Class", of: (one) => one.name },
-  { name: "Kind", of: (one) => ORDER[one.kind] ?? 3 },
-  { name: "Rows", title: "All rows of the data, training rows too", number: true, of: (one) => one.rows },
-  { name: "Accuracy on test rows", number: true, of: (one) => one.test?.accuracy },
-  { name: "Most often mistaken for", of: (one) => one.test?.wrong[0]?.class },
-];
-
-function compare(a, b, column, down) {
-  const [x, y] = [column.of(a), column.of(b)];
-  const [no, none] = [x ?? null, y ?? null].map((one) => one === null);
-  if (no || none) return no - none; // gaps last, whichever way
-  const found = typeof x === "number" ? x - y : natural(x, y);
-  return down ? -found : found;
-}
+const KINDS = { all: "all", added: "added here", unseen: "new to the model", seen: "trained" };
+const WAYS = { photos: "Photos", table: "Table", pairs: "Often mistaken", map: "Map" };
 
 export function classes(section, context) {
+  const { data } = context.model;
   const filter = el("input", { type: "search", autocomplete: "off", spellcheck: "false" });
   const kind = el(
     "select",
     {},
-    ["all", "added", "unseen", "seen"].map((one) => el("option", {}, one)),
+    Object.entries(KINDS).map(([value, words]) => el("option", { value }, words)),
   );
-  const body = el("tbody");
   const words = el("p", { class: "quiet", role: "status" });
   const more = el("button", { type: "button" }, `Show ${PAGE} more`);
   const none = el("div");
+  const place = el("div");
   const panel = el("div", { class: "panel detail" });
   const note = el("div");
-  let [shown, column, down, chosen, confusion] = [PAGE, 1, false, null, null];
+  let [shown, chosen, confusion] = [PAGE, null, null];
 
-  const rows = new Map(); // name → its row, which stays the same element: a click on it is not lost when figures come
-  const row = (one) => {
-    if (!rows.has(one.name)) {
-      const name = el("a", { href: link("classes", { class: one.name }) }, named(one.name));
-      rows.set(
-        one.name,
-        el(
-          "tr",
-          {},
-          el("th", { scope: "row" }, name),
-          ["", "number", "number", ""].map((kind) => el("td", { class: kind })),
-        ),
-      );
-    }
-    const found = rows.get(one.name);
-    const wrong = one.test?.wrong[0];
-    const cells = [
-      badge(one.kind),
-      String(one.rows ?? "–"),
-      share(one.test?.accuracy),
-      wrong ? named(`${wrong.class} (${share(wrong.share)})`) : "–",
-    ];
-    cells.forEach((cell, place) => found.cells[place + 1].replaceChildren(...[cell].flat()));
-    found.classList.toggle("chosen", one.name === chosen);
-    const here = found.querySelector("a");
-    if (one.name === chosen) here.setAttribute("aria-current", "true");
-    else here.removeAttribute("aria-current");
-    return found;
-  };
+  const ways = { table: classTable(() => draw()), map: classMap(context) };
+  if (data?.pictured) ways.photos = gallery();
+  if (data) ways.pairs = classPairs(context);
+  let way = ways.photos ? "photos" : "table";
+  const tabs = Object.entries(WAYS)
+    .filter(([name]) => ways[name])
+    .map(([name, text]) => ({ name, node: el("a", {}, name === "photos" ? thing.Many : text) }));
+  const nav = el("nav", { class: "ways", "aria-label": "Ways to look at the classes" }, tabs.map(({ node }) => node));
+
   const draw = () => {
     const letters = filter.value.trim().toLowerCase();
+    const fits = ({ name }) => name.toLowerCase().includes(letters) || human(name).toLowerCase().includes(letters);
     const hits = context.classes
-      .filter((one) => (kind.value === "all" || one.kind === kind.value) && one.name.toLowerCase().includes(letters))
-      .map((one) => ({ ...one, test: confusion?.get(one.name) }))
-      .sort((a, b) => compare(a, b, COLUMNS[column], down) || natural(a.name, b.name));
-    const wanted = hits.slice(0, shown).map(row);
-    if (wanted.length !== body.rows.length || wanted.some((one, place) => one !== body.rows[place]))
-      body.replaceChildren(...wanted);
-    more.hidden = hits.length <= shown;
+      .filter((one) => (kind.value === "all" || one.kind === kind.value) && fits(one))
+      .map((one) => ({ ...one, test: confusion?.get(one.name) }));
+    for (const one of tabs) // another way to look keeps the class that is open
+      one.node.href = link("classes", chosen === null ? { show: one.name } : { show: one.name, class: chosen });
+    const now = ways[way];
+    const total = now.total(hits);
+    if (place.firstChild !== now.node) place.replaceChildren(now.node);
+    now.draw(hits, shown, chosen);
+    more.hidden = total <= shown;
     words.textContent =
-      hits.length === context.classes.length
-        ? counted(hits.length, "class", "classes")
-        : `${hits.length} of ${counted(context.classes.length, "class", "classes")}`;
+      way === "pairs"
+        ? confusion && `${counted(total, "pair")} of classes`
+        : hits.length === context.classes.length
+          ? counted(hits.length, "class", "classes")
+          : `${hits.length} of ${counted(context.classes.length, "class", "classes")}`;
     const added = kind.value === "added" && !letters;
-    const way = el("p", {}, el("a", { href: "#describe" }, "Describe a class"), " and save it.");
-    none.replaceChildren(
-      ...(hits.length
-        ? []
-        : [added ? empty("No class has been added yet.", way) : empty("No class has these letters in its name.")]),
-    );
-    table.hidden = !hits.length;
+    const describe = el("p", {}, el("a", { href: "#describe" }, "Describe a class"), " and save it.");
+    const lacking = () => {
+      if (way === "pairs" && hits.length)
+        return empty(confusion ? "None of these classes is mistaken for another." : `Asking the model about the test ${thing.many} …`);
+      return added ? empty("No class has been added yet.", describe) : empty("No class has these letters in its name.");
+    };
+    none.replaceChildren(...(total ? [] : [lacking()]));
+    place.hidden = !total;
   };
-
-  const heads = COLUMNS.map(({ name, title, number }, place) => {
-    const button = el("button", { type: "button", title }, name);
-    button.addEventListener("click", () => {
-      down = column === place ? !down : Boolean(number);
-      column = place;
-      mark();
-      draw();
-    });
-    return el("th", { scope: "col", class: number ? "number" : null }, button);
-  });
-  const mark = () =>
-    heads.forEach((head, place) =>
-      place === column
-        ? head.setAttribute("aria-sort", down ? "descending" : "ascending")
-        : head.removeAttribute("aria-sort"),
-    );
-  const table = el(
-    "table",
-    { class: "sortable" },
-    el("caption", { class: "hidden" }, "Classes of the model"),
-    el("thead", {}, el("tr", {}, heads)),
-    body,
-  );
-
+  const turn = (name) => {
+    if (name && ways[name]) way = name;
+    for (const one of tabs)
+      if (one.name === way) one.node.setAttribute("aria-current", "true");
+      else one.node.removeAttribute("aria-current");
+    if (way === "map") map();
+    reset();
+  };
   const reset = () => {
     shown = PAGE;
     draw();
@@ -122,10 +82,10 @@ export function classes(section, context) {
   filter.addEventListener("input", later(reset, 60));
   kind.addEventListener("change", reset);
   more.addEventListener("click", () => {
-    const before = shown;
+    const before = [...place.querySelectorAll("tr, li")].length;
     shown += PAGE;
     draw();
-    body.rows[before]?.querySelector("a").focus();
+    place.querySelectorAll("tr, li")[before]?.querySelector("a").focus();
   });
 
   const ask = newest((signal, name) => call(classPath(name), { signal }));
@@ -133,7 +93,7 @@ export function classes(section, context) {
   const nothing = () => {
     chosen = null;
     figures = () => {};
-    panel.replaceChildren(empty("Choose a class in the table to see more."));
+    panel.replaceChildren(empty("Choose a class to see more."));
     draw();
   };
   const open = async (name) => {
@@ -144,7 +104,7 @@ export function classes(section, context) {
       history.replaceState(null, "", "#classes"); // the address does not name what is not there
       filter.focus();
     };
-    const back = () => (body.querySelector("tr.chosen a") ?? filter).focus();
+    const back = () => (place.querySelector("tr.chosen a, .card [aria-current], .mark.chosen") ?? filter).focus();
     await filled(
       panel,
       "the class",
@@ -158,14 +118,15 @@ export function classes(section, context) {
     );
     const title = document.getElementById("class-title");
     title?.focus({ preventScroll: true });
-    if (NARROW.matches) title?.scrollIntoView({ block: "start" }); // there it stands below the table
+    if (NARROW.matches) title?.scrollIntoView({ block: "start" }); // there it stands below the others
   };
   const load = async () => {
     note.replaceChildren();
-    if (!context.model.data) return;
+    if (!data) return;
     try {
       const found = await call("confusion");
       confusion = new Map(found.classes.map((one) => [one.class, one]));
+      ways.pairs.take(found.pairs);
     } catch (fault) {
       if (fault.status !== 409) note.replaceChildren(failed(fault, load));
       return;
@@ -173,17 +134,36 @@ export function classes(section, context) {
     draw();
     figures(confusion);
   };
+  let drawn = null; // the classes that the map shows
+  const map = async () => {
+    if (drawn === context.classes) return;
+    const mine = (drawn = context.classes);
+    try {
+      const found = await call("map");
+      if (mine !== drawn) return; // the classes have changed since
+      ways.map.take(found);
+      note.replaceChildren();
+      draw();
+    } catch (fault) {
+      drawn = null;
+      note.replaceChildren(failed(fault, map));
+      if (!("status" in fault)) throw fault;
+    }
+  };
 
-  context.addEventListener("classes", () => (context.classes.some((one) => one.name === chosen) ? draw() : nothing()));
-  mark();
+  context.addEventListener("classes", () => {
+    if (way === "map") map();
+    if (context.classes.some((one) => one.name === chosen)) draw();
+    else nothing();
+  });
   section.append(
     el("h2", { id: "classes-title", tabindex: "-1" }, "Classes"),
     el(
       "p",
       { class: "lead" },
-      context.model.data
-        ? "“Rows” counts all rows of the data. Accuracy is measured on test rows only, with all classes of the model file as candidates."
-        : "No data is loaded, so rows and accuracy are not known.",
+      data
+        ? `What the model knows. How well it recognises a class is counted on test ${thing.many}, with all classes of the model file to choose from.`
+        : "No data is loaded, so the page cannot show photos or how well classes are recognised.",
     ),
     note,
     el(
@@ -192,9 +172,10 @@ export function classes(section, context) {
       el(
         "div",
         { class: "panel" },
+        nav,
         el("div", { class: "row filters" }, field("Filter by name", filter), field("Kind", kind)),
         words,
-        el("div", { class: "box" }, table),
+        place,
         none,
         more,
       ),
@@ -204,8 +185,12 @@ export function classes(section, context) {
   nothing();
   load();
   return (values) => {
+    const turned = values.has("show") && values.get("show") !== way;
+    if (values.has("show") || !nav.querySelector("[aria-current]")) turn(values.get("show"));
     const name = values.get("class");
-    if (name !== null) open(name);
-    else if (chosen !== null) nothing(); // one went back to the table
+    if (name !== null && !values.has("show"))
+      history.replaceState(null, "", link("classes", { show: way, class: name })); // so that coming back shows the same
+    if (name === null && chosen !== null) nothing(); // one went back
+    else if (name !== null && !(turned && name === chosen)) open(name); // also again: it may have been edited
   };
 }

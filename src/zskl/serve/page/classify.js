@@ -1,16 +1,23 @@
-// The view Classify: rows, their answers, why, and the balance of seen and unseen classes.
+// The view Classify: photos or rows, their answers, why, and the balance of trained and new classes.
+import { allAnswers, answersOf } from "./all_answers.js";
 import { call, newest } from "./api.js";
 import { answerCard } from "./answer.js";
 import { balancePanel } from "./balance.js";
 import { LARGEST } from "./files.js";
+import { doubt } from "./doubt.js";
+import { badge, el, human, later, link, named, picture, thing, things } from "./elements.js";
+import { teachPanels } from "./label_next.js";
+import { photoBar } from "./photo_bar.js";
 import { rowPicker } from "./row_picker.js";
-import { badge, counted, el, later, link, named, picture } from "./elements.js";
 import { predicted } from "./sources.js";
 import { empty, filled } from "./states.js";
 
 const REASONS = 8; // attributes in an explanation
+const LOOKS = 3; // photos of each of the best classes
 const NARROW = matchMedia("(max-width: 56rem)"); // where all is one below the other, as in page.css
 const STILL = matchMedia("(prefers-reduced-motion: reduce)");
+
+const said = (one) => (one.none_of_these ? "probably none of these" : `class ${human(one.class)}`);
 
 export function classify(section, context) {
   const { model } = context;
@@ -18,7 +25,7 @@ export function classify(section, context) {
   const side = el("div");
   const title = el("h3", { tabindex: "-1" }, "Answer");
   const back = () => items[place]?.button.focus();
-  const way = el("button", { type: "button", class: "narrow", onclick: back }, "Back to the rows");
+  const way = el("button", { type: "button", class: "narrow", onclick: back }, `Back to the ${thing.many}`);
   const told = el("p", { class: "told" });
   const missing = el("div", { role: "status" });
   let shown = null; // the rows on show, as `row_picker` tells them
@@ -27,7 +34,11 @@ export function classify(section, context) {
   let [coming, missed] = [false, false]; // whether someone comes for a row; whether the answers could not be had
   let [items, answers, widen] = [[], [], () => {}];
 
-  const nameOf = (index) => `Row ${shown.start + index + 1} of ${shown.source.label}`;
+  const nameOf = (index) =>
+    shown.source.names?.[shown.start + index] ?? `Row ${shown.start + index + 1} of ${shown.source.label}`;
+  const unsure = doubt(model, () => soon());
+  const common = () => ({ calibration, ...unsure.options() });
+  const all = allAnswers(context, common);
   const tell = () => {
     const one = answers[place];
     const rows = shown?.rows;
@@ -38,34 +49,21 @@ export function classify(section, context) {
     told.replaceChildren();
     if (one?.class)
       told.append(
-        rows ? `Row ${rows[place].row}: ` : `${nameOf(place)}: `,
-        el("b", {}, one.class),
+        rows ? `${thing.One} ${rows[place].row}: ` : `${nameOf(place)}: `,
+        el("b", {}, named(one.class)),
         " ",
         badge(context.kind(one.class)),
         ".",
       );
     if (right !== null && rows.length) {
-      const trained = rows.some((row) => row.part === "trainval") ? " (training rows among them)" : "";
-      told.append(` Right for ${right} of the ${counted(rows.length, "row")} shown${trained}.`);
+      const trained = rows.some((row) => row.part === "trainval") ? ` (${thing.many} that it was trained on among them)` : "";
+      told.append(` Right for ${right} of the ${things(rows.length)} shown${trained}.`);
     }
   };
 
-  // If a row of a file cannot be answered, the others are: each is asked about by itself.
   const askAnswers = newest(async (signal) => {
     const { source, start, end } = shown;
-    const options = { top: 1, calibration };
-    try {
-      return await predicted(source, start, end, options, signal);
-    } catch (fault) {
-      if (fault.status !== 422 || source.whole || end - start < 2) throw fault;
-      const each = Array.from({ length: end - start }, (_, k) =>
-        predicted(source, start + k, start + k + 1, options, signal).then(
-          ([one]) => one,
-          (wrong) => (wrong.status === 422 ? { class: null, fault: wrong.message } : Promise.reject(wrong)),
-        ),
-      );
-      return Promise.all(each);
-    }
+    return answersOf(source, start, end, { top: 1, ...common() }, signal);
   });
   const updateAnswers = async () => {
     if (!shown || shown.end <= shown.start) return;
@@ -86,6 +84,7 @@ export function classify(section, context) {
           ? el("span", { class: "right" }, "✓", el("span", { class: "hidden" }, "right"))
           : el("span", { class: "wrong" }, "✗", el("span", { class: "hidden" }, "wrong")));
       words.replaceChildren(
+        found[index].none_of_these ? el("span", { class: "quiet" }, "none of these?") : "",
         el("b", {}, named(found[index].class)),
         " ",
         mark ?? badge(context.kind(found[index].class)),
@@ -100,19 +99,22 @@ export function classify(section, context) {
       model.explains &&
       !(shown.source.whole && !(shown.source.size <= LARGEST && shown.source.count <= model.limits.explained_rows));
     const other = against !== null && answers[place]?.class !== against ? against : null;
-    const options = { top: 5, explain, against: other, attributes: REASONS, calibration };
+    const raw = explain && model.estimator === "class-means"; // by attributes, whatever the kernel
+    const nearest = model.data?.pictures ? LOOKS : 0;
+    const options = { top: 5, explain, against: other, attributes: REASONS, raw, nearest, ...common() };
     const found = await predicted(shown.source, shown.start + place, shown.start + place + 1, options, signal);
     return shown === mine ? found[0] : undefined;
   });
   const updateOne = () =>
     filled(answer, "the answer", askOne, (one) => {
       if (missed) updateAnswers(); // trying again has helped
-      const head = shown.rows ? { row: shown.rows[place] } : { label: nameOf(place) };
+      const photo = shown.source.photos?.[shown.start + place];
+      const head = shown.rows ? { row: shown.rows[place] } : { label: nameOf(place), photo };
       const scores = one.top.map(({ score }) => score);
       widen(2 * Math.max(Math.abs(model.calibration ?? 0), Math.max(...scores) - Math.min(...scores), 1e-6));
-      context.say(`${head.label ?? `Row ${head.row.row}`}: class ${one.class}, ${context.kind(one.class)}.`);
+      context.say(`${head.label ?? `${thing.One} ${head.row.row}`}: ${said(one)}.`);
       const kept = against === one.class ? null : against;
-      return answerCard(head, one, kept, context, (name) => {
+      return answerCard({ ...head, against: kept, limit: unsure.options().reject }, one, context, (name) => {
         against = name;
         updateOne().then(() => answer.querySelector("select")?.focus());
       });
@@ -122,6 +124,7 @@ export function classify(section, context) {
     if (!shown) return;
     updateAnswers();
     updateOne();
+    all.show(shown.rows ? null : shown.source);
   };
   // On a phone the answer stands below the rows: bring whoever chose one there.
   const reveal = () => {
@@ -147,8 +150,9 @@ export function classify(section, context) {
     items = Array.from({ length: count }, (_, index) => {
       const row = shown.rows?.[index];
       const words = el("span", { class: "words" }, "…");
-      const label = row ? `Row ${row.row}` : `Row ${shown.start + index + 1}`;
-      const own = shown.source.photo && el("img", { src: shown.source.photo, alt: shown.source.label, class: "picture" });
+      const label = row ? `${thing.One} ${row.row}` : (shown.source.names?.[index] ?? `Row ${shown.start + index + 1}`);
+      const mine = shown.source.photos?.[shown.start + index];
+      const own = mine && el("img", { src: mine, alt: label, class: "picture" });
       const image = row?.picture ? picture(row, label) : (own ?? el("span", { class: "quiet" }, label));
       const button = el(
         "button",
@@ -175,12 +179,13 @@ export function classify(section, context) {
     told.replaceChildren();
     if (!found || found.end <= found.start) {
       items = [];
-      answer.replaceChildren(empty("Choose a row or a file to see its classes."));
+      all.show(null);
+      answer.replaceChildren(empty(`Choose a ${thing.one} or a file to see its classes.`));
       return;
     }
     draw(found.end - found.start);
     again();
-    if (coming) reveal();
+    if (coming || found.source.photos) reveal();
     coming = false;
   });
 
@@ -214,27 +219,29 @@ export function classify(section, context) {
   });
 
   section.append(
-    el("h2", { id: "classify-title", tabindex: "-1" }, "Classify rows"),
+    el("h2", { id: "classify-title", tabindex: "-1" }, `Classify ${thing.many}`),
     el(
       "p",
       { class: "lead" },
-      "Choose a row to see its best classes among all classes of the model, and the attributes that decided.",
+      `Choose a ${thing.one} to see its best classes among all classes of the model, and the attributes that decided.`,
     ),
     missing,
+    photoBar(section, model, pick.open),
     el(
       "div",
       { class: "columns classify" },
-      el("div", { class: "panel pick" }, el("h3", {}, "Rows"), pick.node),
+      el("div", { class: "panel pick" }, el("h3", {}, model.photos ? "Photos" : thing.Many), pick.node, all.node),
       el("div", { class: "panel reply" }, el("div", { class: "head" }, title, way), answer),
-      el("div", { class: "panel side" }, el("h3", {}, "Balance of seen and unseen"), side),
+      el("div", { class: "panel side" }, unsure.node, el("h3", {}, "Balance of trained and new"), side),
     ),
+    teachPanels(context),
   );
   return (values) => {
     const row = values.get("row");
     const there = row === null || Number(row) === shown?.rows?.[place]?.row;
     const sought = !there && pick.seek(Number(row)); // which tells the rows, and so the address, later
     const rows = model.data?.rows;
-    const lost = !there && !sought && `There is no row ${row}: ${rows ? `rows are numbered from 0 to ${rows - 1}` : "no data is loaded"}.`;
+    const lost = !there && !sought && `There is no ${thing.one} ${row}: ${rows ? `${thing.many} are numbered from 0 to ${rows - 1}` : "no data is loaded"}.`;
     missing.replaceChildren(...(lost ? [el("p", { class: "note" }, lost)] : []));
     coming = sought;
     if (!sought && stale) again();

@@ -1,5 +1,7 @@
 // One attribute as a switch, or as a slider with a field for its number.
+import { swatch } from "./colours.js";
 import { el, fresh, number } from "./elements.js";
+import { STEPS, levelOf, valueOf } from "./levels.js";
 
 const BEYOND = 10; // a number may be beyond the slider by so many times its range, or its end if that is more
 
@@ -7,11 +9,8 @@ export const fullName = ({ label, group }) => (group ? `${group}: ${label}` : la
 export const stateOf = (description, one) => {
   if (!description.isSet(one)) return "not set";
   const value = description.value(one);
-  return one.binary && value === one.high ? "on" : one.binary && value === one.low ? "off" : exact(one, value);
+  return one.binary && value === one.high ? "on" : one.binary && value === one.low ? "off" : levelOf(one, value);
 };
-// To a hundredth of its range.
-const exact = ({ low, high }, value) =>
-  value.toFixed(Math.min(8, Math.max(0, Math.ceil(2 - Math.log10(high - low || 1))))).replace("-", "−");
 
 function toggle(description, one, input) {
   input.addEventListener("change", () => description.set(one, input.checked ? one.high : one.low));
@@ -27,7 +26,9 @@ function slider(description, one, input) {
     input.value = description.value(one);
     input.setAttribute(
       "aria-valuetext",
-      description.isSet(one) ? number(description.value(one)) : `${number(one.mean)}, the mean: not set`,
+      description.isSet(one)
+        ? `${levelOf(one, description.value(one))}, ${number(description.value(one))}`
+        : `${number(one.mean)}, the mean: not set`,
     );
   };
 }
@@ -61,6 +62,40 @@ function typing(description, one, { low, high }, input) {
   return follow;
 }
 
+// Four steps in words, of which one may be chosen.
+function levels(description, one, label) {
+  const group = fresh("level");
+  const all = STEPS.map(([word, part]) => {
+    const input = el("input", { type: "radio", name: group });
+    input.addEventListener("change", () => description.set(one, valueOf(one, part)));
+    return { word, input, node: el("label", {}, input, el("span", {}, word)) };
+  });
+  const sync = () => {
+    const now = description.isSet(one) ? levelOf(one, description.value(one)) : null;
+    for (const { word, input } of all) input.checked = word === now;
+  };
+  const node = el("div", { class: "levels", role: "radiogroup", "aria-labelledby": label.id }, all.map(({ node }) => node));
+  return { node, sync };
+}
+
+// A colour of a group as a button with a swatch: pressed, it is there; its chip says how much.
+export function swatchControl(description, one, words) {
+  const much = el("span", { class: "quiet" });
+  const button = el("button", { type: "button", class: "paint" }, swatch(one), el("span", {}, words), much);
+  button.addEventListener("click", () => (description.isSet(one) ? description.reset(one) : description.set(one, one.high)));
+  const whole = control(description, one, words); // with numbers, a slider
+  const item = el("li", {}, button, el("ul", { class: "attributes exact" }, whole.item));
+  const sync = () => {
+    whole.sync();
+    const set = description.isSet(one);
+    const level = set ? (one.binary ? stateOf(description, one) : levelOf(one, description.value(one))) : "";
+    button.setAttribute("aria-pressed", String(set));
+    much.textContent = level === "strongly" || level === "on" ? "" : level;
+  };
+  sync();
+  return { item, sync };
+}
+
 // As a list item; `sync` brings it up to what the description says.
 export function control(description, one, words) {
   const low = Math.min(one.low, one.mean);
@@ -68,7 +103,7 @@ export function control(description, one, words) {
   const input = one.binary
     ? el("input", { type: "checkbox", class: "switch", id: fresh("attribute") })
     : el("input", { type: "range", min: low, max: high, step: "any", id: fresh("attribute") });
-  const label = el("label", { for: input.id, id: fresh("label") }, words);
+  const label = el("label", { for: input.id, id: fresh("label") }, swatch(one), words);
   const state = one.binary
     ? el("span", { class: "state" })
     : el("input", { type: "number", step: "any", class: "state", "aria-labelledby": label.id, autocomplete: "off" });
@@ -84,12 +119,14 @@ export function control(description, one, words) {
     description.reset(one);
     input.focus();
   });
-  const item = el("li", { class: one.binary ? "attribute binary" : "attribute" }, label, input, state, reset);
+  const steps = one.binary ? null : levels(description, one, label);
+  const item = el("li", { class: one.binary ? "attribute binary" : "attribute" }, label, steps?.node, input, state, reset);
   const sync = () => {
+    steps?.sync();
     follow.forEach((each) => each());
     const changed = description.changed.has(one.name);
     const open = !description.isSet(one);
-    state.title = open ? `Not set: ${number(one.mean)}, the mean of the seen classes` : "";
+    state.title = open ? `Not set: ${number(one.mean)}, the mean of the trained classes` : "";
     item.classList.toggle("changed", changed);
     item.classList.toggle("unset", open);
     reset.classList.toggle("gone", !changed);

@@ -1,14 +1,17 @@
-// The view Describe: invent a class by its attributes and watch which rows match.
+// The view Describe: invent a class by its attributes, in words or in a sentence, and watch what fits.
 import { call, classPath, newest } from "./api.js";
-import { attributeList, changedList, isFew } from "./attributes.js";
+import { attributeList, isFew } from "./attributes.js";
+import { chips } from "./chips.js";
 import { Description } from "./description.js";
 import { keep } from "./description_store.js";
-import { classOf, classSelect, el, field, named } from "./elements.js";
+import { classOf, classSelect, el, field, named, thing } from "./elements.js";
 import { bestMatches } from "./best_matches.js";
 import { classForm } from "./class_form.js";
 import { examples } from "./examples.js";
 import { fittingClasses } from "./fitting.js";
 import { display, isDisplay } from "./segments.js";
+import { sentenceBox } from "./sentence_box.js";
+import { copyButton, inAddress, read } from "./share.js";
 import { failed } from "./states.js";
 import { inWords } from "./words.js";
 
@@ -18,7 +21,12 @@ export function describe(section, context) {
   const { attributes } = context.model;
   const description = new Description(attributes);
   keep(description, context.model);
-  const offered = examples(description, context.model.examples);
+  const { sentences } = context.model;
+  const bySentence = sentences !== null && sentences.missing === null;
+  const [wordy, type] = inWords(description);
+  const offered = bySentence ? null : examples(description, context.model.examples, type);
+  const shared = inAddress(description);
+  const told = el("div");
   const title = el("h2", { id: "describe-title", tabindex: "-1" }, "Describe a class");
   const fault = el("div");
   const select = el("select");
@@ -26,7 +34,7 @@ export function describe(section, context) {
     classSelect(
       select,
       context.classes,
-      [["", "nothing (the mean of seen classes)"]],
+      [["", "nothing (the mean of the trained classes)"]],
       description.start === null ? "" : `=${description.start}`,
     );
 
@@ -43,7 +51,8 @@ export function describe(section, context) {
       if (found === undefined) return; // another class was chosen since
       const defaulted = new Set(found.defaulted);
       const given = Object.entries(found.attributes).filter(([attribute]) => !defaulted.has(attribute));
-      description.from(name, Object.fromEntries(given), editing && found.kind === "added", found.version);
+      const values = found.sentence === null ? Object.fromEntries(given) : {};
+      description.from(name, values, editing && found.kind === "added", found.version, found.sentence ?? "");
     } catch (wrong) {
       fault.replaceChildren(failed(wrong, () => startFrom(name, editing)));
       list();
@@ -80,38 +89,69 @@ export function describe(section, context) {
   sync();
 
   const shown = bestMatches(description, context, startFrom);
+  const [saving, fitting] = [classForm(description, context), fittingClasses(description, context)];
   const switches = attributes.every((one) => one.binary) && !attributes.every((one) => one.exclusive);
   const buttons = el("div", { class: "row" }, switches && lower, clear);
   const controls = el(
     "div",
     { class: "panel controls" },
-    el("h3", {}, "Attributes"),
-    inWords(description),
+    el("h3", {}, bySentence ? "The class" : "Attributes"),
+    sentences?.missing && el("p", { class: "note" }, `Classes can be described by a sentence here, but ${sentences.missing}.`),
+    bySentence ? sentenceBox(description, sentences) : wordy,
     field("Start from", select),
     fault,
     isDisplay(attributes) && display(description),
-    !isFew(description) && changedList(description),
-    buttons,
-    attributeList(description),
+    !bySentence && buttons,
+    saving.notes,
+    !bySentence && attributeList(description),
   );
+  const kept = el(
+    "div",
+    { class: "kept" },
+    el("div", { class: "set" }, chips(description), fitting.wins),
+    saving.form,
+    el("div", { class: "row share" }, copyButton(shared)),
+  );
+  const stuck = () => (kept.hidden = description.empty);
+  description.addEventListener("change", stuck);
+  stuck();
   section.append(
     title,
     editing,
     el(
       "p",
       { class: "lead" },
-      "Say what a class looks like. The model ranks the rows that match, even if such a class is new to it.",
+      `Say what a class looks like. You see the classes and the ${thing.many} that fit, even if such a class is new to the model.`,
     ),
     offered ?? "",
+    told,
+    kept,
     el(
       "div",
       { class: "columns describe" },
       el("div", { class: attributes.length > MANY && !isFew(description) ? "stays" : null }, controls, shown.strip),
-      el("div", {}, classForm(description, context), fittingClasses(description, context), shown.node), // Save stays in sight, above many photos
+      el("div", {}, fitting.panel, shown.node),
     ),
   );
-  return (values) => {
-    if (values.has("class")) startFrom(values.get("class"), values.get("edit") === "yes");
-    if (values.size) history.replaceState(null, "", "#describe"); // so that coming back keeps what was changed
+  // What an address says: a shared one, or one that was looked at before.
+  const open = async (hash) => {
+    const { start, editing: edits, sentence, pairs, unknown } = read(hash, attributes);
+    told.replaceChildren();
+    if (unknown.length) {
+      const words = `This link also sets what the model does not have: ${unknown.slice(0, 10).join(", ")}.`;
+      told.replaceChildren(el("p", { class: "note fault", role: "alert" }, words));
+    }
+    shared.restoring();
+    if (start !== null) await startFrom(start, edits);
+    else if (sentence) description.say(sentence);
+    else description.begin({});
+    description.put(pairs);
+    shared.settle();
+  };
+  return (values, moved) => {
+    const walked = moved && history.state?.described;
+    if (location.hash === shared.address()) return;
+    if (values.size || walked) return open(location.hash);
+    shared.settle(); // by a link of this page: what is described stays
   };
 }

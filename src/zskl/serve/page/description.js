@@ -10,11 +10,13 @@ export class Description extends EventTarget {
     this.changed = new Map();
     this.start = null; // the name of that class
     this.editing = false; // whether saving replaces it
+    this.sentence = ""; // in place of attributes, where a class is described by one
   }
 
   // `since` is the version of the classes in which `start` was seen.
-  from(start, values = {}, editing = false, since = null) {
+  from(start, values = {}, editing = false, since = null, sentence = "") {
     this.start = start;
+    this.sentence = sentence;
     this.since = since;
     this.base = new Map(Object.entries(values));
     this.changed = new Map();
@@ -24,7 +26,7 @@ export class Description extends EventTarget {
 
   // Start from nothing, with these values set.
   begin(values) {
-    Object.assign(this, { start: null, base: new Map(), changed: new Map(), editing: false });
+    Object.assign(this, { start: null, base: new Map(), changed: new Map(), editing: false, sentence: "" });
     for (const one of this.attributes) if (Object.hasOwn(values, one.name)) this.#put(one, values[one.name]);
     this.#tell();
   }
@@ -54,6 +56,11 @@ export class Description extends EventTarget {
 
   before({ name, mean }) {
     return this.base.get(name) ?? mean;
+  }
+
+  say(sentence) {
+    Object.assign(this, { sentence, base: new Map(), changed: new Map() });
+    this.#tell();
   }
 
   set(one, value) {
@@ -90,7 +97,7 @@ export class Description extends EventTarget {
   }
 
   get empty() {
-    return this.base.size + this.changed.size === 0;
+    return this.base.size + this.changed.size === 0 && !this.sentence;
   }
 
   get unset() {
@@ -101,15 +108,21 @@ export class Description extends EventTarget {
     return Object.fromEntries([...this.base, ...this.changed]);
   }
 
-  // As plain values and back, through a reload; attributes that the model no longer has are left out.
-  get plain() {
-    return { start: this.start, editing: this.editing, base: [...this.base], changed: [...this.changed] };
+  // What a request is told.
+  body() {
+    return this.sentence ? { sentence: this.sentence } : { attributes: this.given() };
   }
 
-  restore({ start, editing, base, changed }) {
+  // As plain values and back, through a reload; attributes that the model no longer has are left out.
+  get plain() {
+    const { start, editing, since, sentence } = this;
+    return { start, editing, since, sentence, base: [...this.base], changed: [...this.changed] };
+  }
+
+  restore({ start, editing, since, sentence = "", base, changed }) {
     const known = new Set(this.attributes.map((one) => one.name));
     const kept = (pairs) => new Map(pairs.filter(([name, value]) => known.has(name) && Number.isFinite(value)));
-    Object.assign(this, { start, editing, base: kept(base), changed: kept(changed) });
+    Object.assign(this, { start, editing, since, sentence, base: kept(base), changed: kept(changed) });
     this.#tell();
   }
 

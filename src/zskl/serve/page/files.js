@@ -79,19 +79,9 @@ export function npySource(label, buffer, features) {
     : { label, count, request: (start, end) => ({ body: cut(start, end), type: kind }) };
 }
 
-// A photo, for the network of the service to read; `photo` is an address under which the page shows it.
-const KINDS = { jpg: "image/jpeg", jpeg: "image/jpeg", png: "image/png", webp: "image/webp" };
-function photoSource(file, kind) {
-  return { label: file.name, count: 1, photo: URL.createObjectURL(file), request: () => ({ body: file, type: kind }) };
-}
-
 // `model`: the answer of /model.
 export async function readFile(file, model) {
   const { name } = file;
-  const photo = KINDS[/\.([a-z]+)$/i.exec(name)?.[1].toLowerCase()];
-  if (photo && !model.photos)
-    throw wrong(`${name} is a photo, and this service has no network to read it: start it with --backbone.`);
-  if (photo) return photoSource(file, photo);
   const { features } = model;
   const limit = model.limits?.body_bytes;
   if (limit && file.size > limit) throw wrong(`${name} has ${file.size} bytes, the service takes at most ${limit}.`);

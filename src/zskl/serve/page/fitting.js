@@ -1,22 +1,26 @@
-// The classes that fit the description, as cards: their best photos, how well they fit, and why.
+// The classes that fit the description, as cards: their best photos, how well they fit, and why. And what the
+// description would be as a class: what it would win, and the class that it may be already.
 import { call, newest } from "./api.js";
 import { fullName } from "./controls.js";
-import { badge, bar, el, later, link, named, picture, share } from "./elements.js";
+import { badge, bar, el, human, later, link, named, picture, share, things } from "./elements.js";
+import { levelOf } from "./levels.js";
 import { failed } from "./states.js";
 
 const CARDS = 6;
+const SAME = 0.98; // cosine from which two descriptions are all but the same
 
 export function fittingClasses(description, context) {
   const list = el("ol", { class: "grid fits" });
   const place = el("div");
   const panel = el("div", { class: "panel" }, el("h3", {}, "Classes that fit"), place);
+  const wins = el("p", { class: "quiet wins", role: "status" });
   const attributes = new Map(context.model.attributes.map((one) => [one.name, one]));
 
   const card = (one) => {
-    const told = ({ attribute, agreement }) => {
+    const told = ({ attribute, value }) => {
       const about = attributes.get(attribute);
-      const wanted = description.value(about) > (about.low + about.high) / 2;
-      return `${wanted === agreement > 0.5 ? "" : "not "}${fullName(about)}`; // as the class has it
+      if (about.binary) return `${value > 0.5 ? "" : "not "}${fullName(about)}`;
+      return `${fullName(about)} – ${levelOf(about, value)}`; // as the class has it
     };
     const why = one.why.map(told);
     const photos = one.rows.filter((row) => row.picture).map((row) => picture(row, ""));
@@ -29,20 +33,33 @@ export function fittingClasses(description, context) {
         photos.length > 0 && el("span", { class: "photos" }, photos),
         el("span", { class: "words" }, el("b", {}, named(one.class)), " ", badge(one.kind)),
         bar(one.fit),
-        el("span", { class: "score" }, `fits to ${share(one.fit)}: ${why.join(", ")}`),
+        el("span", { class: "score" }, `fits to ${share(one.fit)}${why.length ? ": " : ""}${why.join(", ")}`),
       ),
     );
   };
   const ask = newest((signal) =>
-    call("fits", { method: "POST", body: { attributes: description.given(), top: CARDS }, signal }),
+    call("fits", { method: "POST", body: { ...description.body(), top: CARDS, replaces: edited() }, signal }),
   );
+  const edited = () => (description.editing && context.kind(description.start) === "added" ? description.start : null);
+  const before = (found) => {
+    const near = found.nearest !== null && found.nearest.similarity > SAME ? found.nearest.class : null;
+    wins.replaceChildren(
+      found.wins === null ? "" : `As a class this would win ${things(found.wins)}.`,
+      near === null ? "" : el("b", { class: "wrong" }, ` It is all but the same as ${human(near)}.`),
+    );
+  };
   const update = async () => {
     panel.hidden = description.empty;
-    if (description.empty) return;
+    if (description.empty) {
+      ask.stop();
+      wins.replaceChildren();
+      return;
+    }
     try {
       const found = await ask();
       if (found === undefined) return;
       list.replaceChildren(...found.classes.map(card));
+      before(found);
       place.replaceChildren(list);
     } catch (fault) {
       place.replaceChildren(failed(fault, update));
@@ -53,5 +70,5 @@ export function fittingClasses(description, context) {
   description.addEventListener("change", () => (description.empty ? update() : soon()));
   context.addEventListener("classes", update);
   update();
-  return panel;
+  return { panel, wins };
 }

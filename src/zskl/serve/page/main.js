@@ -59,7 +59,8 @@ function show(moved) {
   made[view] ??= VIEWS[view](find(`view-${view}`), context);
   made[view](values, moved);
   document.title = `${view[0].toUpperCase()}${view.slice(1)} · zskl`;
-  if (moved) find(`${view}-title`)?.focus();
+  const stays = view === "describe" && history.state?.described; // walking through descriptions moves no focus
+  if (moved && !stays) find(`${view}-title`)?.focus();
 }
 
 function askToken(wrong) {

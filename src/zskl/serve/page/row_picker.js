@@ -1,7 +1,8 @@
-// Choose rows of the loaded data, or a file; a page of them at a time.
+// Choose rows of the loaded data, or files of your own; a page of them at a time.
 import { call, newest } from "./api.js";
+import { classOf, classSelect, counted, el, field, fresh, onlyPictures, thing, things, wordy } from "./elements.js";
 import { readFile } from "./files.js";
-import { classOf, classSelect, counted, el, field, fresh, onlyPictures, wordy } from "./elements.js";
+import { isPhoto, readPhotos } from "./photo_files.js";
 import { dataSource } from "./sources.js";
 import { failed, filled } from "./states.js";
 
@@ -15,8 +16,8 @@ export function rowPicker(context, picked) {
     class: `grid small${data?.pictures ? " pictures" : ""}${wordy(context.classes) ? " wordy" : ""}`,
   });
   const words = el("span", { class: "quiet", role: "status" });
-  const back = el("button", { type: "button", class: "icon", "aria-label": "Earlier rows" }, "‹");
-  const on = el("button", { type: "button", class: "icon", "aria-label": "Later rows" }, "›");
+  const back = el("button", { type: "button", class: "icon", "aria-label": `Earlier ${thing.many}` }, "‹");
+  const on = el("button", { type: "button", class: "icon", "aria-label": `Later ${thing.many}` }, "›");
   const pager = el("div", { class: "pager" }, back, words, on);
   const kind = el("select");
   const part = el(
@@ -35,7 +36,8 @@ export function rowPicker(context, picked) {
   let [start, total, file, wanted] = [0, 0, null, null];
 
   const paged = () => {
-    words.textContent = total ? `${start + 1}–${Math.min(start + PAGE, total)} of ${counted(total, "row")}` : "no rows";
+    const all = !file ? things(total) : counted(total, file.names ? "photo" : "row");
+    words.textContent = total ? `${start + 1}–${Math.min(start + PAGE, total)} of ${all}` : `no ${thing.many}`;
     back.disabled = start === 0;
     on.disabled = start + PAGE >= total;
     pager.hidden = false;
@@ -52,7 +54,7 @@ export function rowPicker(context, picked) {
     }
   });
   const showData = () =>
-    filled(place, "rows", rows, (found) => {
+    filled(place, thing.many, rows, (found) => {
       [total, start] = [found.total, found.start];
       paged();
       const source = dataSource(found.rows);
@@ -61,7 +63,7 @@ export function rowPicker(context, picked) {
       picked({ source, start: 0, end: found.rows.length, rows: found.rows, grid, chosen });
       return found.rows.length
         ? [grid]
-        : [el("p", { class: "empty" }, `No row of the data ${pictured.checked ? "with a picture " : ""}is of this class and part.`)];
+        : [el("p", { class: "empty" }, `No ${thing.one} of the data ${pictured.checked ? "that can be shown " : ""}is of this class and part.`)];
     });
   const showFile = () => {
     place.replaceChildren(grid);
@@ -71,24 +73,41 @@ export function rowPicker(context, picked) {
   };
   const show = () => (file ? showFile() : data && showData());
 
-  const input = el("input", { type: "file", accept: `.npy,.csv,.tsv,.txt,.json${photos ? ",.jpg,.jpeg,.png,.webp" : ""}` });
+  const input = el("input", { type: "file", accept: ".npy,.csv,.tsv,.txt,.json" });
   const message = el("div", { "aria-live": "polite" });
-  const read = newest((_, chosen) => readFile(chosen, context.model));
+  const progress = (done, count) => {
+    const words = count > 1 ? `Reading photo ${done + 1} of ${count} …` : "Reading the photo …";
+    message.replaceChildren(el("p", { class: "quiet" }, words));
+  };
+  const read = newest((signal, chosen) => {
+    if (chosen.every(isPhoto)) return readPhotos(chosen, context.model, signal, progress);
+    if (chosen.length === 1) return readFile(chosen[0], context.model);
+    throw new Error("Choose photos, or one file of numbers.");
+  });
+  const forget = () => {
+    file?.photos?.forEach((address) => URL.revokeObjectURL(address));
+    file = null;
+  };
   const nothing = () => {
     rows.stop(); // rows of the data that come now would stand where a file is expected
+    read.stop();
     place.setAttribute("aria-busy", "false");
-    file = null;
+    forget();
     pager.hidden = true;
     place.replaceChildren();
     picked(null);
   };
+  // Files that somebody chose, took or dropped.
   const open = async (chosen) => {
+    choice.querySelector("[value=file]").checked = true;
+    if (drop.hidden) turn(false);
     message.replaceChildren();
     try {
       const found = await read(chosen);
       if (found === undefined || drop.hidden) return; // a newer file is read, or none is wanted any more
+      forget();
       [file, start] = [found, 0];
-      if (found.note) message.replaceChildren(el("p", { class: "quiet" }, found.note));
+      message.replaceChildren(...(found.note ? [el("p", { class: "quiet" }, found.note)] : []));
       show();
     } catch (wrong) {
       if (drop.hidden) return;
@@ -96,20 +115,18 @@ export function rowPicker(context, picked) {
       message.replaceChildren(failed(wrong));
     }
   };
-  input.addEventListener("change", () => input.files[0] && open(input.files[0]));
+  input.addEventListener("change", () => input.files[0] && open([input.files[0]]));
+  const numbers = [
+    field("A file of samples", input),
+    el("p", { class: "quiet" }, `.npy, .csv or .json: rows of ${features} numbers. Or drop it on this page.`),
+    names && el("p", { class: "quiet" }, "Columns of .csv are found by their names, in any order."),
+  ];
   const drop = el(
     "div",
     { class: "drop" },
-    field(photos ? "A photo, or a file of samples" : "A file of samples", input),
-    el("p", { class: "quiet" }, `${photos ? "A photo (.jpg, .png, .webp), or " : ""}.npy, .csv or .json: rows of ${features} numbers. Or drop it here.`),
-    names && el("p", { class: "quiet" }, "Columns of .csv are found by their names, in any order."),
+    photos ? el("details", { class: "plain" }, el("summary", {}, "Or a file of numbers"), numbers) : numbers,
     message,
   );
-  drop.addEventListener("dragover", (event) => event.preventDefault());
-  drop.addEventListener("drop", (event) => {
-    event.preventDefault();
-    if (event.dataTransfer.files[0]) open(event.dataTransfer.files[0]);
-  });
 
   const filters = el("div", { class: "row filters" }, field("Class", kind), field("Part", part), only);
   const group = fresh("from");
@@ -118,14 +135,15 @@ export function rowPicker(context, picked) {
   const choice = el(
     "fieldset",
     { class: "segmented" },
-    el("legend", { class: "hidden" }, "Where the rows come from"),
+    el("legend", { class: "hidden" }, `Where the ${thing.many} come from`),
     radio("data", "Loaded data", true),
-    radio("file", photos ? "A photo or file" : "A file", false),
+    radio("file", photos ? "Your own" : "A file", false),
   );
   const turn = (own) => {
     filters.hidden = !own;
     drop.hidden = own;
-    [file, start] = [null, 0];
+    forget();
+    start = 0;
     input.value = ""; // so that the same file can be chosen again
     message.replaceChildren();
     if (own) show();
@@ -155,9 +173,10 @@ export function rowPicker(context, picked) {
     [kind.value, part.value, wanted] = ["", "", row];
     filters.hidden = false;
     drop.hidden = true;
-    file = null;
+    read.stop();
+    forget();
     show();
     return true;
   };
-  return { node: [data && choice, filters, drop, place, pager].filter(Boolean), seek };
+  return { node: [data && choice, filters, drop, place, pager].filter(Boolean), seek, open };
 }

@@ -4,6 +4,7 @@ import { fullName } from "./controls.js";
 import { el, field } from "./elements.js";
 import { failed } from "./states.js";
 
+// [nodes, what types a sentence and has it understood].
 export function inWords(description) {
   const input = el("input", { autocomplete: "off", maxlength: 2000, required: true });
   const told = el("div", { role: "status" });
@@ -14,14 +15,15 @@ export function inWords(description) {
     field("In words", input),
     el("button", { type: "submit" }, "Understand"),
   );
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
+  const understand = async () => {
     try {
       const found = await ask(input.value);
       if (found === undefined) return; // newer words are under way
       const named = new Map(description.attributes.map((one) => [one.name, one]));
       description.put(found.attributes.map(({ attribute, value }) => [named.get(attribute), value]));
-      const lines = found.attributes.map(({ attribute, words }) => `“${words}” is ${fullName(named.get(attribute))}`);
+      const lines = found.attributes.map(
+        ({ attribute, words, guessed }) => `“${words}” ${guessed ? "may be" : "is"} ${fullName(named.get(attribute))}`,
+      );
       const rest = found.unknown.length > 0 && `Not among the attributes: ${found.unknown.join(", ")}.`;
       told.replaceChildren(
         el("p", { class: "quiet" }, lines.length ? `${lines.join("; ")}.` : "No attribute was recognised.", rest && ` ${rest}`),
@@ -30,6 +32,15 @@ export function inWords(description) {
       told.replaceChildren(failed(fault));
       if (!("status" in fault)) throw fault;
     }
+  };
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    understand();
   });
-  return [form, told];
+  const type = (sentence) => {
+    input.value = sentence;
+    description.begin({});
+    understand();
+  };
+  return [[form, told], type];
 }

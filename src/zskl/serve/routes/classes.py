@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
@@ -24,40 +22,44 @@ def router(service: Service) -> APIRouter:
         return json_reply(service.listed())
 
     @routes.post(
-        "/classes", response_model=SavedClass, status_code=201, **openapi.takes("NewClass", 409, 413, 415, 422)
+        "/classes", response_model=SavedClass, status_code=201, **openapi.takes("NewClass", 409, 413, 415, 422, 507)
     )
     async def add_class(request: Request) -> Response:
-        """Add a class by its attributes. It is kept, and all requests that begin after the answer rank it."""
+        """Add a class by its attributes or a sentence. It is kept, and all requests that begin after the answer rank
+        it."""
         new = await json_bodies.small(NewClass, request, service.limits)
-        return await save(new.name, new.attributes, replace=False, since=None)
+        return await save(new.name, new, again=False, since=None)
 
-    @routes.get("/classes/{name:text}", response_model=ClassDetails, **openapi.may(404))
+    @routes.get("/classes/{name:classname}", response_model=ClassDetails, **openapi.may(404))
     async def class_details(name: str) -> Response:
         """A class: its description and the classes most like it."""
         found = await run_in_threadpool(service.details, name)
         return json_reply(found, headers={"etag": f'"{found["version"]}"'})
 
     @routes.put(
-        "/classes/{name:text}",
+        "/classes/{name:classname}",
         response_model=SavedClass,
-        **openapi.takes("Description", 409, 412, 413, 415, 422, created=True),
+        **openapi.takes("Description", 409, 412, 413, 415, 422, 507, created=True),
     )
     async def put_class(name: str, request: Request) -> Response:
         """Replace the description of an added class, or add the class (201). With `If-Match: "VERSION"`, the `ETag` of
         GET, only if nobody has changed the class since."""
         since = seen_version(request)
         described = await json_bodies.small(Description, request, service.limits)
-        return await save(name, described.attributes, replace=True, since=since)
+        return await save(name, described, again=True, since=since)
 
-    @routes.delete("/classes/{name:text}", status_code=204, response_class=Response, **openapi.may(404, 409, 412, 422))
+    @routes.delete(
+        "/classes/{name:classname}", status_code=204, response_class=Response, **openapi.may(404, 409, 412, 422, 507)
+    )
     async def delete_class(name: str, request: Request) -> Response:
         """Forget an added class. `If-Match` as for PUT."""
         await run_in_threadpool(service.classes.delete, name, seen_version(request))
         return Response(status_code=204)
 
-    async def save(name: str, attributes: Mapping[str, float], replace: bool, since: int | None) -> Response:
-        numbers = {attribute: float(value) for attribute, value in attributes.items()}  # true is 1
-        book, name, new = await run_in_threadpool(service.classes.put, name, numbers, replace, since)
+    async def save(name: str, body: Description, again: bool, since: int | None) -> Response:
+        book, name, new = await run_in_threadpool(
+            service.classes.put, name, body.attributes, again, since, body.sentence
+        )
         defaulted = book.added[name].defaulted
         answer: SavedClass = {"name": name, "kind": "added", "defaulted": defaulted, "version": book.version}
         return json_reply(answer, 201 if new else 200, {"etag": f'"{book.version}"'})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-import numpy as np
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
@@ -23,14 +22,13 @@ def router(service: Service, turns: Turns) -> APIRouter:
     @routes.post("/fits", response_model=FittingClasses, **openapi.takes("Sought", 413, 415, 422))
     async def fits(request: Request) -> Response:
         """The classes that fit a description best: how far each agrees with the given attributes, the attributes that
-        count most, and, if data are loaded, the rows of the class that fit the description best."""
+        count most, and, if data are loaded, the rows of the class that fit the description best. Also what the
+        description would be as a class: how many rows it would win, and the class that it is most like."""
         sought = await json_bodies.small(Sought, request, service.limits)
-        vector, defaulted = service.classes.words.vector(sought.attributes)
-        given = ~np.isin(service.classes.words.names, defaulted)
-        work = service.work_of_ranking(len(vector)) if sought.rows else 0
+        described = await run_in_threadpool(service.classes.described, sought.attributes, sought.sentence)
+        work = service.work_of_fitting(len(described.vector))
         async with nullcontext() if work < QUICK else turns.work:
-            classes = await run_in_threadpool(service.fitting, vector, given, sought.top, sought.rows)
-        answer: FittingClasses = {"defaulted": defaulted, "classes": classes}
-        return json_reply(answer)
+            found = await run_in_threadpool(service.fitting, described, sought.top, sought.rows, sought.replaces)
+        return json_reply(found)
 
     return routes

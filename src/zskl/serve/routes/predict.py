@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from zskl.serve import bodies, csv_bodies, media_types, openapi, photos, predictions
+from zskl.serve import bodies, csv_bodies, media_types, openapi, photo_bodies, predictions
 from zskl.serve.class_book import Book
 from zskl.serve.json_bodies import parsed
 from zskl.serve.limits import QUICK
@@ -20,6 +20,7 @@ from zskl.serve.service import Service
 from zskl.serve.turns import Turns
 
 FEW = 10_000  # so many classes are listed on the spot
+NEAR = 1000  # classes of an answer that are listed with the nearest rows
 
 
 @dataclass(frozen=True)
@@ -58,29 +59,29 @@ def router(service: Service, turns: Turns) -> APIRouter:
             return await answer(asked, small=False)
 
     async def photo(request: Request, kind: str, options: PredictionOptions) -> Response:
-        """A photo is read before it takes a turn, like any large body."""
-        network, body = service.photos, bytearray()
-        async with turns.bodies:
-            async for part in request.stream():
-                body += part
-                if len(body) > photos.BYTES:
-                    raise Refusal(413, f"the photo is larger than {photos.BYTES} bytes: make it smaller, then send it")
-            checked = check_prediction(options)
-            async with turns.work:
-                rows = await run_in_threadpool(network.features, body, kind)
+        checked = check_prediction(options)
+        rows = await photo_bodies.features(request, kind, service.photos, service.limits.small, turns)
         return await answer(Asked(rows, checked), small=True)
 
     async def answer(asked: Asked, small: bool) -> Response:
         book = service.book
         listed, cost = _size(service, book, asked)
+        near = service.neighbours if asked.options.nearest else None
 
         def work() -> Response:
             X = service.rows.features(asked.rows) if isinstance(asked.rows, list) else asked.rows
-            return json_reply(predictions.predict(book, X, asked.options))
+            found = predictions.predict(book, X, asked.options)
+            if near is not None:
+                classes = [[each["class"] for each in one["top"]] for one in found["predictions"]]
+                own = asked.rows if isinstance(asked.rows, list) else None
+                rows = near.of(book, X, classes, asked.options.nearest, own)
+                for one, nearest in zip(found["predictions"], rows, strict=True):
+                    one["nearest"] = nearest
+            return json_reply(found)
 
         if listed >= FEW:
             return await turns.answered(work)
-        if small and cost < QUICK and not asked.options.explain:
+        if small and cost < QUICK and not (asked.options.explain or near):
             return work()
         async with turns.work:
             return await run_in_threadpool(work)
@@ -114,6 +115,13 @@ def _size(service: Service, book: Book, asked: Asked) -> tuple[int, int]:
     listed = n * min(options.top, len(options.candidates or book.kinds))
     if listed > limits.answers:
         raise Refusal(413, f"the answer would list {listed} classes: expected at most {limits.answers}; lower top")
+    if options.nearest and listed > NEAR:
+        raise Refusal(
+            413, f"the answer would list rows of {listed} classes: expected at most {NEAR}; lower top, or send less"
+        )
     d, (c, p) = int(service.classes.model.n_features_in_), book.table.matrix.shape
+    if options.features and n * d > limits.json_values:
+        raise Refusal(413, f"the answer would list {n * d} features: expected at most {limits.json_values}")
+    listed += n * d // 4 if options.features else 0  # a number takes a fourth of what a class does
     candidates = d * p * min(len(options.candidates), p) if options.candidates else 0
     return listed, n * p * (d + c) + candidates

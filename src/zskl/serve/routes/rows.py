@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Annotated
 
-import numpy as np
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
@@ -30,11 +29,13 @@ def router(service: Service, turns: Turns) -> APIRouter:
         wanted = await json_bodies.small(Wanted, request, service.limits)
         rows, book = service.rows, service.book
         words = service.classes.words
-        vector, defaulted = words.vector(wanted.attributes)
-        given = ~np.isin(words.names, defaulted)
-        async with nullcontext() if service.work_of_ranking(len(vector)) < QUICK else turns.work:
-            best = await run_in_threadpool(rows.rank, book, vector, given, wanted.top, wanted.part, wanted.pictures)
-        answer: RankedRows = {"defaulted": defaulted, "rows": best}
+        one = await run_in_threadpool(service.classes.described, wanted.attributes, wanted.sentence)
+        given = one.given(words.names)
+        async with nullcontext() if service.work_of_ranking(len(given)) < QUICK else turns.work:
+            best = await run_in_threadpool(
+                rows.rank, book, one.vector, given, wanted.top, wanted.part, wanted.pictures, wanted.label
+            )
+        answer: RankedRows = {"defaulted": one.defaulted, "rows": best}
         return json_reply(answer)
 
     @routes.get("/rows", response_model=RowList, **openapi.may(409))

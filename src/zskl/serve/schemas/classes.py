@@ -15,10 +15,21 @@ Attributes = Annotated[
 ]
 
 
-class Description(RequestBody):
-    """The attributes of a class."""
+Sentence = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=2000,
+        description="In place of attributes, where the signatures of the model are sentence vectors: see GET /model.",
+    ),
+]
 
-    attributes: Attributes
+
+class Description(RequestBody):
+    """The attributes of a class, or a sentence about it."""
+
+    attributes: Attributes | None = None
+    sentence: Sentence | None = None
 
 
 class NewClass(Description):
@@ -28,9 +39,12 @@ class NewClass(Description):
 
 
 class ListedClass(TypedDict):
+    """`picture` is a row of the class that has a picture, if there is one."""
+
     name: str
     kind: Kind
     rows: int | None
+    picture: int | None
 
 
 class ClassList(TypedDict):
@@ -45,6 +59,7 @@ class ClassDetails(TypedDict):
     name: str
     kind: Kind
     attributes: dict[str, float]
+    sentence: str | None
     defaulted: list[str]
     nearest: list[NearClass]
     version: int

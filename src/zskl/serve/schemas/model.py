@@ -30,11 +30,21 @@ class Attribute(TypedDict):
 
 
 class Example(TypedDict):
-    """A description to begin with, and what it shows."""
+    """A description to begin with, and what it shows; or a `sentence` to be understood in place of attributes."""
 
     title: str
+    sentence: str | None
     attributes: dict[str, float]
     words: str
+
+
+class SentenceVectors(TypedDict):
+    """The signatures are vectors of sentences by this `encoder`. `missing`: why it cannot read another sentence, or
+    null. `example`: a sentence that describes one of the classes."""
+
+    encoder: str
+    missing: str | None
+    example: str
 
 
 class LoadedData(TypedDict):
@@ -58,6 +68,8 @@ class RequestLimits(TypedDict):
     answers: int
     name_length: int
     classes: int
+    examples: int
+    photo_bytes: int
 
 
 class Model(TypedDict):
@@ -73,7 +85,9 @@ class Model(TypedDict):
     calibration: float
     probabilities: bool
     explains: bool
+    teaches: bool
     data: LoadedData | None
     examples: list[Example]
+    sentences: SentenceVectors | None
     photos: str | None
     limits: RequestLimits

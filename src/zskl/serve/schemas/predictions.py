@@ -9,9 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from zskl.serve.schemas.fields import FAST, Kind, Top
+from zskl.serve.schemas.rows import Row
 
 FURTHEST = 1e6  # the largest calibration constant, in either direction: a larger one would swallow the scores
 Constant = Annotated[float, Field(allow_inf_nan=False, ge=-FURTHEST, le=FURTHEST)]
+Probability = Annotated[float, Field(allow_inf_nan=False, ge=0, le=1)]
 
 
 class PredictionOptions(BaseModel):
@@ -29,6 +31,15 @@ class PredictionOptions(BaseModel):
     against: Annotated[str | None, Field(description="Explain against this class, not the runner-up.")] = None
     raw: Annotated[bool, Field(description="Explain by attributes as written, not as the model scales them.")] = False
     attributes: Annotated[int, Field(ge=1, le=1000, description="How many attributes an explanation names.")] = 5
+    reject: Annotated[
+        Probability | None, Field(description="Say none of these where the best probability is below this number.")
+    ] = None
+    nearest: Annotated[
+        int, Field(ge=0, le=24, description="How many of the nearest loaded rows to list for each class.")
+    ] = 0
+    features: Annotated[bool, Field(description="Also return the features of each row, such as those of a photo.")] = (
+        False
+    )
 
 
 class PredictionRequest(PredictionOptions):
@@ -82,10 +93,30 @@ ExplanationAnswer = TypedDict(
 )
 
 
-Prediction = TypedDict("Prediction", {"class": str, "top": list[RankedClass], "explanation": ExplanationAnswer | None})
+class NearRow(Row):
+    """A row of the loaded data, and its distance between features as the model scales them."""
+
+    distance: float
+
+
+NearestRows = TypedDict("NearestRows", {"class": str, "rows": list[NearRow]})
+
+
+Prediction = TypedDict(
+    "Prediction",
+    {
+        "class": str,
+        "top": list[RankedClass],
+        "average": float,  # score of a candidate
+        "none_of_these": bool | None,  # None: `reject` was not asked for
+        "explanation": ExplanationAnswer | None,
+        "nearest": list[NearestRows] | None,
+    },
+)
 
 
 class Predictions(TypedDict):
     version: int
     calibration: float
     predictions: list[Prediction]
+    features: list[list[float]] | None

@@ -16,6 +16,9 @@ class Wanted(Description):
 
     top: Top = 24
     part: Annotated[str | None, Field(description="Rank only the rows of this part, such as test_unseen.")] = None
+    label: Annotated[str | None, Field(alias="class", description="What was taught about this class counts, too.")] = (
+        None
+    )
     pictures: Annotated[bool, Field(description="Rank only rows that have a picture.")] = False
 
 

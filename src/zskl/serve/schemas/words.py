@@ -17,11 +17,12 @@ class Words(RequestBody):
 
 
 class NamedAttribute(TypedDict):
-    """An attribute that the words name, the value to give it, and the words."""
+    """An attribute that the words name, the value to give it, and the words. `guessed`: by meaning, not by name."""
 
     attribute: str
     value: float
     words: str
+    guessed: bool
 
 
 class UnderstoodWords(TypedDict):

@@ -6,7 +6,7 @@ from zskl.datasets.images.backbones import efficientnet_lite, onnx_file, timm_mo
 from zskl.datasets.images.backbones.backbone import Backbone
 from zskl.parameters import did_you_mean
 
-__all__ = ["Backbone", "extra_of", "load"]
+__all__ = ["Backbone", "extra_of", "implied", "load"]
 
 
 def load(name: str, device: str | None = None) -> Backbone:
@@ -16,6 +16,12 @@ def load(name: str, device: str | None = None) -> Backbone:
     if extra == "timm":
         return timm_model.load(rest, device)
     return onnx_file.load(rest, device) if extra == "onnx" else efficientnet_lite.load(kind.lower(), device)
+
+
+def implied(features: str) -> str | None:
+    """The network that features are called after: efficientnet_lite2 is efficientnet-lite2."""
+    name = features.lower().removesuffix(".mat").replace("_", "-")
+    return name if name in efficientnet_lite.SIZES else None
 
 
 def extra_of(name: str) -> str:
