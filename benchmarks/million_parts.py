@@ -118,7 +118,11 @@ def fit_memory(record: dict[str, Any], before: dict[str, Any] | None, table: Dra
         return f"{earlier[way][method]['fitting']:.2f} → {now}" if way in earlier else now
 
     rows = [
-        [way, *(f"{one[methods[0]][what]:.{digits}f}" for what, digits in (("mb", 0), ("reading", 2))), *(fitted(way, m) for m in methods)]
+        [
+            way,
+            *(f"{one[methods[0]][what]:.{digits}f}" for what, digits in (("mb", 0), ("reading", 2))),
+            *(fitted(way, m) for m in methods),
+        ]
         for way, one in f["ways"].items()
     ]
     yield table(("rows from", "matrix, MB", "reading", *(f"fit, {m}" for m in methods)), rows)
