@@ -30,6 +30,7 @@ from zskl.serve.served_model import nameless
 from zskl.signatures.table import SignatureTable
 
 TESTS = ("test_seen", "test_unseen")
+ROUNDING = 1e-5  # scores that differ by less, as a part of the largest, are the same
 SCORES = 50_000_000  # rows times seen classes whose scores are kept; with more, rows are ranked without rivals
 RowNumbers = NDArray[np.integer[Any]]
 
@@ -165,7 +166,9 @@ class LoadedRows:
                 self._rivals = key, self._best_of_others(book, without)
             best = self._rivals[1]
             projected = self._taught(book)[0]
-        return int(np.count_nonzero(self._scored(projected, vector, without) > best))
+        scores = self._scored(projected, vector, without)
+        tie = ROUNDING * np.abs(best[np.isfinite(best)]).max(initial=0.0)  # beside its equal a class wins nothing
+        return int(np.count_nonzero(scores > best + tie))
 
     def knows(self, book: Book) -> bool:
         """Whether the scores of its classes are there."""
