@@ -43,7 +43,8 @@ def test_a_row_is_classified_and_explained(segments, visit):
 def test_class_means_are_explained_by_attributes_whatever_their_kernel(means, visit):
     page = visit(f"{means}/#classify?row=3")
     asked(page, lambda: page.get_by_label("Compare with").select_option("=5"), "/predict")
-    wide = page.locator(".why").first.locator(".fill").evaluate_all("(all) => all.map((one) => parseFloat(one.style.width))")
+    fills = page.locator(".why").first.locator(".fill")
+    wide = fills.evaluate_all("(all) => all.map((one) => parseFloat(one.style.width))")
     assert max(wide) == 50  # of attributes among themselves; what is no attribute is folded
     page.get_by_text("Everything else adds").click()
     names = page.locator(".why tbody th").all_inner_texts()
