@@ -40,7 +40,10 @@ export function fittingClasses(description, context) {
   const ask = newest((signal) =>
     call("fits", { method: "POST", body: { ...description.body(), top: CARDS, replaces: edited() }, signal }),
   );
-  const edited = () => description.saved ?? (description.editing && context.kind(description.start) === "added" ? description.start : null);
+  const edited = () => {
+    const own = description.saved ?? (description.editing ? description.start : null);
+    return context.kind(own) === "added" ? own : null; // it may be gone by now
+  };
   const before = (found) => {
     const near = found.nearest !== null && found.nearest.similarity > SAME ? found.nearest.class : null;
     wins.replaceChildren(
