@@ -79,7 +79,8 @@ def test_a_description_wins_as_many_rows_as_the_class_does_once_it_is_saved():
     assert before["nearest"] == {**near, "similarity": pytest.approx(near["similarity"])}
     again = client.post("/fits", json={"attributes": given, "replaces": "described"}).json()
     assert (again["wins"], again["nearest"]["class"]) == (before["wins"], near["class"])
-    assert client.post("/fits", json={"attributes": given}).json()["nearest"]["class"] == "described"
+    beside = client.post("/fits", json={"attributes": given}).json()
+    assert (beside["nearest"]["class"], beside["wins"]) == ("described", 0)  # rounding decides nothing
     assert "expected an added class" in refusal(client.post("/fits", json={"attributes": given, "replaces": "3"}), 422)
 
 

@@ -86,6 +86,8 @@ def test_a_sentence_is_refused_where_nothing_can_read_it(sentence_data, monkeypa
     assert "not known to be sentence vectors" in said
     other = ClassMeansClassifier().fit(*data.samples("trainval"), data.signatures + 1)
     assert sentences.of(data, other) is None
+    turned = ClassMeansClassifier().fit(*data.samples("trainval"), data.signatures[::-1])
+    assert sentences.of(data, turned) is not None  # the order of the classes says nothing
 
 
 def test_an_unknown_word_is_taken_for_one_that_means_the_same(monkeypatch):

@@ -16,6 +16,7 @@ from zskl.serve.rows import LoadedRows
 from zskl.serve.schemas.predictions import NearestRows, NearRow
 
 MOST = 2000  # rows of a class that are looked at
+SAME = 1e-3  # a row this near, as a part of the length, is the one that was asked about
 
 
 class Neighbours:
@@ -37,7 +38,8 @@ class Neighbours:
         self, book: Book, X: Features, classes: Sequence[Sequence[str]], count: int, own: Sequence[int] | None
     ) -> list[list[NearestRows]]:
         """For each row of X (n, d) and each of its `classes`, the `count` nearest loaded rows, nearest first. `own` are
-        the numbers of the rows themselves, which are left out."""
+        the numbers of the rows themselves, which are left out; where they are not known, a row with the same features
+        is taken for it."""
         scaling = getattr(self._rows.model, "feature_scaling_", None)
 
         def scaled(rows: NDArray[Any]) -> NDArray[np.float64]:
@@ -64,5 +66,6 @@ class Neighbours:
         mine: int | None,
     ) -> list[NearRow]:
         distances = np.sqrt(((rows - x) ** 2).sum(axis=1))
-        order = [k for k in np.argsort(distances, kind="stable").tolist() if places[k] != mine][:count]
+        itself = distances <= SAME * np.sqrt((x**2).sum()) if mine is None else places == mine
+        order = [k for k in np.argsort(distances, kind="stable").tolist() if not itself[k]][:count]
         return [{**self._rows.card(book, int(places[k])), "distance": float(distances[k])} for k in order]

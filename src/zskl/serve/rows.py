@@ -31,6 +31,7 @@ from zskl.serve.taught_model import taught
 from zskl.signatures.table import SignatureTable
 
 TESTS = ("test_seen", "test_unseen")
+ROUNDING = 1e-5  # scores that differ by less, as a part of the largest, are the same
 SCORES = 50_000_000  # rows times seen classes whose scores are kept; with more, rows are ranked without rivals
 NAMELESS = "\n"  # a description; no class has this name, so nothing was taught about it
 RowNumbers = NDArray[np.integer[Any]]
@@ -166,7 +167,9 @@ class LoadedRows:
             if self._rivals is None or self._rivals[0] != key:
                 self._rivals = key, *self._best_of_others(book, without)
             _, projected, best = self._rivals
-        return int(np.count_nonzero(self._scored(projected, vector, without) > best))
+        scores = self._scored(projected, vector, without)
+        tie = ROUNDING * np.abs(best[np.isfinite(best)]).max(initial=0.0)  # beside its equal a class wins nothing
+        return int(np.count_nonzero(scores > best + tie))
 
     def knows(self, book: Book) -> bool:
         """Whether the scores of its classes are there."""

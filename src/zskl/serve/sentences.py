@@ -70,13 +70,21 @@ def of(data: Dataset | None, model: ZeroShotClassifier) -> Sentences | None:
         return None
     record: dict[str, Any] | None = folder.read_manifest(Path(data.source))["made"].get("texts")
     table = model.signature_table_
-    values = data.signatures.to_numpy(np.float64)
-    if record is None or [str(one) for one in table.labels.tolist()] != [str(one) for one in data.signatures.index]:
+    names, values = _sorted(data.signatures.index.to_numpy(), data.signatures.to_numpy(np.float64))
+    known, matrix = _sorted(table.labels, table.matrix)
+    if record is None or names != known:
         return None
-    if values.shape != table.matrix.shape or not np.allclose(values, table.matrix, rtol=CLOSE, atol=CLOSE):
+    if values.shape != matrix.shape or not np.allclose(values, matrix, rtol=CLOSE, atol=CLOSE):
         return None
     texts = [text for given in record["texts"].values() for text in given]
     return Sentences(record["encoder"], record["templates"], values.shape[1], texts[0] if texts else "")
+
+
+def _sorted(labels: NDArray[Any], values: NDArray[Any]) -> tuple[list[str], NDArray[Any]]:
+    """A class table by the names of its classes: zskl fit writes another order than the folder has."""
+    names = np.array([str(one) for one in labels.tolist()])
+    order = np.argsort(names, kind="stable")
+    return names[order].tolist(), values[order]
 
 
 def refused(sentence: str) -> Refusal:

@@ -97,7 +97,7 @@ def test_axe_finds_no_serious_fault_where_numbers_are_typed(machines, visit):
 
 def test_axe_finds_planted_faults(segments, visit):
     page = visit(segments)
-    page.evaluate("document.querySelector('.controls label').remove()")
+    page.evaluate("document.querySelector('.said label').remove()")
     page.evaluate("document.querySelector('.lead').style.color = '#ccc'")
     assert {name for name, _ in axe_faults(page)} == {"color-contrast", "label"}
     assert {name for name, _ in axe_faults(page, ["color-contrast"])} == {"color-contrast"}

@@ -43,6 +43,10 @@ def test_a_row_is_classified_and_explained(segments, visit):
 def test_class_means_are_explained_by_attributes_whatever_their_kernel(means, visit):
     page = visit(f"{means}/#classify?row=3")
     asked(page, lambda: page.get_by_label("Compare with").select_option("=5"), "/predict")
+    fills = page.locator(".why").first.locator(".fill")
+    wide = fills.evaluate_all("(all) => all.map((one) => parseFloat(one.style.width))")
+    assert max(wide) == 50  # of attributes among themselves; what is no attribute is folded
+    page.get_by_text("Everything else adds").click()
     names = page.locator(".why tbody th").all_inner_texts()
     assert any(re.match(r"(top|middle|bottom|upper|lower).*\s+(on|off) (against|in both)", name) for name in names)
     assert {"training rows", "examples", "crowding"} <= {name.split("\n")[0] for name in names}

@@ -154,7 +154,7 @@ def test_a_description_in_words(segments, visit):
     page = visit(segments)
     page.get_by_label("In words").fill("top and upper right, no bottom, purple")
     asked(page, lambda: page.get_by_role("button", name="Understand").click())
-    told = page.locator(".controls [role=status]").first
+    told = page.locator(".said [role=status]")
     expect(told).to_contain_text("“top” is top")
     expect(told).to_contain_text("Not among the attributes: purple.")
     assert [page.get_by_label(name, exact=True).is_checked() for name in ("top", "upper right", "bottom")] == [

@@ -1,6 +1,7 @@
 // The answer for one row: its best classes, and what decided between two of them.
 import { bestClasses } from "./best_classes.js";
 import { fullName } from "./controls.js";
+import { areDegrees, levelOf } from "./levels.js";
 import { badge, balanceBar, classSelect, el, field, human, link, named, number, picture, signs, thing, whyTable } from "./elements.js";
 
 const value = (attribute, number_) =>
@@ -9,6 +10,15 @@ const value = (attribute, number_) =>
     : attribute?.binary && number_ === attribute.low
       ? "off"
       : number(number_);
+
+// The values of two classes, in words where these differ.
+function told(attribute, one, degrees) {
+  const both = [one.value, one.value_against];
+  const words = both.map((each) => (each === null ? "no description" : value(attribute, each)));
+  if (!attribute || attribute.binary || both.includes(null) || !degrees) return words;
+  const levels = both.map((each) => levelOf(attribute, each));
+  return same(one) || levels[0] !== levels[1] ? levels : [`${levels[0]}, ${words[0]}`, words[1]];
+}
 
 const BALANCE = "balance of trained and new";
 // What no attribute carries, and the line below its name.
@@ -34,42 +44,54 @@ const same = (one) =>
   one.value_against !== null &&
   Math.abs(one.value - one.value_against) <= 1e-6 * Math.max(Math.abs(one.value), Math.abs(one.value_against));
 
+// Terms that no attribute carries can be far larger than each attribute. They are folded, so that the bars of the
+// attributes are seen.
+const folded = (found) => terms(found).length > 0;
+const own = (found) => found.attributes.map((one) => one.contribution);
+
 function bars(found, byName) {
-  const largest = Math.max(...numbers(found).map(Math.abs));
+  const size = (values) => Math.max(...values.map(Math.abs));
+  const largest = size(folded(found) ? own(found) : numbers(found));
   const signed = written(found);
-  const line = (name, below, adds, kind) =>
+  const degrees = areDegrees([...byName.values()]);
+  const line = (name, below, adds, kind, most = largest) =>
     el(
       "tr",
       { class: kind },
       el("th", { scope: "row" }, name, below && el("span", { class: "quiet" }, below)),
-      el("td", {}, balanceBar(adds, largest)),
+      el("td", {}, balanceBar(adds, most)),
       el("td", { class: "number" }, signed(adds)),
     );
   const rows = found.attributes.map((one) => {
     const attribute = byClass(found) ? undefined : byName.get(one.attribute);
-    const [own, other] = [one.value, one.value_against].map((number) =>
-      number === null ? "no description" : value(attribute, number),
-    );
-    const values = same(one) ? `${own} in both` : `${own} against ${other}`;
+    const words = told(attribute, one, degrees);
+    const values = same(one) ? `${words[0]} in both` : `${words[0]} against ${words[1]}`;
     const name = byClass(found) ? named(`${one.like ? "like" : "unlike"} ${one.attribute}`) : one.attribute;
     return line(attribute ? fullName(attribute) : name, values, one.contribution);
   });
-  const others = found.others > 0 && line("all others", null, found.rest, "rest");
-  const further = terms(found).map(([name, adds]) => line(name, TERMS[name], adds, "term"));
+  const most = folded(found) ? size(numbers(found).slice(rows.length)) : largest;
+  const others = found.others > 0 && line("all other attributes", null, found.rest, "rest", most);
+  const further = terms(found).map(([name, adds]) => line(name, TERMS[name], adds, "term", most));
   const seen = found.calibration < 0 ? found.class : found.against;
   const balance =
-    found.calibration !== 0 && line(BALANCE, named(`subtracted from ${seen}, which the model was trained on`), found.calibration, "balance");
+    found.calibration !== 0 && line(BALANCE, named(`subtracted from ${seen}, which the model was trained on`), found.calibration, "balance", most);
   const [each, below] = byClass(found)
     ? ["being like a trained class or not", "how similar to it each of the two classes is described"]
     : ["each attribute", "its value for each of the two classes"];
   const caption = `How much ${each} adds to the score of ${human(found.class)} over that of ${human(found.against)}. Below its name: ${below}`;
   const heads = [byClass(found) ? `This ${thing.one} is` : "Attribute", "◂ against", "for ▸", "adds"];
-  return whyTable(caption, heads, el("tbody", {}, rows, others, further, balance));
+  if (!folded(found)) return [whyTable(caption, heads, el("tbody", {}, rows, others, balance)), sum(found)];
+  const rest = found.difference + found.calibration - own(found).reduce((total, one) => total + one, 0);
+  const fold = whyTable("What else counts", ["What else counts", ...heads.slice(1)], el("tbody", {}, others, further, balance));
+  return [
+    whyTable(caption, heads, el("tbody", {}, rows)),
+    el("details", { class: "plain else" }, el("summary", {}, `Everything else adds ${signed(rest)}`), fold, sum(found)),
+  ];
 }
 
 function sum(found) {
   const signed = written(found);
-  const shown = found.attributes.reduce((total, one) => total + one.contribution, 0);
+  const shown = own(found).reduce((total, one) => total + one, 0);
   const parts = [`These ${byClass(found) ? "trained classes" : "attributes"} add ${signed(shown)}`];
   if (found.others > 0) parts.push(`all others ${signed(found.rest)}`);
   parts.push(...terms(found).map(([name, adds]) => `${name} ${signed(adds)}`));
@@ -135,8 +157,7 @@ export function answerCard({ row, label, photo, limit, against }, prediction, co
           el("h4", {}, "Why ", named(found.class), " and not ", named(found.against), "?"),
           comparing(prediction, against, row, classes, chosen),
         ),
-        bars(found, byName),
-        sum(found),
+        ...bars(found, byName),
         similar(found),
         scaled(found, model),
       ]

@@ -1,6 +1,8 @@
 // The best classes of a row: how they compare, what they look like, and what their numbers mean.
 import { badge, bar, el, link, named, picture, score, share, thing } from "./elements.js";
 
+const PICTURED = 3; // classes that are shown with photos
+
 const likely = (prediction) => prediction.top.every(({ probability }) => typeof probability === "number");
 
 // From the best class down: a probability as part of the best one; a score as part of the way from an average class.
@@ -67,7 +69,7 @@ export function bestClasses(prediction, model, limit) {
         { class: "number figures", title: `score ${score(one.score)}` },
         likely(prediction) ? share(one.probability) : el("span", { class: "quiet" }, `score ${score(one.score)}`),
       ),
-      looks(prediction, one.class),
+      place < PICTURED && looks(prediction, one.class),
     ),
   );
   return [none(prediction, limit), el("ol", { class: "top" }, items), meaning(prediction, model)].flat().filter(Boolean);

@@ -8,22 +8,11 @@ const STEP = 24;
 const NARROW = matchMedia("(max-width: 56rem)"); // where a strip of the best stays in sight, as in page.css
 
 function card(row, marks) {
-  const score = el("span", { class: "score" });
   const words = el("span", { class: "words" }, el("b", {}, named(row.class)), " ", badge(row.kind));
   const about = [`${thing.One} ${row.row}`, row.id].filter(Boolean).join(", ");
-  const item = el(
-    "li",
-    { class: "marked" },
-    el(
-      "a",
-      { class: "card", href: link("classify", { row: row.row }), title: `${about}: classify it` },
-      picture(row, `${thing.One} ${row.row}`),
-      words,
-      score,
-    ),
-    marks?.buttons(row),
-  );
-  return { item, score };
+  const way = el("a", { class: "card", href: link("classify", { row: row.row }) }, picture(row, `${thing.One} ${row.row}`), words);
+  const item = el("li", { class: "marked" }, way, marks?.buttons(row));
+  return { item, put: (score) => (way.title = `${about}, score ${score}: classify it`) };
 }
 
 function summary(rows) {
@@ -58,7 +47,7 @@ export function bestMatches(description, context, startFrom) {
   const show = (rows) => {
     for (const row of rows) if (!cards.has(row.row)) cards.set(row.row, card(row, marks));
     list.replaceChildren(...rows.map((row) => cards.get(row.row).item));
-    rows.forEach((row) => (cards.get(row.row).score.textContent = written(row.score)));
+    rows.forEach((row) => cards.get(row.row).put(written(row.score)));
     if (cards.size > 2000) cards.clear();
     if (NARROW.matches)
       strip.replaceChildren(

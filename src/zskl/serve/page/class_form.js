@@ -60,6 +60,7 @@ export function classForm(description, context) {
         body: replace ? body : { name: wanted, ...body },
         since: replace ? description.since : null,
       });
+      description.saved = done.name; // beside itself it would win nothing
       await context.refresh().catch((fault) => context.say(fault.message)); // it is saved all the same
       if (own === null) name.value = "";
       else if (edited() === own) description.from(done.name, attributes, true, done.version, sentence); // what was saved is edited from now on

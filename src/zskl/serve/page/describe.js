@@ -97,7 +97,7 @@ export function describe(section, context) {
     { class: "panel controls" },
     el("h3", {}, bySentence ? "The class" : "Attributes"),
     sentences?.missing && el("p", { class: "note" }, `Classes can be described by a sentence here, but ${sentences.missing}.`),
-    bySentence ? sentenceBox(description, sentences) : wordy,
+    bySentence && sentenceBox(description, sentences),
     field("Start from", select),
     fault,
     isDisplay(attributes) && display(description),
@@ -125,6 +125,7 @@ export function describe(section, context) {
     ),
     offered ?? "",
     told,
+    bySentence ? "" : el("div", { class: "panel said" }, wordy),
     kept,
     el(
       "div",

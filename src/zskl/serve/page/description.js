@@ -10,6 +10,7 @@ export class Description extends EventTarget {
     this.changed = new Map();
     this.start = null; // the name of that class
     this.editing = false; // whether saving replaces it
+    this.saved = null; // the class that it was saved as, until it changes
     this.sentence = ""; // in place of attributes, where a class is described by one
   }
 
@@ -134,6 +135,7 @@ export class Description extends EventTarget {
   }
 
   #tell() {
+    this.saved = null;
     this.dispatchEvent(new Event("change"));
   }
 }

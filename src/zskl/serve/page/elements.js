@@ -145,8 +145,8 @@ export function classSelect(select, classes, first, chosen = select.value) {
       members.length &&
       el(
         "optgroup",
-        { label: kind },
-        members.map(({ name }) => el("option", { value: `=${name}` }, name)),
+        { label: SHORT[kind] },
+        members.map(({ name }) => el("option", { value: `=${name}` }, human(name))),
       )
     );
   });

@@ -12,7 +12,7 @@ const SAME = 0.98; // cosine from which two descriptions are all but the same
 export function fittingClasses(description, context) {
   const list = el("ol", { class: "grid fits" });
   const place = el("div");
-  const panel = el("div", { class: "panel" }, el("h3", {}, "Classes that fit"), place);
+  const panel = el("div", { class: "panel fitting" }, el("h3", {}, "Classes that fit"), place);
   const wins = el("p", { class: "quiet wins", role: "status" });
   const attributes = new Map(context.model.attributes.map((one) => [one.name, one]));
 
@@ -40,11 +40,14 @@ export function fittingClasses(description, context) {
   const ask = newest((signal) =>
     call("fits", { method: "POST", body: { ...description.body(), top: CARDS, replaces: edited() }, signal }),
   );
-  const edited = () => (description.editing && context.kind(description.start) === "added" ? description.start : null);
+  const edited = () => {
+    const own = description.saved ?? (description.editing ? description.start : null);
+    return context.kind(own) === "added" ? own : null; // it may be gone by now
+  };
   const before = (found) => {
     const near = found.nearest !== null && found.nearest.similarity > SAME ? found.nearest.class : null;
     wins.replaceChildren(
-      found.wins === null ? "" : `As a class this would win ${things(found.wins)}.`,
+      found.wins === null ? "" : `As a class this would win ${found.wins || "none"} of the ${things(context.model.data.rows)}.`,
       near === null ? "" : el("b", { class: "wrong" }, ` It is all but the same as ${human(near)}.`),
     );
   };

@@ -54,10 +54,10 @@ export function inAddress(description) {
   let [before, last, silent] = [values(), null, false];
   const here = () => /^#?(describe([?].*)?)?$/s.test(location.hash);
   const write = () => {
-    if (!here() || location.hash === written(description)) return;
+    if (!here() || (location.hash || "#describe") === written(description)) return; // a bare address, too
     const now = values();
     const other = [...new Set([...before.keys(), ...now.keys()])].filter((name) => before.get(name) !== now.get(name));
-    const same = other.length === 1 && other[0] === last; // a slider on its way is one step
+    const same = other.length === 1 && other[0] === last && last !== "\n"; // a slider on its way is one step
     if (same || silent) history.replaceState({ described: true }, "", written(description));
     else history.pushState({ described: true }, "", written(description));
     [before, last, silent] = [now, other.length === 1 ? other[0] : null, false];

@@ -130,11 +130,11 @@ function nameDialog(description, context) {
   dialog.addEventListener("cancel", () => settle(null));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const attributes = description.given();
+    const [attributes, body, sentence] = [description.given(), description.body(), description.sentence];
     try {
-      const done = await call("classes", { method: "POST", body: { name: name.value.trim(), attributes } });
+      const done = await call("classes", { method: "POST", body: { name: name.value.trim(), ...body } });
       await context.refresh();
-      description.from(done.name, attributes, true, done.version); // what was saved is edited from now on
+      description.from(done.name, attributes, true, done.version, sentence); // what was saved is edited from now on
       end(done.name);
     } catch (fault) {
       message.replaceChildren(failed(fault));

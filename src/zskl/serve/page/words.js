@@ -21,9 +21,12 @@ export function inWords(description) {
       if (found === undefined) return; // newer words are under way
       const named = new Map(description.attributes.map((one) => [one.name, one]));
       description.put(found.attributes.map(({ attribute, value }) => [named.get(attribute), value]));
-      const lines = found.attributes.map(
-        ({ attribute, words, guessed }) => `“${words}” ${guessed ? "may be" : "is"} ${fullName(named.get(attribute))}`,
-      );
+      const meant = new Map(); // each phrase once, with all that it means
+      for (const { attribute, words, guessed } of found.attributes) {
+        const said = `“${words}” ${guessed ? "may be" : "is"} `;
+        meant.set(said, [...(meant.get(said) ?? []), fullName(named.get(attribute))]);
+      }
+      const lines = [...meant].map(([said, names]) => said + names.join(", "));
       const rest = found.unknown.length > 0 && `Not among the attributes: ${found.unknown.join(", ")}.`;
       told.replaceChildren(
         el("p", { class: "quiet" }, lines.length ? `${lines.join("; ")}.` : "No attribute was recognised.", rest && ` ${rest}`),
