@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import million_parts
 from growth import EXPECTED, figure
 from machine import RESULTS
 from zskl.files import write_atomically
@@ -265,7 +266,11 @@ PARTS = {
     "fast_paths": accuracy,
     "growth": growing,
     "memory": memory,
+    "fit_memory": lambda record: million_parts.fit_memory(record, load("fit_memory_before"), table, measured_on),
+    "million_fit": lambda record: million_parts.fitting(record, table, measured_on),
+    "million_predict": lambda record: million_parts.predicting(record, table, measured_on),
     "nystrom": maps,
+    "million_classes": lambda record: million_parts.searching_classes(record, table, measured_on),
     "serve": serving,
     "startup": starting,
 }

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         selection,
         signatures,
     )
+    from zskl.batch.fit_folder import fit_shards
     from zskl.datasets import Dataset
     from zskl.estimators.class_means.classifier import ClassMeansClassifier
     from zskl.estimators.committee.classifier import Committee
@@ -65,6 +66,7 @@ else:
         "ZeroShotKernelClassifier": "estimators.kernel_classifier",
         "collect": "experiments.collect",
         "compare": "experiments.compare",
+        "fit_shards": "batch.fit_folder",
         "load": "methods",
     }
 
@@ -103,6 +105,7 @@ __all__ = [
     "datasets",
     "engines",
     "export",
+    "fit_shards",
     "kernels",
     "load",
     "methods",

@@ -206,8 +206,10 @@ def on_device(array: Array, device: str | None) -> Array:
     if device == "cpu" and not is_torch(array):
         return array
     torch = _torch_with(device)
-    tensor = array if is_torch(array) else torch.from_numpy(np.require(array, requirements=["C", "W"]))
-    moved: Array = tensor.to(device)
+    if not is_torch(array):  # no rows in reverse count as contiguous, and PyTorch refuses their strides
+        whole = to_numpy(array) if len(array) else np.zeros(array.shape, array.dtype)
+        array = torch.from_numpy(np.require(whole, requirements=["C", "W"]))
+    moved: Array = array.to(device)  # type: ignore[attr-defined]
     return moved
 
 
@@ -215,13 +217,6 @@ def on_gpu(array: Array | None, device: str | None) -> bool:
     """Whether `on_device(array, device)` computes on an accelerator."""
     place = array.device if device is None and is_torch(array) else device
     return place is not None and not str(place).startswith("cpu")
-
-
-def float_type(X: Array) -> DType:
-    """The type in which rows are computed: theirs if it is float32 or float64, else float64."""
-    if is_torch(X):
-        return X.dtype
-    return X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
 
 
 def largest(array: Array, count: int) -> Array:

@@ -17,7 +17,7 @@ from typing import overload
 
 import numpy as np
 
-from zskl.arrays import Array, NumPyArray, is_symbol, like, namespace, to_numpy
+from zskl.arrays import Array, DType, NumPyArray, is_symbol, is_torch, like, namespace, to_numpy
 from zskl.parameters import did_you_mean
 from zskl.sparse_rows import are_sparse
 
@@ -137,6 +137,29 @@ def fit_in_blocks(
         squares = squares + xp.sum(weighed((rows - mean) ** 2, count), axis=0)
         count += rows.shape[0]
     return Scaling(steps, _host(mean), _host(_spread(squares / mass, mean, rows)))
+
+
+def float_type(X: Array) -> DType:
+    """The type in which rows are computed: theirs if it is float32 or float64, float32 for half precision.
+
+    Whole numbers become float64, and float32 in a tensor.
+    """
+    xp = namespace(X)
+    if X.dtype in (xp.float32, xp.float64):
+        return X.dtype
+    single = is_torch(X) or is_half(X.dtype)
+    return np.dtype(np.float64) if not single else xp.float32 if is_torch(X) else np.dtype(np.float32)
+
+
+def is_half(dtype: DType) -> bool:
+    """Whether a type of NumPy has half precision: float16, or bfloat16 as the package ml_dtypes has it."""
+    return str(dtype) in ("float16", "bfloat16")
+
+
+def computed(rows: Array) -> Array:
+    """Rows in the type in which they are computed; not copied if that is theirs."""
+    wanted = float_type(rows)
+    return rows if rows.dtype == wanted else namespace(rows).astype(rows, wanted)
 
 
 def _host(array: Array) -> NumPyArray:

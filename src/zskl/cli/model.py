@@ -21,7 +21,13 @@ DEFAULT = "class-means"  # a search of its settings takes seconds, so `zskl fit`
 
 
 def fit(
-    data: options.Data,
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="A dataset folder, the name of a dataset, or (with --labels) a folder of .parquet or .npy shards.",
+            autocompletion=completion.datasets,
+        ),
+    ],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The model file to write.")],
     method: Annotated[
         str, typer.Option(help="A method; see [b]zskl methods[/b].", autocompletion=completion.methods)
@@ -53,12 +59,24 @@ def fit(
     root: options.Root = None,
     features: options.Features = None,
     signatures: options.Signatures = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN or DIR",
+            help="Of shards: their column of labels, or a folder with a file of labels for each.",
+        ),
+    ] = None,
+    engine: options.EngineOption = None,
+    address: options.Address = None,
+    workers: options.Workers = None,
 ) -> None:
-    """Train a method on the trainval rows of a dataset and write the model to a file.
+    """Train a method on the trainval rows of a dataset, or class means on shards, and write the model to a file.
 
     Example: [b]zskl fit birds -o birds.zskl[/b]
 
     Example: [b]zskl fit birds -o birds.zskl --method gaussian-ort --tune[/b]
+
+    Example: [b]zskl fit shards --labels species --signatures classes.csv -o birds.zskl --engine dask[/b]
     """
     from zskl import arrays, files, methods, selection
     from zskl.cli import named
@@ -73,6 +91,18 @@ def fit(
     from zskl.selection.search_results import SCORINGS
 
     startup.over()
+    runner = named.engine_of(engine, address, workers)
+    if labels is not None:
+        from zskl.cli.shards import fit_folder
+
+        settings = {**dict(setting(text) for text in set_ or []), "random_state": seed, "device": device}
+        fit_folder(data, labels, signatures, out, method, settings, bool(tune or calibrate or scoring), runner)
+        return
+    if runner is not None:
+        raise ValueError(
+            "--engine, --address and --workers were given without --labels: they are for a folder of shards; add it, "
+            "or leave them out"
+        )
     quick = method.lower() == DEFAULT
     asked, tune = tune, quick if tune is None else tune
     if scoring is not None and not tune:

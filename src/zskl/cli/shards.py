@@ -1,18 +1,61 @@
-"""`zskl predict` on a folder of shards."""
+"""`zskl fit` and `zskl predict` on a folder of shards."""
 
 from __future__ import annotations
 
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+from zskl import files, methods
 from zskl.arrays import on_gpu
 from zskl.batch import predict_folder as folder_batch
-from zskl.cli.bars import Display
+from zskl.batch.fit_folder import fit_shards
+from zskl.cli.bars import Display, progress_display
+from zskl.cli.heard import told_once
 from zskl.cli.signals import STOPS, told
 from zskl.cli.terminal import complain, fail, mention
 from zskl.engines import Engine
+from zskl.estimators.class_means.classifier import ClassMeansClassifier
 from zskl.experiments import jsonl_log
+
+
+def fit_folder(
+    folder: str,
+    labels: str,
+    signatures: str | None,
+    out: Path,
+    method: str,
+    settings: dict[str, Any],
+    chosen: bool,
+    engine: Engine | None,
+) -> None:
+    """Class means of all rows of the shards; `chosen` says whether settings or a calibration were to be chosen."""
+    if method.lower() != ClassMeansClassifier.kind:
+        raise ValueError(
+            f"--method is {method!r}, and --labels is for a folder of shards: expected class-means, which learns from "
+            "sums; make a dataset with zskl data make for other methods"
+        )
+    if chosen:
+        raise ValueError(
+            "--tune, --scoring and --calibrate need validation rows in memory: choose settings on a part of "
+            "the rows, and pass them with --set"
+        )
+    if signatures is None:
+        raise ValueError("--labels was given without --signatures: expected the table of the classes; add it")
+    model: Any = methods.build(method, settings)
+    files.check_target(out)
+    with told_once(), progress_display() as progress:
+        task = progress.add_task(f"shards of {folder}", total=None)
+
+        def report(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total)
+
+        fitted = fit_shards(folder, labels, signatures, model, engine=engine, report=report)
+    fitted.save(out)
+    rows = int(fitted.class_rows_.sum())
+    count = f"{rows} rows of {len(fitted.classes_)} classes"
+    mention(f"wrote {out}: {method} fitted on {count}, neither tuned nor calibrated")
 
 
 def predict_folder(

@@ -34,7 +34,6 @@ from zskl.parameters import listed, one_of
 from zskl.signatures import doubts
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
-from zskl.sparse_rows import are_sparse
 from zskl.training.streaming import StreamedRows
 
 __all__ = ["SIGNATURE_MEANS", "UNKNOWN", "Labels", "Training", "UncalibratedWarning", "ZeroShotClassifier"]
@@ -136,7 +135,7 @@ class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, Classi
         check_device(self.device)
         for name in ("feature_scaling", "signature_scaling"):
             scaling.parse(getattr(self, name), name)
-        X, y = inputs.check_training(self, X, y, whole=not streamed, values=values)
+        X, y = inputs.check_training(self, X, y, values=values)
         X, y, weighed = counted(X, y, row_weights(y, *weights))
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -145,18 +144,11 @@ class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, Classi
             )
         seen = self._describe(table)
         doubts.warn_of(self.signature_table_, table)
-        rows: Array | StreamedRows
-        if streamed:
-            rows = StreamedRows(X, self.device)
-            self.feature_scaling_ = rows.fit_scaling(self.feature_scaling, weighed)
-            place = rows[:0]  # whose values nobody has checked yet
-        else:
-            X = on_device(X, self.device)
-            self.feature_scaling_ = scaling.fit(self.feature_scaling, X, "feature_scaling", weighed)
-            scaled = self.feature_scaling_.apply(X)
-            rows = place = scaled if are_sparse(scaled) else like(scaled, scaled, "float32")
+        rows = StreamedRows(X, self.device)
+        self.feature_scaling_ = rows.fit_scaling(self.feature_scaling, weighed)
+        place = rows[:0]  # whose values nobody has checked yet
         return Training(
-            X=rows,
+            X=rows if streamed else rows.whole(),
             codes=like(codes, place, "int64"),
             Y=like(self.signature_scaling_.apply(seen.matrix), place),
             rows=seen.padded_rows(),

@@ -10,9 +10,10 @@ import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from zskl.arrays import Array, NumPyArray, float_type, is_torch, namespace, to_numpy
+from zskl.arrays import Array, NumPyArray, is_torch, namespace, to_numpy
 from zskl.estimators import sparse_inputs
 from zskl.parameters import listed
+from zskl.scaling import computed, float_type, is_half
 from zskl.signatures.frames import by_name, in_order
 from zskl.signatures.labels import one_spelling
 from zskl.signatures.table import as_labels, label_kind
@@ -28,12 +29,13 @@ LOOKED_AT = 1 << 21  # values checked together
 
 
 def check_training(
-    estimator: ZeroShotClassifier, X: Array, y: Any, whole: bool = True, values: bool = True, reset: bool = True
+    estimator: ZeroShotClassifier, X: Array, y: Any, values: bool = True, reset: bool = True
 ) -> tuple[Array, NumPyArray]:
-    """X (n, d) float32 or float64 and labels y (n,); sets `n_features_in_` and, where known, `feature_names_in_`.
+    """X (n, d) of numbers and labels y (n,); sets `n_features_in_` and, where known, `feature_names_in_`.
 
-    If X is not needed `whole`, an array of another number type is left as it is. Without `values` nobody looks at the
-    numbers yet; `taken` will. Without `reset` X must have the columns of rows before it.
+    An array or tensor is left as it is, in half precision or whole numbers too: `computed` turns blocks of it into
+    float32 or float64. Without `values` nobody looks at the numbers yet; `taken` will. Without `reset` X must have the
+    columns of rows before it.
     """
     if y is None and is_torch(X):
         raise ValueError("fit requires y to be passed, but the target y is None: a class label for each row of X")
@@ -51,7 +53,7 @@ def check_training(
     else:
         X = in_order(X, None if reset else getattr(estimator, "feature_names_in_", None))
         _check_dimensions(X)
-        as_it_is = X if not whole and _is_plain(X) and X.dtype != float_type(X) else None
+        as_it_is = X if _is_plain(X) and X.dtype != float_type(X) else None
         X = X if as_it_is is None else np.broadcast_to(np.float32(0), X.shape)  # of that shape, and no size
         X, y = validate_data(estimator, X, y, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
         X = X if as_it_is is None else np.asarray(as_it_is)
@@ -91,23 +93,23 @@ def sliceable(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None = "t
     X = in_order(X, getattr(estimator, "feature_names_in_", None))
     _check_dimensions(X)
     plain = _is_plain(X)
+    first: Any = X[:1] if plain else X
     checked = validate_data(
-        estimator, X[:1] if plain else X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False
+        estimator, computed(first) if plain else X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False
     )
     return np.asarray(X) if plain else checked
 
 
 def taken(estimator: ZeroShotClassifier, X: Array, rows: slice) -> Array:
     """These rows of what `sliceable` returned, as float32 or float64, all finite."""
-    asis = is_torch(X) or are_sparse(X)
-    block: Array = X[rows] if asis else to_numpy(X[rows]).astype(float_type(X), copy=False)
+    block: Array = X[rows] if are_sparse(X) else computed(X[rows])
     if not _finite(block):
         _refuse_values(estimator, X, rows.start)
     return block
 
 
 def _is_plain(X: Any) -> bool:
-    return isinstance(X, np.ndarray) and X.ndim == 2 and X.size > 0 and X.dtype.kind in "fiub"
+    return isinstance(X, np.ndarray) and X.ndim == 2 and X.size > 0 and (X.dtype.kind in "fiub" or is_half(X.dtype))
 
 
 def labels(y: Any, known: Iterable[Any] = ()) -> Any:
@@ -146,8 +148,6 @@ def _check_tensor(estimator: ZeroShotClassifier, X: Tensor, reset: bool) -> Tens
         raise ValueError("X is a tensor of complex numbers: expected real ones")
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"X has shape {tuple(X.shape)}: expected 2-D (samples, features), at least one of each")
-    if X.dtype not in (torch.float32, torch.float64):
-        X = X.to(torch.float32)
     if reset:
         estimator.n_features_in_ = X.shape[1]
         estimator.__dict__.pop("feature_names_in_", None)
@@ -163,7 +163,8 @@ def check_finite(estimator: ZeroShotClassifier, X: Array) -> None:
     """Refuse NaN and infinity, looking at some rows at a time."""
     height = X.shape[0] if are_sparse(X) else max(1, LOOKED_AT // X.shape[1])
     for start in range(0, X.shape[0], height):
-        if not _finite(X[start : start + height]):
+        block = X[start : start + height]
+        if not _finite(block if are_sparse(X) else computed(block)):
             _refuse_values(estimator, X, start)
 
 
@@ -202,7 +203,8 @@ def _faults(X: Array, start: int) -> tuple[NumPyArray, NumPyArray]:
     height = max(1, LOOKED_AT // X.shape[1])
     bad, first = np.zeros(X.shape[1], dtype=np.int64), np.full(X.shape[1], -1)
     for row in range(start, X.shape[0], height):
-        wrong = ~to_numpy(namespace(X).isfinite(X[row : row + height]))
+        block = computed(X[row : row + height])
+        wrong = ~to_numpy(namespace(block).isfinite(block))
         new = (first < 0) & wrong.any(axis=0)
         first[new] = row + wrong.argmax(axis=0)[new]
         bad += wrong.sum(axis=0)

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from zskl.arrays import Array, NumPyArray, float_type, is_torch, like, namespace, on_gpu
+from zskl.arrays import Array, NumPyArray, is_torch, like, namespace, on_gpu
 from zskl.estimators import candidates as candidate_scores
 from zskl.estimators import inputs
 from zskl.estimators.candidates import as_in, choose
 from zskl.estimators.no_signatures import warn_once
+from zskl.scaling import float_type
 from zskl.sparse_rows import are_sparse
 
 if TYPE_CHECKING:

@@ -6,11 +6,12 @@ import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from zskl.arrays import Array, float_type, like, namespace
+from zskl.arrays import Array, like, namespace
 from zskl.estimators import inputs
 from zskl.estimators.candidates import best_of_rows, choose
 from zskl.estimators.panel import BLOCK_BYTES
 from zskl.estimators.score_parts import ScoreParts
+from zskl.scaling import float_type
 
 if TYPE_CHECKING:
     from zskl.estimators.estimator import ZeroShotClassifier

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from zskl import scaling as scalings
-from zskl.arrays import Array, NumPyArray, float_type, generator, like, namespace, on_device, to_numpy
+from zskl.arrays import Array, NumPyArray, generator, like, namespace, on_device, to_numpy
+from zskl.scaling import computed
 from zskl.sparse_rows import are_sparse
 from zskl.training import initialisation
 
@@ -78,9 +79,7 @@ class StreamedRows:
 
     def _raw(self, rows: Any) -> Array:
         block = self.source[rows]
-        if isinstance(block, np.ndarray):
-            block = np.asarray(block, dtype=float_type(block))
-        return on_device(block, self._device)
+        return on_device(block if are_sparse(block) else computed(block), self._device)
 
     def _read(self, rows: Any) -> Array:
         assert self._scaling is not None
@@ -90,6 +89,20 @@ class StreamedRows:
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """(rows, scaled) in the order of the file."""
         return ((rows, self._read(rows)) for rows in self._spans())
+
+    def whole(self) -> Array:
+        """All scaled rows, scaled block by block; sparse ones at once."""
+        if are_sparse(self.source):
+            assert self._scaling is not None
+            found: Array = self._scaling.apply(self.source)
+            return found
+        scaled: Array | None = None
+        for rows, block in self.blocks():
+            if scaled is None:
+                scaled = namespace(block).empty(self.shape, dtype=block.dtype, device=block.device)
+            scaled[rows] = block
+        assert scaled is not None  # there is at least one row
+        return scaled
 
     def __getitem__(self, rows: Any) -> Array:
         """Scaled rows by a slice, or by their numbers (k,)."""

@@ -33,8 +33,7 @@ def hashes(X: NDArray[np.floating] | SparseRows) -> NDArray[np.uint64]:
     else:
         words = np.ascontiguousarray(X, np.float32).view(np.uint32)
         for start in range(0, words.shape[1], _WORDS):  # no copy of all words in 64 bits
-            part = words[:, start : start + _WORDS].astype(np.uint64) * odd[start : start + _WORDS]
-            mixed += part.sum(axis=1, dtype=np.uint64)
+            mixed += words[:, start : start + _WORDS].astype(np.uint64) @ odd[start : start + _WORDS]
     mixed ^= mixed >> np.uint64(29)
     return mixed * _MIX
 

@@ -134,7 +134,7 @@ class Pieces(Teaching):
         check_device(self.device)
         first = "n_features_in_" not in vars(self)
         checker = self if vars(self).get("_sums") is not None or first else clone(self)
-        X, y = inputs.check_training(checker, X, y, whole=False, values=False, reset=first or checker is not self)
+        X, y = inputs.check_training(checker, X, y, values=False, reset=first or checker is not self)
         self.feature_scaling_ = scaling.Scaling(scaling.parse(self.feature_scaling, "feature_scaling"))
         before = vars(self).get("_sums")
         y = one_spelling(y, () if before is None else before.classes.tolist())

@@ -6,13 +6,14 @@ N_c rows of class c, Σx of them, and one pooled Σxxᵀ, of sparse rows only it
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from zskl.arrays import Array, NumPyArray, like, to_numpy
+from zskl.arrays import Array, NumPyArray, is_torch, like, to_numpy
 from zskl.estimators.class_means.kept_rows import KeptRows, hashes
 from zskl.sparse_rows import are_sparse
 
@@ -75,6 +76,17 @@ class Sums:
         """For the built-in `sum`, which starts at 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
+    def renamed(self, names: NumPyArray) -> Sums:
+        """The same sums under other names of the classes (C,), one for each; classes that share a name become one."""
+        classes, places = np.unique(names, return_inverse=True)
+        rows, totals = np.zeros(len(classes)), np.zeros((len(classes), self.totals.shape[1]))
+        np.add.at(rows, places, self.rows)
+        np.add.at(totals, places, self.totals)
+        kept = KeptRows.none(totals.shape[1]).with_rows(
+            self.kept.rows, self.kept.hashes, places[self.kept.codes], len(classes)
+        )
+        return replace(self, classes=classes, rows=rows, totals=totals, kept=kept)
+
     @property
     def means(self) -> Floats:
         """(C, d) class means μ_c."""
@@ -119,14 +131,25 @@ def add_up(
         square = (exact if weights is None else exact * like(mine[:, None], exact)).T @ exact
         products = square if products is None else products + square
         present, places = np.unique(part, return_inverse=True)
-        member = np.zeros((len(present), len(part)))
-        member[places, np.arange(len(part))] = mine
-        totals[present] += to_numpy(like(member, exact) @ exact)
+        totals[present] += _by_class(exact, places, len(present), mine)
         rows += np.bincount(part, mine, minlength=len(classes))
         if keep:
-            kept = kept.with_rows(to_numpy(block).astype(np.float32), hashes(to_numpy(raw)), part, len(classes))
+            single = to_numpy(block).astype(np.float32, copy=False)
+            kept = kept.with_rows(single, hashes(to_numpy(raw)), part, len(classes))
     assert products is not None  # there is at least one row
     return Sums(classes, rows, totals, to_numpy(products), kept, scaling)
+
+
+def _by_class(rows: Array, codes: NDArray[np.int64], classes: int, weights: Floats) -> Floats:
+    """(classes, d) the weighted sum of the rows (n, d) of each class."""
+    at = np.arange(len(codes))
+    if is_torch(rows):
+        member = np.zeros((classes, len(codes)))
+        member[codes, at] = weights
+        found: Floats = to_numpy(like(member, rows) @ rows)
+        return found
+    summed: Floats = csr_array((weights, (codes, at)), shape=(classes, len(codes))) @ to_numpy(rows)
+    return summed
 
 
 def _added_up(

@@ -1,0 +1,152 @@
+"""How much memory a fit holds, from a CSV file, a data frame or arrays: the peak that the operating system reports.
+
+Run: python benchmarks/fit_memory.py [--rows 80_000] [--features 512] [--folder DIR] [--keep]
+
+Each figure is of a process of its own, which first fits a few rows, so that everything is imported. It is the largest
+resident memory (VmHWM) less what it was before the rows were there, over the size of the matrix: 1.0 is the matrix and
+nothing else. The peak of reading and that of the fit, with the rows that it was handed, are apart. Mapped files
+count. The matrix of a dataset folder is float32 and holds test rows too; that of a data frame is float64, as
+pandas reads it. Linux only. With --keep the figures go to benchmarks/results/fit_memory.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from machine import keep
+from zskl import datasets, methods
+
+CLASSES, ATTRIBUTES = 50, 20
+WAYS = ("CSV, zskl data make", "CSV, pandas", "float64", "float32", "float16", "bfloat16")
+METHODS = {"class-means": {}, "gaussian-ort": {"epochs": 1, "batch_size": 100}, "eszsl": {}}
+
+
+def memory(name: str) -> int:
+    """VmHWM, the most that this process has held so far, or VmRSS, what it holds now; in bytes."""
+    return 1024 * int(re.search(rf"{name}:\s+(\d+)", Path("/proc/self/status").read_text("utf-8"))[1])  # type: ignore[index]
+
+
+def table() -> pd.DataFrame:
+    drawn = np.random.default_rng(1).standard_normal((CLASSES, ATTRIBUTES))
+    return pd.DataFrame(drawn, index=pd.Index([f"c{k}" for k in range(CLASSES)], name="class")).add_prefix("a")
+
+
+def labels(rows: int) -> Any:
+    return np.array([f"c{k}" for k in np.arange(rows) % CLASSES])
+
+
+def write(folder: Path, rows: int, width: int) -> None:
+    """The same rows as CSV and as .npy."""
+    draw = np.random.default_rng(0)
+    table().to_csv(folder / "classes.csv")
+    X = draw.standard_normal((rows, width), dtype=np.float32)
+    for kind in (np.float64, np.float32, np.float16):
+        np.save(folder / f"{np.dtype(kind)}.npy", X.astype(kind))
+    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(width)])
+    frame.assign(species=labels(rows)).to_csv(folder / "rows.csv", index=False, float_format="%.5f")
+
+
+def read(folder: Path, way: str, few: bool) -> tuple[Any, Any, Any, float]:
+    """Rows, labels, signatures and the bytes of the matrix."""
+    source = folder / ("few.csv" if few else "rows.csv")
+    if way == "CSV, zskl data make":
+        data = datasets.make(folder / f"made-{few}", source, "species", folder / "classes.csv", force=True)
+        return *data.samples("trainval"), data.signatures, float(data.X.size * 4)
+    if way == "CSV, pandas":
+        frame = pd.read_csv(source)
+        y = frame.pop("species")
+        return frame, y, table(), float(frame.size * 8)
+    X: Any = np.load(folder / f"{'float16' if way == 'bfloat16' else way}.npy")
+    X = X[:200].copy() if few else X
+    if way == "bfloat16":
+        import torch
+
+        X = torch.from_numpy(X.view(np.int16)).view(torch.bfloat16)
+        X[X.isfinite().logical_not()] = 0  # the bits of other numbers
+        X = X.clamp_(-8, 8)
+    return X, labels(len(X)), table(), float(X.nbytes)
+
+
+def measure(folder: Path, way: str, method: str) -> None:
+    """In a process of its own: peaks over the matrix, while it is read and while it is fitted."""
+    warnings.simplefilter("ignore")
+    X, y, signatures, _ = read(folder, way, few=True)
+    build(method).fit(X, y, signatures)
+    before, fitted_few = memory("VmRSS"), peak_of_a_fit(method, X, y, signatures)
+    X, y, signatures, size = read(folder, way, few=False)
+    reading = memory("VmHWM") - before
+    fitting = peak_of_a_fit(method, X, y, signatures) - fitted_few
+    print(json.dumps({"reading": reading / size, "fitting": fitting / size, "mb": size / 1e6}))
+
+
+def peak_of_a_fit(method: str, X: Any, y: Any, signatures: Any) -> int:
+    """VmHWM of a child, which begins with the memory of this process, but without the pages of its libraries.
+
+    So it is compared with that of another child alone.
+    """
+    given, out = os.pipe()
+    child = os.fork()
+    if not child:
+        build(method).fit(X, y, signatures)
+        os.write(out, str(memory("VmHWM")).encode())
+        os._exit(0)
+    os.close(out)
+    with os.fdopen(given) as answer:
+        peak = int(answer.read())
+    os.waitpid(child, 0)
+    return peak
+
+
+def build(method: str) -> Any:
+    return methods.build(method, METHODS[method] | {"random_state": 0})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=80_000)
+    parser.add_argument("--features", type=int, default=512)
+    parser.add_argument("--folder", help="where the temporary files go")
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--name", default="fit_memory", help="of the record, for another version of zskl on PYTHONPATH")
+    parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.measure:
+        measure(Path(chosen.measure[0]), *chosen.measure[1:])
+        return
+    shown = Table("rows from", "matrix, MB", "reading", *METHODS)
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
+        write(Path(folder), chosen.rows, chosen.features)
+        lines = (Path(folder) / "rows.csv").open(encoding="utf-8")
+        with lines, (Path(folder) / "few.csv").open("w", encoding="utf-8") as few:
+            few.writelines(line for line, _ in zip(lines, range(201), strict=False))
+        for way in WAYS:
+            found[way] = {}
+            for method in METHODS:
+                command = [sys.executable, __file__, "--measure", folder, way, method]
+                answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+                found[way][method] = json.loads(answer.stdout)
+            one = next(iter(found[way].values()))
+            fits = (f"{value['fitting']:.2f}" for value in found[way].values())
+            shown.add_row(way, f"{one['mb']:.0f}", f"{one['reading']:.2f}", *fits)
+    Console().print(shown)
+    if chosen.keep:
+        keep(chosen.name, {"rows": chosen.rows, "features": chosen.features, "ways": found})
+
+
+if __name__ == "__main__":
+    main()

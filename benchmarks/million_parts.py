@@ -1,0 +1,129 @@
+"""The sections of docs/performance.md on millions of rows and classes, from records; see performance.py."""
+
+# ruff: noqa: E501 (the sentences of a page)
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+Drawn = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
+Stamp = Callable[[dict[str, Any]], str]
+
+
+def fitting(record: dict[str, Any], table: Drawn, stamp: Stamp) -> Iterator[str]:
+    f = record["figures"]
+    yield "## Millions: class means of a folder of shards\n"
+    yield (
+        f"`python benchmarks/million_fit.py`: `fit_shards` ([how](large.md)) on {f['rows']:,.0f} × {f['features']} float16 rows of "
+        f"{f['classes']:,} classes in {f['shards']} `.npy` shards, by {f['workers']} Dask workers on one core each. Every row is read once. "
+        "A worker's memory is its largest resident set, libraries included; asked for: below 1 GB. The sums of "
+        f"{f['same']['rows']:,} of these rows were also made by one `fit` in memory: the largest difference, over the largest entry, is "
+        f"{max(f['same']['apart'].values()):.0e} (asked for: 1e-10).\n"
+    )
+    yield table(
+        (
+            "",
+            "seconds",
+            "processor seconds of workers",
+            "rows per processor second",
+            "MB a worker",
+            "MB sent per shard",
+        ),
+        [
+            [
+                f"{f['rows']:,.0f} rows",
+                *(f"{f['seconds']:.0f}", f"{f['worker_seconds']:.0f}", f"{f['rows'] / f['worker_seconds']:,.0f}"),
+                *(f"{f['worker_bytes'] / 1e6:.0f}", f"{f['sent_bytes'] / 1e6:.1f}"),
+            ]
+        ],
+    )
+    yield (
+        f"**On paper, {f['machines']} machines of {f['cores']} cores.** A core adds up rows at the rate above. A shard sends 8(d² + C·d + C) "
+        "bytes of sums and 4096 kept rows to one process with a network card of 10 Gbit/s, and that adds them in "
+        f"{1e3 * f['merge']:.1f} ms each (measured). Sending and merging depend on the number of shards, not of rows: one shard per core is "
+        "the least, and few large shards are better than many small ones. Reading is left out: it needs a file system that keeps up.\n"
+    )
+    yield table(
+        ("rows", "shards", "read, GB", "adding up, s", "moved, GB", "moving, s", "merging, s", "all, s"),
+        [
+            [
+                f"{one['rows']:,.0f}",
+                *(f"{one['shards']:,}", f"{one['read_bytes'] / 1e9:,.0f}", f"{one['add_seconds']:.1f}"),
+                *(f"{one['moved_bytes'] / 1e9:.0f}", f"{one['move_seconds']:.0f}", f"{one['merge_seconds']:.0f}"),
+                f"{one['add_seconds'] + max(one['move_seconds'], one['merge_seconds']):.0f}",
+            ]
+            for one in f["paper"]
+        ],
+    )
+    yield (
+        "Sums are received and merged at the same time, so the slower of the two counts. For the smaller table 100 machines are too many: "
+        "one machine of 16 cores, with a shard for each, would take "
+        f"{f['rows'] / f['cores'] / (f['rows'] / f['worker_seconds']):.0f} s.\n"
+    )
+    yield stamp(record)
+
+
+def predicting(record: dict[str, Any], table: Drawn, stamp: Stamp) -> Iterator[str]:
+    f = record["figures"]
+    yield "## Millions: predicting\n"
+    yield (
+        f"`python benchmarks/million_predict.py`: float16 rows of `.npy` shards among {f['classes']:,} classes, class means. The first three "
+        "lines run in one process on one thread and write nothing: `predict` of the model, the same formula written by hand as a NumPy loop, "
+        "and scikit-learn's `NearestCentroid` with the true means of the classes, on raw rows. Then what `zskl predict --top 1` adds for "
+        f"every row, and the command itself with {f['workers']} workers, which also checks, writes and records its files. Other work ran on the "
+        "machine: rows per processor second are the steadier figure.\n"
+    )
+    rows = [
+        [
+            f"`{way}`" if way != "NumPy loop" else way,
+            *(f"{one['rows']:,}", f"{one['rows'] / one['seconds']:,.0f}"),
+            f"{one['rows'] / one['processor_seconds']:,.0f}",
+        ]
+        for way, one in f["ways"].items()
+    ]
+    yield table(("", "rows", "rows per second", "rows per processor second"), rows)
+    yield stamp(record)
+
+
+def searching_classes(record: dict[str, Any], table: Drawn, stamp: Stamp) -> Iterator[str]:
+    f = record["figures"]
+    yield "## Millions: the ten best of many classes in an index\n"
+    yield (
+        f"`python benchmarks/million_classes.py`: {f['classes']:,} classes mixed from signatures of {f['dataset']} (`{f['features']}`), "
+        f"{f['model']}, {f['queries']} samples of unseen classes. The index is that of `zskl export --index usearch`: {f['columns']:,} columns, "
+        f"{f['bytes'] / 1e6:,.0f} MB, built in {f['build_seconds']:,.0f} processor seconds. Queries are counted from raw rows, on one thread. "
+        "*Expansion* is how many candidates usearch keeps while it searches (`index.expansion_search`).\n"
+    )
+    rows = [[way, f"{100 * one['recall']:.1f}", f"{1 / one['seconds']:,.0f}"] for way, one in f["ways"].items()]
+    yield table(("", "recall@10, %", "queries per processor second"), rows)
+    yield stamp(record)
+
+
+def fit_memory(record: dict[str, Any], before: dict[str, Any] | None, table: Drawn, stamp: Stamp) -> Iterator[str]:
+    f, earlier = record["figures"], {} if before is None else before["figures"]["ways"]
+    methods = list(next(iter(f["ways"].values())))
+    yield "## Memory of a fit\n"
+    yield (
+        f"`python benchmarks/fit_memory.py`: {f['rows']:,} × {f['features']} rows. The largest resident memory that the operating system saw, "
+        "beyond that of the libraries, over the size of the matrix: 1.0 is the matrix that you hand in and nothing else. The arrow leads from the "
+        "version before rows were scaled in blocks. Asked for: at most 1.3, for CSV input too: **missed** where a figure is larger. What is left: "
+        "class means hold blocks of about 60 MB beside the matrix, whatever its size, so a matrix of 200 MB or more comes below 1.3. The others hold the scaled rows in "
+        "float32: half of a float64 matrix, once a float32 one, twice one in half precision; kernel models with `streaming=True` do not "
+        "([how](large.md)). pandas itself peaks at the figure under reading, and keeps much of it: `zskl data make` reads CSV in blocks. Of a dataset folder "
+        "the matrix is all rows, and pages of its mapped file count, although the system drops them when it needs room.\n"
+    )
+
+    def fitted(way: str, method: str) -> str:
+        now = f"{f['ways'][way][method]['fitting']:.2f}"
+        return f"{earlier[way][method]['fitting']:.2f} → {now}" if way in earlier else now
+
+    rows = [
+        [
+            way,
+            *(f"{one[methods[0]][what]:.{digits}f}" for what, digits in (("mb", 0), ("reading", 2))),
+            *(fitted(way, m) for m in methods),
+        ]
+        for way, one in f["ways"].items()
+    ]
+    yield table(("rows from", "matrix, MB", "reading", *(f"fit, {m}" for m in methods)), rows)
+    yield stamp(record)
