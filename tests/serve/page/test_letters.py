@@ -49,7 +49,7 @@ def test_a_letter_that_no_language_has_becomes_a_class(demo, visit):
     expect(page.locator("#class-title")).to_be_focused()  # the panel is new
     page.get_by_role("button", name="Delete …").click()
     page.get_by_role("button", name="Delete", exact=True).click()
-    expect(page.locator(".sortable")).not_to_contain_text("q̊")
+    expect(page.locator("#view-classes")).not_to_contain_text("q̊")
 
 
 def test_axe_finds_no_serious_fault_in_a_choice(demo, visit):

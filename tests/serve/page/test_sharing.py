@@ -83,7 +83,7 @@ def test_a_birdwatcher_gets_from_a_sentence_to_the_species(visit, tmp_path):
         expect(page.locator(".controls")).to_contain_text("Not among the attributes: bird.")
         expect(page.locator(".wins")).to_contain_text("photos")
         page.locator("details.group summary").filter(has_text="wing color").click()
-        page.locator(".paint").filter(has_text="white").click()
+        asked(page, page.locator(".paint").filter(has_text="white").click)  # what is still loading is paler
         expect(page.locator(".chip")).to_have_count(6)
         for size in (DESKTOP, PHONE):
             page.set_viewport_size(size)

@@ -42,7 +42,7 @@ def test_a_description_is_taught_and_the_teaching_is_undone(demo, visit, size):
     assert axe_faults(page) == []
     page.get_by_role("button", name="Delete …").click()
     page.get_by_role("button", name="Delete", exact=True).click()
-    expect(page.locator("#view-classes")).to_contain_text("Choose a class in the table")
+    expect(page.locator("#view-classes")).to_contain_text("Choose a class to see more.")
 
 
 def test_rows_to_label_next_and_a_verdict_before_adapting(demo, visit):
