@@ -1,6 +1,6 @@
 """How much memory a fit holds, from a CSV file, a data frame or arrays: the peak that the operating system reports.
 
-Run: python benchmarks/fit_memory.py [--rows 80_000] [--features 512] [--folder DIR] [--keep]
+Run: python benchmarks/fit_memory.py [--rows 40_000] [--features 512] [--folder DIR] [--keep]
 
 Each figure is of a process of its own, which first fits a few rows, so that everything is imported. It is the largest
 resident memory (VmHWM) less what it was before the rows were there, over the size of the matrix: 1.0 is the matrix and
@@ -117,7 +117,7 @@ def build(method: str) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=80_000)
+    parser.add_argument("--rows", type=int, default=40_000)
     parser.add_argument("--features", type=int, default=512)
     parser.add_argument("--folder", help="where the temporary files go")
     parser.add_argument("--keep", action="store_true")

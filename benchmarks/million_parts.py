@@ -107,7 +107,7 @@ def fit_memory(record: dict[str, Any], before: dict[str, Any] | None, table: Dra
         f"`python benchmarks/fit_memory.py`: {f['rows']:,} × {f['features']} rows. The largest resident memory that the operating system saw, "
         "beyond that of the libraries, over the size of the matrix: 1.0 is the matrix that you hand in and nothing else. The arrow leads from the "
         "version before rows were scaled in blocks. Asked for: at most 1.3, for CSV input too: **missed** where a figure is larger. What is left: "
-        "class means hold blocks of about 60 MB beside the matrix, whatever its size, so a matrix of 200 MB or more comes below 1.3. The others hold the scaled rows in "
+        "class means hold blocks of 50 to 100 MB beside the matrix, whatever its size (by arithmetic, 1.3 is met above some 300 MB; we did not measure that). One run each: differences of 0.1 say nothing. The others hold the scaled rows in "
         "float32: half of a float64 matrix, once a float32 one, twice one in half precision; kernel models with `streaming=True` do not "
         "([how](large.md)). pandas itself peaks at the figure under reading, and keeps much of it: `zskl data make` reads CSV in blocks. Of a dataset folder "
         "the matrix is all rows, and pages of its mapped file count, although the system drops them when it needs room.\n"

@@ -82,6 +82,7 @@ def fit(
     from zskl.cli import named
     from zskl.cli.bars import progress_display, reporter
     from zskl.cli.heard import told_once
+    from zskl.cli.shards import fit_folder
     from zskl.datasets.images import backbones
     from zskl.datasets.own import folder
     from zskl.engines import Engine
@@ -93,8 +94,6 @@ def fit(
     startup.over()
     runner = named.engine_of(engine, address, workers)
     if labels is not None:
-        from zskl.cli.shards import fit_folder
-
         settings = {**dict(setting(text) for text in set_ or []), "random_state": seed, "device": device}
         fit_folder(data, labels, signatures, out, method, settings, bool(tune or calibrate or scoring), runner)
         return
