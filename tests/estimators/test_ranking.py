@@ -142,7 +142,7 @@ def test_numbers_of_any_kind_are_read_from_a_file_by_blocks(fitted, monkeypatch,
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     expected = model.compatibility(array)
     found = in_blocks(monkeypatch, model.compatibility, mapped)
-    assert found.dtype == expected.dtype == (np.float32 if kind == "float32" else np.float64)
+    assert found.dtype == expected.dtype == (np.float32 if kind in ("float16", "float32") else np.float64)
     assert_close(found, expected, SUMS.of(expected.dtype))
 
 

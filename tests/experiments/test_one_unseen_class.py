@@ -65,7 +65,9 @@ def test_records_and_what_reads_them(record):
     (problem,) = groups.problems([record], table)
     assert NONE in " ".join(summary.sentences([problem], table))
     assert next(one.name for one in tables.protocols(table)) == "generalised"
-    assert classes.accuracies(problem) == classes.confusions(problem) == []
+    (case,) = problem.cases
+    assert classes.accuracies(problem, case) == []
+    assert [one.name for one in classes.confusions(problem, case)] == ["confusion-all-p1"]
     with pytest.raises(ValueError, match="with two unseen classes or more"):
         plots.ClassAccuracyDisplay.from_records([record])
 

@@ -37,8 +37,8 @@ def test_records_of_0_1_are_reported(old):
     done = zskl("report", str(old), "-o", str(old / "page.html"))
     assert (done.returncode, done.stderr) == (0, "")
     text = (old / "page.html").read_text("utf-8")
-    for name in ("curves", "classes", "confusion", "convergence", "confidence-gzsl", "grid-zsl", "gram-1"):
-        assert f'id="{name}-p1"' in text, name
+    for name in ("curves", "classes", "confusion", "convergence", "confidence-gzsl", "grid-zsl", "gram"):
+        assert f'id="{name}-p1' in text, name
 
 
 def test_a_run_folder_of_0_1_is_continued(old):

@@ -80,7 +80,7 @@ def test_a_birdwatcher_gets_from_a_sentence_to_the_species(visit, tmp_path):
         bird = page.locator(".fits .card").filter(has_text="Yellow-headed Blackbird")
         expect(bird).to_contain_text("new")
         expect(page.locator(".chip")).to_have_count(5)
-        expect(page.locator(".controls")).to_contain_text("Not among the attributes: bird.")
+        expect(page.locator(".said")).to_contain_text("Not among the attributes: bird.")
         expect(page.locator(".wins")).to_contain_text("photos")
         page.locator("details.group summary").filter(has_text="wing color").click()
         asked(page, page.locator(".paint").filter(has_text="white").click)  # what is still loading is paler

@@ -70,7 +70,8 @@ def look(path: str | os.PathLike[str]) -> Head:
 
 def backbone_of(path: str | os.PathLike[str]) -> str | None:
     """The network that made the features in a file, if `zskl data embed` wrote it."""
-    return array_files.backbone_of(_existing(path, "features", TABLES))
+    named = str(path).lower().endswith(".npz")  # other files have no place for it
+    return array_files.backbone_of(_existing(path, "features", TABLES)) if named else None
 
 
 def label_column(head: Head, features: str | os.PathLike[str], labels: str | os.PathLike[str]) -> str | None:

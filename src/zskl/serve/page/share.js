@@ -51,8 +51,8 @@ export function read(hash, attributes) {
 
 export function inAddress(description) {
   const values = () => new Map([...description.changed, ["\n", `${description.start} ${description.sentence}`]]);
-  let [before, last, silent] = [values(), null, false];
-  const here = () => /^#?(describe([?].*)?)?$/s.test(location.hash);
+  let [before, last, silent, ours] = [values(), null, false, location.hash];
+  const here = () => location.hash === ours && /^#?(describe([?].*)?)?$/s.test(ours); // not one that is still to be opened
   const write = () => {
     if (!here() || (location.hash || "#describe") === written(description)) return; // a bare address, too
     const now = values();
@@ -60,7 +60,7 @@ export function inAddress(description) {
     const same = other.length === 1 && other[0] === last && last !== "\n"; // a slider on its way is one step
     if (same || silent) history.replaceState({ described: true }, "", written(description));
     else history.pushState({ described: true }, "", written(description));
-    [before, last, silent] = [now, other.length === 1 ? other[0] : null, false];
+    [before, last, silent, ours] = [now, other.length === 1 ? other[0] : null, false, location.hash];
   };
   description.addEventListener("change", later(write, 60));
   return {
@@ -70,6 +70,7 @@ export function inAddress(description) {
       [before, last, silent] = [values(), null, false];
       const bare = description.empty && !location.hash.includes("?");
       history.replaceState({ described: true }, "", bare ? location.href : written(description));
+      ours = location.hash;
     },
     restoring() {
       silent = true; // what comes next is in the address already
