@@ -231,11 +231,15 @@ def curves(parts: Sequence[Margins]) -> tuple[Floats, Floats, Floats]:
     inner = np.flatnonzero(np.diff(g) > rounding[1:] + rounding[:-1]) + 1
     passed = np.concatenate([[0], inner, [len(g)]])  # how many rows each point has behind it
 
+    part_of = np.repeat(np.arange(len(parts)), [len(part.gap) for part in parts])[order]
+    rows = np.zeros((len(parts), len(g) + 1), np.intp)  # of each part among the first of all
+    np.cumsum(part_of == np.arange(len(parts))[:, None], axis=1, out=rows[:, 1:])
+    left = rows[:, passed]  # (F, k) how many rows of each part have left the seen classes
+
     def behind(shares: Sequence[Floats]) -> Floats:
-        """(F, k) sums of the shares of the rows that have left the seen classes."""
-        part_of = np.repeat(np.arange(len(parts)), [len(share) for share in shares])[order]
-        own = np.where(part_of == np.arange(len(parts))[:, None], np.concatenate(shares)[order], 0.0)  # (F, m)
-        return np.concatenate([np.zeros((len(parts), 1)), np.cumsum(own, axis=1)], axis=1)[:, passed]
+        """(F, k) sums of the shares of the rows that have left: those of a part leave in its own order."""
+        sums = (np.concatenate([[0.0], np.cumsum(share)]) for share in shares)
+        return np.stack([one[gone] for one, gone in zip(sums, left, strict=True)])
 
     lost, gained = behind([part.seen for part in parts]), behind([part.unseen for part in parts])
     low, high = min(part.ends[0] for part in parts), max(part.ends[1] for part in parts)
