@@ -2,7 +2,7 @@
 
 Run: python benchmarks/means_search.py [--data CUB:efficientnet_lite2 ...] [--root DIR ...] [--only-256]
 [--device cuda] [--cores]; needs the data. One process and one thread, or with --cores a process for each core, among
-which folds and scalings are shared out: then the clock counts what processes need to start, too. Test rows take no part.
+which folds and scalings are shared out: then the clock counts what processes need to start. Test rows take no part.
 """
 
 from __future__ import annotations
