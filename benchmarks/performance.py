@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import million_parts
+import search_parts
 import training_parts
 import use_parts
 from growth import figure
@@ -20,6 +21,7 @@ PARTS = {
     "cpu": training_parts.on_cpu,
     "gpu": training_parts.on_gpu,
     "search": training_parts.searching,
+    "means_search": search_parts.means,
     "fast_paths": training_parts.accuracy,
     "growth": training_parts.growing,
     "memory": use_parts.memory,
