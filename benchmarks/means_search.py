@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from class_means import DATA, load
 from machine import keep
+from page_tables import load as load_record
 from zskl import methods, selection
 from zskl.engines import Engine
 
@@ -68,8 +69,11 @@ def main() -> None:
             tried = {"settings": len(found.settings), "cpu": took, "clock": passed}
             figures.append({"data": source, "grid": name, **tried})
     Console(width=110).print(table)
-    where = "_device" if chosen.device else "_cores" if chosen.cores else ""
-    keep(f"means_search{where}", {"folds": 3, "searches": figures})
+    name = f"means_search{'_device' if chosen.device else '_cores' if chosen.cores else ''}"
+    new = {(one["data"], one["grid"]) for one in figures}
+    known = (load_record(name) or {"figures": {"searches": []}})["figures"]["searches"]
+    others = [one for one in known if (one["data"], one["grid"]) not in new]
+    keep(name, {"folds": 3, "searches": [*others, *figures]})
 
 
 if __name__ == "__main__":
