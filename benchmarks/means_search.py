@@ -56,17 +56,21 @@ def main() -> None:
             methods.build("eszsl", {"device": chosen.device}).fit(X, y, data.signatures)
         for name, (grid, bounds) in grids.items():
             model = methods.build("class-means", {"random_state": 0, "device": chosen.device})
-            with threadpool_limits(limits=None if chosen.device else 1):
-                began, clock = time.process_time(), time.perf_counter()
-                found = selection.search(
-                    *(model, X, y, data.signatures, grid, selection.folds(data)),
-                    engine=Engine() if chosen.cores else None,
-                    extend=bounds,
-                )
-                took, passed = time.process_time() - began, time.perf_counter() - clock
+            clocks = []
+            for _ in range(2 if chosen.device else 1):  # the first search on a device waits for its kernels
+                with threadpool_limits(limits=None if chosen.device else 1):
+                    began, clock = time.process_time(), time.perf_counter()
+                    found = selection.search(
+                        *(model, X, y, data.signatures, grid, selection.folds(data)),
+                        engine=Engine() if chosen.cores else None,
+                        extend=bounds,
+                    )
+                    took = time.process_time() - began
+                    clocks.append(time.perf_counter() - clock)
+            passed = clocks[-1]
             best = [f"{100 * found.pick(scoring).score:.2f}" for scoring in ("zsl", "gzsl")]
             table.add_row(source, name, f"{len(found.settings)}", f"{took:.1f}", f"{passed:.1f}", *best)
-            tried = {"settings": len(found.settings), "cpu": took, "clock": passed}
+            tried = {"settings": len(found.settings), "cpu": took, "clock": passed, "first": clocks[0]}
             figures.append({"data": source, "grid": name, **tried})
     Console(width=110).print(table)
     name = f"means_search{'_device' if chosen.device else '_cores' if chosen.cores else ''}"
