@@ -1,5 +1,5 @@
 """Clients of a service in one process that does as little as possible: each sends the next request when its last is
-answered. One loop over sockets: on a machine of two cores, a client with more comfort would take time from the service."""
+answered. One loop over plain sockets: on a machine of two cores, what the clients take the service does not have."""
 
 from __future__ import annotations
 

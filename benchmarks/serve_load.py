@@ -1,8 +1,9 @@
 """How many predictions a second `zskl serve` answers, how long each takes, and whether its memory stays where it is.
 
-A model of 2048 features and 312 attributes is served with 200 classes; clients on the same machine (`load_clients`) each
-send the next request when the last is answered. Then one request of 10 000 rows. With one worker, the same load is then
-put on the service without what makes one-row requests fast: rows scored one at a time, then all by FastAPI's own route.
+A model of 2048 features and 312 attributes is served with 200 classes; clients on the same machine (`load_clients`)
+each send the next request when the last is answered. Then one request of 10 000 rows. With one worker, the same load is
+put on the service once more without what makes one-row requests fast: rows scored one at a time, and then all requests
+by FastAPI's own route.
 
 Run: python benchmarks/serve_load.py --workers 2            (--seconds 60 --clients 8 32 64)
 """
@@ -177,7 +178,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--clients", type=int, nargs="+", default=[8, 32, 64])
     parser.add_argument("--workers", type=int, default=1, help="processes of the service")
-    parser.add_argument("--keep", action="store_true", help="write benchmarks/results/serve.json, or serve_WORKERS.json")
+    parser.add_argument("--keep", action="store_true", help="write results/serve.json, or serve_WORKERS.json")
     chosen = parser.parse_args()
     runs: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:

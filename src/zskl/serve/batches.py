@@ -46,27 +46,12 @@ class Batches:
         one = Waiting(row, options, most, loop.create_future())
         if not self._groups:
             loop.call_soon(self._score)
-        key = _key(options)
-        self._groups.setdefault(key, []).append(one)
-        try:
-            return await one.answer
-        except asyncio.CancelledError:
-            self._forget(key, one)
-            raise
-
-    def _forget(self, key: Hashable, one: Waiting) -> None:
-        """Nobody waits for this one any more."""
-        group = self._groups.get(key, [])
-        if one in group:
-            group.remove(one)
-            if not group:
-                del self._groups[key]
+        self._groups.setdefault(_key(options), []).append(one)
+        return await one.answer
 
     def _score(self) -> None:
         """Score the group that has waited longest, or as much of it as is done on the spot. The rest has its turn after
         other requests had theirs."""
-        if not self._groups:
-            return
         key = next(iter(self._groups))
         group = self._groups.pop(key)
         some, rest = group[: group[0].most], group[group[0].most :]
@@ -74,7 +59,9 @@ class Batches:
             self._groups[key] = rest
         if self._groups:
             asyncio.get_running_loop().call_soon(self._score)
-        answer(self._book(), some)
+        some = [one for one in some if not one.answer.done()]  # without those that were cancelled
+        if some:
+            answer(self._book(), some)
 
 
 def answer(book: Book, group: Sequence[Waiting]) -> None:
