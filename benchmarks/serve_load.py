@@ -1,7 +1,7 @@
 """How many predictions a second `zskl serve` answers, how long each takes, and whether its memory stays where it is.
 
 A model of 2048 features and 312 attributes is served with 200 classes; clients on the same machine (`load_clients`)
-each send the next request when the last is answered. Then one request of 10 000 rows. With one worker, the same load is
+each send the next request when the last is answered. Then one request of 10 000 rows. The same load is
 put on the service once more without what makes one-row requests fast: rows scored one at a time, and then all requests
 by FastAPI's own route.
 
@@ -62,7 +62,8 @@ def model_file(folder: Path) -> Path:
 
 @contextmanager
 def started(model: Path, workers: int, change: str = "") -> Iterator[tuple[int, int]]:
-    """A service: its process and its port. `change` is a line of Python that it runs first."""
+    """A service: its process and its port. `change` is a line of Python that it runs first; workers are copies
+    of that process."""
     command = [sys.executable, "-c", f"{change}\nfrom zskl.cli import main\nmain()", "serve", str(model), "--port", "0"]
     if workers > 1:
         command += ["--workers", str(workers)]
@@ -184,8 +185,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         model = model_file(Path(folder))
         for version, change in VERSIONS.items():
-            if change and chosen.workers > 1:
-                continue  # a worker is a process of its own, which does not run the line
             with started(model, chosen.workers, change) as (process, port):
                 for kind in ("JSON",) if change else ("JSON", ".npy"):
                     for clients in chosen.clients:
