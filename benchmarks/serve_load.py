@@ -5,7 +5,7 @@ each send the next request when the last is answered. Then one request of 10 000
 put on the service once more without what makes one-row requests fast: rows scored one at a time, and then all requests
 by FastAPI's own route.
 
-Run: python benchmarks/serve_load.py --workers 2            (--seconds 60 --clients 8 32 64)
+Run: python benchmarks/serve_load.py --workers 2            (--seconds 20 --clients 8 32 64)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -64,17 +64,20 @@ def model_file(folder: Path) -> Path:
 def started(model: Path, workers: int, change: str = "") -> Iterator[tuple[int, int]]:
     """A service: its process and its port. `change` is a line of Python that it runs first; workers are copies
     of that process."""
-    command = [sys.executable, "-c", f"{change}\nfrom zskl.cli import main\nmain()", "serve", str(model), "--port", "0"]
-    if workers > 1:
-        command += ["--workers", str(workers)]
-    service = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert service.stdout is not None
-        line = service.stdout.readline()
-        yield service.pid, int(line.rsplit(":", 1)[1])
-    finally:
-        service.terminate()
-        service.wait(30)
+    with tempfile.TemporaryDirectory() as folder:
+        start = f"{change}\nfrom zskl.cli import main\nmain()"
+        classes = ("--classes", f"{folder}/classes.jsonl")  # of its own: only one service uses a file
+        command = [sys.executable, "-c", start, "serve", str(model), "--port", "0", *classes]
+        service = subprocess.Popen(
+            [*command, *(["--workers", str(workers)] if workers > 1 else [])], stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert service.stdout is not None
+            line = service.stdout.readline()
+            yield service.pid, int(line.rsplit(":", 1)[1])
+        finally:
+            service.terminate()
+            service.wait(30)
 
 
 def family(process: int) -> list[int]:
@@ -176,22 +179,25 @@ def shown(runs: list[dict[str, Any]], workers: int) -> Table:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--clients", type=int, nargs="+", default=[8, 32, 64])
     parser.add_argument("--workers", type=int, default=1, help="processes of the service")
     parser.add_argument("--keep", action="store_true", help="write results/serve.json, or serve_WORKERS.json")
     chosen = parser.parse_args()
     runs: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        model = model_file(Path(folder))
-        for version, change in VERSIONS.items():
-            with started(model, chosen.workers, change) as (process, port):
-                for kind in ("JSON",) if change else ("JSON", ".npy"):
-                    for clients in chosen.clients:
-                        run = measured(port, process, kind, chosen.seconds, clients)
-                        runs.append({"version": version, **run})
-                if not change:
-                    whole = many_rows(port, process)
+    with ExitStack() as stack:
+        model = model_file(Path(stack.enter_context(tempfile.TemporaryDirectory())))
+        services = {
+            version: stack.enter_context(started(model, chosen.workers, change)) for version, change in VERSIONS.items()
+        }
+        ours = next(iter(VERSIONS))
+        for clients in chosen.clients:  # versions take turns
+            for version, (process, port) in services.items():
+                for kind in ("JSON", ".npy") if version == ours else ("JSON",):
+                    runs.append({"version": version, **measured(port, process, kind, chosen.seconds, clients)})
+        process, port = services[ours]
+        whole = many_rows(port, process)
+    runs.sort(key=lambda one: (list(VERSIONS).index(one["version"]), one["kind"] != "JSON"))
     Console(width=140).print(shown(runs, chosen.workers))
     Console().print(f"{BATCH} rows in one request of {whole['body_mb']:.0f} MB: {whole['seconds']:.2f} s")
     if chosen.keep:
