@@ -65,11 +65,11 @@ def profile(record: dict[str, Any], table: Drawn, stamp: Stamp) -> Iterator[str]
     yield "### Where the time of a one-row request goes\n"
     yield (
         "`python benchmarks/serve_profile.py --keep`: the same model and JSON bodies inside one process, without a socket. Microseconds of "
-        "processor time for one request, the least of many runs. A step that is repeated finds its numbers in the cache, which a "
-        "whole request does not: so the whole is more than the sum.\n"
+        "processor time for one request, the least of many runs. The whole is more than the sum: it also holds what is not listed, such as "
+        "the guard and the event loop, and a step that is repeated alone runs faster than among others.\n"
     )
     rows = [[name, f"{value:.0f}"] for name, value in f["steps"].items()]
-    rows += [[f"scoring, {n} row(s) together", f"{value:.0f}"] for n, value in f["scoring"].items()]
+    rows += [[f"scoring, {n} together", f"{value:.0f}"] for n, value in f["scoring"].items()]
     rows += [[f"**the whole**, {n} together", f"{value:.0f}"] for n, value in f["whole"].items()]
     rows.append(["the whole, one at a time, by FastAPI's route", f"{f['before']:.0f}"])
     yield table(("step", "µs"), rows)
