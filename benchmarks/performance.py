@@ -7,6 +7,7 @@ from pathlib import Path
 
 import million_parts
 import search_parts
+import serve_parts
 import training_parts
 import use_parts
 from growth import figure
@@ -30,7 +31,8 @@ PARTS = {
     "million_predict": million_parts.predicting,
     "nystrom": use_parts.maps,
     "million_classes": million_parts.searching_classes,
-    "serve": use_parts.serving,
+    "serve": serve_parts.serving,
+    "serve_profile": serve_parts.profile,
     "startup": use_parts.starting,
 }
 HEAD = """# Performance
