@@ -10,7 +10,7 @@ import errno
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -123,4 +123,6 @@ class KeptShort:
 def opened(path: Path) -> Iterator[KeptShort]:
     """The file of added classes, for the workers of one service."""
     with class_file.locked(path) as log:
-        yield KeptShort(log)
+        kept = KeptShort(log)
+        with closing(kept.marks):
+            yield kept

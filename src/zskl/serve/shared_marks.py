@@ -21,7 +21,7 @@ class SharedMarks:
     """
 
     def __init__(self) -> None:
-        self._lock = tempfile.TemporaryFile()  # noqa: SIM115 (until the process ends); without a name, so none is left
+        self._lock = tempfile.TemporaryFile()  # noqa: SIM115 (until `close`); without a name, so none is left
         self._numbers = memoryview(mmap.mmap(-1, 4 * 8)).cast("Q")
 
     @contextmanager
@@ -37,6 +37,10 @@ class SharedMarks:
             yield
         finally:
             fcntl.lockf(self._lock, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Close what the lock is on."""
+        self._lock.close()
 
     @property
     def inode(self) -> int:
