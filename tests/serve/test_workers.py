@@ -7,6 +7,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -129,9 +130,20 @@ def test_a_service_that_cannot_start_says_why():
 
 
 def test_workers_that_die_again_and_again_end_the_service(caplog):
-    said = []
+    said, (reading, writing) = [], os.pipe()
+
+    def work(tell, over):
+        tell(["it answers"])
+        os.read(reading, 1)  # until all answer
+
+    def say(line):
+        said.append(line)
+        os.write(writing, b"." * 10)
+
     with pytest.raises(ChildProcessError, match="ended 6 times in 60 seconds, the last one by exit code 0"):
-        served_by(lambda tell, over: tell(["it answers"]), said.append)
+        served_by(work, say)
+    os.close(reading)
+    os.close(writing)
     assert said[0] == "it answers"
     assert caplog.text.count("takes its place") == workers.DEATHS
     deaths = workers.Deaths(most=2, seconds=10)
@@ -163,9 +175,9 @@ def test_no_worker_outlives_its_parent():
     os.close(reading)
 
 
-def test_workers_where_they_cannot_be(monkeypatch, tmp_path):
+def test_workers_where_they_cannot_be(monkeypatch):
     with pytest.raises(ValueError, match="--workers is 2 with --device cuda"):
         workers.check(2, "cuda")
-    monkeypatch.setattr(workers.sys, "platform", "darwin")
+    monkeypatch.setattr(workers, "sys", SimpleNamespace(platform="darwin"))
     workers.check(1, None)
     assert "leave out --workers" in served.not_started("--demo", "--workers", 2)

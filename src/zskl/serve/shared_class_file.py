@@ -98,7 +98,7 @@ class KeptShort:
         stays long."""
         if not self.marks.wasteful:
             return
-        with self.marks.alone(), suppress(OSError):
+        with suppress(OSError), self.marks.alone(wait=False):  # else a moment later
             self.marks.wasteful = False
             if os.stat(self.path).st_ino != self.marks.inode:
                 return  # somebody has put another file there

@@ -25,14 +25,14 @@ class SharedMarks:
         self._numbers = memoryview(mmap.mmap(-1, 4 * 8)).cast("Q")
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """One process at a time. If it is killed, the system gives its lock to the next one. Threads of one process
-        have to wait for each other by other means."""
+    def alone(self, wait: bool = True) -> Iterator[None]:
+        """One process at a time; who does not `wait` gets a BlockingIOError. If it is killed, the system gives its lock
+        to the next one. Threads of one process have to wait for each other by other means."""
         if sys.platform == "win32":
             raise NotImplementedError
         import fcntl
 
-        fcntl.lockf(self._lock, fcntl.LOCK_EX)
+        fcntl.lockf(self._lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         try:
             yield
         finally:
