@@ -120,7 +120,7 @@ def served_by(work, told=None):
 
 
 def test_a_service_that_cannot_start_says_why():
-    def work(tell, over):
+    def work(place, tell, over):
         raise ValueError("there is no model")
 
     with pytest.raises(ChildProcessError, match=r"^there is no model$"):
@@ -132,7 +132,7 @@ def test_a_service_that_cannot_start_says_why():
 def test_workers_that_die_again_and_again_end_the_service(caplog):
     said, (reading, writing) = [], os.pipe()
 
-    def work(tell, over):
+    def work(place, tell, over):
         tell(["it answers"])
         os.read(reading, 1)  # until all answer
 
@@ -154,7 +154,7 @@ def test_no_worker_outlives_its_parent():
     """A parent that is killed, and workers that hold an end of a pipe."""
     reading, writing = os.pipe()
 
-    def work(tell, over):
+    def work(place, tell, over):
         os.close(reading)
         tell(["it answers"])
         while not over():

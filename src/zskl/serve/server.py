@@ -83,15 +83,16 @@ def run(
     address: Address,
     ready: Callable[[str], object],
     over: Callable[[], bool] = lambda: False,
+    sharing: Callable[[uvicorn.Config], uvicorn.Server] | None = None,
 ) -> None:
     """Serve until SIGINT, SIGTERM or SIGHUP, or until it is `over`. `ready` gets the address once requests are
-    answered."""
+    answered. `sharing` makes a server that shares the socket with others."""
     host = address.host
     at = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
     names = {host, "localhost", "127.0.0.1", "::1"}
     logging.basicConfig(format=LOGGED)
     guarded = Guard(application.build(service), address.token, names, service.limits, address.public)
-    server = uvicorn.Server(configured(Newest(guarded, service.classes)))
+    server = (sharing or uvicorn.Server)(configured(Newest(guarded, service.classes)))
     with stopped_by_signals(server):
         serve(server, listening, lambda: ready(at), over)
 

@@ -7,6 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from uvicorn import Config, Server
+
 from zskl.datasets import Dataset
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.serve import class_file, demo, photos, row_pictures, sentences, server, shared_class_file, workers
@@ -18,6 +20,7 @@ from zskl.serve.served_model import by_text
 from zskl.serve.server import Address
 from zskl.serve.service import Service
 from zskl.serve.shared_class_file import SharedClassFile
+from zskl.serve.shared_socket import Seats, Sharing
 
 __all__ = ["Address", "run"]
 
@@ -45,7 +48,12 @@ def run(
     if path is not None:
         kept = kept or path.with_name(f"{path.name}.classes.jsonl")
 
-    def serve(opened: Callable[[], ClassFile | SharedClassFile | None], tell: workers.Tell, over: workers.Over) -> None:
+    def serve(
+        opened: Callable[[], ClassFile | SharedClassFile | None],
+        tell: workers.Tell,
+        over: workers.Over = lambda: False,
+        sharing: Callable[[Config], Server] | None = None,
+    ) -> None:
         """In this process, until it is over."""
         shown, loaded, examples = model, data, list[Example]()
         if shown is None:
@@ -70,7 +78,7 @@ def run(
                 lines.append(f"added classes are kept in {kept}; there now: {len(service.book.added)}")
             tell(lines)
 
-        server.run(service, listening, address, ready, over)
+        server.run(service, listening, address, ready, over, sharing)
 
     with ExitStack() as stack:
         listening = stack.enter_context(server.bound(address))  # a taken port is noticed before anything is trained
@@ -78,9 +86,12 @@ def run(
             serve(
                 lambda: None if kept is None else stack.enter_context(class_file.opened(kept)),
                 lambda lines: [say(line) for line in lines],
-                lambda: False,
             )
             return
         place = kept or Path(stack.enter_context(TemporaryDirectory(prefix="zskl-"))) / "classes.jsonl"
-        file = stack.enter_context(shared_class_file.opened(place))
-        workers.run(count, lambda tell, over: serve(file.in_worker, tell, over), say, file.tend, listening.close)
+        file, seats = stack.enter_context(shared_class_file.opened(place)), Seats(count)
+
+        def work(place: int, tell: workers.Tell, over: workers.Over) -> None:
+            serve(file.in_worker, tell, over, lambda config: Sharing(config, seats, place))
+
+        workers.run(count, work, say, file.tend, listening.close)

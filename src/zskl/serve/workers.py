@@ -28,7 +28,7 @@ DEATHS, SECONDS = 5, 60.0  # workers that may die in so many seconds; with one m
 GRACE = 5.0  # more seconds than a worker needs to end
 Over = Callable[[], bool]
 Tell = Callable[[Sequence[str]], object]
-Work = Callable[[Tell, Over], None]  # serves until it is over; tells what there is to say once it answers
+Work = Callable[[int, Tell, Over], None]  # in a place, serves until it is over; tells what to say once it answers
 log = logging.getLogger("zskl.serve")
 
 
@@ -52,9 +52,9 @@ class Told:
 
 
 class Worker:
-    """A process. `said` is what it has to say once it answers, `error` why it cannot."""
+    """A process in one of the places. `said` is what it has to say once it answers, `error` why it cannot."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, place: int, work: Work) -> None:
         reading, writing = os.pipe()
         parent = os.getpid()
         for stream in (sys.stdout, sys.stderr):
@@ -65,7 +65,7 @@ class Worker:
             self.pid = os.fork()
         if self.pid == 0:
             os.close(reading)
-            _live(work, writing, parent, held)
+            _live(place, work, writing, parent, held)
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
         os.close(writing)
         os.set_blocking(reading, False)
@@ -124,8 +124,8 @@ def run(
     crew: list[Worker] = []
     with server.stopped_by_signals(told):
         try:
-            for _ in range(count):
-                crew.append(Worker(work))
+            for place in range(count):
+                crew.append(Worker(place, work))
             _await(crew, told)
             if not told.should_exit:
                 for line in [*(crew[0].said or ()), f"worker processes: {', '.join(str(one.pid) for one in crew)}"]:
@@ -168,7 +168,7 @@ def _replace_dead(crew: list[Worker], deaths: Deaths, work: Work) -> None:
                 f"worker processes ended {DEATHS + 1} times in {SECONDS:g} seconds, the last one by {why}; the service "
                 "has stopped: look for what they have logged"
             )
-        crew[place] = Worker(work)
+        crew[place] = Worker(place, work)
         log.warning("worker process %d ended (%s); %d takes its place", one.pid, why, crew[place].pid)
 
 
@@ -194,7 +194,7 @@ def _signals() -> list[signal.Signals]:
     return [getattr(signal, name) for name in server.SIGNALS if hasattr(signal, name)]
 
 
-def _live(work: Work, writing: int, parent: int, held: set[signal.Signals] | set[int]) -> NoReturn:
+def _live(place: int, work: Work, writing: int, parent: int, held: set[signal.Signals] | set[int]) -> NoReturn:
     """The life of a worker, which never returns: nothing that its parent has begun is its own to end."""
 
     def tell(**what: object) -> None:
@@ -208,7 +208,7 @@ def _live(work: Work, writing: int, parent: int, held: set[signal.Signals] | set
                 signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
         with threadpool_limits(1):
-            work(lambda said: tell(said=list(said)), lambda: os.getppid() != parent)
+            work(place, lambda said: tell(said=list(said)), lambda: os.getppid() != parent)
         code = 0
     except (ValueError, ArithmeticError, OSError, MemoryError) as error:  # what a user can mend
         tell(error=str(error) or type(error).__name__)
