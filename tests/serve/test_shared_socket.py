@@ -2,11 +2,14 @@
 
 import asyncio
 import socket
+import sys
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
+if sys.platform == "win32":
+    pytest.skip("Windows has no workers", allow_module_level=True)
 
 import served
 from zskl.serve import server, shared_socket
