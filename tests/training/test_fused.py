@@ -19,7 +19,7 @@ from zskl.arrays import to_numpy
 from zskl.estimators import stack, stack_scores
 from zskl.estimators.stack_scores import Moment
 from zskl.estimators.stacked_fits import fit_stack
-from zskl.metrics.seen_unseen import Sides, gaps, told
+from zskl.metrics.row_gaps import Sides, gaps, told
 
 SETTINGS = [{"sigma": 0.7 + 0.1 * k, "repulsion": 1.0 + k} for k in range(5)]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from zskl.arrays import Array, namespace
 from zskl.estimators.candidates import Question, best_of_rows
 from zskl.estimators.stack import stacked_objective
-from zskl.metrics.seen_unseen import Sides, best_scores
+from zskl.metrics.row_gaps import Sides, best_scores
 
 if TYPE_CHECKING:
     from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
@@ -25,7 +25,7 @@ class Moment:
     W: Array
 
     def best_scores(self, scaled: Array, question: Question, sides: Sides) -> Array:
-        """`zskl.metrics.seen_unseen.best_scores` (4, K, n) of scaled rows, where they are."""
+        """`zskl.metrics.row_gaps.best_scores` (4, K, n) of scaled rows, where they are."""
         size = max(1, AT_ONCE // (len(scaled) * len(question.Y)))
         parts = [
             best_scores(self._scores(slice(first, first + size), scaled, question), sides)

@@ -16,7 +16,8 @@ from zskl.estimators.class_means.bench import Bench
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.inputs import check_features
 from zskl.estimators.stack_scores import Moment
-from zskl.metrics.seen_unseen import Margins, Sides, best_scores, sorted_margins, told
+from zskl.metrics.row_gaps import Sides, best_scores, told
+from zskl.metrics.seen_unseen import Margins, sorted_margins
 from zskl.selection.material import Material
 from zskl.signatures.table import SignatureTable
 from zskl.training.solver import DivergenceError
