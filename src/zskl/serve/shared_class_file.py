@@ -31,10 +31,9 @@ class SharedClassFile(KeptClasses):
         with self.held():
             pass  # this reads it
 
-    @property
-    def stale(self) -> bool:
-        """Whether another worker has changed it. This costs next to nothing."""
-        return self._marks.version != self.version
+    def newer_than(self, version: int) -> bool:
+        """Whether a worker has made another version of it."""
+        return self._marks.version != version
 
     @contextmanager
     def held(self) -> Iterator[None]:
