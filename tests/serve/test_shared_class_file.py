@@ -229,3 +229,19 @@ def test_changes_that_cannot_be_read_refuse_requests(pair, monkeypatch):
         assert "try again" in refusal(client.get("/classes"), 503)
         assert refusal(client.get("/classes", headers={"host": "elsewhere"}), 421)
     assert client.get("/classes").json()["version"] == 1
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_somebody_took_away_takes_no_change(pair, replaced):
+    """A line in it would be lost with the service."""
+    kept, one, other = pair
+    one.put("own")
+    os.rename(kept.path, kept.path.with_name("moved"))
+    if replaced:
+        kept.path.write_text("")
+    for worker in (one, other):
+        with pytest.raises(Refusal, match="nothing was changed"):
+            worker.put("new")
+        assert worker.known() == (1, {"own": (1.0, 1)})
+    os.replace(kept.path.with_name("moved"), kept.path)
+    assert other.put("new") == 2

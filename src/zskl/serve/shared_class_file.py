@@ -53,6 +53,8 @@ class SharedClassFile(KeptClasses):
         line = {**line, "version": self.version + 1}
         content = (jsonl_log.to_line(line) + "\n").encode()
         try:
+            if os.stat(self.path).st_ino != self._inode:  # nobody would find the line after a restart
+                raise OSError(errno.ESTALE, "another program has replaced it")
             if os.fstat(self._handle).st_size > self._end:  # of a worker that was killed, or had no room
                 os.ftruncate(self._handle, self._end)
             if os.write(self._handle, content) < len(content):
