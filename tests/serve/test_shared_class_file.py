@@ -245,3 +245,20 @@ def test_a_file_that_somebody_took_away_takes_no_change(pair, replaced):
         assert worker.known() == (1, {"own": (1.0, 1)})
     os.replace(kept.path.with_name("moved"), kept.path)
     assert other.put("new") == 2
+
+
+def test_a_file_that_somebody_cut_short_takes_no_change(pair):
+    """The next line would stand in a wrong place, where others read half of it."""
+    kept, one, other = pair
+    one.put("own")
+    one.put("new")
+    content = kept.path.read_bytes()
+    os.truncate(kept.path, 30)
+    for worker in (one, other):
+        with pytest.raises(Refusal, match="nothing was changed"):
+            worker.put("late")
+    kept.marks.wasteful = True
+    kept.tend()
+    assert kept.path.read_bytes() == content[:30]
+    kept.path.write_bytes(content)  # restored
+    assert other.put("late") == 3
