@@ -17,6 +17,7 @@ from answers import refusal
 from zskl import ClassMeansClassifier
 from zskl.experiments import jsonl_log
 from zskl.serve import class_file, shared_class_file
+from zskl.serve.classes import Classes
 from zskl.serve.limits import Limits
 from zskl.serve.newest import Newest
 from zskl.serve.refusal import Refusal
@@ -196,3 +197,68 @@ def test_without_the_process_that_keeps_the_file_nothing_changes(pair):
     with pytest.raises(Refusal, match="nothing was changed"):
         one.put("own")
     assert one.known() == (0, {})
+
+
+def test_a_book_that_is_not_made_yet_is_not_the_newest(pair, monkeypatch):
+    """The file is read before its book is made: meanwhile, requests have to wait."""
+    _, one, other = pair
+    one.put("own")
+    stale, restored = [], Classes._restored
+
+    def noted(classes, *arguments):
+        stale.append(classes.stale)
+        return restored(classes, *arguments)
+
+    monkeypatch.setattr(Classes, "_restored", noted)
+    assert other.known()[0] == 1
+    assert stale == [True]
+    assert not other.service.classes.stale
+
+
+def test_changes_that_cannot_be_read_refuse_requests(pair, monkeypatch):
+    _, one, other = pair
+    one.put("own")
+    client = served.client(other.service)
+    client.app._app = Newest(client.app._app, other.service.classes)  # within the guard, as in a service
+
+    def failing(*_):
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pread", failing)
+        assert "try again" in refusal(client.get("/classes"), 503)
+        assert refusal(client.get("/classes", headers={"host": "elsewhere"}), 421)
+    assert client.get("/classes").json()["version"] == 1
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_somebody_took_away_takes_no_change(pair, replaced):
+    """A line in it would be lost with the service."""
+    kept, one, other = pair
+    one.put("own")
+    os.rename(kept.path, kept.path.with_name("moved"))
+    if replaced:
+        kept.path.write_text("")
+    for worker in (one, other):
+        with pytest.raises(Refusal, match="nothing was changed"):
+            worker.put("new")
+        assert worker.known() == (1, {"own": (1.0, 1)})
+    os.replace(kept.path.with_name("moved"), kept.path)
+    assert other.put("new") == 2
+
+
+def test_a_file_that_somebody_cut_short_takes_no_change(pair):
+    """The next line would stand in a wrong place, where others read half of it."""
+    kept, one, other = pair
+    one.put("own")
+    one.put("new")
+    content = kept.path.read_bytes()
+    os.truncate(kept.path, 30)
+    for worker in (one, other):
+        with pytest.raises(Refusal, match="nothing was changed"):
+            worker.put("late")
+    kept.marks.wasteful = True
+    kept.tend()
+    assert kept.path.read_bytes() == content[:30]
+    kept.path.write_bytes(content)  # restored
+    assert other.put("late") == 3

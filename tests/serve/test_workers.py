@@ -150,6 +150,19 @@ def test_workers_that_die_again_and_again_end_the_service(caplog):
     assert [deaths.too_many(now) for now in (0, 9, 11, 12, 30)] == [False, False, False, True, False]
 
 
+def test_a_worker_that_cannot_be_replaced_is_waited_for_once(monkeypatch):
+    def full(*_):
+        raise OSError(11, "Resource temporarily unavailable")
+
+    dead = SimpleNamespace(pid=0, error=None, listen=lambda: None, ended=lambda: "killed by SIGKILL")
+    living = SimpleNamespace(ended=lambda: None, listen=lambda: None)
+    crew = [dead, living]
+    monkeypatch.setattr(workers, "Worker", full)
+    with pytest.raises(OSError, match="Resource"):
+        workers._replace_dead(crew, workers.Deaths(), full)
+    assert crew == [living]
+
+
 def test_no_worker_outlives_its_parent():
     """A parent that is killed, and workers that hold an end of a pipe."""
     reading, writing = os.pipe()

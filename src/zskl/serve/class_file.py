@@ -18,14 +18,16 @@ class ClassFile(KeptClasses):
     """An open file that nobody else changes, and what its lines say. If most of them are outdated, it is written
     again."""
 
-    stale = False  # whether somebody else has changed it
-
     def __init__(self, log: jsonl_log.Folder) -> None:
         super().__init__()
         self._log, self.path = log, log.path
         for line in jsonl_log.read(log.path):
             self.read(line)
         self.shorten()
+
+    def newer_than(self, version: int) -> bool:
+        """Whether somebody else has changed it: nobody can."""
+        return False
 
     @contextmanager
     def held(self) -> Iterator[None]:

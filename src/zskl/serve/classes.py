@@ -47,13 +47,14 @@ class Classes:
 
     @property
     def stale(self) -> bool:
-        """Whether another worker has changed the classes since."""
-        return self._file is not None and self._file.stale
+        """Whether another worker has changed the classes since this book. The file may be read, and its book not made
+        yet: so the book counts. This costs next to nothing."""
+        return self._file is not None and self._file.newer_than(self.book.version)
 
     def catch_up(self) -> None:
         """Take over what other workers have changed."""
         with self._lock:
-            if self._file is not None and self._file.stale:
+            if self._file is not None and self.stale:
                 with self._file.held():
                     pass  # this reads what is new
                 self._follow(self._file)

@@ -91,8 +91,9 @@ def run(
     at = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
     names = {host, "localhost", "127.0.0.1", "::1"}
     logging.basicConfig(format=LOGGED)
-    guarded = Guard(application.build(service), address.token, names, service.limits, address.public)
-    server = (sharing or uvicorn.Server)(configured(Newest(guarded, service.classes)))
+    newest = Newest(application.build(service), service.classes)
+    guarded = Guard(newest, address.token, names, service.limits, address.public)
+    server = (sharing or uvicorn.Server)(configured(guarded))
     with stopped_by_signals(server):
         serve(server, listening, lambda: ready(at), over)
 

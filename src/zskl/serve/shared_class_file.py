@@ -31,10 +31,9 @@ class SharedClassFile(KeptClasses):
         with self.held():
             pass  # this reads it
 
-    @property
-    def stale(self) -> bool:
-        """Whether another worker has changed it. This costs next to nothing."""
-        return self._marks.version != self.version
+    def newer_than(self, version: int) -> bool:
+        """Whether a worker has made another version of it."""
+        return self._marks.version != version
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -43,6 +42,8 @@ class SharedClassFile(KeptClasses):
             if self._inode != self._marks.inode:
                 self._open()
             content = os.pread(self._handle, self._marks.size - self._end, self._end)
+            if len(content) < self._marks.size - self._end:
+                raise OSError(f"cannot read {self.path}: another program has cut it short")
             for line in content.splitlines():
                 self.read(json.loads(line))
             self._end += len(content)
@@ -53,8 +54,11 @@ class SharedClassFile(KeptClasses):
         """Add a line, with the next version. Only for those who hold the file."""
         line = {**line, "version": self.version + 1}
         content = (jsonl_log.to_line(line) + "\n").encode()
+        found = os.stat(self.path)
+        if found.st_ino != self._inode or found.st_size < self._end:  # the line would be lost, or in a wrong place
+            raise OSError(f"cannot append to {self.path}: another program has replaced it, or cut it short")
         try:
-            if os.fstat(self._handle).st_size > self._end:  # of a worker that was killed, or had no room
+            if found.st_size > self._end:  # of a worker that was killed, or had no room
                 os.ftruncate(self._handle, self._end)
             if os.write(self._handle, content) < len(content):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -100,8 +104,9 @@ class KeptShort:
             return
         with suppress(OSError), self.marks.alone(wait=False):  # else a moment later
             self.marks.wasteful = False
-            if os.stat(self.path).st_ino != self.marks.inode:
-                return  # somebody has put another file there
+            found = os.stat(self.path)
+            if found.st_ino != self.marks.inode or found.st_size < self.marks.size:
+                return  # somebody has put another file there, or cut it short
             os.truncate(self.path, self.marks.size)
             self.marks.inode = 0
             try:

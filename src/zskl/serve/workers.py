@@ -156,19 +156,19 @@ def _await(crew: list[Worker], told: Told) -> None:
 
 def _replace_dead(crew: list[Worker], deaths: Deaths, work: Work) -> None:
     """Start another worker for each that has died. If they die again and again, that does not help."""
-    for place, one in enumerate(crew):
+    for place, one in enumerate(list(crew)):
         one.listen()
         how = one.ended()
         if how is None:
             continue
         why = f"{how}: {one.error}" if one.error else how
+        del crew[place]  # nobody may wait for it again, or send it a signal: its number may be another process's
         if deaths.too_many(time.monotonic()):
-            del crew[place]
             raise ChildProcessError(
                 f"worker processes ended {DEATHS + 1} times in {SECONDS:g} seconds, the last one by {why}; the service "
                 "has stopped: look for what they have logged"
             )
-        crew[place] = Worker(place, work)
+        crew.insert(place, Worker(place, work))
         log.warning("worker process %d ended (%s); %d takes its place", one.pid, why, crew[place].pid)
 
 
