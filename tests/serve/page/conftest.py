@@ -19,6 +19,16 @@ def in_thread(*arguments, **options):
     return served.in_thread(*arguments, **options)
 
 
+@pytest.fixture(scope="package", autouse=True)
+def kept():
+    """The browser keeps the files of the page: to ask for each of them at every visit takes longer than most tests."""
+    from zskl.serve.routes.page import KEPT
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(KEPT, "cache-control", "max-age=3600")
+        yield
+
+
 @pytest.fixture(scope="package")
 def chromium():
     with browser() as found:
