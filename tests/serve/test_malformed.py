@@ -21,7 +21,8 @@ MEMORY = 1000  # megabytes that a service may ever take
 
 NEAR = SUMS.single  # of the largest score; of sums of 2048 products, too, whose roundings mostly cancel
 GROUPS = [
-    ".npy", "JSON", "attributes", "data_rows", "explanation", "name", "number", "of", "option", "ranking", "rows", "sent",
+    ".npy", "JSON", "attributes", "data_rows", "explanation", "name",
+    "number", "of", "option", "ranking", "rows", "sent",
 ]  # fmt: skip
 
 
