@@ -18,6 +18,7 @@ MARKS = [
     pytest.mark.skipif(BROWSER is None, reason="no Chromium here: install Debian's package chromium"),
     pytest.mark.xdist_group("browser"),  # one browser and one service of each sort for all
 ]
+IN_SIGHT = "[...document.querySelectorAll('.fitting img')].filter((one) => one.getBoundingClientRect().top < innerHeight)"
 THREE = {name: name in LIT for name in (*LIT, "lower left", "upper left")}
 
 
@@ -105,5 +106,5 @@ if __name__ == "__main__":
         page = new_page(chromium, viewport={"width": 1280, "height": 950}, color_scheme="light")
         page.goto(service.address)
         page.locator(".results .card").nth(23).wait_for()
-        until(page, "[...document.querySelectorAll('.results img')].slice(0, 18).every((one) => one.naturalWidth)")
+        until(page, f"({IN_SIGHT}).length >= 18 && ({IN_SIGHT}).every((one) => one.naturalWidth)")
         page.screenshot(path=PICTURE)
