@@ -18,7 +18,6 @@ MARKS = [
     pytest.mark.skipif(BROWSER is None, reason="no Chromium here: install Debian's package chromium"),
     pytest.mark.xdist_group("browser"),  # one browser and one service of each sort for all
 ]
-IN_SIGHT = "[...document.querySelectorAll('.fitting img')].filter((one) => one.getBoundingClientRect().top < innerHeight)"
 THREE = {name: name in LIT for name in (*LIT, "lower left", "upper left")}
 
 
@@ -106,5 +105,6 @@ if __name__ == "__main__":
         page = new_page(chromium, viewport={"width": 1280, "height": 950}, color_scheme="light")
         page.goto(service.address)
         page.locator(".results .card").nth(23).wait_for()
-        until(page, f"({IN_SIGHT}).length >= 18 && ({IN_SIGHT}).every((one) => one.naturalWidth)")
+        page.locator(".fitting img").nth(17).wait_for()
+        until(page, "[...document.querySelectorAll('.fitting img')].slice(0, 18).every((one) => one.naturalWidth)")
         page.screenshot(path=PICTURE)
