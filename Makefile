@@ -22,6 +22,7 @@ EXTRAS  := dev$(if $(BROWSER),$(COMMA)browser)
 
 # One thread for each of as many processes as there are cores.
 TYPES  := $(BIN)/mypy -n auto
+LINT   := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/python tests/support/docstrings.py
 SAID   := $(VENV)/types.log
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
@@ -33,20 +34,18 @@ run: $(READY)
 		--out runs/letters
 	@$(BIN)/zskl report runs/letters -o runs/letters/report.html --title "Letters without a training example"
 
-# mypy runs beside the tests, where these wait for something; what it says comes last.
-test: lint
-	@echo "$(TYPES) > $(SAID) & $(PYTEST)"
+# mypy runs beside the rest, where this waits for something; what it says comes last.
+test: $(DEV)
+	@echo "$(TYPES) > $(SAID) & $(LINT) && $(PYTEST)"
 	@$(TYPES) > $(SAID) 2>&1 & \
-	$(PYTEST); tests=$$?; \
+	$(LINT) && $(PYTEST); tests=$$?; \
 	wait $$!; types=$$?; cat $(SAID); \
-	test $$tests = 0 || echo "make unit fails: see the tests above"; \
+	test $$tests = 0 || echo "make lint or make unit fails: see above"; \
 	test $$types = 0 || echo "make types fails: see what mypy says above"; \
 	exit $$((tests | types))
 
 lint: $(DEV)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/python tests/support/docstrings.py
+	$(LINT)
 
 types: $(DEV)
 	$(TYPES)

@@ -8,19 +8,25 @@ from contextlib import nullcontext
 import pytest
 
 import zskl
-from evaluated import shortened
+from evaluated import shortened, untried
 from executed import ROOT, blocks, execute
 
+SEARCHES = ("README.md", "own-data.md", "paper.md")  # that take long, and whose figures the page does not show
+ENGINES = pytest.mark.xdist_group("engines")  # whose workers serve that page too
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(one, marks=ENGINES) if one.name == "large.md" else one for one in PAGES],
+    ids=lambda page: page.name,
+)
 def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("zskl.kernels._registered", dict(zskl.kernels._registered))
-    if page.name == "tutorial.md":  # seconds of trials that the page does not show
-        monkeypatch.setattr("zskl.selection.fold_worker.Examiner.bench", lambda self, model: None)
-    with shortened(tmp_path / "cache") if page.name == "paper.md" else nullcontext():  # grids of minutes otherwise
+    if page.name == "tutorial.md":  # its figures are those of the whole grids
+        monkeypatch.setattr("zskl.selection.fold_worker.Examiner.bench", untried)
+    with shortened(tmp_path / "cache") if page.name in SEARCHES else nullcontext():
         execute(page.read_text(encoding="utf-8"), page.name)
 
 

@@ -1,20 +1,12 @@
 """The OpenAPI description: it lists everything, and answers are as it says."""
 
 import json
-import re
 
 import numpy as np
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
-pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 
-import schemathesis
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
-from schemathesis.specs.openapi.checks import positive_data_acceptance
-
-import served
 from good_bodies import NPY, npy_bytes
 from zskl.serve import app, openapi
 from zskl.serve.guard import Guard
@@ -61,8 +53,15 @@ def test_the_description_lists_everything(plain):
 EXAMPLES = 20  # of each request: enough to find planted faults of queries, names and JSON bodies
 
 
+@pytest.fixture
 def description():
-    """Of a service of a small model and its rows."""
+    """Of a service of a small model and its rows. What this and the test need is imported here, since every process of
+    pytest-xdist would take seconds over it."""
+    schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
+    from hypothesis import strategies as st
+
+    import served
+
     bodies = [npy_bytes(np.ones(shape, np.float32)) for shape in ((1, 6), (6,), (3, 3), (0, 6))]
     for kind in (NPY, "application/octet-stream"):
         schemathesis.openapi.media_type(kind, st.one_of(st.binary(max_size=300), st.sampled_from(bodies)))
@@ -71,23 +70,20 @@ def description():
     return schemathesis.openapi.from_asgi("/openapi.json", guarded)
 
 
-SCHEMA = description()
+def test_answers_are_as_described(request, description):
+    """Each operation with all checks but one: that a request of the described form is accepted. Which attributes, rows
+    and classes there are depends on the model, and no description says it."""
+    from hypothesis import HealthCheck, settings
+    from schemathesis.pytest import from_fixture
+    from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+    asked = set()
 
-def answers_are_as_described(method, path):
-    """A test of one operation with all checks but one: that a request of the described form is accepted. Which
-    attributes, rows and classes there are depends on the model, and no description says it."""
-
-    @SCHEMA.include(method=method, path=path).parametrize()
+    @from_fixture("description").parametrize()
     @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
-    def test(case):
+    def answered(case):
+        asked.add((case.operation.method.lower(), case.operation.path))
         case.call_and_validate(excluded_checks=[positive_data_acceptance])
 
-    return test
-
-
-# A test function for each operation: the parametrised cases of one function would all have the same name, and
-# pytest-xdist would run only one of them.
-for _method, _path in sorted(OPERATIONS):
-    _name = re.sub(r"\W+", "_", f"{_method}{_path}").strip("_")
-    globals()[f"test_answers_are_as_described_to_{_name}"] = answers_are_as_described(_method.upper(), _path)
+    answered(request=request)
+    assert asked == OPERATIONS

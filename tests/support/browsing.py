@@ -105,5 +105,6 @@ if __name__ == "__main__":
         page = new_page(chromium, viewport={"width": 1280, "height": 950}, color_scheme="light")
         page.goto(service.address)
         page.locator(".results .card").nth(23).wait_for()
-        until(page, "[...document.querySelectorAll('.results img')].slice(0, 18).every((one) => one.naturalWidth)")
+        page.locator(".fitting img").nth(17).wait_for()
+        until(page, "[...document.querySelectorAll('.fitting img')].slice(0, 18).every((one) => one.naturalWidth)")
         page.screenshot(path=PICTURE)

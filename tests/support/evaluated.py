@@ -33,9 +33,13 @@ HERE = Problem("CUB", "res101", "f", "d")
 SETTING = {"sigma": 0.7, "repulsion": 2.0, "learning_rate": 1e-3, "epochs": 2, "feature_scaling": "center-l2"}
 
 
+def untried(examiner, model):
+    """Instead of the seconds of trials with examples and unlabelled rows, which have tests of their own."""
+
+
 @contextmanager
 def shortened(cache):
-    """Grids of one or two settings, few values to vary, short courses, no pixels; a cache of its own."""
+    """Grids of one or two settings, few values to vary, short courses, no trials, no pixels; a cache of its own."""
 
     def short(name, method):
         whole = parts(method.grid)[0]
@@ -48,6 +52,7 @@ def shortened(cache):
         patch.setattr(methods, "METHODS", {name: short(name, one) for name, one in methods.METHODS.items()})
         patch.setattr(sensitivity_run, "VALUES", VALUES)
         patch.setattr(convergence_run, "EPOCHS", 3)
+        patch.setattr("zskl.selection.fold_worker.Examiner.bench", untried)
         patch.setattr(image, "png", lambda figure: PNG)  # `image.png` has tests of its own
         patch.setenv("ZSKL_CACHE", str(cache))
         patch.delenv("ZSKL_DATA", raising=False)

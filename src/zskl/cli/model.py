@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from zskl.cli import completion, options, startup
 from zskl.cli.settings import setting
-from zskl.cli.terminal import mention, note
-
-if TYPE_CHECKING:
-    from zskl.estimators.estimator import ZeroShotClassifier
-    from zskl.selection import Tuned
+from zskl.cli.terminal import mention
 
 DEFAULT = "class-means"  # a search of its settings takes seconds, so `zskl fit` tunes it unless told otherwise
 
@@ -78,115 +73,33 @@ def fit(
 
     Example: [b]zskl fit shards --labels species --signatures classes.csv -o birds.zskl --engine dask[/b]
     """
-    from zskl import arrays, files, methods, selection
-    from zskl.cli import named
-    from zskl.cli.bars import progress_display, reporter
-    from zskl.cli.heard import told_once
+    from zskl import arrays, files, methods
+    from zskl.cli import fitting, named
     from zskl.cli.shards import fit_folder
-    from zskl.datasets.images import backbones
-    from zskl.datasets.own import folder
-    from zskl.engines import Engine
-    from zskl.estimators import default_grid
-    from zskl.parameters import one_of
-    from zskl.selection.class_folds import TooFewRows
-    from zskl.selection.search_results import SCORINGS
 
     startup.over()
     runner = named.engine_of(engine, address, workers)
+    settings = dict(setting(text) for text in set_ or [])
     if labels is not None:
-        settings = {**dict(setting(text) for text in set_ or []), "random_state": seed, "device": device}
-        fit_folder(data, labels, signatures, out, method, settings, bool(tune or calibrate or scoring), runner)
+        given = {**settings, "random_state": seed, "device": device}
+        fit_folder(data, labels, signatures, out, method, given, bool(tune or calibrate or scoring), runner)
         return
     if runner is not None:
         raise ValueError(
             "--engine, --address and --workers were given without --labels: they are for a folder of shards; add it, "
             "or leave them out"
         )
-    quick = method.lower() == DEFAULT
-    asked, tune = tune, quick if tune is None else tune
-    if scoring is not None and not tune:
-        raise ValueError(
-            f"--scoring {scoring} was given without --tune: it says what --tune chooses by; add --tune or leave it out"
-        )
-    scoring = scoring or ("gzsl" if quick else "zsl")
-    one_of("scoring", scoring, SCORINGS)
+    how = fitting.asked(tune, scoring, calibrate, quick=method.lower() == DEFAULT)
     arrays.check_device(device)
-    settings = dict(setting(text) for text in set_ or [])
     model = methods.build(method, {**settings, "random_state": seed, "device": device})
     files.check_target(out)
     loaded = named.load_dataset(data, root, features, signatures)
-    X, y = loaded.samples("trainval")
-    found: selection.Tuned | None = None
-    with told_once(), progress_display() as progress:
-        task = progress.add_task(f"{loaded.name} {method}", total=None)
-        if tune:
-            named_method = methods.find(method)
-            grid = default_grid.without(named_method.grid, settings)
-            try:
-                found = selection.tune(
-                    *(model, X, y, loaded.signatures, grid, selection.folds(loaded), scoring),
-                    report=lambda done, total: progress.update(task, completed=done, total=total),
-                    extend=named_method.bounds,
-                )
-            except TooFewRows as error:
-                if asked or calibrate:
-                    raise
-                note(f"fitted with the default settings, neither tuned nor calibrated: {error}")
-        if found is not None:
-            model = found.model
-        else:
-            model.fit(X, y, loaded.signatures, callback=reporter(progress, task))
-            if calibrate:
-                selection.calibrate(model, X, y, loaded.signatures, selection.folds(loaded), Engine())
-    prepared = folder.preparation_of(data)
-    if prepared is not None:
-        model.preparation_ = prepared.text()
-    model.backbone_ = loaded.backbone or backbones.implied(loaded.features)
+    model, found = fitting.fitted(model, method, settings, loaded, how)
+    fitting.provenance(model, data, loaded)
     model.save(out)
-    for sentence in _said(model, found, scoring):
-        mention(sentence)
-    if found is not None and found.edges:
-        note(f"{'; '.join(map(str, found.edges))}: the best may lie beyond")
-    mention(f"wrote {out}: {method} fitted on {len(y)} rows of {len(model.classes_)} classes of {loaded.name}")
-
-
-def _said(model: ZeroShotClassifier, found: Tuned | None, scoring: str) -> Iterator[str]:
-    """What was chosen and calibrated, and what it promises."""
-    if found is not None:
-        yield from _chosen(found, scoring)
-    if model.temperatures_ is not None:
-        written = ", ".join(f"{value:.3g} among {name}" for name, value in model.temperatures_.items())
-        constant = f"{model.calibration_:.4g} is subtracted from the scores of seen classes"
-        yield f"calibrated: {constant}; temperatures {written} candidates"
-    yield from _practised(model)
-
-
-def _chosen(found: Tuned, scoring: str) -> Iterator[str]:
-    """The setting that a search chose, and its score beside that of the default."""
-    from zskl.selection.tuned_table import score
-
-    chosen = ", ".join(f"{name}={value}" for name, value in found.best.items())
-    yield f"chosen of {len(found.settings)} settings by {scoring} on validation classes: {chosen}"
-    default = found.search.default
-    beside = f"; of the default setting {score(found, default)}" if default is not None else ""
-    yield f"its score there: {100 * found.score:.1f} ± {100 * found.spread:.1f} % over folds{beside}"
-    if found.against_default is not None:
-        yield str(found.against_default)
-
-
-def _practised(model: ZeroShotClassifier) -> Iterator[str]:
-    """What validation classes promise of rows that the model may learn from later."""
-    found = getattr(model, "practice_", None) or {}
-    examples = [f"{100 * one['zsl']:.1f} with {k}" for k, one in (found.get("examples") or {}).items()]
-    if examples:
-        yield f"zero-shot accuracy there with examples of each class (zskl teach): {', '.join(examples)}"
-    for name, figure in (("unseen", "zero-shot accuracy"), ("all", "H")):
-        gains = [
-            f"{100 * one['gain']:+.1f} ± {100 * one['spread']:.1f} points with {one['per_class']:.3g} of a class"
-            for one in (found.get("unlabelled") or {}).get(name) or ()
-        ]
-        if gains:
-            yield f"gain there in {figure} from unlabelled rows of {name} classes (zskl adapt): {', '.join(gains)}"
+    fitting.tell(model, found, how.scoring)
+    rows = len(loaded.parts["trainval"])
+    mention(f"wrote {out}: {method} fitted on {rows} rows of {len(model.classes_)} classes of {loaded.name}")
 
 
 def predict(

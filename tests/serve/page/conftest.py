@@ -19,6 +19,16 @@ def in_thread(*arguments, **options):
     return served.in_thread(*arguments, **options)
 
 
+@pytest.fixture(scope="package", autouse=True)
+def kept():
+    """The browser keeps the files of the page: to ask for each of them at every visit takes longer than most tests."""
+    from zskl.serve.routes.page import KEPT
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(KEPT, "cache-control", "max-age=3600")
+        yield
+
+
 @pytest.fixture(scope="package")
 def chromium():
     with browser() as found:
@@ -154,11 +164,12 @@ def visited(page, address, faults):
 def visit(chromium, one_page):
     """Open the page of a service and leave the one before; `faults` are messages a test expects in its console.
 
-    Only what a page has from its start, as `has_touch`, takes another page.
+    Only what a page has from its start, as `has_touch`, takes another page. Nothing moves, unless a test asks for it:
+    each picture of a movement is drawn without a graphics card here.
     """
     with ExitStack() as last:
 
-        def open_page(address, size=DESKTOP, faults="", color_scheme="null", reduced_motion="null", **from_its_start):
+        def open_page(address, size=DESKTOP, faults="", color_scheme="null", reduced_motion="reduce", **from_its_start):
             last.close()
             page = one_page
             if from_its_start:

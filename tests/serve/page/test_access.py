@@ -61,16 +61,15 @@ WIDE = "document.documentElement.scrollWidth"
 
 def test_axe_finds_no_serious_fault_in_light_or_dark(segments, visit):
     pytest.importorskip("axe_playwright_python")
-    page = visit(segments, color_scheme="light", reduced_motion="reduce")
+    page = visit(segments, color_scheme="light")
     for view in VIEWS:
         prepared(page, segments, view)
         assert page.evaluate(GROUND) == "rgb(255, 255, 255)"
         assert axe_faults(page) == [], view
         page.set_viewport_size(PHONE)
-        assert axe_faults(page) == [], view
         page.emulate_media(color_scheme="dark")
         assert page.evaluate(GROUND) == "rgb(22, 24, 27)"
-        assert axe_faults(page, ["color-contrast"]) == [], view  # nothing but colours changes
+        assert axe_faults(page) == [], view
         page.emulate_media(color_scheme="light")
         page.set_viewport_size(DESKTOP)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from zskl.datasets import split_by_class, tables
 from zskl.datasets.dataset import Dataset
@@ -105,9 +106,7 @@ def make(
     """
     split_by_class.check_seed(seed)
     out = Path(out)
-    for given in (features, signatures, labels):
-        if out.resolve() in Path(given).resolve().parents:
-            raise ValueError(f"{given} is inside {out}, the folder to write: choose another folder")
+    _check_outside(out, features, signatures, labels)
     how = Reading(missing, categories, keep_columns)
     _check_different(features, labels, signatures)
     head = tables.look(features)
@@ -118,17 +117,10 @@ def make(
     read = texts.read(signatures)  # if the table was made from texts
     with new_folder(out, force) as temporary:
         rows = store(temporary / "raw.npy", head, labels, column, how)
-        found = rows.labels
-        if all(map(tables.is_whole, [*found.names, *table.index])):  # 1.0 in one file is 1 in the other
-            found, table = found.plain(), table.set_axis([tables.plain(one) for one in table.index], axis=0)
-            unseen = None if unseen is None else [tables.plain(str(one)) for one in unseen]
+        found, table, unseen = _alike(rows.labels, table, unseen)
         classes = list(dict.fromkeys(table.index))
         _check_described(found, classes, features if column else labels, signatures)
-        position = pd.Index(classes).get_indexer(pd.Index(found.names))
-        codes = position[found.codes]
-        sizes = np.bincount(codes, minlength=len(classes))
-        hidden = split_by_class.choose_unseen(classes, sizes, unseen, float(unseen_fraction), seed)
-        parts = split_by_class.divide(codes, hidden, seed)
+        parts = _divided(found, classes, unseen, float(unseen_fraction), seed)
         names, preparation = rows.finish(temporary / folder.FEATURES, parts["trainval"], fill=missing == "mean")
         whole = tables.typed(classes, found.names).dtype.kind == "i"
         data = Dataset(
@@ -157,6 +149,33 @@ def make(
         folder.write(temporary, data, made, rows.ids, preparation)
         del data  # some systems cannot rename a folder while a file in it is mapped
     return folder.load(out)
+
+
+def _alike(
+    labels: Labels, table: pd.DataFrame, unseen: Sequence[str | int] | None
+) -> tuple[Labels, pd.DataFrame, Sequence[str | int] | None]:
+    """The names of classes, written alike where all are whole numbers: 1.0 in one file is 1 in the other."""
+    if not all(map(tables.is_whole, [*labels.names, *table.index])):
+        return labels, table, unseen
+    plain = table.set_axis([tables.plain(one) for one in table.index], axis=0)
+    return labels.plain(), plain, None if unseen is None else [tables.plain(str(one)) for one in unseen]
+
+
+def _divided(
+    labels: Labels, classes: Sequence[str], unseen: Sequence[str | int] | None, fraction: float, seed: int
+) -> dict[str, NDArray[np.int64]]:
+    """The rows of each part; the unseen classes are those given, or a fraction that is drawn."""
+    codes = pd.Index(classes).get_indexer(pd.Index(labels.names))[labels.codes]
+    sizes = np.bincount(codes, minlength=len(classes))
+    hidden = split_by_class.choose_unseen(classes, sizes, unseen, fraction, seed)
+    return split_by_class.divide(codes, hidden, seed)
+
+
+def _check_outside(out: Path, *files: PathLike) -> None:
+    """Refuse to write over what is read."""
+    for given in files:
+        if out.resolve() in Path(given).resolve().parents:
+            raise ValueError(f"{given} is inside {out}, the folder to write: choose another folder")
 
 
 def _check_different(*given: PathLike) -> None:

@@ -11,6 +11,7 @@ from zskl.serve.refusal import Refusal, shown
 
 MEDIA = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 PageFile = tuple[bytes, str]  # content, media type
+KEPT = {"cache-control": "no-cache"}  # a browser asks again: the next version may be served at the same address
 
 
 def router() -> APIRouter:
@@ -40,4 +41,4 @@ def _reply(files: dict[str, PageFile], name: str) -> Response:
     if name not in files:
         raise Refusal(404, f"the page has no file {shown(name)}")
     content, kind = files[name]
-    return Response(content, media_type=kind, headers={"cache-control": "no-cache"})
+    return Response(content, media_type=kind, headers=KEPT)
