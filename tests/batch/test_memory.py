@@ -135,9 +135,10 @@ def test_training_from_a_file_holds_its_buffer_only(mapped):
     assert peak(lambda: fit(mapped)) > INPUT  # the planted fault
 
 
-@pytest.mark.parametrize(
-    ("method", "kind"), [("gaussian-ort", "float16"), ("class-means", "float32"), ("eszsl", "float64"), ("ale", "float32")]
-)
+IN_MEMORY = [("gaussian-ort", "float16"), ("class-means", "float32"), ("eszsl", "float64"), ("ale", "float32")]
+
+
+@pytest.mark.parametrize(("method", "kind"), IN_MEMORY)
 def test_training_in_memory_holds_little_beside_the_rows(mapped, monkeypatch, method, kind):
     for module, name in ((linear, "BLOCK_VALUES"), (sums, "BLOCK_VALUES"), (scaled_rows, "BLOCK_BYTES")):
         monkeypatch.setattr(module, name, INPUT // 192)
