@@ -86,7 +86,7 @@ def fit(scaling: str, rows: Array, parameter: str = "scaling", weights: NumPyArr
     With `weights` (n,) a row counts as often as its weight says.
     """
     if weights is not None and not are_sparse(rows):
-        height = max(1, GPU_VALUES // max(1, rows.shape[-1]))
+        height = max(1, BLOCK_VALUES // max(1, rows.shape[-1]))
         starts = range(0, rows.shape[0], height)
         return fit_in_blocks(scaling, lambda: (rows[k : k + height] for k in starts), parameter, weights)
     steps = parse(scaling, parameter)
@@ -172,7 +172,7 @@ def _deviation(rows: Array, mean: Array, weights: NumPyArray | None = None) -> A
     if are_sparse(rows):
         return _spread(rows.variances(to_numpy(mean), weights), mean, rows)
     xp = namespace(rows)
-    height = max(1, GPU_VALUES // max(1, rows.shape[-1]))
+    height = max(1, BLOCK_VALUES // max(1, rows.shape[-1]))
     squares = xp.zeros_like(mean)
     for start in range(0, rows.shape[0], height):
         squares += xp.sum((rows[start : start + height] - mean) ** 2, axis=0)
