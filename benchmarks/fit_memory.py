@@ -1,12 +1,12 @@
 """How much memory a fit holds, from a CSV file, a data frame or arrays: the peak that the operating system reports.
 
-Run: python benchmarks/fit_memory.py [--rows 40_000] [--features 512] [--folder DIR] [--keep]
+Run: python benchmarks/fit_memory.py [--rows 40_000 200_000] [--features 512] [--folder DIR] [--keep]
 
 Each figure is of a process of its own, which first fits a few rows, so that everything is imported. It is the largest
 resident memory (VmHWM) less what it was before the rows were there, over the size of the matrix: 1.0 is the matrix and
-nothing else. The peak of reading and that of the fit, with the rows that it was handed, are apart. Mapped files
-count. The matrix of a dataset folder is float32 and holds test rows too; that of a data frame is float64, as
-pandas reads it. Linux only. With --keep the figures go to benchmarks/results/fit_memory.json.
+nothing else. The peak of reading, what the process holds after it, and the peak of the fit, with the rows that it was
+handed, are apart. Mapped files count. The matrix of a dataset folder is float32 and holds test rows too; that of a data
+frame is float64, as pandas reads it. Linux only. With --keep the figures go to benchmarks/results/fit_memory.json.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from machine import keep
 from zskl import datasets, methods
 
 CLASSES, ATTRIBUTES = 50, 20
-WAYS = ("CSV, zskl data make", "CSV, pandas", "float64", "float32", "float16", "bfloat16")
+DIFFERENT = 8_000  # rows, at most: CSV takes long to write
+WAYS = ("float64", "float32", "float16", "bfloat16", "CSV, zskl data make", "CSV, pandas")
 METHODS = {"class-means": {}, "gaussian-ort": {"epochs": 1, "batch_size": 100}, "eszsl": {}}
 
 
@@ -53,11 +54,17 @@ def write(folder: Path, rows: int, width: int) -> None:
     """The same rows as CSV and as .npy."""
     draw = np.random.default_rng(0)
     table().to_csv(folder / "classes.csv")
-    X = draw.standard_normal((rows, width), dtype=np.float32)
+    some = draw.standard_normal((min(rows, DIFFERENT), width), dtype=np.float32)
+    X = np.resize(some, (rows, width))  # repeated
     for kind in (np.float64, np.float32, np.float16):
         np.save(folder / f"{np.dtype(kind)}.npy", X.astype(kind))
-    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(width)])
-    frame.assign(species=labels(rows)).to_csv(folder / "rows.csv", index=False, float_format="%.5f")
+    frame = pd.DataFrame(some, columns=[f"x{k}" for k in range(width)])
+    frame.assign(species=labels(len(some))).to_csv(folder / "some.csv", index=False, float_format="%.5f")
+    head, *lines = (folder / "some.csv").read_text("utf-8").splitlines(keepends=True)
+    with (folder / "rows.csv").open("w", encoding="utf-8") as file:
+        file.write(head)
+        file.writelines(lines[k % len(lines)] for k in range(rows))
+    (folder / "few.csv").write_text("".join([head, *lines[:200]]), "utf-8")
 
 
 def read(folder: Path, way: str, few: bool) -> tuple[Any, Any, Any, float]:
@@ -86,29 +93,30 @@ def measure(folder: Path, way: str, method: str) -> None:
     warnings.simplefilter("ignore")
     X, y, signatures, _ = read(folder, way, few=True)
     build(method).fit(X, y, signatures)
-    before, fitted_few = memory("VmRSS"), peak_of_a_fit(method, X, y, signatures)
+    before, few = memory("VmRSS"), memory_of_a_fit(method, X, y, signatures)
     X, y, signatures, size = read(folder, way, few=False)
     reading = memory("VmHWM") - before
-    fitting = peak_of_a_fit(method, X, y, signatures) - fitted_few
-    print(json.dumps({"reading": reading / size, "fitting": fitting / size, "mb": size / 1e6}))
+    held, fitting = (now - then for now, then in zip(memory_of_a_fit(method, X, y, signatures), few, strict=True))
+    print(json.dumps({"reading": reading / size, "held": held / size, "fitting": fitting / size, "mb": size / 1e6}))
 
 
-def peak_of_a_fit(method: str, X: Any, y: Any, signatures: Any) -> int:
-    """VmHWM of a child, which begins with the memory of this process, but without the pages of its libraries.
+def memory_of_a_fit(method: str, X: Any, y: Any, signatures: Any) -> list[int]:
+    """VmRSS before, and VmHWM after a fit in a child, which begins with the memory of this process.
 
-    So it is compared with that of another child alone.
+    It lacks the pages of libraries, so it is compared with that of another child alone.
     """
     given, out = os.pipe()
     child = os.fork()
     if not child:
+        begun = memory("VmRSS")
         build(method).fit(X, y, signatures)
-        os.write(out, str(memory("VmHWM")).encode())
+        os.write(out, f"{begun} {memory('VmHWM')}".encode())
         os._exit(0)
     os.close(out)
     with os.fdopen(given) as answer:
-        peak = int(answer.read())
+        found = [int(number) for number in answer.read().split()]
     os.waitpid(child, 0)
-    return peak
+    return found
 
 
 def build(method: str) -> Any:
@@ -117,7 +125,7 @@ def build(method: str) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=40_000)
+    parser.add_argument("--rows", type=int, nargs="+", default=[40_000, 200_000])
     parser.add_argument("--features", type=int, default=512)
     parser.add_argument("--folder", help="where the temporary files go")
     parser.add_argument("--keep", action="store_true")
@@ -127,25 +135,26 @@ def main() -> None:
     if chosen.measure:
         measure(Path(chosen.measure[0]), *chosen.measure[1:])
         return
-    shown = Table("rows from", "matrix, MB", "reading", *METHODS)
+    shown = Table("rows", "from", "matrix, MB", "reading", "after it", *METHODS)
     found: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
-        write(Path(folder), chosen.rows, chosen.features)
-        lines = (Path(folder) / "rows.csv").open(encoding="utf-8")
-        with lines, (Path(folder) / "few.csv").open("w", encoding="utf-8") as few:
-            few.writelines(line for line, _ in zip(lines, range(201), strict=False))
-        for way in WAYS:
-            found[way] = {}
-            for method in METHODS:
-                command = [sys.executable, __file__, "--measure", folder, way, method]
-                answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-                found[way][method] = json.loads(answer.stdout)
-            one = next(iter(found[way].values()))
-            fits = (f"{value['fitting']:.2f}" for value in found[way].values())
-            shown.add_row(way, f"{one['mb']:.0f}", f"{one['reading']:.2f}", *fits)
+    for rows in chosen.rows:
+        with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
+            write(Path(folder), rows, chosen.features)
+            found[str(rows)] = {way: {method: fresh(folder, way, method) for method in METHODS} for way in WAYS}
+        for way, figures in found[str(rows)].items():
+            one = next(iter(figures.values()))
+            fits = (f"{value['fitting']:.2f}" for value in figures.values())
+            shown.add_row(str(rows), way, f"{one['mb']:.0f}", f"{one['reading']:.2f}", f"{one['held']:.2f}", *fits)
     Console().print(shown)
     if chosen.keep:
-        keep(chosen.name, {"rows": chosen.rows, "features": chosen.features, "ways": found})
+        keep(chosen.name, {"features": chosen.features, "sizes": found})
+
+
+def fresh(folder: str, way: str, method: str) -> dict[str, float]:
+    """`measure` in a process of its own."""
+    command = [sys.executable, __file__, "--measure", folder, way, method]
+    found: dict[str, float] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return found
 
 
 if __name__ == "__main__":

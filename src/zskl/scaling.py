@@ -17,13 +17,14 @@ from typing import overload
 
 import numpy as np
 
-from zskl.arrays import Array, DType, NumPyArray, is_symbol, is_torch, like, namespace, to_numpy
+from zskl.arrays import Array, DType, NumPyArray, is_symbol, is_torch, like, namespace, on_gpu, to_numpy
 from zskl.parameters import did_you_mean
 from zskl.sparse_rows import are_sparse
 
 STEPS = ("sqrt", "l2", "center", "standardize")
 FITTED = ("center", "standardize")  # the steps that learn from training rows; a scaling has at most one
-BLOCK_VALUES = 1 << 20  # scaled together: 4 MB as float32
+BLOCK_VALUES = 1 << 16  # scaled together on a CPU: what stays in its cache
+GPU_VALUES = 1 << 20  # the same on a GPU, where many small steps would wait for each other
 ROUNDING = 4  # units in the last place
 SCALINGS = ("none", "center-l2", "sqrt-center-l2", "l2-center-l2", "standardize-l2")
 
@@ -58,7 +59,7 @@ class Scaling:
         Rows are scaled in blocks, so that the steps in between need little memory. Sparse rows stay sparse: what
         centring subtracts is kept apart, see `SparseRows`.
         """
-        height = max(1, BLOCK_VALUES // max(1, rows.shape[-1]))
+        height = max(1, (GPU_VALUES if on_gpu(rows, None) else BLOCK_VALUES) // max(1, rows.shape[-1]))
         if not self.steps or is_symbol(rows) or are_sparse(rows) or rows.shape[0] <= height:
             return self._apply_steps(rows)
         scaled = namespace(rows).empty_like(rows)
@@ -192,10 +193,21 @@ def _apply(step: str, rows: Array) -> Array:
     xp = namespace(rows)
     if step == "sqrt":
         return xp.sign(rows) * xp.sqrt(xp.abs(rows))
+    rows, _, length = lengths(rows)
+    return rows / length
+
+
+def lengths(rows: Array) -> tuple[Array, Array, Array]:
+    """Rows over their largest |entry|, that entry (n, 1), and the length of what is left (n, 1); 1 in place of 0.
+
+    So no square leaves the range of floats.
+    """
+    xp = namespace(rows)
     largest = xp.max(xp.abs(rows), axis=-1, keepdims=True)
-    rows = rows / xp.where(largest > 0, largest, xp.ones_like(largest))  # so that no square leaves the range of floats
+    largest = xp.where(largest > 0, largest, xp.ones_like(largest))
+    rows = rows / largest
     length = xp.sqrt(xp.sum(rows * rows, axis=-1, keepdims=True))
-    return rows / xp.where(length > 0, length, xp.ones_like(length))
+    return rows, largest, xp.where(length > 0, length, xp.ones_like(length))
 
 
 def _center(rows: Array, mean: Array) -> Array:
@@ -205,6 +217,13 @@ def _center(rows: Array, mean: Array) -> Array:
         return apart
     xp = namespace(rows)
     centred = rows - mean
+    return xp.where(differs(rows, centred, mean), centred, xp.zeros_like(centred))
+
+
+def differs(rows: Array, centred: Array, mean: Array) -> Array:
+    """(n, 1) whether what is left of rows without the mean is more than rounding."""
+    xp = namespace(rows)
     noise = ROUNDING * xp.finfo(rows.dtype).eps
     size = xp.max(xp.abs(rows), axis=-1, keepdims=True) + xp.max(xp.abs(mean))
-    return xp.where(xp.max(xp.abs(centred), axis=-1, keepdims=True) > noise * size, centred, xp.zeros_like(centred))
+    left: Array = xp.max(xp.abs(centred), axis=-1, keepdims=True) > noise * size
+    return left

@@ -35,6 +35,7 @@ def test_the_spectrum_of_weighted_rows_about_a_center(shape, monkeypatch):
     expected = sum(w * np.outer(x - center, x - center) for w, x in zip(weights, X, strict=True))
     for values in (linear.BLOCK_VALUES, 7 * 6):
         monkeypatch.setattr(linear, "BLOCK_VALUES", values)
+        monkeypatch.setattr(linear, "BLOCK_ROWS", 1)
         basis, energy = linear.spectrum(X, weights, center)
         assert_close(basis * energy @ basis.T, expected, SOLUTION.double)
     with pytest.raises(AssertionError):

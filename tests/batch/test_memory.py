@@ -13,14 +13,16 @@ import numpy as np
 import pytest
 
 from tolerances import FORMULA, assert_close
-from zskl import ZeroShotKernelClassifier, datasets
+from zskl import ZeroShotKernelClassifier, datasets, methods
 from zskl import scaling as scalings
+from zskl.baselines import linear
 from zskl.batch import predict_file
 from zskl.cli import app
 from zskl.datasets import dataset_checks, health
 from zskl.datasets.tables import feature_file
 from zskl.estimators import inputs, panel
-from zskl.training import streaming
+from zskl.estimators.class_means import kept_rows, sums
+from zskl.training import scaled_rows, streaming
 
 ROWS, WIDTH, CLASSES, ATTRIBUTES = 6_000, 128, 400, 32
 INPUT, SCORES = 4 * ROWS * WIDTH, 4 * ROWS * CLASSES  # 3 and 10 MB
@@ -33,7 +35,7 @@ BLOCKS = [
     (panel, "BLOCK_BYTES", (INPUT // 24, INPUT // 24)),
     (streaming, "CHUNK_BYTES", INPUT // 400),
     (streaming, "BUFFER_BYTES", INPUT // 4),
-    (streaming, "BLOCK_BYTES", INPUT // 24),
+    (scaled_rows, "BLOCK_BYTES", INPUT // 24),
     (inputs, "LOOKED_AT", INPUT // 48),
     (scalings, "BLOCK_VALUES", INPUT // 96),
     (dataset_checks, "BLOCK_VALUES", MATRIX // 48),
@@ -131,6 +133,32 @@ def test_training_from_a_file_holds_its_buffer_only(mapped):
     fit(np.array(mapped[:200]))
     assert peak(lambda: fit(mapped, streaming=True)) < 0.75 * INPUT  # a third of that is the buffer
     assert peak(lambda: fit(mapped)) > INPUT  # the planted fault
+
+
+IN_MEMORY = [("gaussian-ort", "float16"), ("class-means", "float32"), ("eszsl", "float64"), ("ale", "float32")]
+
+
+@pytest.mark.parametrize(("method", "kind"), IN_MEMORY)
+def test_training_in_memory_holds_little_beside_the_rows(mapped, monkeypatch, method, kind):
+    for module, name in ((linear, "BLOCK_VALUES"), (sums, "BLOCK_VALUES"), (scaled_rows, "BLOCK_BYTES")):
+        monkeypatch.setattr(module, name, INPUT // 192)
+    for module, name in ((linear, "BLOCK_ROWS"), (sums, "BLOCK_ROWS"), (kept_rows, "KEPT")):
+        monkeypatch.setattr(module, name, 50)
+    X, y = mapped.astype(kind), np.arange(ROWS) % SEEN
+    setting = {"epochs": 1, "batch_size": 200} if method in ("gaussian-ort", "ale") else {}
+    model = methods.build(method, {"random_state": 0, **setting})
+
+    def fit_all():
+        model.fit(X, y, np.eye(SEEN))
+        return []
+
+    small = 8 * 8 * WIDTH**2 + 8 * 10 * ROWS  # matrices (d, d) in float64, and some numbers for each row
+    monkeypatch.setattr(scaled_rows, "SMALL", 0)
+    model.fit(X[:200], y[:200], np.eye(SEEN))
+    assert peak(fit_all) < 0.3 * X.nbytes + small
+    if method in ("gaussian-ort", "ale"):
+        monkeypatch.setattr(scaled_rows, "SMALL", INPUT)
+        assert peak(fit_all) > INPUT  # the planted fault
 
 
 # A CSV file ----------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zskl import ClassMeansClassifier, ZeroShotKernelClassifier, baselines
-from zskl.training import streaming
+from zskl.training import scaled_rows
 
 MODELS = [
     ClassMeansClassifier(),
@@ -24,7 +24,7 @@ def data():
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "tensor float16", "tensor bfloat16"])
 def test_the_same_model_as_in_float32(data, model, kind, monkeypatch):
-    monkeypatch.setattr(streaming, "BLOCK_BYTES", 400)  # several blocks
+    monkeypatch.setattr(scaled_rows, "BLOCK_BYTES", 400)  # several blocks
     X, y, table = data
     if kind == "bfloat16":
         half = X.astype(pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed").bfloat16)
@@ -47,9 +47,9 @@ def test_the_same_model_as_in_float32(data, model, kind, monkeypatch):
 
 def test_only_a_block_is_ever_in_another_type(data, monkeypatch):
     """The largest array that becomes float32 before it is scaled is a block, not X."""
-    monkeypatch.setattr(streaming, "BLOCK_BYTES", 400)
+    monkeypatch.setattr(scaled_rows, "BLOCK_BYTES", 400)
     sizes = []
-    original = streaming.computed
-    monkeypatch.setattr(streaming, "computed", lambda rows: sizes.append(len(rows)) or original(rows))
+    original = scaled_rows.computed
+    monkeypatch.setattr(scaled_rows, "computed", lambda rows: sizes.append(len(rows)) or original(rows))
     baselines.ESZSL().fit(*data)
     assert max(sizes) == 12

@@ -8,7 +8,7 @@ from tolerances import FIT, FORMULA, SUMS, assert_close
 from zskl import ZeroShotKernelClassifier
 from zskl import scaling as scalings
 from zskl.metrics import mean_per_class_accuracy
-from zskl.training import initialisation, streaming
+from zskl.training import initialisation, scaled_rows, streaming
 from zskl.training.streaming import StreamedRows
 
 ROWS, WIDTH = 1003, 12
@@ -31,7 +31,7 @@ def small(monkeypatch):
     """Chunks of 16 rows, buffers of 160, blocks of 100."""
     monkeypatch.setattr(streaming, "CHUNK_BYTES", 16 * 4 * WIDTH)
     monkeypatch.setattr(streaming, "BUFFER_BYTES", 160 * 4 * WIDTH)
-    monkeypatch.setattr(streaming, "BLOCK_BYTES", 100 * 4 * WIDTH)
+    monkeypatch.setattr(scaled_rows, "BLOCK_BYTES", 100 * 4 * WIDTH)
 
 
 @pytest.fixture(scope="module")

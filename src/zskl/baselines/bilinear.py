@@ -26,8 +26,8 @@ class BilinearProblem:
     def __init__(self, training: Training, seed: int, loss: Loss, margin: float) -> None:
         self.X, self.codes, self.loss, self.margin = training.X, training.codes, loss, margin
         self.Z, self.basis = coordinates(class_signatures(training))
-        self.weights = [start(self.X, self.basis, seed, 1)[0]]
-        self.gradients = [namespace(self.X).zeros_like(self.weights[0])]
+        self.weights = [start(self.X.shape[1], self.basis, seed, 1)[0]]
+        self.gradients = [namespace(self.basis).zeros_like(self.weights[0])]
 
     def step(self, rows: Array) -> Array:
         X = self.X[rows]
@@ -42,10 +42,9 @@ class BilinearProblem:
         return {"projection_": to_numpy(self.weights[0] @ self.basis.mT)}
 
 
-def start(X: Array, basis: Array, seed: int, maps: int) -> Array:
+def start(d: int, basis: Array, seed: int, maps: int) -> Array:
     """(maps, d, r) drawn in signature space, so that the draw does not depend on the coordinates."""
-    d, p = X.shape[1], basis.shape[0]
-    return like(generator(seed, 1).standard_normal((maps, d, p)) / d**0.5, X) @ basis
+    return like(generator(seed, 1).standard_normal((maps, d, basis.shape[0])) / d**0.5, basis) @ basis
 
 
 def violations(S: Array, own: Array, margin: float) -> Array:

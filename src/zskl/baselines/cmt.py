@@ -8,6 +8,7 @@ import numpy as np
 
 from zskl.arrays import Array, generator, like, namespace, to_numpy
 from zskl.baselines.descent import DescentClassifier, Learned, coordinates
+from zskl.baselines.linear import blocks
 from zskl.baselines.shared_fit import class_signatures
 from zskl.estimators.default_grid import with_standardized
 from zskl.estimators.estimator import Training
@@ -21,15 +22,16 @@ class NetworkProblem:
     """(1/n) Σ_i ‖tanh(x_i A) B / √h − y_i‖² over A (d, h) and B (h, r)."""
 
     def __init__(self, training: Training, seed: int, hidden: int) -> None:
-        xp = namespace(training.X)
+        xp = namespace(training.Y)
         self.X, (Z, self.basis) = training.X, coordinates(class_signatures(training))
         self.targets = Z[training.codes]
         self.scale = hidden**-0.5  # not part of B, so that both layers learn at one rate
         d, p = self.X.shape[1], self.basis.shape[0]
-        length = float(xp.sqrt(xp.mean(xp.sum(self.X * self.X, axis=1)))) or 1.0
+        squares = xp.concat([xp.sum(block * block, axis=1) for _, block in blocks(self.X)])
+        length = float(xp.sqrt(xp.mean(squares))) or 1.0
         draw = generator(seed, 1)
-        A = like(draw.standard_normal((d, hidden)) * (START / length), self.X)
-        B = like(draw.standard_normal((hidden, p)) * (hidden * p) ** -0.5, self.X) @ self.basis
+        A = like(draw.standard_normal((d, hidden)) * (START / length), self.basis)
+        B = like(draw.standard_normal((hidden, p)) * (hidden * p) ** -0.5, self.basis) @ self.basis
         self.weights, self.gradients = [A, B], [xp.zeros_like(A), xp.zeros_like(B)]
 
     def step(self, rows: Array) -> Array:

@@ -114,6 +114,7 @@ class CMTStar(CMT):
         },
         {"signature_scaling": ("center-l2",), "hidden": (128,)},
     )
+    COPIES: ClassVar[bool] = True  # it holds rows out, and turns them for its classifier
     BOUNDS: ClassVar = {"hidden": (32, 512), "epochs": (1, 160)}
     LEARNED: ClassVar = {
         **CMT.LEARNED,

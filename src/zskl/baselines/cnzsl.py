@@ -225,6 +225,7 @@ class CNZSL(DescentClassifier):
         "rectified_": None,
     }
     DECAYS: ClassVar[bool] = False  # Adam does
+    COPIES: ClassVar[bool] = True  # as rows of unit length
     momentum = 0.0  # that of Adam is its own
 
     def __init__(

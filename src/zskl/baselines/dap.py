@@ -124,7 +124,7 @@ class DAP(WeightedClassifier):
             model.threshold_ = attributes.thresholds(Y, model.threshold)
             A = to_numpy(attributes.present(Y, model.threshold_))  # (C, p)
             model.prior_ = A.mean(axis=0, dtype=np.float64)
-            targets = like(A, training.X)[training.codes]
+            targets = like(A, rows.rotated)[training.codes]
             model.weights_, model.intercept_ = logistic.binary(rows, targets, model.C)
 
         return finish

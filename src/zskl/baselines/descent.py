@@ -18,6 +18,7 @@ from zskl.arrays import Array, like, namespace, seed_from, to_numpy
 from zskl.estimators.estimator import Training, ZeroShotClassifier
 from zskl.estimators.row_weights import without_weights
 from zskl.parameters import count, positive
+from zskl.training.scaled_rows import ScaledRows
 from zskl.training.solver import BLOW_UP, DivergenceError, Progress, batches
 
 Callback = Callable[[Progress], object]
@@ -94,6 +95,7 @@ class DescentClassifier(ZeroShotClassifier):
 
     FREE: ClassVar[tuple[str, ...]] = ("epochs",)
     DECAYS: ClassVar[bool] = True  # whether `run` adds the penalty of weights; False if the problem's gradients have it
+    COPIES: ClassVar[bool] = False  # whether it needs all scaled rows at once
     batch_size: int
     epochs: int
     learning_rate: float
@@ -137,7 +139,7 @@ class DescentClassifier(ZeroShotClassifier):
         """
         with self._all_or_nothing():
             self._check_parameters()
-            training = self._prepare(X, y, signatures)
+            training = self._prepare(X, y, signatures, None if self.COPIES else ScaledRows)
             for _, learned in self._train(training, self._seed(), [self.epochs], callback):
                 self.__dict__.update(learned)
         return self
@@ -155,7 +157,7 @@ class DescentClassifier(ZeroShotClassifier):
         for model in models:
             model._check_parameters()
         last = max(models, key=lambda model: int(model.epochs))
-        training = last._prepare(X, y, signatures)
+        training = last._prepare(X, y, signatures, None if self.COPIES else ScaledRows)
         prepared = {name: value for name, value in vars(last).items() if name.endswith("_")}
         waiting = dict(enumerate(models))
         try:

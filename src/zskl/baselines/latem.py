@@ -34,8 +34,8 @@ class LatentProblem:
         self.X, self.codes, self.margin = training.X, training.codes, model.margin
         self.prune_every, self.prune_below = model.prune_every, model.prune_below
         self.Z, self.basis = coordinates(class_signatures(training))
-        xp = namespace(self.X)
-        W = start(self.X, self.basis, seed, model.n_maps)
+        xp = namespace(self.basis)
+        W = start(self.X.shape[1], self.basis, seed, model.n_maps)
         self.weights, self.gradients = [W], [xp.zeros_like(W)]
         self.chosen = xp.zeros_like(W[:, 0, 0])  # (K,) rows whose own class each map has scored since the last pruning
 

@@ -8,19 +8,20 @@ s = 1/√(curvature · a / n + ridge) the problem in V is nearly round, and L-BF
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize
 
-from zskl.arrays import Array, like, to_numpy
+from zskl.arrays import Array, like, namespace, to_numpy
 
 Loss: TypeAlias = Callable[[Array], tuple[float, Array]]  # outputs (n, k) → mean over the rows, gradient (n, k)
 PASSES = 100  # over the rows, at most
 TOLERANCE = 3e-3  # of the gradient's largest entry in the round coordinates, in units of the first one
-BLOCK_VALUES = 1 << 21  # of rows multiplied together: 16 MB in float64
+BLOCK_VALUES = 1 << 19  # of rows multiplied together: 2 MB in float32
+BLOCK_ROWS = 512  # or so many rows, if that is more: a product of few rows is slower than adding it
 SMALL = 1 << 20  # values of rows that are computed with in float64, where it costs little
 
 
@@ -44,13 +45,22 @@ class Rows:
         return None if self.weights is None else like(self.weights[:, None] / self.mass, self.rotated)
 
 
-def precision(X: Array) -> str:
+def precision(X: Any) -> str:
     """In which training rows are multiplied: small ones in float64, so that weights are as good as copies of rows."""
     return "float64" if X.shape[0] * X.shape[1] <= SMALL else "float32"
 
 
+def blocks(X: Any) -> Iterator[tuple[slice, Array]]:
+    """Some rows of X after the others, which may be scaled only now: where they stand, and the rows as `precision`."""
+    height = max(BLOCK_ROWS, BLOCK_VALUES // X.shape[1])
+    for start in range(0, X.shape[0], height):
+        rows = slice(start, min(start + height, X.shape[0]))
+        block = X[rows]
+        yield rows, like(block, block, precision(X))
+
+
 def spectrum(
-    X: Array, weights: np.ndarray[Any, Any] | None = None, center: np.ndarray[Any, Any] | None = None
+    X: Any, weights: np.ndarray[Any, Any] | None = None, center: np.ndarray[Any, Any] | None = None
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """(basis (d, r), energy (r,)) with XᵀX = basis @ diag(energy) @ basisᵀ, r = min(n, d).
 
@@ -58,26 +68,36 @@ def spectrum(
     """
     n, d = X.shape
     if n < d:
-        rows = to_numpy(X).astype(np.float64) - (0.0 if center is None else center)
+        rows = to_numpy(X[:]).astype(np.float64) - (0.0 if center is None else center)
         root = 1.0 if weights is None else np.sqrt(weights)[:, None]
         _, singular, vectors = np.linalg.svd(root * rows, full_matrices=False)
         return vectors.T, singular**2
     products: Array | None = None
-    height = max(1, BLOCK_VALUES // d)
-    for start in range(0, n, height):
-        block = like(X[start : start + height], X, precision(X))
+    for part, block in blocks(X):
         block = block if center is None else block - like(center, block)
-        heavy = block if weights is None else block * like(weights[start : start + height, None], block)
-        products = heavy.T @ block if products is None else products + heavy.T @ block
+        heavy = block if weights is None else block * like(weights[part, None], block)
+        product = heavy.T @ block
+        products = product if products is None else _added(products, product)
     assert products is not None  # there is at least one row
     energy, basis = np.linalg.eigh(to_numpy(products).astype(np.float64))
     return basis, np.maximum(energy, 0.0)
 
 
-def rotate(X: Array, weights: np.ndarray[Any, Any] | None = None) -> Rows:
+def _added(total: Array, part: Array) -> Array:
+    total += part
+    return total
+
+
+def rotate(X: Any, weights: np.ndarray[Any, Any] | None = None) -> Rows:
     basis, energy = spectrum(X, weights)
-    X = like(X, X, precision(X))
-    return Rows(X @ like(basis, X), basis, energy, weights)
+    rotated: Array | None = None
+    for rows, block in blocks(X):
+        if rotated is None:
+            shape = (X.shape[0], basis.shape[1])
+            rotated = namespace(block).empty(shape, dtype=block.dtype, device=block.device)
+        rotated[rows] = block @ like(basis, block)
+    assert rotated is not None  # there is at least one row
+    return Rows(rotated, basis, energy, weights)
 
 
 def minimise(

@@ -12,11 +12,12 @@ import numpy as np
 from sklearn.base import clone
 
 from zskl.arrays import Array, NumPyArray, like, namespace, to_numpy
-from zskl.baselines.linear import BLOCK_VALUES, precision
+from zskl.baselines.linear import blocks
 from zskl.estimators.estimator import Training, ZeroShotClassifier
 from zskl.estimators.row_weights import NONE, Given, without_weights
 from zskl.scaling import Scaling
 from zskl.sparse_rows import are_sparse
+from zskl.training.scaled_rows import ScaledRows
 from zskl.training.solver import DivergenceError
 
 unit = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
@@ -59,7 +60,7 @@ class SharedClassifier(ZeroShotClassifier):
     def _fit(self, X: Array, y: Any, signatures: Any, weights: Given) -> Self:
         with self._all_or_nothing():
             self._check_parameters()
-            self._learn(self._prepare(X, y, signatures, weights=weights))(self)
+            self._learn(self._prepare(X, y, signatures, ScaledRows, weights=weights))(self)
         return self
 
     def _fit_together(
@@ -73,7 +74,7 @@ class SharedClassifier(ZeroShotClassifier):
         models = [clone(self).set_params(**setting) for setting in settings]
         for model in models:
             model._check_parameters()
-        training = models[0]._prepare(X, y, signatures)
+        training = models[0]._prepare(X, y, signatures, ScaledRows)
         prepared = {name: value for name, value in vars(models[0]).items() if name.endswith("_")}
         finish = models[0]._learn(training)
         for place, model in enumerate(models):
@@ -140,8 +141,8 @@ def averaged(Y: Array, rows: NumPyArray, counts: NumPyArray) -> Array:
 
 def members(training: Training) -> Array:
     """(n, C) 1 where a row is of a class, else 0."""
-    classes = like(np.arange(len(training.sizes)), training.X, "int64")
-    return namespace(training.X).astype(training.codes[:, None] == classes[None, :], training.X.dtype)
+    classes = like(np.arange(len(training.sizes)), training.Y, "int64")
+    return namespace(training.Y).astype(training.codes[:, None] == classes[None, :], training.Y.dtype)
 
 
 def class_sums(training: Training, of: Callable[[Array, Array], Array] | None = None) -> Array:
@@ -154,13 +155,10 @@ def class_sums(training: Training, of: Callable[[Array, Array], Array] | None = 
         assert of is None  # methods that take sparse rows add these up as they are
         added: Array = X.sums_by(to_numpy(training.codes), len(training.sizes), weights)
         return added
-    classes = like(np.arange(len(training.sizes)), X, "int64")
     sums: Array | None = None
-    height = max(1, BLOCK_VALUES // X.shape[1])
-    for start in range(0, X.shape[0], height):
-        rows = slice(start, start + height)
-        block, codes = like(X[rows], X, precision(X)), training.codes[rows]
-        own = namespace(X).astype(classes[:, None] == codes[None, :], block.dtype)
+    for rows, block in blocks(X):
+        codes, classes = training.codes[rows], like(np.arange(len(training.sizes)), block, "int64")
+        own = namespace(block).astype(classes[:, None] == codes[None, :], block.dtype)
         own = own if weights is None else own * like(weights[None, rows], block)
         part = own @ (block if of is None else of(block, codes))
         sums = part if sums is None else sums + part

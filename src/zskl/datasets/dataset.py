@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from zskl.datasets import dataset_checks
 from zskl.datasets.dataset_checks import frozen
+from zskl.mapped_rows import picked
 from zskl.parameters import did_you_mean, listed
 from zskl.shown.table import Shown, some
 
@@ -218,7 +219,7 @@ class Dataset:
         if part not in self.parts:
             raise self._error(f"no part {part!r}{did_you_mean(part, self.parts)}: expected one of {listed(self.parts)}")
         rows = self.parts[part]
-        X, y = self.X[rows], self.y[rows]
+        X, y = picked(self.X, rows), self.y[rows]
         return (X, y) if self.feature_names is None else (pd.DataFrame(X, columns=self.feature_names, copy=False), y)
 
     @cached_property

@@ -34,7 +34,7 @@ from zskl.parameters import listed, one_of
 from zskl.signatures import doubts
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
-from zskl.training.streaming import StreamedRows
+from zskl.training.scaled_rows import ScaledRows
 
 __all__ = ["SIGNATURE_MEANS", "UNKNOWN", "Labels", "Training", "UncalibratedWarning", "ZeroShotClassifier"]
 
@@ -124,12 +124,18 @@ class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, Classi
             raise
 
     def _prepare(
-        self, X: Array, y: Any, table: Any, streamed: bool = False, values: bool = True, weights: Given = NONE
+        self,
+        X: Array,
+        y: Any,
+        table: Any,
+        read: type[ScaledRows] | None = None,
+        values: bool = True,
+        weights: Given = NONE,
     ) -> Training:
         """Check the input, set what every fitted estimator has, and return the scaled training set.
 
-        Its X is a `StreamedRows` if `streamed`. Without `values` the numbers in X are left to whoever reads them. Rows
-        of weight 0 are left out.
+        Its X is an array, or what reads the rows in `read`: `StreamedRows`, or `ScaledRows` unless a copy is small.
+        Without `values` the numbers in X are left to whoever reads them. Rows of weight 0 are left out.
         """
         one_of("signature_mean", self.signature_mean, SIGNATURE_MEANS)
         check_device(self.device)
@@ -144,11 +150,11 @@ class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, Classi
             )
         seen = self._describe(table)
         doubts.warn_of(self.signature_table_, table)
-        rows = StreamedRows(X, self.device)
+        rows = (read or ScaledRows)(X, self.device)
         self.feature_scaling_ = rows.fit_scaling(self.feature_scaling, weighed)
         place = rows[:0]  # whose values nobody has checked yet
         return Training(
-            X=rows if streamed else rows.whole(),
+            X=rows.whole() if read is None or (read is ScaledRows and rows.copied) else rows,
             codes=like(codes, place, "int64"),
             Y=like(self.signature_scaling_.apply(seen.matrix), place),
             rows=seen.padded_rows(),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from zskl.estimators.estimator import ZeroShotClassifier
 
 Rows: TypeAlias = "Array | pd.DataFrame"  # features as callers hand them in
-LOOKED_AT = 1 << 21  # values checked together
+LOOKED_AT = 1 << 18  # values checked together
 
 
 def check_training(

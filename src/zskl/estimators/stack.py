@@ -18,6 +18,7 @@ from zskl.training.cpu_step import CpuStep
 from zskl.training.cuda_graph import Tape
 from zskl.training.initialisation import INITIALISATIONS
 from zskl.training.objective import Objective
+from zskl.training.scaled_rows import ScaledRows
 from zskl.training.solver import Progress, State
 from zskl.training.streaming import StreamedRows
 
@@ -56,7 +57,7 @@ def train(
         member._check_parameters()
     first = members[0]
     earlier = [_earlier(member) for member in members]
-    training = first._prepare(X, y, signatures, streaming.wanted(first.streaming, X))
+    training = first._prepare(X, y, signatures, streaming.reader(first.streaming, X))
     for member in members[1:]:
         member.__dict__.update({name: value for name, value in vars(first).items() if name.endswith("_")})
     seed = seed_from(first.random_state)
@@ -221,7 +222,7 @@ def _starting_state(
     if earlier[0] is None:
         xp = namespace(Y)
         means = xp.stack([xp.mean(Y[like(np.unique(rows), Y, "int64")], axis=0) for rows in training.rows])
-        if isinstance(X, StreamedRows):
+        if isinstance(X, ScaledRows):
             W = streaming.projection(init, X, lambda codes: means[codes], training.codes, seed)
         else:
             W = INITIALISATIONS[init](X, means[training.codes], seed)

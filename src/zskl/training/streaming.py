@@ -7,22 +7,19 @@ depends only on the number of rows, their width, the batch size, the seed and th
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from zskl import scaling as scalings
-from zskl.arrays import Array, NumPyArray, generator, like, namespace, on_device, to_numpy
-from zskl.scaling import computed
-from zskl.sparse_rows import are_sparse
+from zskl.arrays import Array, NumPyArray, generator, like, namespace, to_numpy
+from zskl.mapped_rows import is_mapped
 from zskl.training import initialisation
+from zskl.training.scaled_rows import ScaledRows
 
 HELD = 1 << 30  # bytes, as float32, up to which even memory-mapped training rows are held in memory
 CHUNK_BYTES = 1 << 18  # read at once, as float32
 BUFFER_BYTES = 1 << 26  # of scaled rows in memory, as float32
-BLOCK_BYTES = 1 << 22  # of the passes in the order of the file, as float32
 
 
 def check(setting: Any) -> None:
@@ -38,71 +35,26 @@ def wanted(setting: Any, X: Any) -> bool:
     return bool(is_mapped(X) and X.ndim == 2 and 4 * X.size > HELD)
 
 
-def is_mapped(X: Any) -> bool:
-    """Whether the values lie in a memory-mapped file: an np.memmap, or a view of one."""
-    while isinstance(X, np.ndarray):
-        X = X.base
-    return isinstance(X, mmap.mmap)
+def reader(setting: Any, X: Any) -> type[ScaledRows] | None:
+    """What reads the rows: from their file, or as they lie in memory; None copies them, which False asks for."""
+    if wanted(setting, X):
+        return StreamedRows
+    return ScaledRows if isinstance(setting, str) else None
 
 
-class StreamedRows:
+class StreamedRows(ScaledRows):
     """The scaled rows (n, d), float32, of an array X that is read in pieces; takes the place of `Training.X`.
 
     Rows in the buffer are served from there, others are read when they are asked for.
     """
 
     def __init__(self, X: Array, device: str | None) -> None:
-        self.source, self._device = X, device
-        self._scaling: scalings.Scaling | None = None
-        self.shape = (int(X.shape[0]), int(X.shape[1]))
+        super().__init__(X, device)
         self._chunk = max(1, CHUNK_BYTES // (4 * self.shape[1]))  # rows
         self._mixed = max(1, BUFFER_BYTES // (4 * self.shape[1] * self._chunk))  # chunks
-        self._block = max(1, BLOCK_BYTES // (4 * self.shape[1]))  # rows
         self._buffer: Array | None = None
         self._rows = np.empty(0, dtype=np.int64)  # those in the buffer
         self._sorted = self._rows  # places of them in the order of their numbers
-
-    def fit_scaling(self, scaling: str, weights: NumPyArray | None = None) -> scalings.Scaling:
-        """The scaling of that name, fitted in blocks to rows of these weights (n,); from now on it is applied."""
-        if are_sparse(self.source):
-            self._scaling = scalings.fit(scaling, self.source, "feature_scaling", weights)
-        else:
-            self._scaling = scalings.fit_in_blocks(scaling, self._raw_blocks, "feature_scaling", weights)
-        return self._scaling
-
-    def _raw_blocks(self) -> Iterator[Array]:
-        return (self._raw(rows) for rows in self._spans())
-
-    def _spans(self) -> Iterator[slice]:
-        n = self.shape[0]
-        return (slice(first, min(first + self._block, n)) for first in range(0, n, self._block))
-
-    def _raw(self, rows: Any) -> Array:
-        block = self.source[rows]
-        return on_device(block if are_sparse(block) else computed(block), self._device)
-
-    def _read(self, rows: Any) -> Array:
-        assert self._scaling is not None
-        block = self._scaling.apply(self._raw(rows))
-        return like(block, block, "float32")
-
-    def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """(rows, scaled) in the order of the file."""
-        return ((rows, self._read(rows)) for rows in self._spans())
-
-    def whole(self) -> Array:
-        """All scaled rows, scaled block by block; sparse ones at once."""
-        if are_sparse(self.source):
-            assert self._scaling is not None
-            found: Array = self._scaling.apply(self.source)
-            return found
-        scaled: Array | None = None
-        for rows, block in self.blocks():
-            if scaled is None:
-                scaled = namespace(block).empty(self.shape, dtype=block.dtype, device=block.device)
-            scaled[rows] = block
-        assert scaled is not None  # there is at least one row
-        return scaled
 
     def __getitem__(self, rows: Any) -> Array:
         """Scaled rows by a slice, or by their numbers (k,)."""
@@ -159,7 +111,7 @@ class StreamedRows:
         return fresh
 
 
-def projection(init: str, X: StreamedRows, signature_of: Callable[[Array], Array], codes: Array, seed: int) -> Array:
+def projection(init: str, X: ScaledRows, signature_of: Callable[[Array], Array], codes: Array, seed: int) -> Array:
     """Where W starts, see `initialisation`, from rows in blocks. `signature_of` codes (k,) is (k, p)."""
     if init != "polarised":
         return initialisation.INITIALISATIONS[init](X[:1], signature_of(codes[:1]), seed)

@@ -66,6 +66,7 @@ def test_sums_of_workers_are_merged(data, engine):
 
 def test_memory_mapped_rows_are_read_once_and_not_held(data, tmp_path, monkeypatch):
     monkeypatch.setattr("zskl.estimators.class_means.sums.BLOCK_VALUES", 300)
+    monkeypatch.setattr("zskl.estimators.class_means.sums.BLOCK_ROWS", 1)
     X, y, table = data
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from zskl.sparse_rows import SparseRows, are_sparse, stacked
 
 KEPT = 4096  # rows in all, at most; every class keeps at least one
+WAITING = 1024  # rows that are sorted in together
 _WORDS = 256  # hashed together
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -67,3 +68,36 @@ class KeptRows:
         mine = order < old
         taken[mine], taken[~mine] = self.rows[order[mine]], rows[order[~mine] - old]
         return KeptRows(taken, all_hashes[order], all_codes[order])
+
+
+class Keeping:
+    """The `KeptRows` of dense rows that come block by block. Rows that cannot be among them are dropped at once."""
+
+    def __init__(self, d: int, classes: int) -> None:
+        self._kept, self._classes = KeptRows.none(d), classes
+        self._limits: NDArray[np.uint64] | None = None  # (C,) a row with a larger hash is not kept
+        self._waiting: list[tuple[NDArray[np.float32], NDArray[np.uint64], NDArray[np.int64]]] = []
+
+    def see(self, rows: NDArray[np.float32], found: NDArray[np.uint64], codes: NDArray[np.int64]) -> None:
+        if self._limits is not None:
+            near = np.flatnonzero(found <= self._limits[codes])
+            rows, found, codes = rows[near], found[near], codes[near]
+        for start in range(0, len(rows), WAITING):
+            piece = slice(start, start + WAITING)
+            self._waiting.append((rows[piece], found[piece], codes[piece]))
+            if sum(len(some) for _, some, _ in self._waiting) >= WAITING:
+                self._sort_in()
+
+    def kept(self) -> KeptRows:
+        self._sort_in()
+        return self._kept
+
+    def _sort_in(self) -> None:
+        if not self._waiting:
+            return
+        rows, found, codes = (np.concatenate(list(some)) for some in zip(*self._waiting, strict=True))
+        self._waiting.clear()
+        self._kept = self._kept.with_rows(rows, found, codes, self._classes)
+        full = np.bincount(self._kept.codes, minlength=self._classes) >= max(1, KEPT // self._classes)
+        last = np.searchsorted(self._kept.codes, np.arange(self._classes), side="right") - 1  # the largest of a class
+        self._limits = np.where(full, self._kept.hashes[last], np.iinfo(np.uint64).max)

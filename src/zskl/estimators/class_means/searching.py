@@ -35,7 +35,7 @@ class Searching(Pieces):
 
     def _summed(self, X: Array, y: Any, table: Any, keep: bool, weights: Given = NONE) -> Sums:
         """Check the input, set what every fitted estimator has, and add the rows up."""
-        training = self._prepare(X, y, table, streamed=True, values=False, weights=weights)
+        training = self._prepare(X, y, table, StreamedRows, values=False, weights=weights)
         rows: StreamedRows = training.X
         return self._added_up(rows.source, to_numpy(training.codes), self.classes_, keep, training.weights)
 

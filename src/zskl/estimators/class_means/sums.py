@@ -11,14 +11,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array
 
 from zskl.arrays import Array, NumPyArray, is_torch, like, to_numpy
-from zskl.estimators.class_means.kept_rows import KeptRows, hashes
+from zskl.estimators.class_means.kept_rows import Keeping, KeptRows, hashes
+from zskl.mapped_rows import give_back
 from zskl.sparse_rows import are_sparse
 
 Floats = NDArray[np.float64]
-BLOCK_VALUES = 1 << 21  # read together: 16 MB in float64
+BLOCK_VALUES = 1 << 18  # read together: 2 MB in float64
+BLOCK_ROWS = 512  # or so many rows, if that is more: a product of few rows is slower than adding it
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,24 +127,34 @@ def add_up(
     if are_sparse(X):
         raw, found = scaled(slice(0, n))
         return _added_up(raw, found, codes, classes, keep, scaling, weights)
-    rows, totals, kept = np.zeros(len(classes)), np.zeros((len(classes), d)), KeptRows.none(d)
-    products: Array | None = None
-    height = max(1, BLOCK_VALUES // d)
+    rows, totals = np.zeros(len(classes)), np.zeros((len(classes), d))
+    products: Any = None
+    height = max(BLOCK_ROWS, BLOCK_VALUES // d)
+    keeping = Keeping(d, len(classes))
     for start in range(0, n, height):
         raw, block = scaled(slice(start, min(start + height, n)))
         part = codes[start : start + height]
         exact = like(block, block, "float64")
         mine = np.ones(len(part)) if weights is None else weights[start : start + height]
-        square = (exact if weights is None else exact * like(mine[:, None], exact)).T @ exact
-        products = square if products is None else products + square
+        products = _with_squares(products, exact if weights is None else exact * like(np.sqrt(mine)[:, None], exact))
         present, places = np.unique(part, return_inverse=True)
         totals[present] += _by_class(exact, places, len(present), mine)
         rows += np.bincount(part, mine, minlength=len(classes))
         if keep:
             single = to_numpy(block).astype(np.float32, copy=False)
-            kept = kept.with_rows(single, hashes(to_numpy(raw)), part, len(classes))
-    assert products is not None  # there is at least one row
-    return Sums(classes, rows, totals, to_numpy(products), kept, scaling)
+            keeping.see(single, hashes(to_numpy(raw)), part)
+        give_back(X)
+    if not is_torch(products):
+        products += np.triu(products, 1).T
+    return Sums(classes, rows, totals, to_numpy(products), keeping.kept(), scaling)
+
+
+def _with_squares(products: Any, rows: Array) -> Any:
+    """Products (d, d) of earlier rows, or None, and Σxxᵀ of these (n, d). NumPy's are 0 below the diagonal."""
+    if is_torch(rows):
+        return rows.T @ rows if products is None else products + rows.T @ rows
+    start = np.zeros((rows.shape[1],) * 2, order="F") if products is None else products
+    return dsyrk(1.0, to_numpy(rows).T, beta=1.0, c=start, overwrite_c=1)  # half of the work, and nothing to add
 
 
 def _by_class(rows: Array, codes: NDArray[np.int64], classes: int, weights: Floats) -> Floats:

@@ -16,6 +16,7 @@ from zskl.estimators.committee.joint_scores import JointQuestion
 from zskl.estimators.committee.teaching import Teaching
 from zskl.estimators.row_weights import without_weights
 from zskl.signatures.table import SignatureTable
+from zskl.training.streaming import StreamedRows
 
 
 class Committee(Teaching):
@@ -127,7 +128,7 @@ class Committee(Teaching):
         with self._all_or_nothing():
             self._check_parameters()
             hired = self._hired()
-            self._prepare(X, y, signatures, streamed=True, values=False)
+            self._prepare(X, y, signatures, StreamedRows, values=False)
             self.weights_, self.member_temperatures_ = self._weights(), self._member_temperatures()
             self.untaught_ = None
             self.member_names_ = [name for name, _ in hired]

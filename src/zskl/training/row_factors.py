@@ -1,0 +1,69 @@
+"""`Scaling.apply` of rows that are picked one by one, in place: what each row is divided by is measured only once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zskl.arrays import NumPyArray, like
+from zskl.scaling import FITTED, Scaling, differs, lengths
+
+
+class RowFactors:
+    """What the steps of a scaling need of each of n rows. The result is that of `Scaling.apply`, bit for bit."""
+
+    def __init__(self, scaling: Scaling, rows: int, blocks: Iterator[NumPyArray]) -> None:
+        """`blocks` are all rows in order, before any step."""
+        self.scaling = scaling
+        self._columns: list[tuple[NumPyArray, ...]] = []  # for each step; (n, 1) each
+        start = 0
+        for block in blocks:
+            found = self._measured(block)
+            if not self._columns:
+                self._columns = [tuple(np.empty((rows, 1), one.dtype) for one in step) for step in found]
+            for kept, step in zip(self._columns, found, strict=True):
+                for column, one in zip(kept, step, strict=True):
+                    column[start : start + len(block)] = one
+            start += len(block)
+        for k, name in enumerate(scaling.steps):
+            if name in FITTED and self._columns[k][0].all():  # as usual: no row vanishes
+                self._columns[k] = ()
+
+    def _measured(self, rows: NumPyArray) -> list[tuple[NumPyArray, ...]]:
+        """Of a block, for each step: largest entries and lengths, or whether rows differ from the mean."""
+        found: list[tuple[NumPyArray, ...]] = []
+        for step in self.scaling.steps:
+            if step == "l2":
+                rows, *columns = lengths(rows)  # type: ignore[assignment]
+                rows = rows / columns[1]
+            else:
+                before = rows
+                rows = Scaling((step,), self.scaling.mean, self.scaling.deviation).apply(rows)
+                columns = []
+                if step in FITTED:
+                    mean = like(self.scaling.mean, before)  # type: ignore[arg-type]
+                    columns = [differs(before, before - mean, mean)]
+            found.append(tuple(columns))  # type: ignore[arg-type]
+        return found
+
+    def apply(self, rows: NDArray[np.int64], values: NumPyArray) -> None:
+        """Scale `values` (k, d), which are the rows of these numbers (k,), in place."""
+        for step, columns in zip(self.scaling.steps, self._columns, strict=True):
+            if step == "sqrt":
+                signs = np.sign(values) if values.min() < 0 else None  # features of networks are seldom below 0
+                np.sqrt(np.abs(values, out=values), out=values)
+                if signs is not None:
+                    values *= signs
+            elif step == "l2":
+                for column in columns:
+                    values /= column[rows]
+            else:
+                assert self.scaling.mean is not None
+                values -= like(self.scaling.mean, values)
+                for column in columns:
+                    values[~column[rows, 0]] = 0
+                if step == "standardize":
+                    assert self.scaling.deviation is not None
+                    values /= like(self.scaling.deviation, values)
