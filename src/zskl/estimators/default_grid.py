@@ -13,6 +13,7 @@ Part: TypeAlias = Mapping[str, Sequence[Any]]  # all combinations of its values 
 DefaultGrid: TypeAlias = Part | tuple[Part, ...]
 FEATURES = "feature_scaling"
 STANDARDIZED = "standardize-l2"  # for columns in different units
+BATCH = "batch_size"  # in the grids of kernels alone: a search trains in larger batches than the paper does
 
 
 def with_standardized(grid: Part, few: Part) -> tuple[Part, Part]:
@@ -38,6 +39,11 @@ def without(grid: DefaultGrid, fixed: Container[str]) -> list[dict[str, list[Any
         if not any(_within(left, other) for other in found):
             found.append(left)
     return found
+
+
+def trains(grid: DefaultGrid) -> bool:
+    """Whether it is the grid of a kernel, or of a committee that has one."""
+    return any(name.endswith(BATCH) for part in parts(grid) for name in part)
 
 
 def under(name: str, settings: Mapping[str, T]) -> dict[str, T]:
