@@ -1,9 +1,10 @@
 """The default search of a kernel, and what it was: every setting on every fold, in batches of 10 or of 32.
 
 Run: python benchmarks/halved_search.py [--method gaussian-softmax ...] [--data CUB:efficientnet_lite2] [--root DIR ...]
-     [--ways default whole before] [--workers 2] [--seed 0] [--keep]; needs the data. On CUB and two cores a method
-takes 2 minutes for `default`, 5 for `whole`, 15 for `before`; --workers 0 uses one core. Processor seconds are of all
-processes. Test rows are only scored. --keep adds what was measured to benchmarks/results/halved_search.json.
+     [--ways default whole before] [--workers 2 | --device cuda] [--seed 0] [--keep]; needs the data. On CUB and two
+cores a method takes 2 minutes for `default`, 5 for `whole`, 15 for `before`; --workers 0 uses one core. Processor
+seconds are those of all processes. Test rows are only scored. --keep adds what was measured to
+benchmarks/results/halved_search.json.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ def main() -> None:
     parser.add_argument("--root", nargs="+", type=Path, default=[None], help="folders of the benchmarks, tried in turn")
     parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=["default"])
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--device")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", action="store_true")
     chosen = parser.parse_args()
@@ -44,12 +46,12 @@ def main() -> None:
         table.add_column(name, justify="left" if name in ("method", "way") else "right")
     for method in chosen.method:
         for way in chosen.ways:
-            one = measure(data, method, way, chosen.seed, chosen.workers)
+            one = measure(data, method, way, chosen.seed, chosen.workers, chosen.device)
             cells = f"{one['settings']}", f"{one['search s']:.0f}", f"{one['processor s']:.0f}"
             table.add_row(method, way, *cells, f"{100 * one['zsl']:.1f}", f"{100 * one['harmonic']:.1f}")
             if chosen.keep:
-                name = f"{chosen.data}, {method}, {way}, seed {chosen.seed}"
-                keep(NAME, {**known(), name: {"workers": chosen.workers, **one}})
+                where = chosen.device or f"{chosen.workers or 1} cores"
+                keep(NAME, {**known(), f"{chosen.data}, {method}, {way}, seed {chosen.seed}, {where}": one})
     Console(width=120).print(table)
 
 
@@ -60,11 +62,13 @@ def known() -> dict[str, Any]:
     return figures
 
 
-def measure(data: datasets.Dataset, method: str, way: str, seed: int, workers: int) -> dict[str, Any]:
+def measure(
+    data: datasets.Dataset, method: str, way: str, seed: int, workers: int, device: str | None
+) -> dict[str, Any]:
     """One search; then the model chosen by zero-shot accuracy and the one chosen by H, on test rows."""
     X, y = data.samples("trainval")
     batch, halving = WAYS[way]
-    estimator = methods.build(method, {"random_state": seed})
+    estimator = methods.build(method, {"random_state": seed, "device": device})
     entry, folds, engine = methods.find(method), selection.folds(data), Engine(workers=workers) if workers else None
     grid = [{**part, "batch_size": [batch]} for part in default_grid.parts(entry.grid)]
     wall, used = time.perf_counter(), processor()

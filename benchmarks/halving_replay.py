@@ -1,10 +1,10 @@
 """Would halving have chosen the same? Whole searches of a grid are recorded, then halved again from the record.
 
 Run: python benchmarks/halving_replay.py [--data AWA1:handcrafted_pca512] [--root DIR ...] [--share 4] [--seeds 10]
-     [--first 10] [--method gaussian-softmax gaussian-ort] [--keep]; needs the data. Each seed draws a share of the
-training rows (1 takes all of them, with the dataset's own folds), its folds, and the fits. The rule of halving was
-chosen on seeds 0 to 9 of the default data, so that others judge it. Test rows take no part. A search of a quarter of
-AWA1 takes 40 seconds of one core. --keep writes what was found to benchmarks/results/halving_replay.json.
+     [--first 10] [--method gaussian-softmax gaussian-ort] [--device cuda] [--keep]; needs the data. Each seed draws a
+share of the training rows (1 takes all of them, with the dataset's own folds), its folds, and the fits. The rule of
+halving was chosen on seeds 0 to 9 of the default data, so that others judge it. Test rows take no part. A search of a
+quarter of AWA1 takes 40 seconds of one core. --keep writes what was found to benchmarks/results/halving_replay.json.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ def main() -> None:
     parser.add_argument("--share", type=int, default=4, help="one row of so many")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=10, help="the first seed")
+    parser.add_argument("--device")
     parser.add_argument("--keep", action="store_true")
     chosen = parser.parse_args()
     data, found = load(chosen.data, chosen.root), []
     for method in chosen.method:
         for seed in range(chosen.first, chosen.first + chosen.seeds):
-            found.append({"method": method, "seed": seed, **replayed(data, method, seed, chosen.share)})
+            found.append({"method": method, "seed": seed, **replayed(data, method, seed, chosen.share, chosen.device)})
             if chosen.keep:
                 keep("halving_replay", {"data": chosen.data, "share": chosen.share, "searches": found})
     table = Table(title=f"{chosen.data}, one row of {chosen.share}: choices after halving")
@@ -60,7 +61,7 @@ def main() -> None:
     Console(width=120).print(table)
 
 
-def replayed(data: Dataset, method: str, seed: int, share: int) -> dict[str, Any]:
+def replayed(data: Dataset, method: str, seed: int, share: int, device: str | None) -> dict[str, Any]:
     """What a whole search chose, and what it would have chosen with halving."""
     X, y = data.samples("trainval")
     folds = selection.folds(data)
@@ -68,7 +69,7 @@ def replayed(data: Dataset, method: str, seed: int, share: int) -> dict[str, Any
         rows = np.sort(np.random.default_rng(seed).permutation(len(y))[: len(y) // share])
         X, y = X[rows], y[rows]
         folds = selection.folds(y, seed=seed)
-    estimator = methods.build(method, {"random_state": seed})
+    estimator = methods.build(method, {"random_state": seed, "device": device})
     planned = plan(material(estimator, X, y, data.signatures, folds), methods.find(method).grid)
     found, epochs = examined(planned), []
 
