@@ -64,12 +64,12 @@ TRAINED = {  # reasons are in docs/selection.md
     "epochs": (2, 4, 8),
     BATCH: (32,),
 }
-SQUARED = {"learning_rate": (3e-4, 1e-3), **TRAINED}
-SOFTMAX = {"temperature": (0.05, 0.1), "learning_rate": (1e-4, 3e-4), **TRAINED}
+SQUARED = {"learning_rate": (6e-4, 2e-3), **TRAINED}
+SOFTMAX = {"temperature": (0.05, 0.1), "learning_rate": (2e-4, 6e-4), **TRAINED}
 LINEAR = {
     "repulsion": (15.0, 40.0),
     "incoherence_weight": (0.3, 3.0),
-    "learning_rate": (1e-4, 3e-4),
+    "learning_rate": (2e-4, 6e-4),
     **TRAINED,
     "feature_scaling": ("sqrt-center-l2",),
 }
