@@ -1,10 +1,10 @@
 """Would halving have chosen the same? Whole searches of a grid are recorded, then halved again from the record.
 
 Run: python benchmarks/halving_replay.py [--data AWA1:handcrafted_pca512] [--root DIR ...] [--share 4] [--seeds 10]
-     [--first 10] [--method gaussian-softmax gaussian-ort] [--device cuda] [--keep]; needs the data. Each seed draws a
-share of the training rows (1 takes all of them, with the dataset's own folds), its folds, and the fits. The rule of
-halving was chosen on seeds 0 to 9 of the default data, so that others judge it. Test rows take no part. A search of a
-quarter of AWA1 takes 40 seconds of one core. --keep writes what was found to benchmarks/results/halving_replay.json.
+     [--first 10] [--method gaussian-softmax gaussian-ort] [--workers 2 | --device cuda] [--keep]; needs the data. Each
+seed draws a share of the training rows (1 takes all of them, with the dataset's own folds), its folds, and the fits.
+The rule of halving was chosen on seeds 0 to 9 of the default data, so that others judge it. Test rows take no part. A
+search of a quarter of AWA1 takes 40 processor seconds. --keep writes benchmarks/results/halving_replay.json.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from class_means import load
 from machine import keep
 from zskl import methods, selection
 from zskl.datasets import Dataset
+from zskl.engines import Engine
 from zskl.selection import halving
 from zskl.selection.grid import group
 from zskl.selection.grid_search import examined, plan
@@ -37,13 +38,15 @@ def main() -> None:
     parser.add_argument("--share", type=int, default=4, help="one row of so many")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=10, help="the first seed")
+    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--device")
     parser.add_argument("--keep", action="store_true")
     chosen = parser.parse_args()
-    data, found = load(chosen.data, chosen.root), []
+    data, found, engine = load(chosen.data, chosen.root), [], Engine(workers=chosen.workers)
     for method in chosen.method:
         for seed in range(chosen.first, chosen.first + chosen.seeds):
-            found.append({"method": method, "seed": seed, **replayed(data, method, seed, chosen.share, chosen.device)})
+            one = replayed(data, method, seed, chosen.share, chosen.device, engine)
+            found.append({"method": method, "seed": seed, **one})
             if chosen.keep:
                 keep("halving_replay", {"data": chosen.data, "share": chosen.share, "searches": found})
     table = Table(title=f"{chosen.data}, one row of {chosen.share}: choices after halving")
@@ -61,7 +64,7 @@ def main() -> None:
     Console(width=120).print(table)
 
 
-def replayed(data: Dataset, method: str, seed: int, share: int, device: str | None) -> dict[str, Any]:
+def replayed(data: Dataset, method: str, seed: int, share: int, device: str | None, engine: Engine) -> dict[str, Any]:
     """What a whole search chose, and what it would have chosen with halving."""
     X, y = data.samples("trainval")
     folds = selection.folds(data)
@@ -71,7 +74,7 @@ def replayed(data: Dataset, method: str, seed: int, share: int, device: str | No
         folds = selection.folds(y, seed=seed)
     estimator = methods.build(method, {"random_state": seed, "device": device})
     planned = plan(material(estimator, X, y, data.signatures, folds), methods.find(method).grid)
-    found, epochs = examined(planned), []
+    found, epochs = examined(planned, engine), []
 
     def run(some: Sequence[int], places: Sequence[int]) -> halving.Found:
         for members in group([planned.settings[place] for place in places], ["epochs"]):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import million_parts
+import search_parts
 from growth import EXPECTED, figure
 from machine import RESULTS
 from zskl.files import write_atomically
@@ -263,6 +264,8 @@ PARTS = {
     "cpu": on_cpu,
     "gpu": on_gpu,
     "search": searching,
+    "halved_search": lambda record: search_parts.searching(record, table, measured_on),
+    "halving_replay": lambda record: search_parts.replaying(record, table, measured_on),
     "fast_paths": accuracy,
     "growth": growing,
     "memory": memory,

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from small_search import FOLDS, GRID, TRAINING, estimator
-from zskl import ClassMeansClassifier, ZeroShotKernelClassifier, engines, selection
+from zskl import ClassMeansClassifier, ZeroShotKernelClassifier, engines, methods, selection
+from zskl.estimators.default_grid import in_tens, parts
 from zskl.metrics.seen_unseen import Margins
 from zskl.selection import halving
 from zskl.selection.grid import group
@@ -189,10 +190,16 @@ def test_tune_halves_kernels_where_the_first_fold_holds_out_enough_classes(monke
     assert tuned.search.dropped
 
 
-def test_a_batch_of_your_own_is_kept():
+def test_a_batch_of_your_own_is_kept_with_the_rates_of_batches_of_ten():
     kernel = ZeroShotKernelClassifier
-    assert all(part["batch_size"] == (32,) for part in own_grid(kernel())[0])
-    assert not any("batch_size" in part for part in own_grid(kernel(batch_size=20))[0])
+    assert all((part["batch_size"], part["learning_rate"]) == ((32,), (6e-4, 2e-3)) for part in own_grid(kernel())[0])
+    for part in own_grid(kernel(batch_size=20))[0]:
+        assert "batch_size" not in part
+        assert tuple(part["learning_rate"]) == (3e-4, 1e-3)
+    committee = in_tens(parts(methods.find("means-softmax").grid)[0])
+    assert committee["softmax__learning_rate"] == (1e-4, 3e-4)
+    assert committee["means__noise"] == (0.03, 0.1)
+    assert not any(name.endswith("batch_size") for name in committee)
 
 
 def test_what_is_no_flag_is_refused():
