@@ -50,7 +50,7 @@ def main() -> None:
             cells = f"{one['settings']}", f"{one['search s']:.0f}", f"{one['processor s']:.0f}"
             table.add_row(method, way, *cells, f"{100 * one['zsl']:.1f}", f"{100 * one['harmonic']:.1f}")
             if chosen.keep:
-                where = chosen.device or f"{chosen.workers or 1} cores"
+                where = chosen.device or ("1 core" if chosen.workers < 2 else f"{chosen.workers} cores")
                 keep(NAME, {**known(), f"{chosen.data}, {method}, {way}, seed {chosen.seed}, {where}": one})
     Console(width=120).print(table)
 
