@@ -10,7 +10,6 @@ the settings that the library begins with. A row needs the package of its index:
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +19,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from nystrom import BEST, SETTINGS, classes_like, data_of
+from nystrom import BEST, SETTINGS, classes_like, data_of, options_of
 from zskl import ClassMeansClassifier, ZeroShotKernelClassifier, export
 
 MODELS: dict[str, Any] = {
@@ -48,11 +47,8 @@ def recall(keys: Any, scores: Any) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--root")
-    parser.add_argument("--features")
+    parser = options_of(__doc__)
     parser.add_argument("--classes", type=int, action="append", help="repeatable; default: 1000 and 10000")
-    parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--index", action="append", help="usearch or faiss, repeatable; default: those installed")
     options = parser.parse_args()
     kinds = options.index or [kind for kind in export.index.KINDS if find_spec(kind)]

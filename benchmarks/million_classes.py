@@ -13,7 +13,6 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import argparse
 import tempfile
 import time
 from pathlib import Path
@@ -23,16 +22,13 @@ import numpy as np
 
 from index_recall import MODELS, recall
 from machine import keep
-from nystrom import BEST, classes_like, data_of
+from nystrom import BEST, classes_like, data_of, options_of
 from zskl import export
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--root")
-    parser.add_argument("--features")
+    parser = options_of(__doc__)
     parser.add_argument("--classes", type=int, default=100_000)
-    parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--model", choices=list(MODELS), default="class-means")
     parser.add_argument("--expansion", type=int, action="append", help="repeatable; default: 64, 256 and 1024")
     parser.add_argument("--keep", action="store_true")

@@ -3,14 +3,13 @@
 # ruff: noqa: E501 (the sentences of a page)
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-Drawn = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
-Stamp = Callable[[dict[str, Any]], str]
+from page_tables import load, measured_on, section, table
 
 
-def fitting(record: dict[str, Any], table: Drawn, stamp: Stamp) -> Iterator[str]:
+def fitting(record: dict[str, Any]) -> Iterator[str]:
     f = record["figures"]
     yield "## Millions: class means of a folder of shards\n"
     yield (
@@ -60,13 +59,12 @@ def fitting(record: dict[str, Any], table: Drawn, stamp: Stamp) -> Iterator[str]
         "one machine of 16 cores, with a shard for each, would take "
         f"{f['rows'] / f['cores'] / (f['rows'] / f['worker_seconds']):.0f} s.\n"
     )
-    yield stamp(record)
+    yield measured_on(record)
 
 
-def predicting(record: dict[str, Any], table: Drawn, stamp: Stamp) -> Iterator[str]:
+def predicting(record: dict[str, Any]) -> Iterator[str]:
     f = record["figures"]
-    yield "## Millions: predicting\n"
-    yield (
+    said = (
         f"`python benchmarks/million_predict.py`: float16 rows of `.npy` shards among {f['classes']:,} classes, class means. The first three "
         "lines run in one process on one thread and write nothing: `predict` of the model, the same formula written by hand as a NumPy loop, "
         "and scikit-learn's `NearestCentroid` with the true means of the classes, on raw rows. Then what `zskl predict --top 1` adds for "
@@ -81,26 +79,26 @@ def predicting(record: dict[str, Any], table: Drawn, stamp: Stamp) -> Iterator[s
         ]
         for way, one in f["ways"].items()
     ]
-    yield table(("", "rows", "rows per second", "rows per processor second"), rows)
-    yield stamp(record)
+    drawn = table(("", "rows", "rows per second", "rows per processor second"), rows)
+    return section("Millions: predicting", said, drawn, record)
 
 
-def searching_classes(record: dict[str, Any], table: Drawn, stamp: Stamp) -> Iterator[str]:
+def searching_classes(record: dict[str, Any]) -> Iterator[str]:
     f = record["figures"]
-    yield "## Millions: the ten best of many classes in an index\n"
-    yield (
+    said = (
         f"`python benchmarks/million_classes.py`: {f['classes']:,} classes mixed from signatures of {f['dataset']} (`{f['features']}`), "
         f"{f['model']}, {f['queries']} samples of unseen classes. The index is that of `zskl export --index usearch`: {f['columns']:,} columns, "
         f"{f['bytes'] / 1e6:,.0f} MB, built in {f['build_seconds']:,.0f} processor seconds. Queries are counted from raw rows, on one thread. "
         "*Expansion* is how many candidates usearch keeps while it searches (`index.expansion_search`).\n"
     )
     rows = [[way, f"{100 * one['recall']:.1f}", f"{1 / one['seconds']:,.0f}"] for way, one in f["ways"].items()]
-    yield table(("", "recall@10, %", "queries per processor second"), rows)
-    yield stamp(record)
+    drawn = table(("", "recall@10, %", "queries per processor second"), rows)
+    return section("Millions: the ten best of many classes in an index", said, drawn, record)
 
 
-def fit_memory(record: dict[str, Any], before: dict[str, Any] | None, table: Drawn, stamp: Stamp) -> Iterator[str]:
-    f, earlier = record["figures"], {} if before is None else before["figures"]["ways"]
+def fit_memory(record: dict[str, Any]) -> Iterator[str]:
+    f, before = record["figures"], load("fit_memory_before")
+    earlier = {} if before is None else before["figures"]["ways"]
     methods = list(next(iter(f["ways"].values())))
     yield "## Memory of a fit\n"
     yield (
@@ -126,4 +124,4 @@ def fit_memory(record: dict[str, Any], before: dict[str, Any] | None, table: Dra
         for way, one in f["ways"].items()
     ]
     yield table(("rows from", "matrix, MB", "reading", *(f"fit, {m}" for m in methods)), rows)
-    yield stamp(record)
+    yield measured_on(record)

@@ -87,13 +87,19 @@ def per_query(scans: dict[str, Callable[[Any], Any]], X: Any, block: int, repeat
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def options_of(said: str | None) -> argparse.ArgumentParser:
+    """Options of every script that searches such classes; `said` is the script's own description."""
+    parser = argparse.ArgumentParser(description=said, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root")
     parser.add_argument("--features")
+    parser.add_argument("--queries", type=int, default=200)
+    return parser
+
+
+def main() -> None:
+    parser = options_of(__doc__)
     parser.add_argument("--sigma", type=float, default=1.0)
     parser.add_argument("--classes", type=int, default=100_000)
-    parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--block", type=int, default=50, help="queries scanned at once")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--components", type=int, action="append", help="repeatable; default: 64, 256 and 1024")
