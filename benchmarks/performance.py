@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import halving_parts
 import million_parts
 import search_parts
 import serve_parts
@@ -23,6 +24,8 @@ PARTS = {
     "gpu": training_parts.on_gpu,
     "search": training_parts.searching,
     "means_search": search_parts.means,
+    "halved_search": halving_parts.searching,
+    "halving_replay": halving_parts.replaying,
     "fast_paths": training_parts.accuracy,
     "growth": training_parts.growing,
     "memory": use_parts.memory,

@@ -12,7 +12,7 @@ from zskl.baselines import BASELINES, ESZSL
 from zskl.estimators import model_file
 from zskl.estimators.class_means.classifier import ClassMeansClassifier
 from zskl.estimators.committee.classifier import Committee
-from zskl.estimators.default_grid import DefaultGrid, Part, nested, under, with_standardized
+from zskl.estimators.default_grid import BATCH, DefaultGrid, Part, nested, under, with_standardized
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 from zskl.kernels import UnknownKernelError
@@ -62,13 +62,14 @@ TRAINED = {  # reasons are in docs/selection.md
     "feature_scaling": ("center-l2", "sqrt-center-l2"),
     "signature_scaling": ("center-l2", "sqrt-center-l2"),
     "epochs": (2, 4, 8),
+    BATCH: (32,),
 }
-SQUARED = {"learning_rate": (3e-4, 1e-3), **TRAINED}
-SOFTMAX = {"temperature": (0.05, 0.1), "learning_rate": (1e-4, 3e-4), **TRAINED}
+SQUARED = {"learning_rate": (6e-4, 2e-3), **TRAINED}
+SOFTMAX = {"temperature": (0.05, 0.1), "learning_rate": (2e-4, 6e-4), **TRAINED}
 LINEAR = {
     "repulsion": (15.0, 40.0),
     "incoherence_weight": (0.3, 3.0),
-    "learning_rate": (1e-4, 3e-4),
+    "learning_rate": (2e-4, 6e-4),
     **TRAINED,
     "feature_scaling": ("sqrt-center-l2",),
 }

@@ -200,7 +200,7 @@ def test_choosing_shows_the_calibrated_figure(tmp_path, monkeypatch):
     assert done.returncode == 0, done.stderr
     assert "calibrated" in done.stdout
     (record,) = jsonl_log.read(tmp_path / "records.jsonl")
-    assert set(record["tune"]["grid"]) == {"learning_rate", "epochs"}
+    assert set(record["tune"]["grid"]) == {"learning_rate", "epochs", "batch_size"}
     assert record["gzsl_calibrated"]["harmonic"] > record["gzsl"]["harmonic"]
 
 

@@ -25,8 +25,8 @@ def ranked(monkeypatch):
     fits = []
 
     def plan(zsl, gzsl, diverging):
-        def scored(*arguments, with_default):
-            assert with_default  # nothing but sigma is tried, so the default, 1.0, is in the grid
+        def scored(*arguments, with_default, halving):
+            assert (with_default, halving) == (True, None)  # only sigma is tried: the default, 1.0, is in the grid
             found = search(*arguments)
             folds = np.ones((1, len(found.folds)))
             return replace(found, zsl=np.array(zsl)[:, None] * folds, gzsl=np.array(gzsl)[:, None] * folds)

@@ -13,6 +13,8 @@ Part: TypeAlias = Mapping[str, Sequence[Any]]  # all combinations of its values 
 DefaultGrid: TypeAlias = Part | tuple[Part, ...]
 FEATURES = "feature_scaling"
 STANDARDIZED = "standardize-l2"  # for columns in different units
+BATCH = "batch_size"  # in the grids of kernels alone: a search trains in larger batches than the paper's 10,
+RATE = "learning_rate"  # at twice the rates: steps that are three times as few and less noisy may be larger
 
 
 def with_standardized(grid: Part, few: Part) -> tuple[Part, Part]:
@@ -34,10 +36,28 @@ def without(grid: DefaultGrid, fixed: Container[str]) -> list[dict[str, list[Any
     """What is left to try where some settings are fixed; a part that tries nothing of its own is left out."""
     found: list[dict[str, list[Any]]] = []
     for part in parts(grid):
-        left = {name: list(values) for name, values in part.items() if name not in fixed}
+        own_batch = any(name.endswith(BATCH) and name in fixed for name in part)
+        tried = in_tens(part) if own_batch else part
+        left = {name: list(values) for name, values in tried.items() if name not in fixed}
         if not any(_within(left, other) for other in found):
             found.append(left)
     return found
+
+
+def trains(grid: DefaultGrid) -> bool:
+    """Whether it is the grid of a kernel, or of a committee that has one."""
+    return any(name.endswith(BATCH) for part in parts(grid) for name in part)
+
+
+def in_tens(part: Part) -> dict[str, tuple[Any, ...]]:
+    """A part of a grid for the batches that an estimator has by itself: for kernels 10, at half the rates."""
+    batched = [name.removesuffix(BATCH) for name in part if name.endswith(BATCH)]
+    halved = {f"{name}{RATE}" for name in batched}
+    return {
+        name: tuple(value / 2 for value in values) if name in halved else tuple(values)
+        for name, values in part.items()
+        if not name.endswith(BATCH)
+    }
 
 
 def under(name: str, settings: Mapping[str, T]) -> dict[str, T]:

@@ -26,9 +26,7 @@ from zskl.training.solver import Progress
 
 log = logging.getLogger(__name__)
 SCORINGS = (*SELECTED, "both")
-REDEFINED: Mapping[str, Mapping[str, object]] = {  # defaults that changed: keys of older records lack them
-    "eszsl": {"targets": "zero-one"}
-}
+REDEFINED: Mapping[str, Mapping[str, object]] = {"eszsl": {"targets": "zero-one"}}  # keys of older records lack it
 
 Report: TypeAlias = Callable[[str, int, int], object]  # "search" or "fit", steps done, steps in all
 
@@ -100,6 +98,7 @@ class Unit:
 
     def key(self, data: Dataset) -> str:
         """What a finished unit is known by: all that decides its figures, but not where they were computed."""
+        halved = self.compares_default and default_grid.trains(methods.find(self.method).grid)
         return jsonl_log.key_of(
             {
                 **identity(data),
@@ -112,6 +111,7 @@ class Unit:
                 "grid": self.grids[0] if self.grids else None,
                 **({"also": self.grids[1:]} if self.grids[1:] else {}),  # so that other units keep their keys
                 **({"default": "compared"} if self.compares_default else {}),
+                **({"halving": True} if halved else {}),
                 **({"bounds": self.bounds} if self.bounds else {}),
                 **({"shots": list(self.shots)} if self.shots else {}),
                 **({"unlabelled": list(self.unlabelled)} if self.unlabelled else {}),
@@ -248,7 +248,9 @@ def _fitted(
     if unit.scoring != "zsl":
         check_seen(folds)  # before the search is paid for
     search = selection.search(
-        *(estimator, X, y, table, unit.grids, folds, engine, searching, unit.bounds), with_default=unit.compares_default
+        *(estimator, X, y, table, unit.grids, folds, engine, searching, unit.bounds),
+        with_default=unit.compares_default,
+        halving=None if unit.compares_default else False,
     )
     clock.lap("search")
     if len(search.diverged) == len(search.settings):
@@ -269,9 +271,7 @@ def _fitted(
 
 def _choosing(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> parts.Tuning:
     """What was tried and what was chosen."""
-    diverged = (
-        parts.Diverged(jsonl_log.plain(search.settings[place]), step) for place, step in search.diverged.items()
-    )
+    diverged = search.diverged.items()
     made = {
         scoring: parts.Choice(
             jsonl_log.plain(choice.setting),
@@ -295,6 +295,6 @@ def _choosing(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> part
         settings=len(search.settings),
         extended=search.extended,
         table=model_summary.tried(search),
-        diverged=tuple(diverged),
+        diverged=tuple(parts.Diverged(jsonl_log.plain(search.settings[place]), step) for place, step in diverged),
         choices=parts.Choices(made.get("zsl"), made.get("gzsl")),
     )

@@ -57,7 +57,7 @@ def search_members(
     report: Report | None,
     extend: Bounds | None = None,
     with_default: bool = False,
-    halving: bool = False,
+    halving: bool | None = False,
 ) -> Search:
     """All mixtures as settings, with nested names for those of the members, by both figures; the default comes last."""
     committee._check_parameters()

@@ -16,17 +16,16 @@ from zskl import engines
 from zskl.arrays import on_gpu
 from zskl.engines import Engine
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.metrics.seen_unseen import Margins
 from zskl.selection import halving as halves
 from zskl.selection.edges import Bounds, Reach, check_bounds
 from zskl.selection.fold_worker import Task, examine
 from zskl.selection.grid import Grid, check, expand, group, with_setting
+from zskl.selection.halving import Found
 from zskl.selection.material import Material
 from zskl.selection.search_results import SCORINGS, Search, judge
 
 log = logging.getLogger(__name__)
 Report = Callable[[int, int], object]  # runs done, runs in all
-Found = dict[tuple[int, int], Margins | int]  # place and fold → margins, or the step of divergence
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,8 @@ class Plan:
     halving: bool = False
 
     def beyond(self, settings: Sequence[dict[str, Any]]) -> Plan:
-        """The runs of settings beyond the grid, all on every fold."""
-        return replace(self, settings=tuple(settings), tasks=_tasks(self.shared, settings), halving=False)
+        """The runs of settings beyond the grid."""
+        return replace(self, settings=tuple(settings), tasks=_tasks(self.shared, settings), default=None)
 
     def only(self, folds: Sequence[int], places: Sequence[int]) -> Plan:
         """The runs of some settings on some folds."""
@@ -55,13 +54,13 @@ def plan(
     grid: Grid,
     extend: Bounds | None = None,
     with_default: bool = False,
-    halving: bool = False,
+    halving: bool | None = False,
 ) -> Plan:
     """Refuse what is wrong with a grid and with bounds before any work is done.
 
     `with_default` tries the estimator's own setting too, last, unless it is in the grid, and keeps it unless another is
     better by the rule of `against_default`. With `halving` only the runs that the first fold finds promising go on to
-    the others.
+    the others; None does so where it is sensible.
     """
     estimator = shared.estimator
     bounds = check_bounds(extend, estimator)
@@ -72,6 +71,7 @@ def plan(
         known, names = estimator.get_params(), dict.fromkeys(name for setting in settings for name in setting)
         settings = [*settings, {name: known[name] for name in names}]
         default = len(settings) - 1
+    halving = halves.sensible(shared) if halving is None else halving
     return Plan(shared, tuple(settings), _tasks(shared, settings), reach, default, with_default, halving)
 
 
@@ -110,30 +110,46 @@ def _tasks(
     """A run for each fold and each group of settings that one fit serves; for some folds and places alone, or all."""
     kept = range(len(settings)) if some is None else some
     groups = group([settings[place] for place in kept], shared.estimator._free(shared.X))
-    return tuple(
+    tasks = [
         Task(fold, tuple(kept[k] for k in members), tuple(settings[kept[k]] for k in members))
         for fold in (range(len(shared.folds)) if folds is None else folds)
         for members in groups
-    )
+    ]
+    return tuple(sorted(tasks, key=lambda task: -_steps(task, shared.estimator)))
+
+
+def _steps(task: Task, estimator: ZeroShotClassifier) -> float:
+    """How long a run trains, for an order in which no worker is left alone with a long one at the end."""
+    own = {name: getattr(estimator, name, 0) for name in ("epochs", "batch_size")}
+    known = ({**own, **setting} for setting in task.settings)
+    return max(float(one["epochs"]) / max(1.0, float(one["batch_size"])) for one in known)
 
 
 def search_grid(planned: Plan, engine: Engine | None = None, report: Report | None = None) -> Search:
     """Make all runs and judge every setting; then go on wherever a choice is at an edge."""
     shared, runner, made = planned.shared, _runner(planned.shared, engine), 0
+    before: Search | None = None  # what was tried before, where a search is halved,
+    first: list[halves.Answer] = []  # and what came of each setting of it on the first fold
 
     def run(part: Plan) -> Found:
         nonlocal made
-        before, made = made, made + len(part.tasks)
-        return examined(part, ready, lambda done, _: report(before + done, made) if report is not None else None)
+        past, made = made, made + len(part.tasks)
+        return examined(part, ready, lambda done, _: report(past + done, made) if report is not None else None)
 
     def tried(part: Plan) -> Search:
+        nonlocal before
         if not part.halving or len(shared.folds) == 1:
             return judge(part.settings, shared.folds, run(part))
-        found = run(part.only([0], range(len(part.settings))))
-        left = halves.promising(part.settings, shared.estimator._free(shared.X), found, part.default)
-        log.info("%d of %d settings go on from the first fold", len(left), len(part.settings))
-        found |= run(part.only(range(1, len(shared.folds)), left))
-        return judge(part.settings, shared.folds, found)
+        found = halves.halved(
+            *(part.settings, shared.estimator._free(shared.X), len(shared.folds)),
+            *(lambda *some: run(part.only(*some)), part.default),
+            None if before is None else [first[place] for place in chosen(before)],
+        )
+        judged = judge(part.settings, shared.folds, found)
+        log.info("%d of %d settings were dropped on the first fold", len(judged.dropped), len(part.settings))
+        first.extend(found.get((place, 0), 0) for place in range(len(part.settings)))
+        before = judged if before is None else before.joined(judged)
+        return judged
 
     log.info("searching: %d settings, %d folds, %d runs", len(planned.settings), len(shared.folds), len(planned.tasks))
     began = time.perf_counter()

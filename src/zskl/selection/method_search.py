@@ -37,7 +37,7 @@ def search(
     report: Report | None = None,
     extend: Bounds | None = None,
     with_default: bool = False,
-    halving: bool = False,
+    halving: bool | None = False,
 ) -> Search:
     """Try every setting of a grid on every fold of the training rows.
 
@@ -72,9 +72,11 @@ def search(
     with_default : bool, default=False
         Try the setting that the estimator has too, and choose it unless another is better beyond the spread of the
         folds, as `tune` does.
-    halving : bool, default=False
-        Make every run on the first fold, and only the six best by either figure (and the default) on the others. Less
-        than half of the work for methods that train; the choice is mostly the same. `Search.dropped` has the rest.
+    halving : bool or None, default=False
+        Make every run on the first fold with the fewest epochs, the better third there with all of them, and only the
+        six best by either figure (and the default) on the others; beyond the grid, only runs that beat the choice on
+        the first fold. A third of the work for methods that train; the choice is mostly the same. `Search.dropped` has
+        the rest. None does so where `tune` does.
 
     Returns
     -------
@@ -90,7 +92,8 @@ def search(
     >>> search.zsl.shape  # settings by folds
     (3, 3)
     """
-    flag("halving", halving)
+    if halving is not None:
+        flag("halving", halving)
     shared = material(estimator, X, y, signatures, folds)
     return search_checked(shared, grid, engine, report, extend, with_default, halving)
 
@@ -102,7 +105,7 @@ def search_checked(
     report: Report | None = None,
     extend: Bounds | None = None,
     with_default: bool = False,
-    halving: bool = False,
+    halving: bool | None = False,
 ) -> Search:
     """`search` on rows, signatures and folds that are checked already."""
     if with_default and len(shared.table.classes) < FEW_CLASSES:
@@ -126,7 +129,7 @@ def _searched(
     report: Report | None,
     extend: Bounds | None,
     with_default: bool,
-    halving: bool,
+    halving: bool | None,
 ) -> Search:
     if isinstance(shared.estimator, Pipeline):
 

@@ -1,4 +1,7 @@
-"""The default grid of an estimator that you hand over: that of the method whose settings it has, with its bounds."""
+"""The default grid of an estimator that you hand over: that of the method whose settings it has, with its bounds.
+
+A kernel is searched in batches of the grid's size, unless you gave it another size than it has by itself.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from zskl import methods
 from zskl.estimators.committee.classifier import Committee
-from zskl.estimators.default_grid import DefaultGrid, nested, under
+from zskl.estimators.default_grid import BATCH, DefaultGrid, nested, under, without
 from zskl.selection.edges import Bounds
 
 
@@ -24,7 +27,8 @@ def own_grid(estimator: Any) -> tuple[DefaultGrid, Bounds]:
         return nested({name: grid for name, (grid, _) in members.items()}), ends
     method = methods.of(estimator)
     if method is not None:
-        return method.grid, method.bounds
+        own = getattr(estimator, BATCH, None) == getattr(method.estimator(), BATCH, None)
+        return method.grid if own else tuple(without(method.grid, {BATCH})), method.bounds
     kind = type(estimator)
     if hasattr(kind, "GRID"):
         return kind.GRID, getattr(kind, "BOUNDS", {})

@@ -117,7 +117,7 @@ def tune(
     report: Report | None = None,
     extend: Bounds | None = None,
     progress: bool = False,
-    halving: bool = False,
+    halving: bool | None = None,
 ) -> Tuned:
     """Choose settings on folds of the training rows, and fit the best on all of them.
 
@@ -151,8 +151,9 @@ def tune(
         How far each number may be extended where its choice is at the edge of the grid, see `selection.search`.
     progress : bool, default=False
         Show bars of the search and of the fit, in a terminal or a notebook.
-    halving : bool, default=False
-        Try every setting on the first fold, and only the best of them on the others, see `selection.search`.
+    halving : bool or None, default=None
+        Try only the best of the settings on all folds, see `selection.search`. None does so for a kernel classifier, if
+        the first fold holds out ten classes or more; False tries every setting on every fold.
 
     Returns
     -------
@@ -176,7 +177,8 @@ def tune(
     """
     one_of("scoring", scoring, SCORINGS)
     flag("progress", progress)
-    flag("halving", halving)
+    if halving is not None:
+        flag("halving", halving)
     runner = engine_for(engine, last_step(estimator), X)
     if grid is None:
         grid, bounds = own_grid(estimator)
