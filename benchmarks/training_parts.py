@@ -9,7 +9,8 @@ from typing import Any
 from growth import EXPECTED
 from page_tables import measured_on, table
 
-TARGETS = {"AWA1": 3, "CUB": 1.4, "SUN": 8}  # times faster than automatic differentiation, asked for before measuring
+TARGETS = {"AWA1": 3.5, "CUB": 1.8, "SUN": 9}  # times faster than automatic differentiation on two threads, asked for before measuring
+MOST = 1.25  # times the floor, likewise
 
 
 def on_cpu(record: dict[str, Any]) -> Iterator[str]:
@@ -17,7 +18,7 @@ def on_cpu(record: dict[str, Any]) -> Iterator[str]:
     yield (
         "Gaussian-Ort, squared loss, float32, d = 2048, batches of 10, at the shapes of three benchmarks. The **floor** is what no "
         "version can leave out, measured in the same process: the matrix products of the cheaper algebraic form, into buffers "
-        "that are there, and one compiled pass over W for the update. Ours is the solver's own loop: it also gathers rows, "
+        "that are there, and one compiled pass over W for the update, in the quicker of two layouts of W. Ours is the solver's own loop: it also gathers rows, "
         "computes distances, kernels, losses and slopes, draws batches and watches for divergence. **Autograd** is "
         "`benchmarks/autograd.py`: PyTorch's automatic differentiation, `cdist` and `torch.optim.RMSprop`, on as many threads. "
         "**Plain** is the readable formula of `zskl.training.objective` with the same update. Medians; the versions take turns.\n"
@@ -25,13 +26,15 @@ def on_cpu(record: dict[str, Any]) -> Iterator[str]:
     rows = []
     for one in record["figures"]:
         s = one["seconds"]
-        ratio, target = s["autograd"] / s["ours"], TARGETS[one["shape"]]
-        met = "" if ratio >= target else f" (target {target}: **missed**)"
+        ratio, over = s["autograd"] / s["ours"], s["ours"] / s["floor"]
+        asked = one["threads"] > 1
+        met = f" (target {TARGETS[one['shape']]}: **missed**)" if asked and ratio < TARGETS[one["shape"]] else ""
+        within = f" (target {MOST}: **missed**)" if asked and over > MOST else ""
         rows.append(
             [
                 f"{one['shape']} (C {one['C']}, p {one['p']})",
                 *(str(one["threads"]), f"{1e3 * s['ours']:.2f}", f"{1e3 * s['floor']:.2f}"),
-                *(f"{s['ours'] / s['floor']:.2f}", f"{1e3 * s['autograd']:.2f}", f"{ratio:.1f}{met}"),
+                *(f"{over:.2f}{within}", f"{1e3 * s['autograd']:.2f}", f"{ratio:.1f}{met}"),
                 f"{s['plain'] / s['ours']:.2f}",
             ]
         )

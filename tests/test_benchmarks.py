@@ -49,7 +49,7 @@ def test_automatic_differentiation_trains_the_same_model(shape):
         expected = objective.evaluate(W, data.X[rows], data.Y, data.codes[rows], sizes)
         loss = theirs.step(torch.from_numpy(rows)).detach()
         assert loss.item() == pytest.approx(float(expected.objective[0]), rel=1e-4)
-        rmsprop.update(W, V, expected.gradient, None, 3e-4, 0.99, 1e-6)
+        rmsprop.updating(W, V, 0.99, 1e-6)(expected.gradient, None, 3e-4)
     moved = np.abs(W[0] - data.W).max()
     assert moved > 1e-3
     np.testing.assert_allclose(theirs.W.detach().numpy(), W[0], atol=1e-2 * moved)
@@ -59,6 +59,7 @@ def test_automatic_differentiation_trains_the_same_model(shape):
 def test_what_is_timed_runs(shape):
     data = problem(*shape, d=20, rows=40)
     ways = {"ours": step_cpu.ours(data), "plain": step_cpu.ours(data, plain=True), "floor": step_cpu.floor(data)}
+    ways["floor by columns"] = step_cpu.floor(data, by_columns=True)
     assert set(times(ways, steps=4, rounds=1)) == set(ways)
 
 
