@@ -7,6 +7,8 @@ from pathlib import Path
 
 import before_after_parts
 import million_parts
+import search_parts
+import serve_parts
 import training_parts
 import use_parts
 from growth import figure
@@ -22,6 +24,7 @@ PARTS = {
     "cpu": training_parts.on_cpu,
     "gpu": training_parts.on_gpu,
     "search": training_parts.searching,
+    "means_search": search_parts.means,
     "fast_paths": training_parts.accuracy,
     "growth": training_parts.growing,
     "growth_means": training_parts.growing_means,
@@ -31,7 +34,8 @@ PARTS = {
     "million_predict": million_parts.predicting,
     "nystrom": use_parts.maps,
     "million_classes": million_parts.searching_classes,
-    "serve": use_parts.serving,
+    "serve": serve_parts.serving,
+    "serve_profile": serve_parts.profile,
     "startup": use_parts.starting,
     "profile_left": before_after_parts.left,
 }

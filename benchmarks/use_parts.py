@@ -46,35 +46,6 @@ def maps(record: dict[str, Any]) -> Iterator[str]:
     yield table(head, rows)
 
 
-def serving(record: dict[str, Any]) -> Iterator[str]:
-    f = record["figures"]
-    first, batch = f["load"][0], f["batch"]
-    yield "## The service\n"
-    yield (
-        f"`python benchmarks/serve_load.py --keep`: [`zskl serve`](service.md) with a model of {f['features']} features and "
-        f"{f['attributes']} attributes and {f['classes']} classes; {first['clients']} clients in one process on the same machine "
-        f"send one row each, again and again, for {first['seconds']:.0f} s. Cores are the shares that the service and the clients "
-        "took; memory is the service's in the first and the last third of the run. Asked for: 300 requests a second, p99 below "
-        "50 ms, no error.\n"
-    )
-    rows = [
-        [
-            f"{one['kind']}, {one['body_bytes']:,} bytes",
-            *(f"{one['per_second']:.0f}", f"{one['p50_ms']:.1f}", f"{one['p99_ms']:.1f}", f"{one['worst_ms']:.0f}"),
-            *(f"{one['errors']} of {one['requests']:,}", f"{one['service_cores']:.2f}", f"{one['client_cores']:.2f}"),
-            " → ".join(f"{mb:.0f}" for mb in one["memory_mb"]),
-        ]
-        for one in f["load"]
-    ]
-    head = "body", "requests a second", "p50, ms", "p99, ms", "worst, ms", "errors", "cores: service", "clients"
-    yield table((*head, "memory, MB"), rows)
-    yield (
-        f"{batch['rows']:,} rows in one request of {batch['body_mb']:.0f} MB (`.npy`): {batch['seconds']:.2f} s; memory "
-        f"afterwards {batch['memory_mb']:.0f} MB.\n"
-    )
-    yield measured_on(record)
-
-
 def starting(record: dict[str, Any]) -> Iterator[str]:
     lines = {one["line"]: one for one in record["figures"]}
     helps = [one for name, one in lines.items() if name.endswith(" --help")]

@@ -131,7 +131,7 @@ def test_a_second_handle_waits_until_the_first_is_closed(tmp_path, monkeypatch, 
 
 
 def test_a_file_system_without_locks_lets_everybody_in(tmp_path, monkeypatch):
-    def none(handle):
+    def none(*_):
         raise OSError(95, "Operation not supported")
 
     monkeypatch.setattr(files, "_lock_on_windows" if sys.platform == "win32" else "_lock_on_posix", none)

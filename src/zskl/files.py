@@ -187,16 +187,17 @@ def _umask() -> int:
     return mask
 
 
-def lock(handle: int) -> bool:
+def lock(handle: int, shared: bool = False) -> bool:
     """Lock an open file until it is closed or the process ends, in any way. False if somebody else has the lock.
 
-    Some network file systems have no locks. There the answer is always yes.
+    A `shared` lock keeps out only those who want the file for themselves; Windows has none. Some network file systems
+    have no locks. There the answer is always yes.
     """
     try:
         if sys.platform == "win32":
             _lock_on_windows(handle)
         else:
-            _lock_on_posix(handle)
+            _lock_on_posix(handle, shared)
     except (BlockingIOError, PermissionError):
         return False
     except OSError:
@@ -210,10 +211,10 @@ def wait_for_lock(handle: int) -> None:
         time.sleep(PAUSE)
 
 
-def _lock_on_posix(handle: int) -> None:
+def _lock_on_posix(handle: int, shared: bool) -> None:
     import fcntl
 
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
 
 
 def _lock_on_windows(handle: int) -> None:

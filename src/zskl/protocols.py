@@ -31,7 +31,7 @@ from zskl.metrics import (
     wrong_answers,
 )
 from zskl.metrics.results import Confidence, Result, ScoredRows, no_choice
-from zskl.metrics.seen_unseen import gaps
+from zskl.metrics.row_gaps import gaps
 
 __all__ = ["Confidence", "Result", "confidence", "gzsl", "zsl"]
 THRESHOLDS = tuple(i / 10 for i in range(10))

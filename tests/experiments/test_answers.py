@@ -95,7 +95,7 @@ def test_the_area_from_levels_is_within_a_tenth_of_a_point():
     scores = rng.normal(size=(len(y), 200)) + 0.5 * is_seen
     scores[np.arange(len(y)), y] += 2.6
     curve = metrics.seen_unseen_curve(scores, y, np.arange(200), is_seen)
-    gap, _, right = metrics.seen_unseen.gaps(scores, y, is_seen)
+    gap, _, right = metrics.row_gaps.gaps(scores, y, is_seen)
     found = levels(gap, right)
     assert found.max() == LEVELS
     share = 1 / np.where(is_seen[y], 12 * 150, 59 * 50)

@@ -84,7 +84,8 @@ def test_a_file_of_mostly_outdated_lines_is_written_again(tmp_path, monkeypatch)
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
     for _ in range(2):
         with class_file.opened(path) as kept:
-            assert len(path.read_text().splitlines()) == 1
+            assert len(path.read_text().splitlines()) == 2  # the class, and the versions
+            assert kept.version == 60
             assert Service(model, "m", Limits(), kept).book.added["one"].attributes == {"size": 19.0}
 
 

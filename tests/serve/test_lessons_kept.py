@@ -13,7 +13,7 @@ from answers import refusal
 from served_models import strings
 from zskl import ClassMeansClassifier
 from zskl.experiments import jsonl_log
-from zskl.serve import class_file
+from zskl.serve import class_file, kept_classes
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
 
@@ -58,7 +58,7 @@ def test_examples_and_adaptation_are_there_after_a_restart(tmp_path, model):
             assert service.book.lessons.adaptation.told == sure
             kept._lines = 1000  # as if most were outdated: it is written again
             kept.shorten()
-            assert len(jsonl_log.read(path)) == 6  # a class, four examples and an adaptation
+            assert len(jsonl_log.read(path)) == 7  # a class, four examples, an adaptation and the versions
     with class_file.opened(path) as kept:
         service = Service(model, "m", Limits(), kept)
         client = served.client(service)
@@ -82,7 +82,7 @@ def test_outdated_adaptations_do_not_stay(tmp_path, model):
             service.teaching.forget_adaptation()
         keys = [line["key"] for line in jsonl_log.read(kept.path)]
         assert keys.count(" example") == 5
-        assert keys.count(" adapted") <= class_file.WASTE
+        assert keys.count(" adapted") <= kept_classes.WASTE
 
 
 def test_a_folder_that_cannot_be_flushed_loses_nothing(tmp_path, model, monkeypatch):

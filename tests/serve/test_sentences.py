@@ -72,7 +72,7 @@ def test_a_class_is_described_by_a_sentence_and_kept(sentence_data, tmp_path):
         assert "send one of them" in refusal(client.post("/rank", json={**body, "attributes": {"w0": 1.0}}), 422)
         assert "attributes is missing" in refusal(client.post("/classes", json={"name": "nothing"}), 422)
     with class_file.opened(tmp_path / "kept.jsonl") as kept:
-        assert served.client(service_of(data, model, kept)).get("/classes/gull").json() == {**found, "version": 0}
+        assert served.client(service_of(data, model, kept)).get("/classes/gull").json() == found
 
 
 def test_a_sentence_is_refused_where_nothing_can_read_it(sentence_data, monkeypatch, fresh):

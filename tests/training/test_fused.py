@@ -15,10 +15,11 @@ import pytest
 import tolerances
 from tolerances import FIT, SUMS, assert_close
 from zskl import ZeroShotKernelClassifier, selection
+from zskl.arrays import to_numpy
 from zskl.estimators import stack, stack_scores
 from zskl.estimators.stack_scores import Moment
 from zskl.estimators.stacked_fits import fit_stack
-from zskl.metrics.seen_unseen import gaps
+from zskl.metrics.row_gaps import Sides, gaps, told
 
 SETTINGS = [{"sigma": 0.7 + 0.1 * k, "repulsion": 1.0 + k} for k in range(5)]
 
@@ -83,9 +84,10 @@ def test_members_of_a_stack_are_judged_together_as_each_alone(monkeypatch):
     question = members[0]._question(scaled, members[0].signature_table_)
     is_seen = np.arange(8) < 5
     monkeypatch.setattr(stack_scores, "AT_ONCE", 2 * 120 * 8)  # two members at a time
-    *found, finite = Moment(members, W).gaps(scaled, question, y, is_seen)
-    assert finite.tolist() == [True, True, True, False, True]
-    for k in np.flatnonzero(finite):
+    best = Moment(members, W).best_scores(scaled, question, Sides(y, is_seen, scaled))
+    *found, finite = told(to_numpy(best))
+    assert finite.all(axis=1).tolist() == [True, True, True, False, True]
+    for k in np.flatnonzero(finite.all(axis=1)):
         scores = members[k].compatibility(X)
         for mine, other in zip(found, gaps(scores, y, is_seen), strict=True):
             np.testing.assert_allclose(mine[k], other, rtol=0, atol=SUMS.single)

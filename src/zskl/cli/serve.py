@@ -57,6 +57,14 @@ def serve(
             metavar="FILE", help="The file that keeps added classes. Default: MODEL.classes.jsonl; --demo keeps none."
         ),
     ] = None,
+    workers: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="How many processes answer, for more requests a second than one core can serve. They share classes "
+            "and examples. Not on Windows and macOS.",
+        ),
+    ] = 1,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
     root: options.Root = None,
     features: options.Features = None,
@@ -86,5 +94,5 @@ def serve(
     fitted = None if model is None else methods.load(model, device)
     loaded = None if data is None else named.load_dataset(data, root, features, signatures)
     names = None if data is None else datasets.row_names(data, root, named.features_of(data, features or []))
-    start.run(fitted, model, classes, loaded, names, images, backbone, address, say)
+    start.run(fitted, model, classes, loaded, names, images, backbone, address, say, workers)
     mention("stopped")

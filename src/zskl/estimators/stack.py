@@ -130,7 +130,8 @@ def _train(
         order_of=None if streamed is None else streamed.batches,
         hold=hold,
     )
-    W, V = to_numpy(solution.state.W), to_numpy(solution.state.V)
+    W = to_numpy(solution.state.W)
+    V = to_numpy(solution.state.V) if any(member.warm_start for member in members) else None
     lost = _vanished(objective, solution.state.W, training) & (solution.diverged < 0)
     solution.diverged[lost] = solution.state.steps - 1
     for k, member in enumerate(members):
@@ -138,7 +139,7 @@ def _train(
         member.kernel_, member.incoherence_ = member._kernel(), bool(member.incoherence)
         member.diverged_ = int(solution.diverged[k]) if solution.diverged[k] >= 0 else None
         member.history_ = History(solution.objective[:, k], {one.name: one.curve(k) for one in watching})
-        member._continuation = (V[k].copy(), solution.state.steps, solution.state.epochs) if member.warm_start else None
+        member._continuation = None if V is None else (V[k].copy(), solution.state.steps, solution.state.epochs)
 
 
 def column(values: Sequence[float], place: Array) -> Array:

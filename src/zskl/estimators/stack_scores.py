@@ -6,20 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from zskl.arrays import Array, namespace, to_numpy
+from zskl.arrays import Array, namespace
 from zskl.estimators.candidates import Question, best_of_rows
 from zskl.estimators.stack import stacked_objective
-from zskl.metrics.seen_unseen import gaps
+from zskl.metrics.row_gaps import Sides, best_scores
 
 if TYPE_CHECKING:
     from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 
 AT_ONCE = 1 << 25  # scores that are on a device at a time, several such arrays of them
-
-Gaps = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,17 +24,14 @@ class Moment:
     members: Sequence[ZeroShotKernelClassifier]
     W: Array
 
-    def gaps(self, scaled: Array, question: Question, own: NDArray[np.intp], is_seen: NDArray[np.bool_]) -> Gaps:
-        """What `zskl.metrics.seen_unseen.gaps` finds (K, n), and whether all scores of a member (K,) are finite."""
+    def best_scores(self, scaled: Array, question: Question, sides: Sides) -> Array:
+        """`zskl.metrics.row_gaps.best_scores` (4, K, n) of scaled rows, where they are."""
         size = max(1, AT_ONCE // (len(scaled) * len(question.Y)))
-        parts = []
-        for first in range(0, len(self.members), size):
-            scores = self._scores(slice(first, first + size), scaled, question)
-            xp = namespace(scores)
-            finite = to_numpy(xp.all(xp.isfinite(scores), axis=(1, 2)))
-            parts.append((*gaps(scores, own, is_seen), finite))
-        gap, largest, right, whole = (np.concatenate(each) for each in zip(*parts, strict=True))
-        return gap, largest, right, whole
+        parts = [
+            best_scores(self._scores(slice(first, first + size), scaled, question), sides)
+            for first in range(0, len(self.members), size)
+        ]
+        return namespace(scaled).concat(parts, axis=1)
 
     def _scores(self, members: slice, scaled: Array, question: Question) -> Array:
         """(members, n, c)."""

@@ -77,7 +77,7 @@ class Folder:
 
     def __init__(self, path: Path, handle: int) -> None:
         self.path = path
-        self._handle = handle
+        self._handle, self._shared = handle, False
         self._torn: int | None = None  # where whole lines end, if something follows them
         _mend(path, handle)
         self.done: dict[str, dict[str, Any]] = {}
@@ -94,7 +94,7 @@ class Folder:
         fresh = self.path.with_name(f".{self.path.name}.{os.getpid()}{files.PART}")
         handle = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
         try:
-            files.lock(handle)
+            files.lock(handle, self._shared)
             content = "".join(to_line(record) + "\n" for record in records).encode()
             if os.write(handle, content) < len(content):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -109,6 +109,12 @@ class Folder:
         self._handle, self._torn = handle, None  # from here on the new file is the one, whatever fails
         self.done = {str(record["key"]): dict(record) for record in records}
         files.flush_folder(self.path.parent)  # or a power cut could bring the old file back, without later lines
+
+    def share(self) -> None:
+        """From now on, other processes may open the file with a shared lock; those who want it alone are kept out."""
+        if not files.lock(self._handle, shared=True):  # the system may give the lock to somebody else in between
+            raise Busy(f"another run is writing to {self.path.parent}: wait for it, or give this one another folder")
+        self._shared = True
 
     def close(self) -> None:
         """Close the file, and give its lock back."""

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zskl.arrays import Array, like, namespace, to_numpy
+from zskl.arrays import Array
+from zskl.metrics.row_gaps import gaps
 
 Floats = NDArray[np.float64]
 
@@ -182,18 +183,6 @@ def sorted_margins(
     )
 
 
-def gaps(scores: Array, own: NDArray[np.intp], is_seen: NDArray[np.bool_]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Of each row (..., n): best seen minus best unseen score, the larger size of both, whether its own side is right.
-
-    Its own side is right where its class has the best score among the seen, or among the unseen, classes. Scores on a
-    device stay there: only the best of each row are fetched.
-    """
-    best_seen, seen_right = _best(scores, np.flatnonzero(is_seen), own)
-    best_unseen, unseen_right = _best(scores, np.flatnonzero(~is_seen), own)
-    largest = np.maximum(np.abs(best_seen), np.abs(best_unseen))
-    return best_seen - best_unseen, largest, seen_right | unseen_right
-
-
 def curves(parts: Sequence[Margins]) -> tuple[Floats, Floats, Floats]:
     """Constants (k,) that rise, and under each of them the seen and the unseen accuracy (F, k) of each of F parts.
 
@@ -207,11 +196,15 @@ def curves(parts: Sequence[Margins]) -> tuple[Floats, Floats, Floats]:
     inner = np.flatnonzero(np.diff(g) > rounding[1:] + rounding[:-1]) + 1
     passed = np.concatenate([[0], inner, [len(g)]])  # how many rows each point has behind it
 
+    part_of = np.repeat(np.arange(len(parts)), [len(part.gap) for part in parts])[order]
+    rows = np.zeros((len(parts), len(g) + 1), np.intp)  # of each part among the first of all
+    np.cumsum(part_of == np.arange(len(parts))[:, None], axis=1, out=rows[:, 1:])
+    left = rows[:, passed]  # (F, k) how many rows of each part have left the seen classes
+
     def behind(shares: Sequence[Floats]) -> Floats:
-        """(F, k) sums of the shares of the rows that have left the seen classes."""
-        part_of = np.repeat(np.arange(len(parts)), [len(share) for share in shares])[order]
-        own = np.where(part_of == np.arange(len(parts))[:, None], np.concatenate(shares)[order], 0.0)  # (F, m)
-        return np.concatenate([np.zeros((len(parts), 1)), np.cumsum(own, axis=1)], axis=1)[:, passed]
+        """(F, k) sums of the shares of the rows that have left: those of a part leave in its own order."""
+        sums = (np.concatenate([[0.0], np.cumsum(share)]) for share in shares)
+        return np.stack([one[gone] for one, gone in zip(sums, left, strict=True)])
 
     lost, gained = behind([part.seen for part in parts]), behind([part.unseen for part in parts])
     low, high = min(part.ends[0] for part in parts), max(part.ends[1] for part in parts)
@@ -269,12 +262,3 @@ def _checked_scores(
     if not np.all(np.isfinite(S)):
         raise ValueError(f"{np.sum(~np.isfinite(S))} scores are NaN or infinite: expected finite scores")
     return S, own, is_seen
-
-
-def _best(S: Array, columns: NDArray[np.intp], own: NDArray[np.intp]) -> tuple[Floats, NDArray[np.bool_]]:
-    """The best score (..., n) of each row among the columns, and whether it is that of the row's own class."""
-    xp = namespace(S)
-    part = xp.take(S, like(columns, S, "int64"), axis=-1)  # rows stay in one piece, unlike those of S[..., columns]
-    winner = xp.argmax(part, axis=-1)
-    score = to_numpy(xp.take_along_axis(part, winner[..., None], axis=-1)[..., 0]).astype(np.float64)
-    return score, columns[to_numpy(winner)] == own

@@ -15,8 +15,9 @@ from zskl.estimators.candidates import Question, choose
 from zskl.estimators.class_means.bench import Bench
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.inputs import check_features
-from zskl.estimators.stack_scores import Gaps, Moment
-from zskl.metrics.seen_unseen import Margins, margins, sorted_margins
+from zskl.estimators.stack_scores import Moment
+from zskl.metrics.row_gaps import Sides, best_scores, told
+from zskl.metrics.seen_unseen import Margins, sorted_margins
 from zskl.selection.material import Material
 from zskl.signatures.table import SignatureTable
 from zskl.training.solver import DivergenceError
@@ -34,7 +35,7 @@ class Task:
 def examine(material: Material, task: Task) -> list[tuple[int, Margins | int]]:
     """For each place its margins, or the step at which it diverged."""
     examiner = Examiner(material, task.fold)
-    found: dict[int, Margins | int | Future[Margins]] = {}
+    found: dict[int, Margins | int | Future[Margins | int]] = {}
 
     def visit(index: int, model: ZeroShotClassifier | DivergenceError) -> None:
         place = task.places[index]
@@ -59,22 +60,33 @@ class Examiner:
         self.own: NDArray[np.int64] = np.searchsorted(classes, y)  # (n,) column of each row's class
         self.is_seen = np.isin(classes, material.y[part.train])  # (c,)
         self._asked: tuple[Array, Question] | None = None
-        self._moment: tuple[Moment, Gaps] | None = None
+        self._sides: Sides | None = None
+        self._moment: tuple[Moment, Future[NDArray[Any]]] | None = None
 
-    def judge(self, model: ZeroShotClassifier, aside: Executor) -> Margins | int | Future[Margins]:
+    def judge(self, model: ZeroShotClassifier, aside: Executor) -> Margins | int | Future[Margins | int]:
         """The margins of a model, or the step at which it diverged. A device scores all members of a stack in one pass,
-        and goes on training while a thread sorts what it has found."""
+        and goes on while a thread fetches and sorts what it has found."""
+        scaled, question = self._question(model)
+        if self._sides is None:
+            self._sides = Sides(self.own, self.is_seen, scaled)
         stacked: tuple[Moment, int] | None = getattr(model, "_member", None)
-        if stacked is None or not is_torch(stacked[0].W):
-            scores = self.scores(model)
-            whole = bool(np.isfinite(scores).all())
-            return margins(scores, self.own, self.is_seen) if whole else (getattr(model, "diverged_", None) or 0)
-        moment, k = stacked
-        if self._moment is None or self._moment[0] is not moment:
-            scaled, question = self._question(model)
-            self._moment = moment, moment.gaps(scaled, question, self.own, self.is_seen)
-        gap, largest, right, finite = (array[k] for array in self._moment[1])
-        return aside.submit(sorted_margins, gap, largest, right, self.own, self.is_seen) if finite else 0
+        if stacked is not None and is_torch(stacked[0].W):
+            moment, k = stacked
+            if self._moment is None or self._moment[0] is not moment:
+                best = moment.best_scores(scaled, question, self._sides)
+                self._moment = moment, aside.submit(to_numpy, best)
+            fetched = self._moment[1]
+            return aside.submit(lambda: self._margins(fetched.result()[:, k], 0))
+        found = best_scores(model._answerer(question)(scaled), self._sides)
+        diverged = getattr(model, "diverged_", None) or 0
+        if is_torch(found):
+            return aside.submit(lambda: self._margins(to_numpy(found), diverged))
+        return self._margins(to_numpy(found), diverged)
+
+    def _margins(self, found: NDArray[Any], diverged: int) -> Margins | int:
+        """From the best scores (4, n) of the rows."""
+        gap, largest, right, finite = told(found)
+        return sorted_margins(gap, largest, right, self.own, self.is_seen) if finite.all() else diverged
 
     def _question(self, model: ZeroShotClassifier) -> tuple[Array, Question]:
         if self._asked is None:

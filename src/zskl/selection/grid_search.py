@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from zskl import engines
 from zskl.arrays import on_gpu
@@ -160,7 +161,9 @@ def examined(planned: Plan, engine: Engine | None = None, report: Report | None 
     """What came of each place on each fold: its margins, or the step of divergence."""
     shared, tasks = planned.shared, planned.tasks
     found: Found = {}
-    with closing(engines.each(examine, tasks, shared, _runner(shared, engine))) as results:
+    device = on_gpu(shared.X, getattr(shared.estimator, "device", None))
+    limits = threadpool_limits(1) if device else nullcontext()  # what is left to the processor is small
+    with limits, closing(engines.each(examine, tasks, shared, _runner(shared, engine))) as results:
         for done, (number, answers) in enumerate(results, start=1):
             found.update({(place, tasks[number].fold): answer for place, answer in answers})
             if report is not None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from starlette.convertors import PathConvertor, register_url_convertor
+from starlette.types import Receive, Scope, Send
 
 from zskl.serve import openapi
-from zskl.serve.replies import answer_errors
+from zskl.serve.replies import answer_errors, reply_to
 from zskl.serve.routes import classes, diagnostics, examples, fits, model, page, predict, rows, teaching, words
+from zskl.serve.schemas.predictions import PredictionOptions
 from zskl.serve.service import Service
 from zskl.serve.turns import Turns
 from zskl.version import __version__
+
+AT_ONCE = (predict.PATH, "POST", b"")  # path, method and parameters
 
 
 class _Text(PathConvertor):
@@ -29,16 +33,34 @@ register_url_convertor("text", _Text())
 register_url_convertor("classname", _Name())
 
 
-def build(service: Service) -> FastAPI:
+class Application(FastAPI):
+    """FastAPI's, but for predictions without options in their address: these go to their handler at once. They are
+    asked for by the thousand, and finding their route takes FastAPI as long as answering them."""
+
+    predictions: predict.Handler
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or (scope["path"], scope["method"], scope["query_string"]) != AT_ONCE:
+            await super().__call__(scope, receive, send)
+            return
+        try:
+            reply = await self.predictions.answer(Request(scope, receive), PredictionOptions())
+        except Exception as error:
+            reply = reply_to(error)
+        await reply(scope, receive, send)
+
+
+def build(service: Service) -> Application:
     """The application of a service. Its large requests take turns."""
-    app = FastAPI(title="zskl", version=__version__, description=openapi.ABOUT, docs_url=None, redoc_url=None)
+    app = Application(title="zskl", version=__version__, description=openapi.ABOUT, docs_url=None, redoc_url=None)
     turns = Turns()
+    app.predictions = predict.Handler(service, turns)
     routers = (
         page.router(),
         model.router(service),
         examples.router(service, turns),  # before classes, whose names may have anything in them
         classes.router(service),
-        predict.router(service, turns),
+        predict.router(app.predictions),
         rows.router(service, turns),
         diagnostics.router(service),
         words.router(service),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,8 +48,13 @@ def of_adaptation(adaptation: Adaptation | None) -> dict[str, object]:
     return {"key": ADAPTED, "kept": kept, "told": adaptation.told}
 
 
+def of_versions(lessons: Lessons) -> dict[str, object]:
+    """A line that takes nothing back, but says in which versions the examples of classes were changed last."""
+    return {**of_forgotten([]), "versions": dict(lessons.versions)}
+
+
 def all_of(lessons: Lessons) -> list[dict[str, object]]:
-    """The lines from which the lessons can be read again."""
+    """The lines from which the lessons can be read again, all but their versions."""
     adapted = [] if lessons.adaptation is None else [of_adaptation(lessons.adaptation)]
     return [*map(of_example, lessons.examples), *adapted]
 
@@ -67,18 +73,20 @@ def is_whole(line: Mapping[str, Any]) -> bool:
     """Whether a line about lessons has what it must have."""
     try:
         right = all(type(line[name]) in kinds for name, kinds in FIELDS[line["key"]].items())
-        return right and after(Lessons(), line) is not None
-    except (KeyError, TypeError, ValueError, binascii.Error):
+        right = right and all(type(one) is int for one in line.get("versions", {}).values())
+        return right and after(Lessons(), line, 0) is not None
+    except (AttributeError, KeyError, TypeError, ValueError, binascii.Error):
         return False
 
 
-def after(lessons: Lessons, line: Mapping[str, Any]) -> Lessons:
-    """The lessons after what a line says."""
+def after(lessons: Lessons, line: Mapping[str, Any], version: int) -> Lessons:
+    """The lessons after what a line says, which makes this version of them."""
     if line["key"] == EXAMPLE:
         about = line["id"], line["class"], line["right"]
-        return lessons.plus(Example(*about, _numbers(line["features"]), line["row"], line["data"]))
+        return lessons.plus(Example(*about, _numbers(line["features"]), line["row"], line["data"]), version)
     if line["key"] == FORGOTTEN:
-        return lessons.minus(set(line["ids"]))
+        rest = lessons.minus(set(line["ids"]), version)
+        return replace(rest, versions=dict(line["versions"])) if "versions" in line else rest
     adaptation = None
     if line["told"] is not None:
         adaptation = Adaptation(tuple(map(_kept, line["kept"])), line["told"])

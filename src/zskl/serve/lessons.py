@@ -62,7 +62,7 @@ class Lessons:
         adapted = () if self.adaptation is None else self.adaptation.kept
         return bool(self.of(name)) or any(name in one.classes for one in adapted)
 
-    def plus(self, new: Example, version: int = 0) -> Lessons:
+    def plus(self, new: Example, version: int) -> Lessons:
         """With one more example. A row counts once for a class: a second mark takes the place of the first."""
         others = tuple(one for one in self.examples if not new.same_row(one))
         return replace(self, examples=(*others, new), versions={**self.versions, new.label: version})
@@ -71,7 +71,7 @@ class Lessons:
         """The same, for a class that is new in a version: what somebody saw of an older one of this name is gone."""
         return replace(self, versions={**self.versions, name: version})
 
-    def minus(self, ids: Collection[str], version: int = 0) -> Lessons:
+    def minus(self, ids: Collection[str], version: int) -> Lessons:
         """Without some of the examples."""
         gone = [one.label for one in self.examples if one.id in ids]
         rest = tuple(one for one in self.examples if one.id not in ids)

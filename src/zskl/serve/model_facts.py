@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.serve.class_book import Classes
+from zskl.serve.classes import Classes
 from zskl.serve.limits import Limits
 from zskl.serve.photos import BYTES, Photos
 from zskl.serve.rows import LoadedRows

@@ -11,10 +11,14 @@ from zskl.parameters import did_you_mean
 from zskl.serve.refusal import Refusal, shown
 from zskl.serve.schemas.predictions import PredictionOptions
 
+OPTIONS = frozenset(PredictionOptions.model_fields)
+
 
 def merged(address: PredictionOptions, body: PredictionOptions) -> PredictionOptions:
     """The options of a prediction. What a JSON body sets wins over the address."""
-    given = body.model_fields_set & PredictionOptions.model_fields.keys()
+    given = body.model_fields_set & OPTIONS
+    if not given:
+        return address
     return address.model_copy(update={name: getattr(body, name) for name in given})
 
 

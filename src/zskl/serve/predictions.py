@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import cast
 
 import numpy as np
@@ -29,7 +29,6 @@ def predict(book: Book, X: Features, options: PredictionOptions) -> Predictions:
     labels = panel.labels.tolist()
     if options.explain:
         _check_explainable(labels, options)
-    seen = np.array([book.kinds[label] == "seen" for label in labels])
     constant = _constant(book, options) if panel.situation == "mixed" else 0.0
     temperatures = book.model.temperatures_
     temperature = None if temperatures is None else temperatures[panel.situation]
@@ -40,7 +39,7 @@ def predict(book: Book, X: Features, options: PredictionOptions) -> Predictions:
         scores = to_numpy(raw)
         if options.calibration is not None:  # may be large: single precision would round the scores away
             scores = scores.astype(np.float64)
-        scores = calibrated(scores, seen, constant)
+        scores = calibrated(scores, panel.seen, constant)
         if not np.isfinite(scores).all():
             raise Refusal(
                 422, "these features, or a class, are so large that no score can be computed: check their scale"
@@ -70,6 +69,13 @@ def predict(book: Book, X: Features, options: PredictionOptions) -> Predictions:
         "predictions": predictions,
         "features": X.tolist() if options.features else None,
     }
+
+
+def apart(answer: Predictions) -> Iterator[Predictions]:
+    """The answers for each row alone."""
+    features = answer["features"]
+    for k, one in enumerate(answer["predictions"]):
+        yield {**answer, "predictions": [one], "features": None if features is None else [features[k]]}
 
 
 def encoded(parts: Iterable[Predictions]) -> bytes:

@@ -23,12 +23,24 @@ def json_reply(content: object, status: int = 200, headers: Mapping[str, str] | 
     return Response(to_json(content), status, headers, "application/json")
 
 
+def reply_to(error: Exception) -> Response:
+    """The answer where a request ended in an error."""
+    if isinstance(error, Refusal):
+        return json_reply({"error": error.sentence}, error.status)
+    if isinstance(error, ClientDisconnect):
+        return Response(status_code=400)  # nobody reads it
+    log.error("a request failed", exc_info=error)
+    return json_reply({"error": "the service failed on this request; its log says why"}, 500)
+
+
 def answer_errors(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     """Turn every exception of the application with these routes into JSON with a sentence."""
 
     @app.exception_handler(Refusal)
-    async def refused(_: Request, error: Refusal) -> Response:
-        return json_reply({"error": error.sentence}, error.status)
+    @app.exception_handler(ClientDisconnect)
+    @app.exception_handler(Exception)
+    async def failed(_: Request, error: Exception) -> Response:
+        return reply_to(error)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
@@ -44,12 +56,3 @@ def answer_errors(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
             methods = {name for route in here for name in getattr(route, "methods", ())}
             headers = {"allow": ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))}
         return json_reply({"error": why}, error.status_code, headers)
-
-    @app.exception_handler(ClientDisconnect)
-    async def gone(_: Request, error: ClientDisconnect) -> Response:
-        return Response(status_code=400)  # nobody reads it
-
-    @app.exception_handler(Exception)
-    async def failed(_: Request, error: Exception) -> Response:
-        log.error("a request failed", exc_info=error)
-        return json_reply({"error": "the service failed on this request; its log says why"}, 500)

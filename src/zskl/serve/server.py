@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
+from typing import Protocol
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -21,10 +22,12 @@ from threadpoolctl import threadpool_limits
 from zskl.serve import app as application
 from zskl.serve.connections import limited
 from zskl.serve.guard import Guard, is_loopback, origin
+from zskl.serve.newest import Newest
 from zskl.serve.service import Service
 
 WAIT = 10  # seconds that running requests get when the service is stopped
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last is Windows' own
+LOGGED = "%(asctime)s %(levelname)s %(message)s"
 TICK = 0.05  # seconds between two looks at whether the server has started or was told to stop
 
 
@@ -51,6 +54,13 @@ class Address:
             origin(self.public)
 
 
+class Stoppable(Protocol):
+    """What a signal stops: a server, or all workers."""
+
+    should_exit: bool
+    force_exit: bool
+
+
 def bound(address: Address) -> socket.socket:
     """A socket at the address."""
     host, port = address.host, address.port
@@ -67,16 +77,24 @@ def bound(address: Address) -> socket.socket:
     return found
 
 
-def run(service: Service, listening: socket.socket, address: Address, ready: Callable[[str], object]) -> None:
-    """Serve until SIGINT, SIGTERM or SIGHUP. `ready` gets the address once requests are answered."""
+def run(
+    service: Service,
+    listening: socket.socket,
+    address: Address,
+    ready: Callable[[str], object],
+    over: Callable[[], bool] = lambda: False,
+    sharing: Callable[[uvicorn.Config], uvicorn.Server] | None = None,
+) -> None:
+    """Serve until SIGINT, SIGTERM or SIGHUP, or until it is `over`. `ready` gets the address once requests are
+    answered. `sharing` makes a server that shares the socket with others."""
     host = address.host
     at = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
     names = {host, "localhost", "127.0.0.1", "::1"}
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(format=LOGGED)
     guarded = Guard(application.build(service), address.token, names, service.limits, address.public)
-    server = uvicorn.Server(configured(guarded))
+    server = (sharing or uvicorn.Server)(configured(Newest(guarded, service.classes)))
     with stopped_by_signals(server):
-        serve(server, listening, lambda: ready(at))
+        serve(server, listening, lambda: ready(at), over)
 
 
 def configured(app: ASGIApp, keep_alive: int = 30) -> uvicorn.Config:
@@ -97,7 +115,12 @@ def configured(app: ASGIApp, keep_alive: int = 30) -> uvicorn.Config:
     return config
 
 
-def serve(server: uvicorn.Server, listening: socket.socket, ready: Callable[[], object]) -> None:
+def serve(
+    server: uvicorn.Server,
+    listening: socket.socket,
+    ready: Callable[[], object],
+    over: Callable[[], bool] = lambda: False,
+) -> None:
     """Run a server in a thread until it ends: there it leaves signals alone. Once it was told to stop and has had
     its time, the process ends: nobody can stop a thread that computes, and Python would wait for it."""
     with ThreadPoolExecutor(1, "server") as pool:
@@ -107,7 +130,7 @@ def serve(server: uvicorn.Server, listening: socket.socket, ready: Callable[[], 
                 time.sleep(TICK)
             if server.started:
                 ready()
-            while not (server.should_exit or running.done()):
+            while not (server.should_exit or running.done() or over()):
                 time.sleep(TICK)
         finally:
             server.should_exit = True
@@ -127,7 +150,7 @@ def _wait(running: Future[None]) -> None:
 
 
 @contextmanager
-def stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
+def stopped_by_signals(server: Stoppable) -> Iterator[None]:
     """SIGINT, SIGTERM and SIGHUP stop the server; a second Ctrl-C does not wait for running requests. If SIGHUP is
     ignored, as under nohup, it stays so: then closing the terminal does not stop the service."""
     if threading.current_thread() is not threading.main_thread():  # Python handles signals only there

@@ -10,9 +10,10 @@ import numpy as np
 from zskl.estimators import sparse_inputs
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.serve import fitting, model_facts, rows_to_label, worked_examples
-from zskl.serve.class_book import Book, Classes, Described
+from zskl.serve.class_book import Book, Described
 from zskl.serve.class_file import ClassFile
 from zskl.serve.class_map import ClassMap
+from zskl.serve.classes import Classes
 from zskl.serve.diagnostics import Diagnostics
 from zskl.serve.lessons import Example as Marked
 from zskl.serve.limits import Limits
@@ -27,6 +28,7 @@ from zskl.serve.schemas.model import Example, Health, Model
 from zskl.serve.schemas.rows import Row
 from zskl.serve.schemas.teaching import Among, RowsToLabel, Verdict
 from zskl.serve.sentences import Sentences
+from zskl.serve.shared_class_file import SharedClassFile
 from zskl.serve.taught_model import check_able
 from zskl.serve.teaching import Teaching, promised
 from zskl.version import __version__
@@ -43,7 +45,7 @@ class Service:
         model: ZeroShotClassifier,
         name: str,
         limits: Limits,
-        kept: ClassFile | None = None,
+        kept: ClassFile | SharedClassFile | None = None,
         rows: LoadedRows | None = None,
         examples: Sequence[Example] = (),
         photos: Photos | None = None,

@@ -14,7 +14,8 @@ from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.panel import Panel
 from zskl.serve import lesson_lines
 from zskl.serve.bodies import Features
-from zskl.serve.class_book import Book, Classes
+from zskl.serve.class_book import Book
+from zskl.serve.classes import Classes
 from zskl.serve.lessons import Adaptation, Example
 from zskl.serve.limits import Limits
 from zskl.serve.refusal import Refusal, no_class, shown
@@ -52,7 +53,7 @@ class Teaching:
                 most = self._limits.examples
                 raise Refusal(409, f"{most} examples were given already, the most that are allowed: take some back")
             line = lesson_lines.of_example(new)
-            return self._classes.change(book.added, lessons, lambda file: file.write(line)), new
+            return self._classes.change(book.added, lessons, line), new
 
     def remove(self, name: str, chosen: str | None = None, since: int | None = None) -> Book:
         """Take back an example of a class, or all of them."""
@@ -69,7 +70,7 @@ class Teaching:
                 return book
             gone = ids if chosen is None else [chosen]
             lessons, line = book.lessons.minus(gone, book.version + 1), lesson_lines.of_forgotten(gone)
-            return self._classes.change(book.added, lessons, lambda file: file.write(line))
+            return self._classes.change(book.added, lessons, line)
 
     def adapt(self, X: Features, among: Among, force: bool) -> Verdict:
         """Adapt the classes without training rows to unlabelled rows (n, d), if validation classes say that this helps,
@@ -100,7 +101,7 @@ class Teaching:
             for name in {label for one in kept for label in one.classes} - now.kinds.keys():  # deleted meanwhile
                 found = replace(found, kept=tuple(one.without(name) for one in found.kept))
             line = lesson_lines.of_adaptation(found)
-            self._classes.change(now.added, replace(now.lessons, adaptation=found), lambda file: file.write(line))
+            self._classes.change(now.added, replace(now.lessons, adaptation=found), line)
         return told
 
     def forget_adaptation(self) -> Book:
@@ -109,9 +110,7 @@ class Teaching:
             if book.lessons.adaptation is None:
                 return book
             line = lesson_lines.of_adaptation(None)
-            return self._classes.change(
-                book.added, replace(book.lessons, adaptation=None), lambda file: file.write(line)
-            )
+            return self._classes.change(book.added, replace(book.lessons, adaptation=None), line)
 
 
 def _known(book: Book, name: str) -> str:

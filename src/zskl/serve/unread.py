@@ -24,9 +24,12 @@ class Unread:
 
     async def send(self, body: bytes, more: bool, send: Send) -> None:
         """A body, or a part of it with `more` to come."""
+        if len(body) <= PIECE:
+            await send({"type": "http.response.body", "body": body, "more_body": more})
+            return
         try:
             async with asyncio.timeout(None) as clock:
-                for place in range(0, max(len(body), 1), PIECE):
+                for place in range(0, len(body), PIECE):
                     rest = len(body) - place - PIECE
                     if rest > 0:
                         self._keep(clock, len(body) - place)

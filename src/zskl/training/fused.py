@@ -1,4 +1,4 @@
-"""A whole training step of a stack on a GPU: matrix products by the library, the rest by four Triton kernels.
+"""A whole training step of a stack on a GPU: matrix products by the library, the rest by five Triton kernels.
 
 It covers radial kernels in float32. It computes what `objective.py` and `rmsprop.py` compute; the tests
 compare them. Other cases, and machines without Triton, use these two; on a GPU they are captured and replayed as well.
@@ -64,15 +64,15 @@ class FusedStep:
     def _column(self, setting: Any) -> Tensor:
         return (self.W.new_zeros((self.W.shape[0], 1, 1)) + setting).reshape(-1).contiguous()
 
-    def _narrow(self, A: Tensor, out: Tensor, shape: tuple[int, int], strides: tuple[int, int, int], add: bool) -> None:
-        """A (K, n, size) times Y, seen by its two strides as (size, m); the last stride is that of `out` in K."""
+    def _narrow(self, A: Tensor, B: Tensor, out: Tensor, subtract: bool = False) -> None:
+        """out (K, n, m) = A (K, n, size) · B (K, size, m), or out − A · B; a stride of 0 in K is one for all."""
         from zskl.training import triton_kernels as go
 
-        (size, m), (first, second, between) = shape, strides
-        K, n = self.shape[:2]
+        K, n, size = A.shape
+        m = B.shape[2]
         go.narrow[(-(-m // 32), K)](
-            *(A, self.Y, out, between, n, m, size, first, second),
-            **{"ADD": add, "PRECISION": self.precision, "NB": _power(n), "MB": 32, "SB": 64},
+            *(A, B, out, A.stride(0), B.stride(0), out.stride(0), n, m, size, B.stride(1), B.stride(2)),
+            **{"ADD": subtract, "PRECISION": self.precision, "NB": _power(n), "MB": 32, "SB": 64},
         )
 
     def __call__(self, smoothing: float, epsilon: float) -> None:
@@ -87,8 +87,11 @@ class FusedStep:
             *(self.features, tape.order, tape.place, X, self.left, self.above, n, d, height),
             **{"IMAGES": self.images, "NB": NB, "DB": 64},
         )
-        torch.bmm(X.expand(K, n, d), W, out=self.P)
-        self._narrow(self.P, self.S, (p, C), (1, p, n * C), add=False)  # P Yᵀ
+        if K == 1 and p % ALIGNED == 0:  # then the library is quicker: it shares d out
+            torch.bmm(X.expand(K, n, d), W, out=self.P)
+        else:
+            self._narrow(X.expand(K, n, d), W, self.P)
+        self._narrow(self.P, Y.T.expand(K, p, C), self.S)
         if self.images:
             torch.mm(W.view(K * d, p), Y.T, out=self.left.view(K * d, height)[:, :C])
             torch.linalg.vector_norm(self.Z, dim=1, out=self.z_norms).square_()
@@ -101,7 +104,7 @@ class FusedStep:
             **{"KERNEL": o.kernel.name, "LOSS": o.loss, "INCOHERENT": bool(o.incoherence)},
             **{"NB": NB, "PB": 64, "CB": _power(C), "num_warps": 16 if NB * _power(C) > LARGEST // 2 else 8},
         )
-        self._narrow(self.S, self.U, (C, p), (p, 1, height * p), add=True)  # U − S Y
+        self._narrow(self.S, Y.expand(K, C, p), self.U, subtract=True)
         if self.images:
             go.weigh[(-(-C // 16), -(-p // 64), K)](Y, self.b, self.right, height, p, C, CB=16, PB=64)
             torch.bmm(self.left, self.right, out=self.gradient)

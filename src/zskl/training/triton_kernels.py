@@ -5,7 +5,7 @@ For member k of K: batch X (n, d), rows `order[place]` of all features; W, V (d,
     gather    X, and its transpose into [Z, Xᵀ]
     compare   distances, kernel, loss and their slopes from P = X W, S = P Yᵀ and ‖W yⱼ‖²; the objective, b, and what U
               is made of: A + B in the place of S, and the rows of P by their sums of A
-    narrow    a product with few rows, P Yᵀ or (A + B) Y, where the library would leave most of a GPU idle
+    narrow    a product with few rows, X W, P Yᵀ or (A + B) Y, where the library would leave most of a GPU idle
     weigh     diag(b) Y, above U
     descend   RMSprop, in one pass over W, V and the gradient
 """
@@ -113,7 +113,7 @@ def compare(
 
 @triton.jit
 def narrow(
-    A, B, out, between, n, m, size, first, second, ADD: tl.constexpr, PRECISION: tl.constexpr,
+    A, B, out, each, apart, between, n, m, size, first, second, ADD: tl.constexpr, PRECISION: tl.constexpr,
     NB: tl.constexpr, MB: tl.constexpr, SB: tl.constexpr,
 ):  # fmt: skip
     k = tl.program_id(1).to(tl.int64)
@@ -123,8 +123,9 @@ def narrow(
     for start in range(0, size, SB):
         s = start + tl.arange(0, SB)
         inner = s < size
-        a = tl.load(A + (k * n + i[:, None]) * size + s[None, :], mask=(i < n)[:, None] & inner[None, :], other=0.0)
-        b = tl.load(B + s[:, None] * first + j[None, :] * second, mask=inner[:, None] & (j < m)[None, :], other=0.0)
+        a = tl.load(A + k * each + i[:, None] * size + s[None, :], mask=(i < n)[:, None] & inner[None, :], other=0.0)
+        there = inner[:, None] & (j < m)[None, :]
+        b = tl.load(B + k * apart + s[:, None] * first + j[None, :] * second, mask=there, other=0.0)
         found = tl.dot(a, b, found, input_precision=PRECISION)
     here = out + k * between + i[:, None] * m + j[None, :]
     if ADD:

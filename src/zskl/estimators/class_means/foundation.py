@@ -27,8 +27,6 @@ class Whitened:
     def __init__(self, foundation: Foundation, space: Space, shrinkage: float) -> None:
         self.foundation, self.space = foundation, space
         self.weights = whitening_weights(space.eigenvalues, shrinkage)
-        matrix = self.weights[:, None] if space.basis is None else space.basis * self.weights
-        self.matrix = matrix.astype(np.float32)  # (d, d): x̃ = (x − g) · matrix; (d, 1) if it is diagonal
         self.means = space.means * self.weights  # (C, d) M̃
         self.sums = class_sums(self.means, space.rows, space.eigenvalues, shrinkage)  # (C, d)
 
@@ -39,6 +37,13 @@ class Whitened:
         for name in ("signature_center", "own_signatures", "slope"):
             vars(new).pop(name, None)
         return new
+
+    @cached_property
+    def matrix(self) -> NDArray[np.float32]:
+        """(d, d): x̃ = (x − g) · matrix; (d, 1) if it is diagonal."""
+        basis = self.space.basis
+        found = self.weights[:, None] if basis is None else basis * self.weights
+        return found.astype(np.float32)
 
     def directions(self, rotated: Array) -> Array:
         """x̂ of scaled rows (n, d) that the space has rotated."""

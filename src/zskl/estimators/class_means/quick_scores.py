@@ -10,9 +10,10 @@ from functools import cached_property
 
 import numpy as np
 
-from zskl.arrays import Array, NumPyArray, like
+from zskl.arrays import Array, NumPyArray, like, to_numpy
 from zskl.estimators.class_means.crowding import largest_mean
-from zskl.estimators.class_means.foundation import Whitened
+from zskl.estimators.class_means.descriptions import SignatureKernel
+from zskl.estimators.class_means.foundation import Foundation, Whitened
 from zskl.estimators.class_means.space import Space
 from zskl.estimators.class_means.sums import Floats
 
@@ -47,6 +48,7 @@ class QuickScores:
     _products: tuple[object, Products] | None = None
     _rotated: tuple[Space, Array, Array] | None = None
     _scored: dict[object, tuple[Array, dict[float, Array]]] = field(default_factory=dict)
+    _weights: tuple[Array, dict[object, Floats]] | None = None
 
     def redescribed(self) -> QuickScores:
         """For other signatures of the training classes: what does not depend on them is kept."""
@@ -54,7 +56,7 @@ class QuickScores:
 
     def products(self, whitened: Whitened, X: Array, signatures: NumPyArray | None) -> Products:
         """For rows X; `signatures` (rows, d) are those of the candidates in the shared space."""
-        key: object = whitened.matrix if signatures is None else whitened
+        key: object = whitened.weights if signatures is None else whitened
         if self._products is None or self._products[0] is not key or self._products[1].X is not X:
             parts = [whitened.means]
             if signatures is not None:
@@ -68,6 +70,16 @@ class QuickScores:
         if self._rotated is None or self._rotated[0] is not space or self._rotated[1] is not X:
             self._rotated = space, X, space.rotated(X)
         return self._rotated[2]
+
+    def weights(self, Y: Array, foundation: Foundation, kernel: SignatureKernel, noise: float) -> Floats:
+        """k(Y, Y₀) (K + νI)⁻¹ (rows, R) of the candidates' signatures Y: the same for every shrinkage."""
+        if self._weights is None or self._weights[0] is not Y:
+            self._weights = Y, {}
+        known, key = self._weights[1], (kernel, noise)
+        if key not in known:
+            k = to_numpy(kernel(like(Y, np.empty(0)), foundation.Y))
+            known[key] = k @ foundation.inverse(kernel, noise)
+        return known[key]
 
     def knows(self, key: object) -> bool:
         return key in self._scored

@@ -219,8 +219,7 @@ class Scoring(Taught):
         owners, C = at.foundation.owners, len(at.means)
         found = np.zeros((question.Y.shape[0], len(products.basis)))
         if self.prior != "cosine":
-            k = to_numpy(kernel(like(question.Y, np.empty(0)), at.foundation.Y))
-            weights = k @ at.foundation.inverse(kernel, float(self.noise))  # (rows, R)
+            weights = self._quick.weights(question.Y, at.foundation, kernel, float(self.noise))  # (rows, R)
             np.add.at(found.T, owners, weights.T / at.lengths[owners][:, None])
         if self.prior != "zero":
             s = at.slope if self.prior == "identity" else 1.0

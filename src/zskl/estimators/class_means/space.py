@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl.arrays import Array, like, namespace, to_numpy
+from zskl.arrays import Array, is_torch, like, namespace, to_numpy
 from zskl.estimators.class_means.sums import Floats, Sums
 from zskl.scaling import Scaling
 from zskl.sparse_rows import are_sparse
@@ -43,7 +43,7 @@ class Space:
         center = sums.means.mean(axis=0)
         if sums.products.ndim == 1:
             return cls(None, np.maximum(sums.scatter, 0.0), center, sums.means - center, sums.rows)
-        scatter = like(sums.scatter, place, "float64")
+        scatter = sums.scatter_on(place)
         eigenvalues, basis = (to_numpy(part) for part in namespace(scatter).linalg.eigh(scatter))
         eigenvalues = np.maximum(eigenvalues, 0.0)
         basis = settled(basis, eigenvalues <= NOTHING * eigenvalues[-1])
@@ -75,7 +75,7 @@ def whitened(centred: Array, whitening: Array) -> Array:
 def lengths(rotated: Array, weights: Array) -> Array:
     """(n,) ‖x̃‖ of rotated rows (n, d), a block at a time; 1 for a row of zeros."""
     xp = namespace(rotated)
-    height = max(1, BLOCK_VALUES // rotated.shape[1])
+    height = rotated.shape[0] if is_torch(rotated) else max(1, BLOCK_VALUES // rotated.shape[1])
     parts = []
     for start in range(0, rotated.shape[0], height):
         block = rotated[start : start + height] * weights

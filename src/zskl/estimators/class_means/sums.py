@@ -98,9 +98,13 @@ class Sums:
         if self.products.ndim == 1:
             alone: Floats = (self.products - (self.totals * self.means).sum(axis=0)) / self.rows.sum()
             return alone
-        within = self.products - self.totals.T @ self.means
-        found: Floats = (within + within.T) / (2 * self.rows.sum())
-        return found
+        return to_numpy(self.scatter_on(self.products))
+
+    def scatter_on(self, place: Array) -> Array:
+        """`scatter` (d, d) where `place` lies, in float64."""
+        products, totals, means = (like(part, place, "float64") for part in (self.products, self.totals, self.means))
+        within = products - totals.T @ means
+        return (within + within.T) / (2 * float(self.rows.sum()))
 
 
 def add_up(

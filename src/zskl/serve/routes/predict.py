@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from zskl.serve import bodies, csv_bodies, media_types, openapi, photo_bodies, predictions
+from zskl.serve.batches import FEW, Batches
 from zskl.serve.class_book import Book
 from zskl.serve.json_bodies import parsed
 from zskl.serve.limits import QUICK
@@ -19,7 +20,8 @@ from zskl.serve.schemas.predictions import PredictionOptions, PredictionRequest,
 from zskl.serve.service import Service
 from zskl.serve.turns import Turns
 
-FEW = 10_000  # so many classes are listed on the spot
+PATH = "/predict"
+KINDS = (*media_types.JSON, *media_types.NPY, *media_types.CSV, *media_types.PHOTOS)  # of bodies
 NEAR = 1000  # classes of an answer that are listed with the nearest rows
 
 
@@ -31,45 +33,57 @@ class Asked:
     options: PredictionOptions
 
 
-def router(service: Service, turns: Turns) -> APIRouter:
+def router(handler: Handler) -> APIRouter:
     """The route of predictions."""
     routes = APIRouter()
 
-    @routes.post("/predict", response_model=Predictions, **openapi.takes_rows())
+    @routes.post(PATH, response_model=Predictions, **openapi.takes_rows())
     async def predict(request: Request, options: Annotated[PredictionOptions, Query()]) -> Response:
         """The best classes of each row. Options are parameters of the address, or fields of a JSON body, which win."""
         check_names(request.query_params, PredictionOptions.model_fields)
-        kind = media_types.checked(
-            request, (*media_types.JSON, *media_types.NPY, *media_types.CSV, *media_types.PHOTOS)
-        )
+        return await handler.answer(request, options)
+
+    return routes
+
+
+class Handler:
+    """Reads a request for predictions, and answers it: one row together with those that wait, others in their turn."""
+
+    def __init__(self, service: Service, turns: Turns) -> None:
+        self._service, self._turns = service, turns
+        self._batches = Batches(lambda: service.book)
+
+    async def answer(self, request: Request, options: PredictionOptions) -> Response:
+        """The answer to a request with these options in its address."""
+        service, turns = self._service, self._turns
+        kind = media_types.checked(request, KINDS)
         if kind in media_types.PHOTOS:
-            return await photo(request, kind, options)
+            checked = check_prediction(options)
+            rows = await photo_bodies.features(request, kind, service.photos, service.limits.small, turns)
+            return await self._answer(Asked(rows, checked), small=True)
         body, parts = bytearray(), request.stream()
         async for part in parts:
             body += part
             if len(body) > service.limits.small:
                 break
         else:
-            return await answer(_read(service, kind, body, options), small=True)
+            return await self._answer(_read(service, kind, body, options), small=True)
         async with turns.bodies:
             async for part in parts:
                 body += part
             async with turns.work:
                 asked = await run_in_threadpool(_read, service, kind, body, options)
-            return await answer(asked, small=False)
+            return await self._answer(asked, small=False)
 
-    async def photo(request: Request, kind: str, options: PredictionOptions) -> Response:
-        checked = check_prediction(options)
-        rows = await photo_bodies.features(request, kind, service.photos, service.limits.small, turns)
-        return await answer(Asked(rows, checked), small=True)
-
-    async def answer(asked: Asked, small: bool) -> Response:
+    async def _answer(self, asked: Asked, small: bool) -> Response:
+        service, turns = self._service, self._turns
         book = service.book
         listed, cost = _size(service, book, asked)
         near = service.neighbours if asked.options.nearest else None
+        quick = small and cost < QUICK and not (asked.options.explain or near)
 
         def of(some: bodies.Features | list[int]) -> Predictions:
-            X = service.rows.features(some) if isinstance(some, list) else some
+            X = _features(service, some)
             found = predictions.predict(book, X, asked.options)
             if near is not None:
                 classes = [[each["class"] for each in one["top"]] for one in found["predictions"]]
@@ -89,12 +103,17 @@ def router(service: Service, turns: Turns) -> APIRouter:
 
         if listed >= FEW:
             return await turns.answered(work)
-        if small and cost < QUICK and not (asked.options.explain or near):
+        if quick and len(asked.rows) == 1:
+            row = _features(service, asked.rows)
+            return json_reply(await self._batches.predicted(row, asked.options, listed, cost))
+        if quick:
             return work()
         async with turns.work:
             return await run_in_threadpool(work)
 
-    return routes
+
+def _features(service: Service, rows: bodies.Features | list[int]) -> bodies.Features:
+    return service.rows.features(rows) if isinstance(rows, list) else rows
 
 
 def _read(service: Service, kind: str, body: bytearray, options: PredictionOptions) -> Asked:
