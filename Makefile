@@ -77,7 +77,7 @@ package: $(PACK)
 # Needs PyTorch for the version with automatic differentiation: PYTORCH=torch==2.13.0 or any other.
 PYTORCH ?= torch
 bench: $(READY)
-	$(PIP) '$(PYTORCH)' --editable '.[fast]'
+	$(PIP) '$(PYTORCH)' --editable '.[fast,serve]'
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/performance.py
 

@@ -1,6 +1,7 @@
 """`make bench`: one table of ratios, records in benchmarks/results/; the GPU part where CUDA is.
 
-Run: python benchmarks/bench.py [--part cpu] [--part growth] [--part gpu] [--rounds 15]
+Run: python benchmarks/bench.py [--part before] [--part cpu] [--part growth] [--part left]
+[--part gpu] [--rounds 15]
 Needs PyTorch (extra `torch`), for the version with automatic differentiation; numba (extra `fast`) for the floor.
 """
 
@@ -18,13 +19,15 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
+import before_after
 import growth
+import profile_left
 import step_cpu
 from machine import RESULTS, keep
 from shapes import BATCH, FEATURES, ROWS, SHAPES, Problem, problem, times
 
 STEPS = ROWS // BATCH  # one epoch
-PARTS = ("cpu", "growth", "gpu")
+PARTS = ("before", "cpu", "growth", "left", "gpu")
 
 
 def on_cpu(console: Console, rounds: int) -> None:
@@ -40,10 +43,12 @@ def on_cpu(console: Console, rounds: int) -> None:
                 ways = {
                     "ours": step_cpu.ours(data),
                     "floor": step_cpu.floor(data),
+                    "floor by columns": step_cpu.floor(data, by_columns=True),
                     "autograd": step_cpu.autograd(data),
                     "plain": step_cpu.ours(data, plain=True),
                 }
                 seconds = times(ways, STEPS, rounds)
+                seconds["floor"] = min(seconds["floor"], seconds.pop("floor by columns"))
                 seconds |= scikit_learn(data) if threads == cores else {}
                 found.append({"shape": name, "C": C, "p": p, "d": FEATURES, "threads": threads, "seconds": seconds})
     keep("cpu", found)
@@ -84,14 +89,17 @@ def scikit_learn(data: Problem) -> dict[str, float]:
 def growing(console: Console) -> None:
     with threadpool_limits(1):
         curves = {**growth.steps(), "classes": growth.prediction()}
+        means = growth.class_means()
     keep("growth", curves)
+    keep("growth_means", means)
     columns = "time against", "from", "to", "µs at the ends", "fitted exponent", "of the products"
     table = Table(*columns, title="Growth, one thread")
-    for name, curve in curves.items():
+    for name, curve in {**curves, **means}.items():
         sizes, ends = curve["sizes"], [1e6 * curve["seconds"][k] for k in (0, -1)]
+        expected = f"{curve['arithmetic']:.2f}" if "arithmetic" in curve else growth.EXPECTED[name]
         table.add_row(
             *(name, str(sizes[0]), str(sizes[-1]), f"{ends[0]:.1f} … {ends[1]:.1f}"),
-            *(f"{curve['exponent']:.2f}", growth.EXPECTED[name]),
+            *(f"{curve['exponent']:.2f}", expected),
         )
     console.print(table)
 
@@ -139,8 +147,12 @@ def main() -> None:
     console = Console(width=max(140, Console().width))
     np.seterr(all="ignore")
     for part in options.part or PARTS:
-        if part == "growth":
+        if part == "before":
+            before_after.main()
+        elif part == "growth":
             growing(console)
+        elif part == "left":
+            profile_left.measure(kept=True)
         else:
             (on_cpu if part == "cpu" else on_gpu)(console, options.rounds)
     console.print(f"records: {RESULTS}/*.json; the page made of them: python benchmarks/performance.py")

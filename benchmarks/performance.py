@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import before_after_parts
 import halving_parts
 import million_parts
 import search_parts
@@ -17,9 +18,10 @@ from page_tables import load
 from zskl.files import write_atomically
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
-GROWTH = PAGE.parent / "figures" / "growth.svg"
+FIGURES = {"growth": "growth.svg", "growth_means": "growth-means.svg"}
 
 PARTS = {
+    "before_after": before_after_parts.waiting,
     "cpu": training_parts.on_cpu,
     "gpu": training_parts.on_gpu,
     "search": training_parts.searching,
@@ -28,6 +30,7 @@ PARTS = {
     "halving_replay": halving_parts.replaying,
     "fast_paths": training_parts.accuracy,
     "growth": training_parts.growing,
+    "growth_means": training_parts.growing_means,
     "memory": use_parts.memory,
     "fit_memory": million_parts.fit_memory,
     "million_fit": million_parts.fitting,
@@ -37,11 +40,12 @@ PARTS = {
     "serve": serve_parts.serving,
     "serve_profile": serve_parts.profile,
     "startup": use_parts.starting,
+    "profile_left": before_after_parts.left,
 }
 HEAD = """# Performance
 
 Made by `python benchmarks/performance.py` from the records of `make bench`, `benchmarks/search.py`,
-`benchmarks/fast_paths.py`, `benchmarks/serve_load.py` and `benchmarks/startup.py` in `benchmarks/results/`; not edited by hand. Ratios were measured in one run each: machines differ, and
+`benchmarks/fast_paths.py`, `benchmarks/serve_load.py`, `benchmarks/startup.py` and others, named below, in `benchmarks/results/`; not edited by hand. Ratios were measured in one run each: machines differ, and
 are seldom quiet. More than memory holds: [large data](large.md); many classes: the maps in [math](math.md); many cores:
 [scaling](scaling.md).
 """
@@ -58,9 +62,10 @@ def page(folder: Path = RESULTS) -> str:
 
 def main() -> None:
     write_atomically(PAGE, page().encode())
-    record = load("growth")
-    if record:
-        write_atomically(GROWTH, figure(record["figures"]).encode())
+    for name, drawn in FIGURES.items():
+        record = load(name)
+        if record:
+            write_atomically(PAGE.parent / "figures" / drawn, figure(record["figures"]).encode())
 
 
 if __name__ == "__main__":

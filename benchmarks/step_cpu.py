@@ -1,8 +1,8 @@
 """A training step on the CPU: ours, the floor, and PyTorch's automatic differentiation, in one process.
 
 The floor is what no version can leave out: the matrix products of the cheaper algebraic form, written into buffers
-that are there, and one compiled pass over W for the update. Everything else (distances, kernels, losses, gathering
-rows, the loop of the solver, the watch for divergence) counts against us.
+that are there, and one compiled pass over W for the update, in the quicker of two layouts of W. Everything else
+(distances, kernels, losses, gathering rows, the loop of the solver, the watch for divergence) counts against us.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def ours(data: Problem, plain: bool = False, **settings: Any) -> Way:
     C = len(data.Y)
     rows = np.arange(C)[:, None]
     training = Training(data.X, data.codes, data.Y, rows, np.ones(C, int), np.bincount(data.codes, minlength=C))
-    step = step_function(member._objective(), training, 0, False) if plain else quick_step(member, training, 0)
+    quick, hold = quick_step(member, training, 0)
+    step = step_function(member._objective(), training, 0, False) if plain else quick
 
     def run(steps: int) -> object:
         state = solver.start(data.W[None])
@@ -39,6 +40,7 @@ def ours(data: Problem, plain: bool = False, **settings: Any) -> Way:
             epochs=max(1, steps * member.batch_size // len(data.X)),
             seed=0,
             learning_rate=3e-4,
+            hold=solver.copies if plain else hold,
         )
 
     return run
@@ -60,19 +62,24 @@ def autograd(data: Problem) -> Way:
     return run
 
 
-def floor(data: Problem) -> Way:
-    """Products into buffers that are there, and one pass for the update."""
+def floor(data: Problem, by_columns: bool = False) -> Way:
+    """Products into buffers that are there, and one pass for the update; W lies by rows or by columns."""
     (d, p), C, n = data.W.shape, len(data.Y), BATCH
-    Y, X, W, V = data.Y, data.X[:n].copy(), data.W.copy(), np.zeros_like(data.W)
+    Y, W, V, G = data.Y, data.W.copy(), np.zeros_like(data.W), np.empty_like(data.W)
     rng = np.random.default_rng(0)
 
     def buffer(*shape: int) -> Any:
         return rng.standard_normal(shape, dtype=np.float32)
 
-    P, S, A, U, G = buffer(n, p), buffer(n, C), buffer(n, C), buffer(n, p), buffer(d, p)
-    left, right, Z = buffer(d, n + C), buffer(n + C, p), buffer(d, C)
-    M, N, YM, Yt = buffer(p, p), buffer(p, p), buffer(C, p), np.ascontiguousarray(Y.T)
-    joint, products, below = buffer(d, n + p), buffer(n + p, n + p), buffer(n + p, p)
+    def matrix(*shape: int) -> Any:
+        """Of as many rows, but columns one after the other if W is to lie so."""
+        return buffer(*shape[::-1]).T if by_columns else buffer(*shape)
+
+    q = C if p >= C else p
+    P, S, A, U, YM = buffer(n, p), buffer(n, C), buffer(n, C), buffer(n, p), buffer(C, p)
+    joint, below, products = matrix(d, n + q), buffer(n + q, p), buffer(n + q, n + q)
+    M, N, Yt, X = buffer(p, p), buffer(p, p), np.ascontiguousarray(Y.T), data.X[:n].copy()
+    placed, moved = (array.reshape(p, d).T if by_columns else array for array in (W, G))
     walk = rmsprop.compiled() or rmsprop.in_blocks
     constants = [np.float32(number) for number in (1e-9, 0.99, 0.01, 1e-6)]
 
@@ -81,14 +88,13 @@ def floor(data: Problem) -> Way:
             np.matmul(P, Yt, out=S)
             np.matmul(A, Y, out=U)
             if p >= C:
-                np.matmul(X, W, out=P)
-                np.matmul(W, Y.T, out=Z)
-                np.matmul(left, right, out=G)
+                np.matmul(X, placed, out=P)
+                np.matmul(placed, Y.T, out=joint[:, n:])
             else:
                 np.matmul(joint.T, joint, out=products)  # X W and WᵀW in one
                 np.matmul(Y, M, out=YM)
                 np.matmul(Yt, YM, out=N)
-                np.matmul(joint, below, out=G)
+            np.matmul(joint, below, out=moved)
             walk(W.reshape(-1), V.reshape(-1), G.reshape(-1), G.reshape(-1), True, *constants)
 
     return run

@@ -6,10 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from growth import EXPECTED
+from growth import EXPECTED, MEANS_START
 from page_tables import measured_on, table
 
-TARGETS = {"AWA1": 3, "CUB": 1.4, "SUN": 8}  # times faster than automatic differentiation, asked for before measuring
+TARGETS = {
+    "AWA1": 3.5,
+    "CUB": 1.8,
+    "SUN": 9,
+}  # times faster than automatic differentiation on two threads, asked for before measuring
+MOST = 1.25  # times the floor, likewise
 
 
 def on_cpu(record: dict[str, Any]) -> Iterator[str]:
@@ -17,7 +22,7 @@ def on_cpu(record: dict[str, Any]) -> Iterator[str]:
     yield (
         "Gaussian-Ort, squared loss, float32, d = 2048, batches of 10, at the shapes of three benchmarks. The **floor** is what no "
         "version can leave out, measured in the same process: the matrix products of the cheaper algebraic form, into buffers "
-        "that are there, and one compiled pass over W for the update. Ours is the solver's own loop: it also gathers rows, "
+        "that are there, and one compiled pass over W for the update, in the quicker of two layouts of W. Ours is the solver's own loop: it also gathers rows, "
         "computes distances, kernels, losses and slopes, draws batches and watches for divergence. **Autograd** is "
         "`benchmarks/autograd.py`: PyTorch's automatic differentiation, `cdist` and `torch.optim.RMSprop`, on as many threads. "
         "**Plain** is the readable formula of `zskl.training.objective` with the same update. Medians; the versions take turns.\n"
@@ -25,13 +30,15 @@ def on_cpu(record: dict[str, Any]) -> Iterator[str]:
     rows = []
     for one in record["figures"]:
         s = one["seconds"]
-        ratio, target = s["autograd"] / s["ours"], TARGETS[one["shape"]]
-        met = "" if ratio >= target else f" (target {target}: **missed**)"
+        ratio, over = s["autograd"] / s["ours"], s["ours"] / s["floor"]
+        asked = one["threads"] > 1
+        met = f" (target {TARGETS[one['shape']]}: **missed**)" if asked and ratio < TARGETS[one["shape"]] else ""
+        within = f" (target {MOST}: **missed**)" if asked and over > MOST else ""
         rows.append(
             [
                 f"{one['shape']} (C {one['C']}, p {one['p']})",
                 *(str(one["threads"]), f"{1e3 * s['ours']:.2f}", f"{1e3 * s['floor']:.2f}"),
-                *(f"{s['ours'] / s['floor']:.2f}", f"{1e3 * s['autograd']:.2f}", f"{ratio:.1f}{met}"),
+                *(f"{over:.2f}{within}", f"{1e3 * s['autograd']:.2f}", f"{ratio:.1f}{met}"),
                 f"{s['plain'] / s['ours']:.2f}",
             ]
         )
@@ -142,4 +149,24 @@ def growing(record: dict[str, Any]) -> Iterator[str]:
         rows.append([name, sizes, " … ".join(ends), f"{curve['exponent']:.2f}", EXPECTED[name]])
     yield table(("time against", "sizes", "µs", "fitted exponent", "of the products"), rows)
     yield "![Time against size, logarithmic](figures/growth.svg)\n"
+    yield measured_on(record)
+
+
+def growing_means(record: dict[str, Any]) -> Iterator[str]:
+    yield "## How the cost of class means grows\n"
+    yield (
+        f"`python benchmarks/bench.py --part growth`: one size is varied, the others stay at {', '.join(f'{k} = {v}' for k, v in MEANS_START.items())} "
+        "(rows n, features d, classes C, attributes p); one thread, processor seconds, medians. Exponents are fitted over the upper half of each "
+        "curve, and in the same way to what arithmetic says. A fit: n·d² for Σxxᵀ, 4.5·d³ for eigenvectors, min(n, 4096)·d² to turn the rows that "
+        "are kept, C·d² + C²(p + d) + C³/2 for the regression on descriptions. A predicted row: d² + C·d, whatever n and p. Small matrices "
+        "run at a lower rate than large ones, and eigenvectors at a lower one than products; so a fitted exponent is seldom that of arithmetic.\n"
+    )
+    rows = []
+    for name, curve in record["figures"].items():
+        scale, unit = (1e3, "ms") if name.startswith("fit") else (1e6, "µs a row")
+        ends = " … ".join(f"{scale * curve['seconds'][k]:.1f}" for k in (0, -1))
+        sizes = f"{curve['sizes'][0]:,} … {curve['sizes'][-1]:,}"
+        rows.append([name, sizes, f"{ends} {unit}", f"{curve['exponent']:.2f}", f"{curve['arithmetic']:.2f}"])
+    yield table(("time of, against", "sizes", "time", "fitted exponent", "by arithmetic"), rows)
+    yield "![Time of class means against size, logarithmic](figures/growth-means.svg)\n"
     yield measured_on(record)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def test_automatic_differentiation_trains_the_same_model(shape):
         expected = objective.evaluate(W, data.X[rows], data.Y, data.codes[rows], sizes)
         loss = theirs.step(torch.from_numpy(rows)).detach()
         assert loss.item() == pytest.approx(float(expected.objective[0]), rel=1e-4)
-        rmsprop.update(W, V, expected.gradient, None, 3e-4, 0.99, 1e-6)
+        rmsprop.updating(W, V, 0.99, 1e-6)(expected.gradient, None, 3e-4)
     moved = np.abs(W[0] - data.W).max()
     assert moved > 1e-3
     np.testing.assert_allclose(theirs.W.detach().numpy(), W[0], atol=1e-2 * moved)
@@ -59,6 +60,7 @@ def test_automatic_differentiation_trains_the_same_model(shape):
 def test_what_is_timed_runs(shape):
     data = problem(*shape, d=20, rows=40)
     ways = {"ours": step_cpu.ours(data), "plain": step_cpu.ours(data, plain=True), "floor": step_cpu.floor(data)}
+    ways["floor by columns"] = step_cpu.floor(data, by_columns=True)
     assert set(times(ways, steps=4, rounds=1)) == set(ways)
 
 
@@ -87,3 +89,44 @@ def test_the_sparse_benchmark_measures_what_it_says():
     assert not set(texts.y) & set(texts.unseen)
     for dense in (False, True):
         assert sparse_text.measure("cosine", texts, dense)["accuracy"] > 1 / len(texts.unseen)
+
+
+def test_what_a_version_does_not_have_is_said_and_not_compared():
+    import before_after_parts
+
+    now = {"seconds": 2.0, "processor_seconds": 1.0}
+    line = before_after_parts._line
+    assert line("fit", {"before": None, "now": now})[1:4] == ["not there", "2.00", ""]
+    assert line("fit", {"before": {"seconds": 3.0, "processor_seconds": 4.0}, "now": now})[3::3] == ["1.50", "4.00"]
+    assert line("fit", {"now": now})[1] == ""  # no history: nothing was looked for
+
+
+def test_without_history_there_is_no_version_before(tmp_path, monkeypatch):
+    import before_after
+
+    monkeypatch.setattr(before_after, "ROOT", tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert before_after.unpacked(tmp_path) is None
+
+
+def test_time_counts_for_the_part_whose_code_calls():
+    import profile_left
+
+    at = str(HERE / "src" / "zskl" / "training" / "solver.py")
+    assert profile_left.part_of(at, "minimise") == "zskl.training.solver"
+    assert profile_left.part_of("/a/lib/site-packages/rich/console.py", "print") == "rich.console"
+    assert profile_left.part_of("<frozen importlib._bootstrap>", "_load") == profile_left.IMPORTING
+
+    calls = {
+        (at, 1, "minimise"): (1, 1, 3.0, 4.0, {}),
+        ("~", 0, "<built-in dot>"): (1, 1, 1.0, 1.0, {(at, 1, "minimise"): (1, 1, 1.0, 1.0)}),
+    }
+    assert profile_left.shares(SimpleNamespace(stats=calls)) == {"zskl.training.solver": 1.0}
+
+
+def test_arithmetic_of_class_means_has_the_exponents_of_its_largest_terms():
+    import growth
+
+    large = np.array([1e5, 2e5, 4e5])
+    assert growth.exponent(large, [growth.arithmetic(n=n, d=10, C=2, p=2) for n in large]) == pytest.approx(1, abs=0.1)
+    assert growth.exponent(large, [growth.arithmetic(n=9, d=d, C=2, p=2) for d in large]) == pytest.approx(3, abs=0.01)

@@ -53,7 +53,7 @@ def check(kernel, loss, balance, incoherent, sizes, smoothing=SMOOTHING):
     rows = tape.order[2]
     plain = objective.evaluate(W, X[rows], Y, codes[rows], counts)
     w0, v0 = W.clone(), V.clone()
-    rmsprop.update(w0, v0, plain.gradient.clone(), None, tape.rates[2], SMOOTHING, EPSILON)
+    rmsprop.updating(w0, v0, SMOOTHING, EPSILON)(plain.gradient.clone(), None, tape.rates[2])
     return [difference(tape.objectives[2], plain.objective), difference(w, w0, W), difference(v, v0, V)]
 
 

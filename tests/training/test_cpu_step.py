@@ -12,7 +12,7 @@ from batches import SHAPES, VARIANTS, lone, make_batch, settings_of
 from tolerances import DIFFERENCES, FIT, FORMULA, SUMS, assert_close
 from zskl import ZeroShotKernelClassifier
 from zskl.kernels import Gaussian, Kernel
-from zskl.training import rmsprop, solver
+from zskl.training import batch_slopes, rmsprop, solver
 from zskl.training.cpu_step import CpuStep
 from zskl.training.objective import BALANCES, LOSSES, Objective
 
@@ -140,7 +140,7 @@ def test_an_update_without_numba_is_used_and_equal(monkeypatch):
     for walk in (rmsprop.compiled, lambda: None):
         monkeypatch.setattr(rmsprop, "compiled", walk)
         w, v = W.copy(), V.copy()
-        rmsprop.update(w, v, gradient.copy(), None, 1e-3, 0.9, 1e-6)
+        rmsprop.updating(w, v, 0.9, 1e-6)(gradient.copy(), None, 1e-3)
         ends.append((w, v))
     np.testing.assert_array_equal(ends[0][0], ends[1][0])
     np.testing.assert_array_equal(ends[0][1], ends[1][1])
@@ -163,15 +163,16 @@ def test_a_step_allocates_nothing_of_the_size_of_the_projection(shape, kernel):
     X, Y, codes = rng.standard_normal((50, d)), rng.standard_normal((C, p)), rng.integers(0, C, 50)
     X, Y = (0.05 * X).astype(np.float32), (0.1 * Y).astype(np.float32)
     W = (0.1 * rng.standard_normal((1, d, p))).astype(np.float32)
-    V = np.zeros_like(W)
     member = ZeroShotKernelClassifier(kernel=kernel)
     evaluate = CpuStep(member._objective(), n, (d, p), C, np.ones(C, np.float32), np.float32)
+    W, V = evaluate.hold(W, np.zeros_like(W))
+    update = rmsprop.updating(W, V, 0.99, 1e-6)
 
     def step():
         rows = rng.integers(0, 50, n)
         _, gradient, _ = evaluate(W, X, rows, Y, codes[rows])
         assert gradient.dtype == np.float32
-        solver.update(W, V, gradient, None, 1e-3, 0.99, 1e-6)
+        update(gradient, None, 1e-3)
 
     step()
     tracemalloc.start()
@@ -195,7 +196,9 @@ def test_a_fit_through_buffers_is_the_fit_of_the_plain_step(loss, monkeypatch):
     for way in ("quick", "plain"):
         if way == "plain":
             monkeypatch.setattr(
-                stack, "quick_step", lambda m, t, seed: stack.step_function(m._objective(), t, seed, False)
+                stack,
+                "quick_step",
+                lambda m, t, seed: (stack.step_function(m._objective(), t, seed, False), solver.copies),
             )
         model = ZeroShotKernelClassifier(loss=loss, epochs=1, random_state=0)
         model.fit(
@@ -224,7 +227,45 @@ def test_training_moves_a_projection_in_whatever_order_it_lies(init, warm):
     assert np.abs(after - before).max() > 1e-2
 
 
-def test_an_update_of_what_is_no_view_is_refused():
-    W = np.asfortranarray(np.ones((4, 3), np.float32))[None]
+def test_an_update_of_arrays_that_lie_differently_is_refused():
+    by_rows = np.ones((1, 4, 3), np.float32)
+    by_columns = np.asfortranarray(by_rows[0])[None]
     with pytest.raises(ValueError, match="copy"):
-        rmsprop.update(W, np.zeros_like(W), np.ones_like(W), None, 1e-3, 0.9, 1e-6)
+        rmsprop.updating(by_columns, by_rows, 0.9, 1e-6)
+    for W, gradient in ((by_rows, by_columns), (by_columns, by_rows)):
+        with pytest.raises(ValueError, match="copy"):
+            rmsprop.updating(W, np.zeros_like(W), 0.9, 1e-6)(gradient, None, 1e-3)
+
+
+def test_an_update_by_columns_is_the_one_by_rows():
+    rng = np.random.default_rng(2)
+    W, gradient, V = rng.standard_normal((3, 2, 30, 20))
+    V *= V
+    by_rows = [array.copy() for array in (W, V, gradient)]
+    by_columns = [np.ascontiguousarray(array.swapaxes(1, 2)).swapaxes(1, 2) for array in (W, V, gradient)]
+    for w, v, g in (by_rows, by_columns):
+        rmsprop.updating(w, v, 0.9, 1e-6)(g, gradient**4, 1e-3)
+    np.testing.assert_array_equal(by_rows[0], by_columns[0])
+    np.testing.assert_array_equal(by_rows[1], by_columns[1])
+    assert (by_rows[0] != W).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("terms", [1, 2])
+def test_the_compiled_loss_is_the_plain_one(terms, dtype):
+    if batch_slopes.squared_in_one_pass() is None:
+        pytest.skip("numba is not installed (extra 'fast'): single passes are used")
+    rng = np.random.default_rng(0)
+    n, C = 5, 7
+    t, codes = rng.random((terms, n, C)).astype(dtype), rng.integers(0, C, n)
+    weights = tuple(rng.random((2, C)).astype(dtype))
+    objective = Objective(Gaussian(0.8))
+    found, expected = (
+        batch_slopes.Slopes(objective, weights, n, C, large)(t.copy(), codes, 0.2)
+        for large in (batch_slopes.WORTH_COMPILING, 0)
+    )
+    bound = SUMS.double if dtype is np.float64 else SUMS.single
+    for mine, theirs in list(zip(found, expected, strict=True))[: 2 + terms]:
+        assert_close(mine, theirs, bound)
+    with pytest.raises(AssertionError):  # the class of a row is another one
+        assert_close(found[1], np.roll(expected[1], 1, axis=1), bound)

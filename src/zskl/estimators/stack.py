@@ -108,8 +108,13 @@ def _train(
     streamed = training.X if isinstance(training.X, StreamedRows) else None
     per_sample = first.second_moment == "per_sample"
     alone = len(members) == 1 and not is_torch(training.Y) and not per_sample
+    step, hold = (
+        quick_step(first, training, seed)
+        if alone
+        else (step_function(objective, training, seed, per_sample), solver.copies)
+    )
     solution = solver.minimise(
-        quick_step(first, training, seed) if alone else step_function(objective, training, seed, per_sample),
+        step,
         start,
         n_rows=training.X.shape[0],
         batch_size=first.batch_size,
@@ -124,6 +129,7 @@ def _train(
         steady=training.rows.shape[1] == 1 and streamed is None,
         fuse=None if per_sample else fusing(objective, training),
         order_of=None if streamed is None else streamed.batches,
+        hold=hold,
     )
     W = to_numpy(solution.state.W)
     V = to_numpy(solution.state.V) if any(member.warm_start for member in members) else None
@@ -178,8 +184,8 @@ def step_function(objective: Objective, training: Training, seed: int, per_sampl
     return step
 
 
-def quick_step(member: ZeroShotKernelClassifier, training: Training, seed: int) -> solver.Step:
-    """`step_function` of one classifier on NumPy arrays, in buffers made once."""
+def quick_step(member: ZeroShotKernelClassifier, training: Training, seed: int) -> tuple[solver.Step, solver.Hold]:
+    """`step_function` of one classifier on NumPy arrays, in buffers made once, and where it wants W to be."""
     n = min(member.batch_size, training.X.shape[0])
     signatures, codes = to_numpy(training.Y), to_numpy(training.codes)
     shape, sizes = (training.X.shape[1], signatures.shape[1]), like(training.sizes, signatures)
@@ -192,7 +198,7 @@ def quick_step(member: ZeroShotKernelClassifier, training: Training, seed: int) 
         Y = signatures if single else signatures[draw(training, seed, t)]
         return evaluate(W, training.X, rows, Y, codes[rows])
 
-    return step
+    return step, evaluate.hold
 
 
 def draw(training: Training, seed: int, t: int) -> NumPyArray:

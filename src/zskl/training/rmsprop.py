@@ -8,12 +8,14 @@ same operations in the same order, so that they agree bit for bit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from zskl.arrays import Array
+from zskl.training import machine_code
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -22,24 +24,31 @@ BLOCK = 32768  # entries of W updated at a time: a few such blocks stay in the p
 WORTH_COMPILING = 1 << 15  # entries of W below which blocks are as quick, and importing numba would take longer
 
 
-def update(
-    W: Array, V: Array, gradient: Array, squares: Array | None, rate: float | Array, smoothing: float, epsilon: float
-) -> None:
-    """Move W and V (K, d, p) by one step; squares (K, d, p) is G₂ (None: G²), the rate a number or (K, 1, 1).
+Update: TypeAlias = Callable[[Array, Array | None, float | Array], None]
 
-    The gradient may be used up.
+
+def updating(W: Array, V: Array, smoothing: float, epsilon: float) -> Update:
+    """What moves W and V (K, d, p) by one step, given gradient, squares and rate.
+
+    The gradient (K, d, p) may be used up; squares (K, d, p) is G₂ (None: G²), the rate a number or (K, 1, 1). NumPy
+    arrays lie by rows or by columns, all three in the same way.
     """
-    if not (isinstance(W, np.ndarray) and isinstance(V, np.ndarray) and isinstance(gradient, np.ndarray)):
-        _with_torch(W, V, gradient, squares, rate, smoothing, epsilon)
-        return
+    if not (isinstance(W, np.ndarray) and isinstance(V, np.ndarray)):
+        return lambda gradient, squares, rate: _with_torch(W, V, gradient, squares, rate, smoothing, epsilon)
     walk = (compiled() if W[0].size >= WORTH_COMPILING else None) or in_blocks
+    order: Literal["C", "F"] = "C" if W[0].flags.c_contiguous else "F"
     number = W.dtype.type
-    rates = np.asarray(rate, dtype=W.dtype).reshape(-1)
     constants = number(smoothing), number(1 - smoothing), number(epsilon)
-    for k in range(len(W)):
-        w, v, g = (np.reshape(array[k], -1, copy=False) for array in (W, V, gradient))  # views: W itself moves
-        g2 = g if squares is None else squares[k].reshape((-1,))
-        walk(w, v, g, g2, squares is None, rates[k % len(rates)], *constants)
+    flat = [[np.reshape(array[k], -1, order, copy=False) for array in (W, V)] for k in range(len(W))]  # W itself moves
+
+    def move(gradient: Any, squares: Any, rate: float | Array) -> None:
+        rates = np.asarray(rate, dtype=W.dtype).reshape(-1)
+        for k, (w, v) in enumerate(flat):
+            g = np.reshape(gradient[k], -1, order, copy=False)
+            g2 = g if squares is None else np.reshape(squares[k], -1, order)
+            walk(w, v, g, g2, squares is None, rates[k % len(rates)], *constants)
+
+    return move
 
 
 def in_blocks(
@@ -64,11 +73,7 @@ def in_blocks(
 
 @cache
 def compiled() -> Any:
-    """`in_blocks` as one loop in machine code, kept on disk for the next process; None without numba."""
-    try:
-        import numba
-    except ImportError:
-        return None
+    """`in_blocks` as one loop in machine code; None without numba."""
 
     def one_pass(
         w: Any, v: Any, g: Any, g2: Any, square: bool, rate: Any, smoothing: Any, rest: Any, epsilon: Any
@@ -82,10 +87,7 @@ def compiled() -> Any:
                 v[i] = v[i] * smoothing + g2[i] * rest
                 w[i] -= g[i] * rate / (np.sqrt(v[i]) + epsilon)
 
-    try:  # no fastmath: the operations stay those of `in_blocks`
-        return numba.njit(nogil=True, error_model="numpy", cache=True)(one_pass)
-    except RuntimeError:  # no folder to keep it in
-        return numba.njit(nogil=True, error_model="numpy")(one_pass)
+    return machine_code.compiled(one_pass)
 
 
 def _with_torch(

@@ -18,7 +18,7 @@ import numpy as np
 
 from zskl.arrays import Array, NumPyArray, contiguous_copy, generator, like, namespace, to_numpy
 from zskl.training import cuda_graph
-from zskl.training.rmsprop import update
+from zskl.training.rmsprop import updating
 
 logger = logging.getLogger(__name__)
 SCHEDULES: Mapping[str, Callable[[int, float], float]] = {
@@ -109,7 +109,13 @@ class Step(Protocol):
     def __call__(self, W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]: ...
 
 
+Hold: TypeAlias = Callable[[Array, Array], tuple[Array, Array]]
 Fuse: TypeAlias = Callable[[Array, Array, cuda_graph.Tape], Callable[[float, float], None] | None]
+
+
+def copies(W: Array, V: Array) -> tuple[Array, Array]:
+    """Both by rows, so that the run moves no array of yours."""
+    return contiguous_copy(W), contiguous_copy(V)
 
 
 def start(W: Array) -> State:
@@ -142,16 +148,19 @@ def minimise(
     steady: bool = False,
     fuse: Fuse | None = None,
     order_of: Callable[[int, int, int], Iterator[NumPyArray]] | None = None,
+    hold: Hold = copies,
 ) -> Solution:
     """Run `epochs` further epochs from `state`; `learning_rate` is a number or (K, 1, 1).
 
     `steady` says that `step` does not look at t, so that one step can be captured and replayed on a GPU; `fuse` makes
     the function that then does step and update at once, or None where it cannot. `order_of(batch_size, seed, epoch)`
-    are the rows of an epoch's batches where they are not those of `batches`.
+    are the rows of an epoch's batches where they are not those of `batches`. `hold` copies W and V to where the step
+    wants them.
 
     A member whose objective diverges is marked, and the others continue. The run ends early when all have diverged.
     """
-    W, V = contiguous_copy(state.W), contiguous_copy(state.V)
+    W, V = hold(state.W, state.V)
+    update = updating(W, V, smoothing, epsilon)
     per_epoch = n_rows // min(batch_size, n_rows)
     total = epochs * per_epoch
     rates = like(np.reshape(_numbers(learning_rate), (-1, 1, 1)), W)  # (K, 1, 1) or (1, 1, 1)
@@ -161,7 +170,7 @@ def minimise(
 
     def move(rows: Array, rate: Array, t: int = 0) -> Array:
         objective, gradient, squares = step(W, rows, t)
-        update(W, V, gradient, squares, rate, smoothing, epsilon)
+        update(gradient, squares, rate)
         return objective
 
     graph = None
@@ -181,7 +190,9 @@ def minimise(
                 if graph is not None:
                     objective = graph.step(i)
                 else:
-                    objective = move(like(next(order), W, "int64"), rates * factors[i], state.steps + done)
+                    rows = next(order)
+                    here = rows if isinstance(W, np.ndarray) else like(rows, W, "int64")
+                    objective = move(here, rates * factors[i], state.steps + done)
                 done += 1
                 ends = i + 1 == per_epoch
                 watch.see(objective, W, ends)

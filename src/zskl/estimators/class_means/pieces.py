@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from zskl import scaling
-from zskl.arrays import Array, NumPyArray, check_device, on_device
+from zskl.arrays import Array, NumPyArray, check_device, on_device, on_gpu
 from zskl.estimators import inputs
 from zskl.estimators.class_means.sums import Sums, add_up
 from zskl.estimators.class_means.teaching import Teaching
@@ -41,7 +41,8 @@ class Pieces(Teaching):
             raw = inputs.taken(self, X, rows)
             return raw, self.feature_scaling_.apply(on_device(raw, self.device))
 
-        return add_up(X, codes, classes, scaled, keep, self.feature_scaling, weights)
+        gpu = on_gpu(X, self.device)
+        return add_up(X, codes, classes, scaled, keep, self.feature_scaling, weights, gpu)
 
     def partial_fit(
         self, X: Array, y: Any, signatures: Any = None, classes: Any = None, sample_weight: Any = None

@@ -21,6 +21,7 @@ from zskl.sparse_rows import are_sparse
 
 Floats = NDArray[np.float64]
 BLOCK_VALUES = 1 << 18  # read together: 2 MB in float64
+GPU_VALUES = 1 << 21
 BLOCK_ROWS = 512  # or so many rows, if that is more: a product of few rows is slower than adding it
 
 
@@ -118,10 +119,12 @@ def add_up(
     keep: bool,
     scaling: str,
     weights: NumPyArray | None = None,
+    gpu: bool = False,
 ) -> Sums:
     """Of all rows of X (n, d) with class indices `codes` (n,). `scaled` gives raw and scaled rows of a slice.
 
     `scaling` says how they were scaled. With `weights` (n,) a row counts as often as its weight says.
+    On a GPU, where many small steps would wait for each other, blocks are larger.
     """
     n, d = X.shape
     if are_sparse(X):
@@ -129,7 +132,7 @@ def add_up(
         return _added_up(raw, found, codes, classes, keep, scaling, weights)
     rows, totals = np.zeros(len(classes)), np.zeros((len(classes), d))
     products: Any = None
-    height = max(BLOCK_ROWS, BLOCK_VALUES // d)
+    height = max(BLOCK_ROWS, (GPU_VALUES if gpu else BLOCK_VALUES) // d)
     keeping = Keeping(d, len(classes))
     for start in range(0, n, height):
         raw, block = scaled(slice(start, min(start + height, n)))
