@@ -21,6 +21,7 @@ from zskl.selection.own_grid import own_grid
 def halved():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(halving, "KEPT", 1)
+        patch.setattr(halving, "LONG", 2)
         reports = []
         found = selection.search(
             estimator(), *TRAINING, GRID, FOLDS, report=lambda *told: reports.append(told), halving=True
@@ -99,6 +100,7 @@ def slow_halving(ledger, epochs, kept):
 @pytest.mark.parametrize(("runs", "kept"), [(5, 1), (9, 2), (36, 2)])
 def test_the_rule_is_that_of_three_sorted_lists(runs, kept, monkeypatch):
     monkeypatch.setattr(halving, "KEPT", kept)
+    monkeypatch.setattr(halving, "LONG", 2 * kept)
     ledger = Ledger(runs, (2, 4, 8))
     found = ledger.halved()
     assert {ledger.settings[place]["sigma"] for place, fold in found if fold == 2} == set(
@@ -110,6 +112,7 @@ def test_the_rule_is_that_of_three_sorted_lists(runs, kept, monkeypatch):
 
 def test_short_runs_come_first_only_where_they_save_much(monkeypatch):
     monkeypatch.setattr(halving, "KEPT", 1)
+    monkeypatch.setattr(halving, "LONG", 2)
     for epochs in ((4, 8), (6,)):
         ledger = Ledger(5, epochs)
         ledger.halved()
@@ -118,6 +121,7 @@ def test_short_runs_come_first_only_where_they_save_much(monkeypatch):
 
 def test_the_default_goes_on(monkeypatch):
     monkeypatch.setattr(halving, "KEPT", 1)
+    monkeypatch.setattr(halving, "LONG", 2)
     worst = Ledger(5, (2, 8))
     worst.zsl[6:8], worst.harmonic[6:8] = 0.4, 0.1
     assert (7, 2) not in worst.halved()
@@ -126,6 +130,7 @@ def test_the_default_goes_on(monkeypatch):
 
 def test_what_diverges_early_is_not_trained_longer(monkeypatch):
     monkeypatch.setattr(halving, "KEPT", 1)
+    monkeypatch.setattr(halving, "LONG", 2)
     ledger = Ledger(5, (2, 8), diverging={0, 1, 2, 3})
     found = ledger.halved()
     assert [found[place, 0] for place in range(8)] == [7] * 8
@@ -145,6 +150,7 @@ def test_beyond_an_edge_only_what_no_choice_beats_goes_on():
 
 def test_tune_says_what_it_dropped(monkeypatch):
     monkeypatch.setattr(halving, "KEPT", 1)
+    monkeypatch.setattr(halving, "LONG", 2)
     arguments = estimator(epochs=1), *TRAINING, {"sigma": [0.6, 1.0], "learning_rate": [1e-3, 1e-2]}, FOLDS
     alone = selection.tune(*arguments, engine=None, halving=True)
     assert f"{len(alone.search.dropped)} of the settings were dropped after the first fold" in str(alone)
@@ -155,6 +161,7 @@ def test_tune_says_what_it_dropped(monkeypatch):
 
 def test_the_order_in_which_workers_finish_changes_nothing(halved, monkeypatch):
     monkeypatch.setattr(halving, "KEPT", 1)
+    monkeypatch.setattr(halving, "LONG", 2)
     in_turn = engines.each
 
     def reversed_each(*arguments):
@@ -168,6 +175,7 @@ def test_the_order_in_which_workers_finish_changes_nothing(halved, monkeypatch):
 
 def test_steps_beyond_the_grid_are_halved_too(monkeypatch):
     monkeypatch.setattr(halving, "KEPT", 1)
+    monkeypatch.setattr(halving, "LONG", 2)
     arguments = estimator(epochs=1), *TRAINING, {"sigma": [1.0, 0.5]}, FOLDS
     bounds = {"sigma": (0.01, 100.0)}
     whole = selection.search(*arguments, extend=bounds)
@@ -184,6 +192,7 @@ def test_tune_halves_kernels_where_the_first_fold_holds_out_enough_classes(monke
     assert not plan(shared, grid, halving=None).halving
     monkeypatch.setattr(halving, "CLASSES", 3)
     monkeypatch.setattr(halving, "KEPT", 1)
+    monkeypatch.setattr(halving, "LONG", 2)
     assert plan(shared, grid, halving=None).halving
     assert not plan(replace(shared, estimator=ClassMeansClassifier()), {}, halving=None).halving
     tuned = selection.tune(estimator(epochs=1), *TRAINING, {"sigma": [0.3, 0.6, 2.0]}, FOLDS, engine=None)

@@ -19,8 +19,9 @@ from zskl.selection.constant import best_constant
 from zskl.selection.grid import group
 from zskl.selection.material import Material
 
-KEPT = 6  # runs that go on to the other folds for each figure; a replay of recorded searches is in docs/selection.md
-TRAINED = 3  # one run of so many is trained for all its epochs, and at least twice KEPT are
+KEPT = 4  # runs that go on to the other folds for each figure; a replay of whole searches is in docs/performance.md
+TRAINED = 3  # one run of so many is trained for all its epochs, and at least LONG are
+LONG = 12
 LONGER = 3  # times as many epochs as the shortest: below, short runs would hardly be cheaper
 CLASSES = 10  # held out by the first fold: fewer say little about other folds
 
@@ -56,7 +57,7 @@ def halved(
         for one in runs:  # what diverges early diverges in longer training too: a prefix of a run is a shorter run
             steps = [step for place in one if isinstance(step := found.get((place, 0)), int)]
             found |= {(place, 0): steps[0] for place in one if steps}
-        kept = _best(runs, found, max(2 * KEPT, -(-len(runs) // TRAINED)))
+        kept = _best(runs, found, max(LONG, -(-len(runs) // TRAINED)))
     else:
         kept = runs
     left = sorted(place for one in runs if one in kept or always in one for place in one if (place, 0) not in found)
@@ -74,7 +75,7 @@ def _shortest(settings: Sequence[Mapping[str, Any]], runs: Sequence[Sequence[int
         sum(max(settings[place].get("epochs", 0) for place in one) for one in places)
         for places in ([[place] for place in shortest], runs)
     )
-    return sorted(shortest) if len(runs) > 2 * KEPT and many >= LONGER * few > 0 else []
+    return sorted(shortest) if len(runs) > LONG and many >= LONGER * few > 0 else []
 
 
 def _best(runs: Iterable[list[int]], found: Mapping[tuple[int, int], Answer], count: int) -> list[list[int]]:

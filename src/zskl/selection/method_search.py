@@ -74,7 +74,7 @@ def search(
         folds, as `tune` does.
     halving : bool or None, default=False
         Make every run on the first fold with the fewest epochs, the better third there with all of them, and only the
-        six best by either figure (and the default) on the others; beyond the grid, only runs that beat the choice on
+        four best by either figure (and the default) on the others; beyond the grid, only runs that beat the choice on
         the first fold. A third of the work for methods that train; the choice is mostly the same. `Search.dropped` has
         the rest. None does so where `tune` does.
 
