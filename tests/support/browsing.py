@@ -90,7 +90,8 @@ def saved(page, name):
 
 
 def axe_faults(page, rules=None):
-    """Serious faults, of all rules or of those that are named."""
+    """Serious faults, of all rules or of those that are named, once nothing is dimmed because it is about to change."""
+    until(page, "!document.querySelector('[aria-busy=true]')")
     if page.evaluate("typeof axe") == "undefined":
         page.evaluate((resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8"))
     options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}  # what is in order is not told
