@@ -17,7 +17,7 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from class_means import DATA, load
-from machine import keep
+from machine import keep, processor
 from page_tables import load as load_record
 from zskl import methods, selection
 from zskl.engines import Engine
@@ -75,8 +75,10 @@ def main() -> None:
     Console(width=110).print(table)
     name = f"means_search{'_device' if chosen.device else '_cores' if chosen.cores else ''}"
     new = {(one["data"], one["grid"]) for one in figures}
-    known = (load_record(name) or {"figures": {"searches": []}})["figures"]["searches"]
-    others = [one for one in known if (one["data"], one["grid"]) not in new]
+    known = load_record(name)
+    same = known is not None and known["machine"]["processor"] == processor()  # figures of one machine alone
+    before = known["figures"]["searches"] if known is not None and same else []
+    others = [one for one in before if (one["data"], one["grid"]) not in new]
     keep(name, {"folds": 3, "searches": [*others, *figures]})
 
 
