@@ -70,7 +70,10 @@ def measure(
     batch, halving = WAYS[way]
     estimator = methods.build(method, {"random_state": seed, "device": device})
     entry, folds, engine = methods.find(method), selection.folds(data), Engine(workers=workers) if workers else None
-    grid = [{**part, "batch_size": [batch]} for part in default_grid.parts(entry.grid)]
+    parts = default_grid.parts(entry.grid)
+    if batch == 10:  # half the rates
+        parts = tuple(default_grid.in_tens(part) for part in parts)
+    grid = [{**part, "batch_size": [batch]} for part in parts]
     wall, used = time.perf_counter(), processor()
     search = selection.search(
         *(estimator, X, y, data.signatures, grid, folds, engine),
