@@ -179,12 +179,19 @@ def like(array: Array, reference: Array, dtype: str | None = None) -> Array:
         rows: Array = _sparse_like(array, reference, wanted)
         return rows
     if is_torch(reference):
-        tensor: Any = array if is_torch(array) else xp.asarray(np.require(array, requirements=["C", "W"]))
+        tensor: Any = array if is_torch(array) else _as_tensor(array, xp)
         moved: Array = tensor.to(device=reference.device, dtype=wanted)
         return moved
     if is_symbol(array):
         return namespace(array).astype(array, wanted)
     return to_numpy(array).astype(wanted, copy=False)
+
+
+def _as_tensor(array: Array, xp: Namespace) -> Any:
+    """A NumPy array that could be written to; columns that lie one after the other are not moved."""
+    by_columns = array.ndim == 2 and array.flags.f_contiguous
+    rows = np.require(array.T if by_columns else array, requirements=["C", "W"])
+    return xp.asarray(rows).T if by_columns else xp.asarray(rows)
 
 
 def _sparse_like(array: Any, reference: Array, wanted: DType) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl.arrays import Array, like, namespace, to_numpy
+from zskl.arrays import Array, is_torch, like, namespace, to_numpy
 
 Floats = NDArray[np.float64]
 
@@ -35,8 +35,8 @@ def best_scores(scores: Array, sides: Sides) -> Array:
     xp = namespace(scores)
     best_seen, seen_right = _best(scores, sides.seen, sides.own)
     best_unseen, unseen_right = _best(scores, sides.unseen, sides.own)
-    checks = [seen_right | unseen_right, xp.all(xp.isfinite(scores), axis=-1)]
-    return xp.stack([best_seen, best_unseen, *(xp.astype(check, scores.dtype) for check in checks)])
+    checks = (xp.astype(check, scores.dtype) for check in (seen_right | unseen_right, _finite(scores)))
+    return xp.stack([best_seen, best_unseen, *checks])
 
 
 def told(found: NDArray[np.floating]) -> tuple[Floats, Floats, NDArray[np.bool_], NDArray[np.bool_]]:
@@ -46,8 +46,19 @@ def told(found: NDArray[np.floating]) -> tuple[Floats, Floats, NDArray[np.bool_]
     return best_seen - best_unseen, largest, found[2] > 0, found[3] > 0
 
 
+def _finite(S: Array) -> Array:
+    """(..., n) whether all scores of a row are finite."""
+    if is_torch(S):
+        return (0 * S).sum(dim=-1) == 0  # 0 times what is not finite is not a number: two calls in place of five
+    xp = namespace(S)
+    return xp.all(xp.isfinite(S), axis=-1)
+
+
 def _best(S: Array, columns: Array, own: Array) -> tuple[Array, Array]:
     """The best score (..., n) of each row among the columns, and whether it is that of the row's own class."""
+    if is_torch(S):  # the same in fewer calls, which take longer than their work
+        score, winner = S.index_select(-1, columns).max(dim=-1)
+        return score, columns[winner] == own
     xp = namespace(S)
     part = xp.take(S, columns, axis=-1)  # rows stay in one piece, unlike those of S[..., columns]
     winner = xp.argmax(part, axis=-1)

@@ -161,23 +161,26 @@ def margins(scores: Array, own: NDArray[np.intp], is_seen: NDArray[np.bool_]) ->
     A row leaves the seen classes as soon as the constant γ exceeds its gap. A right row adds
     1 / (rows of its class · classes of its side) to its mean per-class accuracy.
     """
-    return sorted_margins(*gaps(scores, own, is_seen), own, is_seen)
+    return sorted_margins(*gaps(scores, own, is_seen), shares(own, is_seen))
 
 
-def sorted_margins(
-    gap: Floats, largest: Floats, right: NDArray[np.bool_], own: NDArray[np.intp], is_seen: NDArray[np.bool_]
-) -> Margins:
-    """`margins` from what `gaps` found."""
+def shares(own: NDArray[np.intp], is_seen: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """(n,) what each row adds to the seen, and to the unseen accuracy if it is right."""
     rows_of = np.bincount(own, minlength=len(is_seen))  # (c,)
     classes = np.where(is_seen, np.sum(is_seen & (rows_of > 0)), np.sum(~is_seen & (rows_of > 0)))
     share = 1.0 / (rows_of[own] * classes[own])
+    return share * is_seen[own], share * ~is_seen[own]
+
+
+def sorted_margins(gap: Floats, largest: Floats, right: NDArray[np.bool_], added: tuple[Floats, Floats]) -> Margins:
+    """`margins` from what `gaps` found, and the `shares` of the rows."""
     moving = np.flatnonzero(right)
     moving = moving[np.argsort(gap[moving], kind="stable")]
     beyond = float(largest.max()) or 1.0
     return Margins(
         gap[moving],
-        (share * is_seen[own])[moving],
-        (share * ~is_seen[own])[moving],
+        added[0][moving],
+        added[1][moving],
         4 * np.finfo(np.float64).eps * largest[moving],
         (float(gap.min()) - beyond, float(gap.max()) + beyond),
     )

@@ -17,7 +17,7 @@ from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.inputs import check_features
 from zskl.estimators.stack_scores import Moment
 from zskl.metrics.row_gaps import Sides, best_scores, told
-from zskl.metrics.seen_unseen import Margins, sorted_margins
+from zskl.metrics.seen_unseen import Margins, shares, sorted_margins
 from zskl.selection.material import Material
 from zskl.signatures.table import SignatureTable
 from zskl.training.solver import DivergenceError
@@ -59,6 +59,7 @@ class Examiner:
         self.table = material.table.select(classes)
         self.own: NDArray[np.int64] = np.searchsorted(classes, y)  # (n,) column of each row's class
         self.is_seen = np.isin(classes, material.y[part.train])  # (c,)
+        self.shares = shares(self.own, self.is_seen)
         self._asked: tuple[Array, Question] | None = None
         self._sides: Sides | None = None
         self._moment: tuple[Moment, Future[NDArray[Any]]] | None = None
@@ -86,7 +87,7 @@ class Examiner:
     def _margins(self, found: NDArray[Any], diverged: int) -> Margins | int:
         """From the best scores (4, n) of the rows."""
         gap, largest, right, finite = told(found)
-        return sorted_margins(gap, largest, right, self.own, self.is_seen) if finite.all() else diverged
+        return sorted_margins(gap, largest, right, self.shares) if finite.all() else diverged
 
     def _question(self, model: ZeroShotClassifier) -> tuple[Array, Question]:
         if self._asked is None:

@@ -220,7 +220,11 @@ class Scoring(Taught):
         found = np.zeros((question.Y.shape[0], len(products.basis)))
         if self.prior != "cosine":
             weights = self._quick.weights(question.Y, at.foundation, kernel, float(self.noise))  # (rows, R)
-            np.add.at(found.T, owners, weights.T / at.lengths[owners][:, None])
+            weighted = weights / at.lengths[owners]
+            if len(owners) == C:  # a signature for each class, in the order of classes
+                found[:, owners] = weighted
+            else:
+                np.add.at(found.T, owners, weighted.T)
         if self.prior != "zero":
             s = at.slope if self.prior == "identity" else 1.0
             if self.prior == "identity":

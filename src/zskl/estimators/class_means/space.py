@@ -8,7 +8,7 @@ those in the basis Q, which changes no inner product. Of sparse rows S is its di
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ class Space:
     center: Floats
     means: Floats
     rows: Floats  # (C,)
+    placed: dict[Any, Array] = field(default_factory=dict)  # the basis on devices
 
     @classmethod
     def of(cls, sums: Sums, place: Array) -> Space:
@@ -55,7 +56,14 @@ class Space:
 
     def turned(self, X: Array) -> Array:
         """X Q."""
-        return X if self.basis is None else X @ like(self.basis, X)
+        if self.basis is None:
+            return X
+        if not is_torch(X):
+            return X @ like(self.basis, X)
+        here = X.device, X.dtype
+        if here not in self.placed:
+            self.placed[here] = like(self.basis, X)
+        return X @ self.placed[here]
 
     @classmethod
     def plain(cls, sums: Sums) -> Space:
