@@ -96,3 +96,28 @@ def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch, how):
 def test_keys_do_not_depend_on_order_and_do_on_values():
     assert jsonl_log.key_of({"a": 1, "b": [1, 2]}) == jsonl_log.key_of({"b": (1, 2), "a": np.int64(1)})
     assert jsonl_log.key_of({"a": 1}) != jsonl_log.key_of({"a": 2})
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows replaces no open file")
+def test_a_file_that_somebody_puts_there_meanwhile_is_not_replaced(tmp_path, monkeypatch):
+    """Lines are written again because the file was removed; before they have its name, another file has it."""
+    with jsonl_log.opened(tmp_path) as folder:
+        folder.append({"key": "a"})
+        folder.path.unlink()
+        sync = os.fsync
+
+        def late(handle):
+            folder.path.write_text("a file of somebody else")
+            sync(handle)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", late)
+            with pytest.raises(jsonl_log.Busy, match="another program has replaced"):
+                folder.rewrite([{"key": "a"}])
+        assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [
+            (folder.path.name, "a file of somebody else")
+        ]
+        folder.path.unlink()
+        folder.rewrite([{"key": "a"}])
+        folder.append({"key": "b"})
+        assert [line["key"] for line in jsonl_log.read(folder.path)] == ["a", "b"]

@@ -1,15 +1,24 @@
 """The OpenAPI description: it lists everything, and answers are as it says."""
 
+import ast
 import json
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
+import served
+from answers import refusal
 from good_bodies import NPY, npy_bytes
 from zskl.serve import app, openapi
 from zskl.serve.guard import Guard
+from zskl.serve.limits import Limits
+from zskl.serve.newest import Newest
+from zskl.serve.service import Service
 
 OPERATIONS = {
     ("get", "/health"), ("get", "/model"), ("get", "/classes"), ("post", "/classes"), ("get", "/classes/{name}"),
@@ -47,7 +56,69 @@ def test_the_description_lists_everything(plain):
     known = set(found["components"]["schemas"])
     for reference in set(json.dumps(found).split('"#/components/schemas/')[1:]):
         assert reference.partition('"')[0] in known
-    assert openapi.WHY.keys() >= {404, 409, 413, 415, 422}
+
+
+def refused_in_code():
+    """All statuses with which the code refuses a request."""
+    found = set()
+    for path in Path(openapi.__file__).parent.rglob("*.py"):
+        calls = [one for one in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(one, ast.Call) and one.args]
+        given = [one.args[0] for one in calls if getattr(one.func, "id", "") == "Refusal"]
+        found |= {one.value for one in given if isinstance(one, ast.Constant)}
+    return found
+
+
+def test_every_status_of_the_code_is_described():
+    operations = [one for path in served.description()["paths"].values() for one in path.values()]
+    described = {int(status) for one in operations for status in one["responses"]}
+    assert refused_in_code() >= {401, 404, 408, 503, 507}  # those are found
+    assert refused_in_code() <= set(openapi.WHY) <= described
+    for one in operations:
+        assert {"500", "503"} <= set(one["responses"])
+        assert ("408" in one["responses"]) == ("requestBody" in one)
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(OPERATIONS))
+def test_what_stands_before_all_routes_is_described(method, path):
+    """Every operation is asked in ways that nobody lets through."""
+    client = stale_client()
+    own = {"authorization": "Bearer secret"}
+    ways = {
+        401: {},
+        403: {**own, "origin": "http://elsewhere"},
+        413: {**own, "content-length": str(1 << 40)},
+        503: own,  # what another worker has changed cannot be read
+    }
+    found = {status: client.request(method.upper(), path, headers=headers) for status, headers in ways.items()}
+    found[421] = served.client(client.service).request(method.upper(), path, headers={"host": "elsewhere"})
+    described = served.description()["paths"][path][method]["responses"]
+    for status, answer in found.items():
+        assert refusal(answer, status)
+        assert list(described[str(status)]["content"]) == ["application/json"]
+
+
+@cache
+def small_service():
+    return Service(served.small()[0], "small", Limits())
+
+
+def stale_client():
+    """Of a service with a token whose classes another worker has changed, in a file that cannot be read."""
+    service = small_service()
+
+    def unread():
+        raise OSError(5, "Input/output error")
+
+    changed = SimpleNamespace(stale=True, catch_up=unread)
+    client = served.client(service, "secret")
+    client.app._app, client.service = Newest(client.app._app, changed), service
+    return client
+
+
+def test_a_fault_is_described(monkeypatch):
+    monkeypatch.setattr(Service, "listed", lambda _: 1 / 0)
+    client = served.client(small_service())
+    assert "its log says why" in refusal(client.get("/classes"), 500)
 
 
 EXAMPLES = 20  # of each request: enough to find planted faults of queries, names and JSON bodies
@@ -59,8 +130,6 @@ def description():
     pytest-xdist would take seconds over it."""
     schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
     from hypothesis import strategies as st
-
-    import served
 
     bodies = [npy_bytes(np.ones(shape, np.float32)) for shape in ((1, 6), (6,), (3, 3), (0, 6))]
     for kind in (NPY, "application/octet-stream"):

@@ -82,6 +82,8 @@ def test_a_sentence_is_refused_where_nothing_can_read_it(sentence_data, monkeypa
     said = refusal(client.post("/classes", json={"name": "gull", "sentence": "white"}), 409)
     assert "the encoder counts 1, which is not on this machine" in said
     assert client.get("/model").json()["sentences"]["missing"] == said
+    for path in ("/fits", "/rank"):
+        assert refusal(client.post(path, json={"sentence": "white"}), 409) == said
     said = refusal(fresh[2].post("/classes", json={"name": "gull", "sentence": "white"}), 422)
     assert "not known to be sentence vectors" in said
     other = ClassMeansClassifier().fit(*data.samples("trainval"), data.signatures + 1)

@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-from functools import cached_property
 
 import numpy as np
 import pytest
@@ -14,15 +13,14 @@ if sys.platform == "win32":
 
 import served
 from answers import refusal
+from sharing import Worker
 from zskl import ClassMeansClassifier
 from zskl.experiments import jsonl_log
 from zskl.serve import class_file, shared_class_file
 from zskl.serve.classes import Classes
 from zskl.serve.limits import Limits
-from zskl.serve.newest import Newest
 from zskl.serve.refusal import Refusal
 from zskl.serve.service import Service
-from zskl.serve.shared_class_file import SharedClassFile
 
 ROW = {"features": [1.0, 0.0, 2.0, 0.5, 0.0, 1.0]}
 MANY = np.array([[float(k % 3), float(k % 5), 1.0, float(k % 2), 0.5, float(k % 7)] for k in range(12)], np.float32)
@@ -32,30 +30,6 @@ MANY = np.array([[float(k % 3), float(k % 5), 1.0, float(k % 2), 0.5, float(k % 
 def model():
     X, y, table = served.toy()
     return ClassMeansClassifier().fit(X, y, table)
-
-
-class Worker:
-    """A service of the shared file, and a client of it."""
-
-    def __init__(self, model, kept):
-        self.service = Service(model, "m", Limits(), SharedClassFile(kept.path, kept.marks))
-
-    @cached_property
-    def client(self):
-        found = served.client(self.service)
-        found._transport.app = Newest(found._transport.app, self.service.classes)
-        return found
-
-    def put(self, name, size=1.0):
-        """The version that a change makes."""
-        return self.service.classes.put(name, {"size": size}, True)[0].version
-
-    def known(self):
-        """What a request would see: name → size and version."""
-        if self.service.classes.stale:
-            self.service.classes.catch_up()
-        book = self.service.book
-        return book.version, {name: (one.attributes["size"], one.version) for name, one in book.added.items()}
 
 
 @pytest.fixture
@@ -218,8 +192,7 @@ def test_a_book_that_is_not_made_yet_is_not_the_newest(pair, monkeypatch):
 def test_changes_that_cannot_be_read_refuse_requests(pair, monkeypatch):
     _, one, other = pair
     one.put("own")
-    client = served.client(other.service)
-    client.app._app = Newest(client.app._app, other.service.classes)  # within the guard, as in a service
+    client = other.client
 
     def failing(*_):
         raise OSError(24, "Too many open files")
@@ -229,36 +202,3 @@ def test_changes_that_cannot_be_read_refuse_requests(pair, monkeypatch):
         assert "try again" in refusal(client.get("/classes"), 503)
         assert refusal(client.get("/classes", headers={"host": "elsewhere"}), 421)
     assert client.get("/classes").json()["version"] == 1
-
-
-@pytest.mark.parametrize("replaced", [False, True])
-def test_a_file_that_somebody_took_away_takes_no_change(pair, replaced):
-    """A line in it would be lost with the service."""
-    kept, one, other = pair
-    one.put("own")
-    os.rename(kept.path, kept.path.with_name("moved"))
-    if replaced:
-        kept.path.write_text("")
-    for worker in (one, other):
-        with pytest.raises(Refusal, match="nothing was changed"):
-            worker.put("new")
-        assert worker.known() == (1, {"own": (1.0, 1)})
-    os.replace(kept.path.with_name("moved"), kept.path)
-    assert other.put("new") == 2
-
-
-def test_a_file_that_somebody_cut_short_takes_no_change(pair):
-    """The next line would stand in a wrong place, where others read half of it."""
-    kept, one, other = pair
-    one.put("own")
-    one.put("new")
-    content = kept.path.read_bytes()
-    os.truncate(kept.path, 30)
-    for worker in (one, other):
-        with pytest.raises(Refusal, match="nothing was changed"):
-            worker.put("late")
-    kept.marks.wasteful = True
-    kept.tend()
-    assert kept.path.read_bytes() == content[:30]
-    kept.path.write_bytes(content)  # restored
-    assert other.put("late") == 3

@@ -17,6 +17,7 @@ if not hasattr(os, "fork") or sys.platform == "darwin":
     pytest.skip("this system has no workers", allow_module_level=True)
 
 import served
+from answers import refusal
 from zskl import ClassMeansClassifier
 from zskl.serve import class_file, server, workers
 
@@ -110,6 +111,32 @@ def test_workers_share_classes_and_survive_each_other(service):
     assert service.process.wait(served.LIMIT) == 0
     with class_file.opened(service.path) as kept:  # nobody else has it any more
         assert kept.classes.keys() >= {*known, "own", "last", "on the way"}
+
+
+def test_a_worker_is_replaced_though_the_file_is_gone(service):
+    """Its folder has another name, so that nobody can write it again before the new worker starts."""
+    one, other = service.workers
+    folder, away = service.path.parent, service.path.parent.with_name("away")
+    with service.client() as client:
+        assert client.put("/classes/own", json=OWN).status_code == 201
+    folder.rename(away)
+    os.kill(one, signal.SIGKILL)
+    with asleep(other), service.client() as client:  # so the new one answers
+        assert names(client) == ["own"]
+        assert "nothing was changed" in refusal(client.put("/classes/new", json=OWN), 503)
+        assert names(client) == ["own"]
+        away.rename(folder)
+        service.path.unlink()
+        answer, end = client.put("/classes/new", json=OWN), time.monotonic() + served.LIMIT
+        while answer.status_code == 503:  # until it is written again
+            assert time.monotonic() < end
+            answer = client.put("/classes/new", json=OWN)
+        assert answer.json()["version"] == 2
+    with service.client() as client:
+        assert names(client) == ["own", "new"]
+    assert service.end() == 0
+    with class_file.opened(service.path) as kept:
+        assert kept.classes.keys() == {"own", "new"}
 
 
 def served_by(work, told=None):

@@ -20,6 +20,7 @@ import uvicorn
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
+import described
 import zskl
 from zskl import ZeroShotKernelClassifier, cli, datasets, methods
 from zskl.cli import serve
@@ -84,10 +85,19 @@ def with_data(model, data, folder=None, names=None):
     return Service(model, "digits.zskl", Limits(), None, rows)
 
 
+@cache
+def description():
+    """What `/openapi.json` says, which is the same for all services."""
+    return app.build(Service(small()[0], "small", Limits())).openapi()
+
+
 def client(service, token=None, limits=None, **options):
-    """A client whose requests pass the guard, as those over a socket do."""
+    """A client whose requests pass the guard, as those over a socket do. Each answer has a status that the description
+    lists."""
     guarded = Guard(app.build(service), token, {"localhost"}, limits or service.limits)
-    return TestClient(guarded, base_url="http://localhost", raise_server_exceptions=False, **options)
+    found = TestClient(guarded, base_url="http://localhost", raise_server_exceptions=False, **options)
+    found.event_hooks = {"response": [lambda answer: described.check(description(), answer)]}
+    return found
 
 
 def client_of(model):

@@ -83,13 +83,18 @@ class Folder:
         self.done: dict[str, dict[str, Any]] = {}
         self.refresh()
 
+    @property
+    def handle(self) -> int:
+        """The open file."""
+        return self._handle
+
     def refresh(self) -> None:
         """Read `done` again: an interrupt may come between the writing of a line and the next statement."""
         self.done = {str(one["key"]): one for one in read(self.path) if isinstance(one, dict) and "key" in one}
 
     def rewrite(self, records: Iterable[Mapping[str, object]]) -> None:
         """Put these lines in place of all, in one step. The new file is locked before it has its name, so that no other
-        process comes between. A failure leaves what was there."""
+        process comes between. A failure leaves what was there, and so does somebody else's file."""
         records = list(records)
         fresh = self.path.with_name(f".{self.path.name}.{os.getpid()}{files.PART}")
         handle = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
@@ -99,7 +104,9 @@ class Folder:
             if os.write(handle, content) < len(content):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(handle)
-            fresh.chmod(self.path.stat().st_mode & 0o777)
+            fresh.chmod(os.fstat(self._handle).st_mode & 0o777)  # of what was there, even if somebody has removed it
+            if _replaced(self._handle, self.path):
+                raise Busy(f"another program has replaced {self.path}: what it put there stays")
             os.replace(fresh, self.path)
         except BaseException:
             os.close(handle)
@@ -210,8 +217,13 @@ def _mend(path: Path, handle: int) -> None:
 
 def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """The lines of a file. A line that is not JSON is refused by its number; an unfinished last one is left out."""
+    return parsed(Path(path).read_bytes(), path)
+
+
+def parsed(content: bytes, path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """The same of what was read from the file at `path`."""
     records = []
-    lines = Path(path).read_bytes().splitlines(keepends=True)
+    lines = content.splitlines(keepends=True)
     for number, line in enumerate(lines, start=1):
         try:
             records.append(json.loads(line))

@@ -25,6 +25,7 @@ from zskl.serve.sentences import Sentences, refused
 from zskl.serve.served_model import by_text
 from zskl.serve.shared_class_file import SharedClassFile
 from zskl.serve.taught_model import check_fitting
+from zskl.serve.whereabouts import Astray, Looks
 
 EXAMPLES = "/examples"  # after the name of a class in an address
 log = logging.getLogger("zskl.serve")
@@ -42,7 +43,7 @@ class Classes:
     ) -> None:
         self.model = by_text(model)
         self.words, self.sentences = Vocabulary(self.model), sentences
-        self._limits, self._file, self._lock = limits, file, threading.Lock()
+        self._limits, self._file, self._lock, self._looks = limits, file, threading.Lock(), Looks()
         self.book = Book(self.model, {}, version=0) if file is None else self._restored(file, {})
 
     @property
@@ -58,6 +59,14 @@ class Classes:
                 with self._file.held():
                     pass  # this reads what is new
                 self._follow(self._file)
+
+    def tend(self) -> None:
+        """Look after the file. Whoever changes classes at this moment does so, too."""
+        if self._file is not None and self._lock.acquire(blocking=False):
+            try:
+                self._looks.take(self._file.tend)
+            finally:
+                self._lock.release()
 
     def described(self, attributes: Attributes | None, sentence: str | None = None) -> Described:
         """A description by its attributes, or by a sentence where the signatures of the model are sentence vectors."""
@@ -186,6 +195,9 @@ def _written(file: ClassFile | SharedClassFile) -> Iterator[None]:
     try:
         with file.held():
             yield
+    except Astray as error:
+        log.error("%s", error)
+        raise Refusal(503, error.sentence) from None
     except OSError as error:
         log.error("%s", error)
         raise Refusal(

@@ -23,14 +23,23 @@ ABOUT = (
     "sentence in `error`. If the service has a token, send `Authorization: Bearer TOKEN`."
 )
 WHY = {
+    400: "The request is not HTTP, or its first line and headers are too long; the answer is plain text",
+    401: "The service has a token, and the request has another or none",
+    403: "The request is from a page of another origin",
     404: "Not found",
+    408: "The body did not arrive in time",
     409: "Not possible with the present classes or data",
     412: "Changed by somebody else meanwhile",
     413: "Larger than a request may be",
     415: "The body is of another type",
+    421: "The request is for a host that this service does not answer to",
     422: "Something in the request is not as described",
+    500: "The service failed on this request; its log says why",
+    503: "The file of classes cannot be read or written at present: nothing was changed; try again",
     507: "The disk is full: nothing was changed",
 }
+EVERYWHERE = (400, 401, 403, 413, 421, 500, 503)  # before a request comes to its route, or wherever a fault is
+WITH_BODY = (408,)
 BODIES = (NewClass, Description, Wanted, PredictionRequest, Words, Sought, NewExample, Unlabelled)
 _REF = "#/components/schemas/{model}"
 
@@ -78,7 +87,8 @@ def picture() -> dict[str, Any]:
 
 
 def describe(app: FastAPI) -> None:
-    """Add the schemas of the bodies, and describe 422 as this service answers it."""
+    """Add the schemas of the bodies and the refusals that every route may get, and describe 422 as this service answers
+    it."""
     _, models = models_json_schema([(model, "validation") for model in BODIES], ref_template=_REF)
 
     def made() -> dict[str, Any]:
@@ -88,13 +98,23 @@ def describe(app: FastAPI) -> None:
             components |= models["$defs"]
             for name in ("HTTPValidationError", "ValidationError"):
                 components.pop(name, None)
-            refused = may(422)["responses"][422]
-            answer = {"application/json": {"schema": {"$ref": _REF.format(model="Refused")}}}
             for path in found["paths"].values():
                 for operation in path.values():
-                    if "422" in operation["responses"]:
-                        operation["responses"]["422"] = {"description": refused["description"], "content": answer}
+                    responses = operation["responses"]
+                    common = (*EVERYWHERE, *(WITH_BODY if "requestBody" in operation else ()))
+                    responses |= {str(status): _refused(status) for status in common}
+                    if "422" in responses:
+                        responses["422"] = _refused(422)
+                    operation["responses"] = dict(sorted(responses.items()))
             app.openapi_schema = found
         return app.openapi_schema
 
     app.openapi = made  # type: ignore[method-assign]
+
+
+def _refused(status: int) -> dict[str, Any]:
+    """A refusal as the description lists it."""
+    content: dict[str, Any] = {"application/json": {"schema": {"$ref": _REF.format(model="Refused")}}}
+    if status == 400:  # of what reads HTTP, which knows nothing of this service
+        content = {"text/plain": {"schema": {"type": "string"}}}
+    return {"description": WHY[status], "content": content}

@@ -11,7 +11,7 @@ COMPARED, LETTERS = 2000, 60  # up to so many names of this length, a misspelt n
 
 
 class Refusal(Exception):
-    """A 4xx answer: the value found, what was expected, what to do."""
+    """An answer with an error status: the value found, what was expected, what to do."""
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)

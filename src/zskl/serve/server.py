@@ -95,7 +95,7 @@ def run(
     guarded = Guard(newest, address.token, names, service.limits, address.public)
     server = (sharing or uvicorn.Server)(configured(guarded))
     with stopped_by_signals(server):
-        serve(server, listening, lambda: ready(at), over)
+        serve(server, listening, lambda: ready(at), over, service.classes.tend)
 
 
 def configured(app: ASGIApp, keep_alive: int = 30) -> uvicorn.Config:
@@ -121,9 +121,11 @@ def serve(
     listening: socket.socket,
     ready: Callable[[], object],
     over: Callable[[], bool] = lambda: False,
+    tend: Callable[[], object] = lambda: None,
 ) -> None:
-    """Run a server in a thread until it ends: there it leaves signals alone. Once it was told to stop and has had
-    its time, the process ends: nobody can stop a thread that computes, and Python would wait for it."""
+    """Run a server in a thread until it ends: there it leaves signals alone. `tend` is called again and again
+    meanwhile. Once it was told to stop and has had its time, the process ends: nobody can stop a thread that computes,
+    and Python would wait for it."""
     with ThreadPoolExecutor(1, "server") as pool:
         running = pool.submit(_serve, server, listening)
         try:
@@ -132,6 +134,7 @@ def serve(
             if server.started:
                 ready()
             while not (server.should_exit or running.done() or over()):
+                tend()
                 time.sleep(TICK)
         finally:
             server.should_exit = True

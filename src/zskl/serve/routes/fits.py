@@ -19,7 +19,7 @@ def router(service: Service, turns: Turns) -> APIRouter:
     """The route of classes that fit."""
     routes = APIRouter()
 
-    @routes.post("/fits", response_model=FittingClasses, **openapi.takes("Sought", 413, 415, 422))
+    @routes.post("/fits", response_model=FittingClasses, **openapi.takes("Sought", 409, 413, 415, 422))
     async def fits(request: Request) -> Response:
         """The classes that fit a description best: how far each agrees with the given attributes, the attributes that
         count most, and, if data are loaded, the rows of the class that fit the description best. Also what the
