@@ -143,11 +143,8 @@ def is_symbol(array: object) -> bool:
 
 def namespace(*arrays: Array) -> Namespace:
     """The array-API namespace (NumPy, PyTorch or that of symbols) that the arrays share."""
-    found: Namespace
-    if len(arrays) == 1 and type(arrays[0]) in (np.ndarray, SparseRows):  # called in every step: the quick way
-        found = array_api_compat.numpy
-    else:
-        found = array_api_compat.array_namespace(*arrays)
+    plain = len(arrays) == 1 and type(arrays[0]) in (np.ndarray, SparseRows)  # called in every step: the quick way
+    found: Namespace = array_api_compat.numpy if plain else array_api_compat.array_namespace(*arrays)
     return found
 
 
@@ -187,11 +184,10 @@ def like(array: Array, reference: Array, dtype: str | None = None) -> Array:
     return to_numpy(array).astype(wanted, copy=False)
 
 
-def _as_tensor(array: Array, xp: Namespace) -> Any:
-    """A NumPy array that could be written to; columns that lie one after the other are not moved."""
-    by_columns = array.ndim == 2 and array.flags.f_contiguous
-    rows = np.require(array.T if by_columns else array, requirements=["C", "W"])
-    return xp.asarray(rows).T if by_columns else xp.asarray(rows)
+def _as_tensor(array: Any, xp: Namespace) -> Any:
+    if np.ndim(array) == 2 and np.isfortran(array):  # columns, one after the other, stay where they are
+        return _as_tensor(array.T, xp).T
+    return xp.asarray(np.require(array, requirements=["C", "W"]))
 
 
 def _sparse_like(array: Any, reference: Array, wanted: DType) -> Any:

@@ -188,7 +188,7 @@ def step_function(objective: Objective, training: Training, seed: int, per_sampl
 def multiplications(member: ZeroShotKernelClassifier, training: Training) -> float:
     """About how many a step of one classifier has."""
     (N, d), (C, p) = training.X.shape, training.Y.shape
-    return 2.0 * d * p * (min(member.batch_size, N) + min(C, p))
+    return float(2 * d * p * (min(member.batch_size, N) + min(C, p)))
 
 
 def quick_step(

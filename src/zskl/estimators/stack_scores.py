@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zskl.arrays import Array, namespace
+from zskl.arrays import Array, is_torch, namespace
 from zskl.estimators.candidates import Question, best_of_rows
 from zskl.estimators.stack import stacked_objective
 from zskl.metrics.row_gaps import Sides, best_scores
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 AT_ONCE = 1 << 25  # scores that are on a device at a time, several such arrays of them
 
 
+def at_once(members: int, n: int, rows: int) -> Iterator[slice]:
+    """Some members after others, so that their scores (members, n, rows) are not too many for a device."""
+    size = max(1, AT_ONCE // max(1, n * rows))
+    return (slice(first, first + size) for first in range(0, members, size))
+
+
 @dataclass(frozen=True, eq=False)
 class Moment:
     """K members and their projections W (K, d, p), which go on changing as they train."""
@@ -24,12 +30,15 @@ class Moment:
     members: Sequence[ZeroShotKernelClassifier]
     W: Array
 
+    @property
+    def on_device(self) -> bool:
+        return is_torch(self.W)
+
     def best_scores(self, scaled: Array, question: Question, sides: Sides) -> Array:
         """`zskl.metrics.row_gaps.best_scores` (4, K, n) of scaled rows, where they are."""
-        size = max(1, AT_ONCE // (len(scaled) * len(question.Y)))
         parts = [
-            best_scores(self._scores(slice(first, first + size), scaled, question), sides)
-            for first in range(0, len(self.members), size)
+            best_scores(self._scores(members, scaled, question), sides)
+            for members in at_once(len(self.members), len(scaled), len(question.Y))
         ]
         return namespace(scaled).concat(parts, axis=1)
 

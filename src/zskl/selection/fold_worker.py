@@ -13,6 +13,7 @@ from sklearn.base import clone
 from zskl.arrays import Array, is_torch, to_numpy
 from zskl.estimators.candidates import Question, choose
 from zskl.estimators.class_means.bench import Bench
+from zskl.estimators.class_means.crowdings import Crowdings
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.inputs import check_features
 from zskl.estimators.stack_scores import Moment
@@ -21,6 +22,8 @@ from zskl.metrics.seen_unseen import Margins, shares, sorted_margins
 from zskl.selection.material import Material
 from zskl.signatures.table import SignatureTable
 from zskl.training.solver import DivergenceError
+
+Together = Moment | Crowdings  # models that a device scores in one pass
 
 
 @dataclass(frozen=True)
@@ -62,16 +65,16 @@ class Examiner:
         self.shares = shares(self.own, self.is_seen)
         self._asked: tuple[Array, Question] | None = None
         self._sides: Sides | None = None
-        self._moment: tuple[Moment, Future[NDArray[Any]]] | None = None
+        self._moment: tuple[Together, Future[NDArray[Any]]] | None = None
 
     def judge(self, model: ZeroShotClassifier, aside: Executor) -> Margins | int | Future[Margins | int]:
-        """The margins of a model, or the step at which it diverged. A device scores all members of a stack in one pass,
+        """The margins of a model, or the step at which it diverged. A device scores the models of a stack in one pass,
         and goes on while a thread fetches and sorts what it has found."""
         scaled, question = self._question(model)
         if self._sides is None:
             self._sides = Sides(self.own, self.is_seen, scaled)
-        stacked: tuple[Moment, int] | None = getattr(model, "_member", None)
-        if stacked is not None and is_torch(stacked[0].W):
+        stacked: tuple[Together, int] | None = getattr(model, "_member", None)
+        if stacked is not None and stacked[0].on_device:
             moment, k = stacked
             if self._moment is None or self._moment[0] is not moment:
                 best = moment.best_scores(scaled, question, self._sides)

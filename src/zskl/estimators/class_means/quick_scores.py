@@ -84,18 +84,20 @@ class QuickScores:
     def knows(self, key: object) -> bool:
         return key in self._scored
 
-    def scores(
-        self, key: object, products: Products, coefficients: Floats | None, crowding: float, share: float
-    ) -> Array:
-        """(n, rows) of directions given by their coefficients (rows, B), which `key` names; None: those of before."""
+    def parts(
+        self, key: object, products: Products, coefficients: Floats | None, share: float | None
+    ) -> tuple[Array, Array | None]:
+        """Cosines (n, rows) of directions given by their coefficients (rows, B), which `key` names (None: those of
+        before), and with a `share` how crowded each direction is (rows,).
+        """
         if key not in self._scored:
             assert coefficients is not None
             u = like(coefficients.T, products.rows)
             self._scored = {key: (products.rows @ u, {})}
             self._u = u
         plain, crowded = self._scored[key]
-        if not crowding:
-            return plain
+        if share is None:
+            return plain, None
         if share not in crowded:
             crowded[share] = largest_mean(products.kept @ self._u, share)
-        return plain - crowding * crowded[share]
+        return plain, crowded[share]

@@ -203,6 +203,12 @@ class Scoring(Taught):
 
     def _quickly(self, X: Array, question: Question) -> Array:
         """Scores (n, rows) through what the models of one search share."""
+        crowding = float(self.crowding)
+        plain, crowded = self._quick_parts(X, question, crowding != 0)
+        return plain if crowded is None else plain - crowding * crowded
+
+    def _quick_parts(self, X: Array, question: Question, crowded: bool) -> tuple[Array, Array | None]:
+        """Cosines (n, rows) and, where it is wanted, how crowded each direction is (rows,)."""
         foundation: Foundation = self._foundation
         at = self._whitened(foundation)
         shared = question.shared if isinstance(question, SharedQuestion) else None
@@ -212,7 +218,7 @@ class Scoring(Taught):
         coefficients = None
         if not self._quick.knows(key):
             coefficients = self._coefficients(question, at, SignatureKernel(self.kernel, width), products)
-        return self._quick.scores(key, products, coefficients, float(self.crowding), float(self.crowding_share))
+        return self._quick.parts(key, products, coefficients, float(self.crowding_share) if crowded else None)
 
     def _coefficients(self, question: Question, at: Whitened, kernel: SignatureKernel, products: Products) -> Floats:
         """(rows, B) the candidates' directions as combinations of M̃, Y° and y°."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Self
 
 from zskl.arrays import Array, to_numpy
+from zskl.estimators.class_means.crowdings import Crowdings
 from zskl.estimators.class_means.foundation import Foundation
 from zskl.estimators.class_means.pieces import Pieces
 from zskl.estimators.class_means.quick_scores import QuickScores
@@ -56,9 +58,15 @@ class Searching(Pieces):
         first._start_teaching()
         first._foundation, first._quick = first._built(), QuickScores()
         shared = {name: value for name, value in vars(first).items() if name not in first.get_params(deep=False)}
-        for place in sorted(range(len(models)), key=lambda k: models[k]._order()):
-            models[place].__dict__.update(shared)
-            visit(place, models[place])
+        order = sorted(range(len(models)), key=lambda k: models[k]._order())
+        for _, places in groupby(order, key=lambda k: models[k]._order()[:-1]):  # alike but for crowding
+            alike = list(places)
+            together = Crowdings([models[place] for place in alike], first._foundation.place)
+            for place in alike:
+                models[place].__dict__.update(shared)
+            for k, place in enumerate(alike):
+                models[place]._member = together, k
+                visit(place, models[place])
 
     def _redescribed(self, table: Any) -> Self:
         """This model of a search with other signatures. Sums and decomposition stay; only the kernel changes."""

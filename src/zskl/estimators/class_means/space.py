@@ -63,7 +63,8 @@ class Space:
         here = X.device, X.dtype
         if here not in self.placed:
             self.placed[here] = like(self.basis, X)
-        return X @ self.placed[here]
+        found: Array = X @ self.placed[here]
+        return found
 
     @classmethod
     def plain(cls, sums: Sums) -> Space:
