@@ -17,11 +17,10 @@ from zskl.datasets.tables.feature_file import (
     FeatureFile,
     Head,
     Wanted,
-    as_float32,
     check_finite,
     choose,
-    rows_per_block,
 )
+from zskl.datasets.tables.parquet_rows import BUFFER, ParquetRows
 from zskl.datasets.tables.source import Source
 from zskl.parameters import SHOWN, listed
 
@@ -36,8 +35,12 @@ def look(path: Source) -> Head:
 
 
 def _open(path: Source, schema: Any, rows: int, wanted: Wanted) -> FeatureFile:
-    words = [name for name in schema.names if not is_numeric(schema.field(name).type)]
+    words = [field.name for field in schema if not is_numeric(field.type)]
     columns = choose(path, schema.names, wanted, words)
+    texts = [schema.names[at] for at in (columns.ids, columns.labels) if at is not None]
+    nested = [name for name in texts if is_nested(schema.field(name).type)]
+    if nested:
+        raise ValueError(f"{path}: column {_kinds(schema, nested)}, expected one text or number per row; name another")
     dates = [name for name in columns.names if is_date(schema.field(name).type)]
     if dates:
         raise ValueError(f"{path}: column {_kinds(schema, dates)}, expected numbers; {DATES}")
@@ -86,6 +89,13 @@ def is_integer(kind: Any) -> bool:
     return bool(types.is_integer(kind))
 
 
+def is_nested(kind: Any) -> bool:
+    """Whether a column of that Arrow type holds lists, or other things made of several values."""
+    from pyarrow import types
+
+    return bool(types.is_nested(kind))
+
+
 def is_date(kind: Any) -> bool:
     """Whether a column of that Arrow type holds dates, times or durations."""
     from pyarrow import types
@@ -93,36 +103,40 @@ def is_date(kind: Any) -> bool:
     return bool(types.is_temporal(kind))
 
 
-def _batches(path: Source, columns: Columns) -> Iterator[tuple[Any, int, list[str] | None, list[str] | None]]:
-    """(batch of rows, how many were before it, their names, their labels)."""
-    file = _opened(path)
-    names = file.schema_arrow.names
-    ids = None if columns.ids is None else names[columns.ids]
-    labels = None if columns.labels is None else names[columns.labels]
-    read = list(dict.fromkeys([*columns.names, *(name for name in (ids, labels) if name is not None)]))
-    done = 0
-    for batch in file.iter_batches(batch_size=rows_per_block(len(read)), columns=read):
-        yield batch, done, _texts(path, batch, ids, done), _texts(path, batch, labels, done)
-        done += batch.num_rows
-
-
 def _blocks(path: Source, columns: Columns) -> Iterator[Block]:
-    for batch, done, ids, labels in _batches(path, columns):
-        X = np.empty((batch.num_rows, len(columns.names)), dtype=np.float32)
-        for k, name in enumerate(columns.names):
-            X[:, k] = as_float32(batch.column(name).to_numpy(zero_copy_only=False))
-        check_finite(path, X, done, columns.names, partial(_stored, batch, columns.names))
-        yield Block(X, ids, labels)
+    file = _opened(path)
+    ids, labels = _texts_read(file, columns)
+    others = list(dict.fromkeys(name for name in (ids, labels) if name is not None))
+    done = 0
+    rows = ParquetRows(path, file)
+    for X, batch in rows.blocks(columns.names, others):
+        check_finite(path, X, done, columns.names, partial(_stored, rows, columns.names, done))
+        yield Block(X, _texts(path, batch, ids, done), _texts(path, batch, labels, done))
+        done += len(X)
 
 
-def _stored(batch: Any, names: Sequence[str], row: int, column: int) -> Any:
-    return batch.column(names[column])[row].as_py()
+def _texts_read(file: Any, columns: Columns) -> tuple[str | None, str | None]:
+    """The columns that name the rows, and their classes."""
+    names = file.schema_arrow.names
+    ids, labels = (None if at is None else names[at] for at in (columns.ids, columns.labels))
+    return ids, labels
+
+
+def _stored(rows: ParquetRows, names: Sequence[str], done: int, row: int, column: int) -> Any:
+    """A value as the file has it."""
+    _, batch = next(rows.batches([names[column]], done + row, done + row + 1))
+    return batch.column(0)[0].as_py()
 
 
 def _cells(path: Source, columns: Columns) -> Iterator[Cells]:
-    for batch, done, ids, labels in _batches(path, columns):
+    file = _opened(path)
+    ids, labels = _texts_read(file, columns)
+    read = list(dict.fromkeys([*columns.names, *(name for name in (ids, labels) if name is not None)]))
+    rows = ParquetRows(path, file)
+    for done, batch in rows.batches(read, 0, len(rows)):
         found = [_column(batch.column(name)) for name in columns.names]
-        yield Cells(found, range(done, done + batch.num_rows), ids, labels)
+        where = range(done, done + batch.num_rows)
+        yield Cells(found, where, _texts(path, batch, ids, done), _texts(path, batch, labels, done))
 
 
 def _column(column: Any) -> list[str] | NDArray[np.float64]:
@@ -134,11 +148,15 @@ def _column(column: Any) -> list[str] | NDArray[np.float64]:
 def _texts(path: Source, batch: Any, name: str | None, first_row: int) -> list[str] | None:
     if name is None:
         return None
-    values = batch.column(name).to_pylist()
-    missing = [first_row + k for k, value in enumerate(values) if value is None or value == ""]
+    coded = batch.column(name).dictionary_encode()
+    values = coded.dictionary.to_pylist()
+    codes = coded.indices.to_pylist()
+    empty = {None, *(code for code, value in enumerate(values) if value in (None, "") or value != value)}  # NaN
+    missing = [first_row + k for k, code in enumerate(codes) if code in empty]
     if missing:
         raise ValueError(f"{path}, column {name!r} is empty in rows {listed(missing)} (counted from 0): fill them in")
-    return [str(value) for value in values]
+    texts = [str(value) for value in values]
+    return [texts[code] for code in codes]
 
 
 def _opened(path: Source) -> Any:
@@ -149,6 +167,6 @@ def _opened(path: Source) -> Any:
             f"{path} is a Parquet file, and reading those needs pyarrow: pip install 'zskl[parquet]', or save a CSV"
         ) from None
     try:
-        return parquet.ParquetFile(path.path)
+        return parquet.ParquetFile(path.path, buffer_size=BUFFER, pre_buffer=False)
     except (ArrowException, OSError) as error:
         raise ValueError(f"{path} is not a Parquet file that can be read ({error}): write it again") from None
