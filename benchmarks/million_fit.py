@@ -3,11 +3,11 @@
 Run: python benchmarks/million_rows.py FOLDER [--kind parquet], then
 python benchmarks/million_fit.py FOLDER [--workers 2] [--keep]
 
-The kind of shards is that of the folder. Counts from the start of the workers to the fitted model. A worker's memory is the largest that the operating system
-has seen of it (VmHWM), libraries included. The first --same shards are also fitted at once from memory, and the sums of
-both compared. "On paper" takes the rate of a core from this run. It assumes that a machine reads its shards as quickly
-as it adds them up, and one network card of 10 Gbit/s where the sums arrive. With --keep the figures go to
-benchmarks/results/million_fit.json, where those of the other kind stay.
+The kind of shards is that of the folder. Counts from the start of the workers to the fitted model. A worker's memory is
+the largest that the operating system has seen of it (VmHWM), libraries included. The first --same shards are also
+fitted at once from memory, and the sums of both compared. "On paper" takes the rate of a core from this run. It assumes
+that a machine reads its shards as quickly as it adds them up, and one network card of 10 Gbit/s where the sums arrive.
+With --keep the figures go to benchmarks/results/million_fit.json, where those of the other kind stay.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zskl.datasets.tables import parquet_vectors
 from zskl.datasets.tables.cells import DATES, advice
 from zskl.datasets.tables.feature_file import (
     Block,
@@ -30,31 +31,33 @@ SUFFIXES = (".parquet", ".pq")
 def look(path: Source) -> Head:
     """Read the names and types of the columns, and how many rows there are."""
     file = _opened(path)
-    schema, rows = file.schema_arrow, file.metadata.num_rows
-    return Head(list(schema.names), lambda wanted: _open(path, schema, rows, wanted))
+    return Head(list(file.schema_arrow.names), lambda wanted: _open(path, file, wanted))
 
 
-def _open(path: Source, schema: Any, rows: int, wanted: Wanted) -> FeatureFile:
+def _open(path: Source, file: Any, wanted: Wanted) -> FeatureFile:
+    schema = file.schema_arrow
     words = [field.name for field in schema if not is_numeric(field.type)]
     columns = choose(path, schema.names, wanted, words)
     texts = [schema.names[at] for at in (columns.ids, columns.labels) if at is not None]
     nested = [name for name in texts if is_nested(schema.field(name).type)]
     if nested:
         raise ValueError(f"{path}: column {_kinds(schema, nested)}, expected one text or number per row; name another")
+    vector, columns = parquet_vectors.chosen(path, schema, columns)
     dates = [name for name in columns.names if is_date(schema.field(name).type)]
     if dates:
         raise ValueError(f"{path}: column {_kinds(schema, dates)}, expected numbers; {DATES}")
-    text = [name for name in columns.names if name in words]
+    text = [name for name in columns.names if name in words and vector is None]
     if text and not wanted.loose:
         raise ValueError(f"{path}: column {_kinds(schema, text)}, expected numbers{advice('a word')}")
-    if not rows:
+    width = len(columns.names) if vector is None else parquet_vectors.width(path, file, vector)
+    if not file.metadata.num_rows:
         raise ValueError(f"{path} has columns and no rows: expected a row per sample")
     return FeatureFile(
         path,
-        len(columns.names),
-        columns.names,
-        lambda: _blocks(path, columns),
-        lambda: _cells(path, columns),
+        width,
+        columns.names if vector is None else None,
+        (lambda: _blocks(path, columns)) if vector is None else (lambda: _vectors(path, columns, width)),
+        (lambda: _cells(path, columns)) if vector is None else (lambda: _vector_cells(path, columns, width)),
         columns.named_by,
         columns.left_out,
     )
@@ -104,22 +107,21 @@ def is_date(kind: Any) -> bool:
 
 
 def _blocks(path: Source, columns: Columns) -> Iterator[Block]:
-    file = _opened(path)
-    ids, labels = _texts_read(file, columns)
-    others = list(dict.fromkeys(name for name in (ids, labels) if name is not None))
+    rows, ids, labels, others = _opened_rows(path, columns)
     done = 0
-    rows = ParquetRows(path, file)
     for X, batch in rows.blocks(columns.names, others):
         check_finite(path, X, done, columns.names, partial(_stored, rows, columns.names, done))
         yield Block(X, _texts(path, batch, ids, done), _texts(path, batch, labels, done))
         done += len(X)
 
 
-def _texts_read(file: Any, columns: Columns) -> tuple[str | None, str | None]:
-    """The columns that name the rows, and their classes."""
+def _opened_rows(path: Source, columns: Columns) -> tuple[ParquetRows, str | None, str | None, list[str]]:
+    """The rows; the columns that name them, and their classes; both of these, as far as there are any."""
+    file = _opened(path)
     names = file.schema_arrow.names
     ids, labels = (None if at is None else names[at] for at in (columns.ids, columns.labels))
-    return ids, labels
+    others = list(dict.fromkeys(name for name in (ids, labels) if name is not None))
+    return ParquetRows(path, file), ids, labels, others
 
 
 def _stored(rows: ParquetRows, names: Sequence[str], done: int, row: int, column: int) -> Any:
@@ -129,14 +131,25 @@ def _stored(rows: ParquetRows, names: Sequence[str], done: int, row: int, column
 
 
 def _cells(path: Source, columns: Columns) -> Iterator[Cells]:
-    file = _opened(path)
-    ids, labels = _texts_read(file, columns)
-    read = list(dict.fromkeys([*columns.names, *(name for name in (ids, labels) if name is not None)]))
-    rows = ParquetRows(path, file)
+    rows, ids, labels, others = _opened_rows(path, columns)
+    read = list(dict.fromkeys([*columns.names, *others]))
     for done, batch in rows.batches(read, 0, len(rows)):
         found = [_column(batch.column(name)) for name in columns.names]
         where = range(done, done + batch.num_rows)
         yield Cells(found, where, _texts(path, batch, ids, done), _texts(path, batch, labels, done))
+
+
+def _vectors(path: Source, columns: Columns, width: int) -> Iterator[Block]:
+    rows, ids, labels, others = _opened_rows(path, columns)
+    for X, done, batch in parquet_vectors.blocks(path, rows, columns.names[0], others, width):
+        yield Block(X, _texts(path, batch, ids, done), _texts(path, batch, labels, done))
+
+
+def _vector_cells(path: Source, columns: Columns, width: int) -> Iterator[Cells]:
+    rows, ids, labels, others = _opened_rows(path, columns)
+    for X, done, batch in parquet_vectors.blocks(path, rows, columns.names[0], others, width, loose=True):
+        where = range(done, done + len(X))
+        yield Cells(list(X.T), where, _texts(path, batch, ids, done), _texts(path, batch, labels, done))
 
 
 def _column(column: Any) -> list[str] | NDArray[np.float64]:
