@@ -1,12 +1,13 @@
 """Class means of 10 million rows in a folder of shards, by Dask workers; and what 100 machines would take, on paper.
 
-Run: python benchmarks/million_rows.py FOLDER, then python benchmarks/million_fit.py FOLDER [--workers 2] [--keep]
+Run: python benchmarks/million_rows.py FOLDER [--kind parquet], then
+python benchmarks/million_fit.py FOLDER [--workers 2] [--keep]
 
-Counts from the start of the workers to the fitted model. A worker's memory is the largest that the operating system
-has seen of it (VmHWM), libraries included. The first --same shards are also fitted at once from memory, and the sums of
-both compared. "On paper" takes the rate of a core from this run. It assumes that a machine reads its shards as quickly
-as it adds them up, and one network card of 10 Gbit/s where the sums arrive. With --keep the figures go to
-benchmarks/results/million_fit.json.
+The kind of shards is that of the folder. Counts from the start of the workers to the fitted model. A worker's memory is
+the largest that the operating system has seen of it (VmHWM), libraries included. The first --same shards are also
+fitted at once from memory, and the sums of both compared. "On paper" takes the rate of a core from this run. It assumes
+that a machine reads its shards as quickly as it adds them up, and one network card of 10 Gbit/s where the sums arrive.
+With --keep the figures go to benchmarks/results/million_fit.json, where those of the other kind stay.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from machine import keep
-from million_rows import classes
+from machine import describe, keep
+from million_rows import LABEL, classes
+from page_tables import load
 from zskl import ClassMeansClassifier, engines, fit_shards
 from zskl.engines import Engine
 from zskl.estimators.class_means.kept_rows import KEPT
@@ -42,6 +44,33 @@ def state() -> tuple[int, float]:
     return 1024 * int(re.search(r"VmHWM:\s+(\d+)", text)[1]), time.process_time()  # type: ignore[index]
 
 
+def kind_of(folder: Path) -> str:
+    """npy or parquet."""
+    (kind,) = {path.suffix[1:] for path in (folder / "rows").iterdir()}
+    return kind
+
+
+def labels_of(folder: Path) -> Path | str:
+    """As `fit_shards` takes them."""
+    return folder / "labels" if kind_of(folder) == "npy" else LABEL
+
+
+def in_memory(folder: Path, names: list[str]) -> tuple[Any, Any]:
+    """All rows of some shards, and their labels; of Parquet by pyarrow alone."""
+    if kind_of(folder) == "npy":
+        X, y = (np.concatenate([np.load(folder / part / name) for name in names]) for part in ("rows", "labels"))
+        return X, y
+    from pyarrow import parquet
+
+    read = [parquet.read_table(folder / "rows" / name) for name in names]
+    y = np.concatenate([table[LABEL].to_numpy() for table in read])
+    features = [name for name in read[0].column_names if name != LABEL]
+    X = np.empty((len(y), len(features)), np.float32)
+    for k, name in enumerate(features):
+        X[:, k] = np.concatenate([table[name].to_numpy() for table in read])
+    return X, y
+
+
 def fitted(folder: Path, workers: int) -> tuple[ClassMeansClassifier, dict[str, Any]]:
     """The model, and what it took."""
     from distributed import Client
@@ -49,7 +78,7 @@ def fitted(folder: Path, workers: int) -> tuple[ClassMeansClassifier, dict[str, 
     began = time.perf_counter()
     with engines.opened(Engine("dask", workers=workers)) as engine:
         ready = time.perf_counter()
-        model = fit_shards(folder / "rows", folder / "labels", folder / "classes.csv", engine=engine)
+        model = fit_shards(folder / "rows", labels_of(folder), folder / "classes.csv", engine=engine)
         seconds = time.perf_counter()
         with Client(engine.address, set_as_default=False) as client:
             states = client.run(state).values()
@@ -64,15 +93,16 @@ def fitted(folder: Path, workers: int) -> tuple[ClassMeansClassifier, dict[str, 
 
 def apart(folder: Path, shards: int) -> dict[str, Any]:
     """The largest relative difference of the sums of some shards from those of one fit in memory."""
-    names = sorted(path.name for path in (folder / "rows").glob("*.npy"))[:shards]
+    names = sorted(path.name for path in (folder / "rows").iterdir())[:shards]
     with tempfile.TemporaryDirectory(dir=folder) as some:
-        for part in ("rows", "labels"):
+        for part in ("rows", "labels") if kind_of(folder) == "npy" else ("rows",):
             Path(some, part).mkdir()
             for name in names:
                 os.link(folder / part / name, Path(some, part, name))
         shutil.copy(folder / "classes.csv", some)
-        in_shards = fit_shards(Path(some, "rows"), Path(some, "labels"), Path(some, "classes.csv"))
-    X, y = (np.concatenate([np.load(folder / part / name) for name in names]) for part in ("rows", "labels"))
+        in_shards = fit_shards(Path(some, "rows"), labels_of(Path(some)), Path(some, "classes.csv"))
+    vars(in_shards).pop("feature_names_in_", None)  # rows without names are compared
+    X, y = in_memory(folder, names)
     whole = ClassMeansClassifier().fit(X, y, classes())
     found = {name: largest(getattr(in_shards._sums, name), getattr(whole._sums, name)) for name in SUMMED}
     same = np.mean(in_shards.predict(X[:2000]) == whole.predict(X[:2000]))
@@ -93,13 +123,13 @@ def sent_bytes(d: int, C: int) -> int:
     return 8 * (d * d + C * d + C) + kept * (4 * d + 16)
 
 
-def on_paper(rows: float, shards: int, d: int, C: int, rate: float, merge: float) -> dict[str, float]:
+def on_paper(rows: float, shards: int, d: int, C: int, rate: float, merge: float, row_bytes: float) -> dict[str, float]:
     """Seconds and bytes for `rows` in `shards` on many machines: `rate` rows a second of a core, `merge` s a sum."""
     moved = shards * sent_bytes(d, C)
     return {
         "rows": rows,
         "shards": shards,
-        "read_bytes": 2.0 * d * rows,
+        "read_bytes": row_bytes * rows,
         "add_seconds": -(-shards // (MACHINES * CORES)) * (rows / shards) / rate,
         "moved_bytes": moved,
         "move_seconds": moved / NETWORK,
@@ -125,22 +155,27 @@ def main() -> None:
     C, d = model._sums.totals.shape
     merge = merge_seconds(model._sums)
     rate = found["rows"] / found["worker_seconds"]
+    paths = list((chosen.folder / "rows").iterdir())
+    size = sum(path.stat().st_size for path in paths)
+    further = (d, C, rate, merge, size / found["rows"])
     figures = {
         **found,
         "workers": chosen.workers,
-        "shards": len(list((chosen.folder / "rows").iterdir())),
+        "shards": len(paths),
+        "bytes": size,
         "features": d,
         "classes": C,
         "sent_bytes": sent_bytes(d, C),
         "merge": merge,
         "same": apart(chosen.folder, chosen.same),
-        "paper": [on_paper(found["rows"], 1600, d, C, rate, merge), on_paper(BIG, 8000, d, C, rate, merge)],
+        "paper": [on_paper(found["rows"], 1600, *further), on_paper(BIG, 8000, *further)],
         "machines": MACHINES,
         "cores": CORES,
     }
     print(figures)
     if chosen.keep:
-        keep("million_fit", figures)
+        known = load("million_fit") or {"figures": {}}
+        keep("million_fit", {**known["figures"], kind_of(chosen.folder): {**figures, "machine": describe()}})
     model.save(chosen.folder / "model.zskl")
 
 

@@ -8,20 +8,25 @@ from typing import Any
 
 from page_tables import load, measured_on, section, table
 
+KINDS = {"npy": "`.npy`, float16", "parquet": "Parquet, float32 columns"}
+
 
 def fitting(record: dict[str, Any]) -> Iterator[str]:
-    f = record["figures"]
+    kinds = {kind: record["figures"][kind] for kind in KINDS if kind in record["figures"]}
+    f = next(iter(kinds.values()))
+    same = " and ".join(f"{max(one['same']['apart'].values()):.0e}" for one in kinds.values())
     yield "## Millions: class means of a folder of shards\n"
     yield (
-        f"`python benchmarks/million_fit.py`: `fit_shards` ([how](large.md)) on {f['rows']:,.0f} × {f['features']} float16 rows of "
-        f"{f['classes']:,} classes in {f['shards']} `.npy` shards, by {f['workers']} Dask workers on one core each. Every row is read once. "
+        f"`python benchmarks/million_fit.py`: `fit_shards` ([how](large.md)) on rows of {f['features']} features of {f['classes']:,} classes in "
+        f"{f['shards']} shards, by {f['workers']} Dask workers on one core each. Every row is read once. "
         "A worker's memory is its largest resident set, libraries included; asked for: below 1 GB. The sums of "
         f"{f['same']['rows']:,} of these rows were also made by one `fit` in memory: the largest difference, over the largest entry, is "
-        f"{max(f['same']['apart'].values()):.0e} (asked for: 1e-10).\n"
+        f"{same} (asked for: 1e-10).\n"
     )
     yield table(
         (
-            "",
+            "shards",
+            "rows",
             "seconds",
             "processor seconds of workers",
             "rows per processor second",
@@ -30,14 +35,15 @@ def fitting(record: dict[str, Any]) -> Iterator[str]:
         ),
         [
             [
-                f"{f['rows']:,.0f} rows",
-                *(f"{f['seconds']:.0f}", f"{f['worker_seconds']:.0f}", f"{f['rows'] / f['worker_seconds']:,.0f}"),
-                *(f"{f['worker_bytes'] / 1e6:.0f}", f"{f['sent_bytes'] / 1e6:.1f}"),
+                *(KINDS[kind], f"{one['rows']:,.0f}", f"{one['seconds']:.0f}", f"{one['worker_seconds']:.0f}"),
+                f"{one['rows'] / one['worker_seconds']:,.0f}",
+                *(f"{one['worker_bytes'] / 1e6:.0f}", f"{one['sent_bytes'] / 1e6:.1f}"),
             ]
+            for kind, one in kinds.items()
         ],
     )
     yield (
-        f"**On paper, {f['machines']} machines of {f['cores']} cores.** A core adds up rows at the rate above. A shard sends 8(d² + C·d + C) "
+        f"**On paper, {f['machines']} machines of {f['cores']} cores.** A core adds up rows at the rate of the first line. A shard sends 8(d² + C·d + C) "
         "bytes of sums and 4096 kept rows to one process with a network card of 10 Gbit/s, and that adds them in "
         f"{1e3 * f['merge']:.1f} ms each (measured). Sending and merging depend on the number of shards, not of rows: one shard per core is "
         "the least, and few large shards are better than many small ones. Reading is left out: it needs a file system that keeps up.\n"
@@ -59,7 +65,8 @@ def fitting(record: dict[str, Any]) -> Iterator[str]:
         "one machine of 16 cores, with a shard for each, would take "
         f"{f['rows'] / f['cores'] / (f['rows'] / f['worker_seconds']):.0f} s.\n"
     )
-    yield measured_on(record)
+    for kind, one in kinds.items():
+        yield measured_on(one).replace("Measured", f"{KINDS[kind]}: measured", 1)
 
 
 def predicting(record: dict[str, Any]) -> Iterator[str]:

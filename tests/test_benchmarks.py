@@ -130,3 +130,35 @@ def test_arithmetic_of_class_means_has_the_exponents_of_its_largest_terms():
     large = np.array([1e5, 2e5, 4e5])
     assert growth.exponent(large, [growth.arithmetic(n=n, d=10, C=2, p=2) for n in large]) == pytest.approx(1, abs=0.1)
     assert growth.exponent(large, [growth.arithmetic(n=9, d=d, C=2, p=2) for d in large]) == pytest.approx(3, abs=0.01)
+
+
+def test_shards_of_both_kinds_hold_the_same_rows_and_give_the_sums_of_a_fit_in_memory(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow", reason="the extra parquet is not installed")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # which the benchmark sets
+    import million_fit
+    import million_rows
+
+    monkeypatch.setattr(million_rows, "SEEN", 5)
+    found = {}
+    for kind in ("npy", "parquet"):
+        million_rows.write(tmp_path / kind, rows=90, shards=2, kind=kind)
+        names = sorted(path.name for path in (tmp_path / kind / "rows").iterdir())
+        found[kind] = million_fit.in_memory(tmp_path / kind, names)
+        same = million_fit.apart(tmp_path / kind, shards=2)
+        assert same["rows"] == 90
+        assert max(same["apart"].values()) < 1e-10
+    assert np.array_equal(found["npy"][0], found["parquet"][0].astype(np.float16))
+    assert np.array_equal(found["npy"][1], found["parquet"][1])
+
+
+def test_each_kind_of_shards_has_a_line_of_its_own():
+    import million_parts
+
+    record = json.loads((HERE / "benchmarks" / "results" / "million_fit.json").read_text("utf-8"))
+    npy = record["figures"]["npy"]
+    both = {"figures": {"parquet": {**npy, "rows": 7e6, "worker_seconds": 1000.0}, "npy": npy}}
+    page = "\n".join(million_parts.fitting(both))
+    assert "| Parquet, float32 columns | 7,000,000 | " in page
+    assert "| 7,000 |" in page
+    assert page.index("| `.npy`, float16 |") < page.index("| Parquet")
+    assert page.count("measured on") == 2

@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from zskl import engines
 from zskl.batch import predict_folder
 from zskl.datasets import tables
 from zskl.datasets.tables import FeatureFile, Wanted
+from zskl.datasets.tables.feature_file import rows_per_block
 from zskl.engines import Engine
 from zskl.estimators.class_means.classifier import ClassMeansClassifier
 from zskl.estimators.class_means.sums import Sums
@@ -32,7 +32,7 @@ from zskl.signatures.table import SignatureTable
 
 PathLike = str | os.PathLike[str]
 LABEL_FILES = (".npy", ".txt", ".csv", ".tsv", ".parquet", ".pq", ".npz", ".mat")
-TOGETHER = 16  # blocks of 2 MB that are added up at once
+TOGETHER = 32  # blocks of 2 MB that are added up at once
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,14 @@ class Job:
 
     def opened(self, shard: Shard) -> FeatureFile:
         """The shard, ready to be read; one of another width, or without these columns, is refused."""
-        found = tables.look(shard.path).open(Wanted(self.column, self.names))
+        head = tables.look(shard.path)
+        lacking = [name for name in self.names or () if name not in head.fields]
+        if lacking:
+            raise ValueError(
+                f"{shard.path} lacks the column(s) {listed(lacking)}, which the shards before it have; it has "
+                f"{listed(head.fields) or 'no names'}: expected the same in all; mend it or move it out of the folder"
+            )
+        found = head.open(Wanted(self.column, self.names))
         if found.width != self.width:
             raise ValueError(
                 f"{shard.path} has {found.width} feature columns, and the shards before it have {self.width}: expected "
@@ -213,13 +220,29 @@ def _merged(
 def added_up(job: Job, shard: Shard) -> Sums:
     """On a worker: the sums of one shard, its classes under the names in the file."""
     total: Sums | None = None
-    blocks = _blocks(job, shard)
-    while some := list(islice(blocks, TOGETHER)):
-        X, y = (np.concatenate(parts) for parts in zip(*some, strict=True))
+    for X, y in _gathered(_blocks(job, shard), job.width):
         part = clone(job.model).sums(X, y)
         total = part if total is None else total + part
     assert total is not None  # a shard without rows is refused when it is opened
     return total
+
+
+def _gathered(
+    blocks: Iterator[tuple[NDArray[np.float32], NDArray[np.str_]]], width: int
+) -> Iterator[tuple[NDArray[np.float32], NDArray[np.str_]]]:
+    """The rows of several blocks, in one array that is filled again for the next."""
+    room = np.empty((TOGETHER * rows_per_block(width), width), np.float32)
+    filled, labels = 0, list[NDArray[np.str_]]()
+    for X, y in blocks:
+        if filled + len(X) > len(room):
+            yield room[:filled], np.concatenate(labels)
+            filled = 0
+            labels.clear()
+        room[filled : filled + len(X)] = X
+        filled += len(X)
+        labels.append(y)
+    if filled:
+        yield room[:filled], np.concatenate(labels)
 
 
 def _blocks(job: Job, shard: Shard) -> Iterator[tuple[NDArray[np.float32], NDArray[np.str_]]]:

@@ -8,6 +8,7 @@ import scipy.io
 
 from tables_read import MATRIX, all_rows
 from zskl.datasets import tables
+from zskl.mapped_rows import is_mapped
 
 
 def test_arrays(put):
@@ -76,3 +77,12 @@ def test_bad_archives_and_parquet_files_are_refused(put):
     ):
         with pytest.raises(ValueError, match=sentence):
             all_rows(path, labels=labels)
+
+
+def test_pages_of_a_mapped_array_are_given_back_after_each_block(put, monkeypatch):
+    given = []
+    monkeypatch.setattr("zskl.datasets.tables.array_files.give_back", given.append)
+    monkeypatch.setattr("zskl.datasets.tables.feature_file.BLOCK_VALUES", 2)
+    np.save("x.npy", MATRIX)
+    np.testing.assert_array_equal(all_rows("x.npy")[0], MATRIX)
+    assert [is_mapped(X) for X in given] == [True] * len(MATRIX)

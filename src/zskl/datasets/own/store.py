@@ -137,7 +137,9 @@ def store(path: Path, head: Head, labels: PathLike, column: str | None, how: Rea
     going += tuple((names or ())[k] for k in numbering.found() if (names or ())[k] not in how.keep)
     if going:
         advice = "if it is a feature, keep it with keep_columns (--keep-column NAME)"
-        _left_out(file.source, going, f"it numbers or names the rows; {advice}")
+        vectors = names is None  # in one column, which has all features
+        why = "another has vectors of features" if vectors else f"it numbers or names the rows; {advice}"
+        _left_out(file.source, going, why)
     if seen is not None and seen.empty:
         _left_out(file.source, seen.empty, "it is empty")
     return Stored(path, file.source, names, None if seen is None else seen.categories, going, found, ids or None)

@@ -4,7 +4,8 @@ features     .csv .tsv .xlsx .parquet .npy .npz .mat    a row per sample; a colu
 labels       a column of the features file, or a file: also .txt (a label per line)
 signatures   .csv .tsv .xlsx .parquet .npz .mat         one row, or several, per class; the column "class" names it
 
-Text may be compressed (.csv.gz, .csv.zst), and "-" is CSV from standard input.
+Features in Parquet may be one column of vectors. Text may be compressed (.csv.gz, .csv.zst), and "-" is CSV from
+standard input.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from zskl.datasets.tables.feature_file import (
     rows_per_block,
 )
 from zskl.datasets.tables.source import Source
+from zskl.mapped_rows import give_back
 from zskl.parameters import listed
 
 SUFFIXES = (".npy", ".npz", ".mat")
@@ -152,6 +153,7 @@ def _blocks(path: Source, X: NDArray[np.generic], ids: list[str] | None, labels:
         block = as_float32(X[rows])
         check_finite(path, block, start, None, partial(_stored, X, start))
         yield Block(block, None if ids is None else ids[rows], None if labels is None else labels[rows])
+        give_back(X)
 
 
 def _cells(X: NDArray[np.generic], ids: list[str] | None, labels: list[str] | None) -> Iterator[Cells]:

@@ -24,18 +24,28 @@ NAMES = ("label", "labels", "class", "y")
 WHOLE_NUMBER = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0)?")  # as Python writes an int or a float: "007" is a name
 
 
+class _Codes(dict[str, int]):
+    """Text → its position among the names, known or new. A text is brought into form NFC once."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, int] = {}
+
+    def __missing__(self, text: str) -> int:
+        self[text] = self.names.setdefault(composed(text), len(self.names))
+        return self[text]
+
+
 class Labels:
     """Texts, in form NFC, kept as numbers: `codes` (n,) are positions in `names`, in the order of first appearance."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._codes = array("i")
-        self._known: dict[str, int] = {}
+        self._known = _Codes()
         self.extend(texts)
 
     def extend(self, texts: Iterable[str]) -> None:
         """Append the labels of further rows."""
-        known = self._known
-        self._codes.extend([known.setdefault(composed(text), len(known)) for text in texts])
+        self._codes.extend(map(self._known.__getitem__, texts))
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -43,7 +53,7 @@ class Labels:
     @property
     def names(self) -> list[str]:
         """Each label once."""
-        return list(self._known)
+        return list(self._known.names)
 
     @property
     def codes(self) -> NDArray[np.int32]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zskl.datasets.tables import parquet_vectors
 from zskl.datasets.tables.cells import DATES, advice
 from zskl.datasets.tables.feature_file import (
     Block,
@@ -17,11 +18,10 @@ from zskl.datasets.tables.feature_file import (
     FeatureFile,
     Head,
     Wanted,
-    as_float32,
     check_finite,
     choose,
-    rows_per_block,
 )
+from zskl.datasets.tables.parquet_rows import BUFFER, ParquetRows
 from zskl.datasets.tables.source import Source
 from zskl.parameters import SHOWN, listed
 
@@ -31,27 +31,33 @@ SUFFIXES = (".parquet", ".pq")
 def look(path: Source) -> Head:
     """Read the names and types of the columns, and how many rows there are."""
     file = _opened(path)
-    schema, rows = file.schema_arrow, file.metadata.num_rows
-    return Head(list(schema.names), lambda wanted: _open(path, schema, rows, wanted))
+    return Head(list(file.schema_arrow.names), lambda wanted: _open(path, file, wanted))
 
 
-def _open(path: Source, schema: Any, rows: int, wanted: Wanted) -> FeatureFile:
-    words = [name for name in schema.names if not is_numeric(schema.field(name).type)]
+def _open(path: Source, file: Any, wanted: Wanted) -> FeatureFile:
+    schema = file.schema_arrow
+    words = [field.name for field in schema if not is_numeric(field.type)]
     columns = choose(path, schema.names, wanted, words)
+    texts = [schema.names[at] for at in (columns.ids, columns.labels) if at is not None]
+    nested = [name for name in texts if is_nested(schema.field(name).type)]
+    if nested:
+        raise ValueError(f"{path}: column {_kinds(schema, nested)}, expected one text or number per row; name another")
+    vector, columns = parquet_vectors.chosen(path, schema, columns)
     dates = [name for name in columns.names if is_date(schema.field(name).type)]
     if dates:
         raise ValueError(f"{path}: column {_kinds(schema, dates)}, expected numbers; {DATES}")
-    text = [name for name in columns.names if name in words]
+    text = [name for name in columns.names if name in words and vector is None]
     if text and not wanted.loose:
         raise ValueError(f"{path}: column {_kinds(schema, text)}, expected numbers{advice('a word')}")
-    if not rows:
+    width = len(columns.names) if vector is None else parquet_vectors.width(path, file, vector)
+    if not file.metadata.num_rows:
         raise ValueError(f"{path} has columns and no rows: expected a row per sample")
     return FeatureFile(
         path,
-        len(columns.names),
-        columns.names,
-        lambda: _blocks(path, columns),
-        lambda: _cells(path, columns),
+        width,
+        columns.names if vector is None else None,
+        (lambda: _blocks(path, columns)) if vector is None else (lambda: _vectors(path, columns, width)),
+        (lambda: _cells(path, columns)) if vector is None else (lambda: _vector_cells(path, columns, width)),
         columns.named_by,
         columns.left_out,
     )
@@ -86,6 +92,13 @@ def is_integer(kind: Any) -> bool:
     return bool(types.is_integer(kind))
 
 
+def is_nested(kind: Any) -> bool:
+    """Whether a column of that Arrow type holds lists, or other things made of several values."""
+    from pyarrow import types
+
+    return bool(types.is_nested(kind))
+
+
 def is_date(kind: Any) -> bool:
     """Whether a column of that Arrow type holds dates, times or durations."""
     from pyarrow import types
@@ -93,36 +106,50 @@ def is_date(kind: Any) -> bool:
     return bool(types.is_temporal(kind))
 
 
-def _batches(path: Source, columns: Columns) -> Iterator[tuple[Any, int, list[str] | None, list[str] | None]]:
-    """(batch of rows, how many were before it, their names, their labels)."""
+def _blocks(path: Source, columns: Columns) -> Iterator[Block]:
+    rows, ids, labels, others = _opened_rows(path, columns)
+    done = 0
+    for X, batch in rows.blocks(columns.names, others):
+        check_finite(path, X, done, columns.names, partial(_stored, rows, columns.names, done))
+        yield Block(X, _texts(path, batch, ids, done), _texts(path, batch, labels, done))
+        done += len(X)
+
+
+def _opened_rows(path: Source, columns: Columns) -> tuple[ParquetRows, str | None, str | None, list[str]]:
+    """The rows; the columns that name them, and their classes; both of these, as far as there are any."""
     file = _opened(path)
     names = file.schema_arrow.names
-    ids = None if columns.ids is None else names[columns.ids]
-    labels = None if columns.labels is None else names[columns.labels]
-    read = list(dict.fromkeys([*columns.names, *(name for name in (ids, labels) if name is not None)]))
-    done = 0
-    for batch in file.iter_batches(batch_size=rows_per_block(len(read)), columns=read):
-        yield batch, done, _texts(path, batch, ids, done), _texts(path, batch, labels, done)
-        done += batch.num_rows
+    ids, labels = (None if at is None else names[at] for at in (columns.ids, columns.labels))
+    others = list(dict.fromkeys(name for name in (ids, labels) if name is not None))
+    return ParquetRows(path, file), ids, labels, others
 
 
-def _blocks(path: Source, columns: Columns) -> Iterator[Block]:
-    for batch, done, ids, labels in _batches(path, columns):
-        X = np.empty((batch.num_rows, len(columns.names)), dtype=np.float32)
-        for k, name in enumerate(columns.names):
-            X[:, k] = as_float32(batch.column(name).to_numpy(zero_copy_only=False))
-        check_finite(path, X, done, columns.names, partial(_stored, batch, columns.names))
-        yield Block(X, ids, labels)
-
-
-def _stored(batch: Any, names: Sequence[str], row: int, column: int) -> Any:
-    return batch.column(names[column])[row].as_py()
+def _stored(rows: ParquetRows, names: Sequence[str], done: int, row: int, column: int) -> Any:
+    """A value as the file has it."""
+    _, batch = next(rows.batches([names[column]], done + row, done + row + 1))
+    return batch.column(0)[0].as_py()
 
 
 def _cells(path: Source, columns: Columns) -> Iterator[Cells]:
-    for batch, done, ids, labels in _batches(path, columns):
+    rows, ids, labels, others = _opened_rows(path, columns)
+    read = list(dict.fromkeys([*columns.names, *others]))
+    for done, batch in rows.batches(read, 0, len(rows)):
         found = [_column(batch.column(name)) for name in columns.names]
-        yield Cells(found, range(done, done + batch.num_rows), ids, labels)
+        where = range(done, done + batch.num_rows)
+        yield Cells(found, where, _texts(path, batch, ids, done), _texts(path, batch, labels, done))
+
+
+def _vectors(path: Source, columns: Columns, width: int) -> Iterator[Block]:
+    rows, ids, labels, others = _opened_rows(path, columns)
+    for X, done, batch in parquet_vectors.blocks(path, rows, columns.names[0], others, width):
+        yield Block(X, _texts(path, batch, ids, done), _texts(path, batch, labels, done))
+
+
+def _vector_cells(path: Source, columns: Columns, width: int) -> Iterator[Cells]:
+    rows, ids, labels, others = _opened_rows(path, columns)
+    for X, done, batch in parquet_vectors.blocks(path, rows, columns.names[0], others, width, loose=True):
+        where = range(done, done + len(X))
+        yield Cells(list(X.T), where, _texts(path, batch, ids, done), _texts(path, batch, labels, done))
 
 
 def _column(column: Any) -> list[str] | NDArray[np.float64]:
@@ -134,11 +161,15 @@ def _column(column: Any) -> list[str] | NDArray[np.float64]:
 def _texts(path: Source, batch: Any, name: str | None, first_row: int) -> list[str] | None:
     if name is None:
         return None
-    values = batch.column(name).to_pylist()
-    missing = [first_row + k for k, value in enumerate(values) if value is None or value == ""]
+    coded = batch.column(name).dictionary_encode()
+    values = coded.dictionary.to_pylist()
+    codes = coded.indices.to_pylist()
+    empty = {None, *(code for code, value in enumerate(values) if value in (None, "") or value != value)}  # NaN
+    missing = [first_row + k for k, code in enumerate(codes) if code in empty]
     if missing:
         raise ValueError(f"{path}, column {name!r} is empty in rows {listed(missing)} (counted from 0): fill them in")
-    return [str(value) for value in values]
+    texts = [str(value) for value in values]
+    return [texts[code] for code in codes]
 
 
 def _opened(path: Source) -> Any:
@@ -149,6 +180,6 @@ def _opened(path: Source) -> Any:
             f"{path} is a Parquet file, and reading those needs pyarrow: pip install 'zskl[parquet]', or save a CSV"
         ) from None
     try:
-        return parquet.ParquetFile(path.path)
+        return parquet.ParquetFile(path.path, buffer_size=BUFFER, pre_buffer=False)
     except (ArrowException, OSError) as error:
         raise ValueError(f"{path} is not a Parquet file that can be read ({error}): write it again") from None
