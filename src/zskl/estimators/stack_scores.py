@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zskl.arrays import Array, is_torch, namespace
+from zskl.arrays import Array, namespace
 from zskl.estimators.candidates import Question, best_of_rows
 from zskl.estimators.stack import stacked_objective
 from zskl.metrics.row_gaps import Sides, best_scores
@@ -29,10 +29,6 @@ class Moment:
 
     members: Sequence[ZeroShotKernelClassifier]
     W: Array
-
-    @property
-    def on_device(self) -> bool:
-        return is_torch(self.W)
 
     def best_scores(self, scaled: Array, question: Question, sides: Sides) -> Array:
         """`zskl.metrics.row_gaps.best_scores` (4, K, n) of scaled rows, where they are."""

@@ -74,7 +74,7 @@ class Examiner:
         if self._sides is None:
             self._sides = Sides(self.own, self.is_seen, scaled)
         stacked: tuple[Together, int] | None = getattr(model, "_member", None)
-        if stacked is not None and stacked[0].on_device:
+        if stacked is not None and is_torch(scaled):
             moment, k = stacked
             if self._moment is None or self._moment[0] is not moment:
                 best = moment.best_scores(scaled, question, self._sides)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zskl.arrays import Array, is_torch, like, namespace
+from zskl.arrays import Array, like, namespace
 from zskl.estimators.candidates import Question, best_of_rows
 from zskl.estimators.stack_scores import at_once
 from zskl.metrics.row_gaps import Sides, best_scores
@@ -19,14 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Crowdings:
-    """K models, which share everything but `crowding`; `place` lies where they are scored."""
+    """K models, which share everything but `crowding`."""
 
     models: Sequence[Scoring]
-    place: Array
-
-    @property
-    def on_device(self) -> bool:
-        return is_torch(self.place)
 
     def best_scores(self, scaled: Array, question: Question, sides: Sides) -> Array:
         """`zskl.metrics.row_gaps.best_scores` (4, K, n) of scaled rows, where they are."""

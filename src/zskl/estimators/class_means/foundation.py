@@ -107,7 +107,7 @@ class Foundation:
     """
 
     def __init__(self, sums: Sums, Y: Any, owners: NDArray[np.int64], shared: Any, place: Array) -> None:
-        self.sums, self.Y, self.owners, self._shared, self.place = sums, Y, owners, shared, place
+        self.sums, self.Y, self.owners, self._shared, self._place = sums, Y, owners, shared, place
         self.median = median_distance(Y, owners)
         self._kept: tuple[Space, Array] | None = None
         self._whitened: dict[tuple[bool, float], Whitened] = {}
@@ -121,12 +121,12 @@ class Foundation:
 
     @cached_property
     def space(self) -> Space:
-        return Space.of(self.sums, self.place)
+        return Space.of(self.sums, self._place)
 
     def kept_in(self, space: Space) -> Array:
         """(m, d) the kept rows, rotated; those of the last space are kept."""
         if self._kept is None or self._kept[0] is not space:
-            self._kept = space, space.rotated(like(self.sums.kept.rows, self.place, "float32"))
+            self._kept = space, space.rotated(like(self.sums.kept.rows, self._place, "float32"))
         return self._kept[1]
 
     def shared_signatures(self) -> Any:

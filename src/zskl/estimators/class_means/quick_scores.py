@@ -29,9 +29,9 @@ class Products:
 
     @cached_property
     def kept(self) -> Array:
-        """(m, B) of the kept rows."""
+        """(m, B) of the kept rows, where the other rows are."""
         at = self._whitened
-        return at.cosines(at.foundation.kept_in(at.space), self.basis)
+        return like(at.cosines(at.foundation.kept_in(at.space), self.basis), self.rows)
 
     def unit(self, coefficients: Floats) -> Floats:
         """(c, B) → (c, B): combinations of unit length; those of no length stay."""

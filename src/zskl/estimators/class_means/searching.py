@@ -61,7 +61,7 @@ class Searching(Pieces):
         order = sorted(range(len(models)), key=lambda k: models[k]._order())
         for _, places in groupby(order, key=lambda k: models[k]._order()[:-1]):  # alike but for crowding
             alike = list(places)
-            together = Crowdings([models[place] for place in alike], first._foundation.place)
+            together = Crowdings([models[place] for place in alike])
             for place in alike:
                 models[place].__dict__.update(shared)
             for k, place in enumerate(alike):
