@@ -4,7 +4,8 @@ Run: python benchmarks/halved_search.py [--method gaussian-softmax ...] [--data 
      [--ways default whole before] [--workers 2 | --device cuda] [--seed 0] [--keep]; needs the data. On CUB and two
 cores a method takes 2 minutes for `default`, 5 for `whole`, 15 for `before`; --workers 0 uses one core. Processor
 seconds are those of all processes. Test rows are only scored. --keep adds what was measured to
-benchmarks/results/halved_search.json.
+benchmarks/results/halved_search.json, and what a device did to halved_search_device.json. The choices do not depend on
+where they are made, but for rounding: a GPU tries many seeds in minutes.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from rich.table import Table
 
 from class_means import load
 from machine import RESULTS, keep
+from machine import processor as machine_processor
 from zskl import datasets, methods, protocols, selection
 from zskl.engines import Engine
 from zskl.estimators import default_grid
@@ -51,15 +53,17 @@ def main() -> None:
             table.add_row(method, way, *cells, f"{100 * one['zsl']:.1f}", f"{100 * one['harmonic']:.1f}")
             if chosen.keep:
                 where = chosen.device or ("1 core" if chosen.workers < 2 else f"{chosen.workers} cores")
-                keep(NAME, {**known(), f"{chosen.data}, {method}, {way}, seed {chosen.seed}, {where}": one})
+                name = f"{NAME}_device" if chosen.device else NAME
+                keep(name, {**known(name), f"{chosen.data}, {method}, {way}, seed {chosen.seed}, {where}": one})
     Console(width=120).print(table)
 
 
-def known() -> dict[str, Any]:
-    """What was measured before."""
-    path = RESULTS / f"{NAME}.json"
-    figures: dict[str, Any] = json.loads(path.read_text("utf-8"))["figures"] if path.exists() else {}
-    return figures
+def known(name: str) -> dict[str, Any]:
+    """What was measured before on this machine."""
+    path = RESULTS / f"{name}.json"
+    record: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    same = bool(record) and record["machine"]["processor"] == machine_processor()
+    return dict(record["figures"]) if same else {}
 
 
 def measure(

@@ -27,6 +27,7 @@ PARTS = {
     "search": training_parts.searching,
     "means_search": search_parts.means,
     "halved_search": halving_parts.searching,
+    "halved_search_device": halving_parts.over_seeds,
     "halving_replay": halving_parts.replaying,
     "fast_paths": training_parts.accuracy,
     "growth": training_parts.growing,
