@@ -113,9 +113,8 @@ def fit_memory(record: dict[str, Any]) -> Iterator[str]:
         "system saw, beyond that of the libraries, over the size of the matrix: 1.0 is the matrix that you hand in and nothing else. The arrow leads "
         "from the version before rows were scaled in blocks. Asked for: at most 1.3; a larger figure is **bold**. *After reading* is what the process holds "
         "when the fit begins: pandas keeps twice the size of its frame, so there a fit is judged by what it adds. What is left does not grow with the matrix: class "
-        "means keep up to 4096 rows, in float32 while they are fitted; scaled rows are copied where that takes at most 64 MB, as of the smaller dataset folder, "
-        "whose training rows are 60 % of the matrix; PyTorch needs some room of its own. The peak of reading bfloat16 is that of making such a tensor. [What each method "
-        "holds](large.md). One run each: differences of 0.1 say nothing.\n"
+        "means keep up to 4096 rows in float32; blocks take a few MB; PyTorch needs some room of its own. Training rows of a dataset folder are 60 % of the matrix. [What "
+        "each method holds](large.md). One run each: differences of 0.1 say nothing.\n"
     )
 
     def fitted(rows: str, way: str, method: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-PIECE = 1 << 22  # bytes picked from a file before its pages are given back
+PIECE = 1 << 20  # bytes picked from a file before its pages are given back
 
 
 def is_mapped(X: Any) -> bool:

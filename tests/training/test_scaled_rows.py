@@ -8,7 +8,8 @@ from tolerances import FIT, assert_close
 from zskl import ZeroShotKernelClassifier, baselines
 from zskl import scaling as scalings
 from zskl.training import scaled_rows
-from zskl.training.scaled_rows import ScaledRows
+from zskl.training.row_factors import RowFactors
+from zskl.training.scaled_rows import RowsReadOnce, ScaledRows
 from zskl.training.streaming import StreamedRows
 
 ROWS, WIDTH = 203, 12
@@ -106,3 +107,34 @@ def test_a_published_method_is_that_of_a_copy(monkeypatch, problem, name):
 
 def test_streamed_rows_are_never_copied(problem):
     assert isinstance(ZeroShotKernelClassifier(streaming=True)._prepare(*problem, StreamedRows).X, StreamedRows)
+
+
+@pytest.mark.parametrize("name", ["ESZSL", "SAE"])
+def test_a_method_that_reads_rows_once_makes_no_copy_of_small_ones(monkeypatch, problem, name):
+    X, y, table = problem
+    read, seen = RowsReadOnce._read, []
+
+    def watched(self, rows):
+        seen.extend(range(*rows.indices(len(X))))
+        return read(self, rows)
+
+    monkeypatch.setattr(ScaledRows, "whole", lambda self: pytest.fail("a copy of all rows was made"))
+    monkeypatch.setattr(RowsReadOnce, "_read", watched)
+    getattr(baselines, name)(random_state=0).fit(X, y, table)
+    assert seen == list(range(len(X)))
+
+
+def test_fewer_rows_than_features_are_copied_even_if_read_once(problem):
+    X = problem[0]
+    assert RowsReadOnce(X[: X.shape[1] - 1], None).copied
+    assert not RowsReadOnce(X[: X.shape[1]], None).copied
+
+
+def test_slices_measure_the_rows_only_once(no_copies, monkeypatch, problem):
+    rows, measured = ScaledRows(problem[0], None), []
+    rows.fit_scaling("center-l2")
+    monkeypatch.setattr(scaled_rows, "RowFactors", lambda *given: measured.append(1) or RowFactors(*given))
+    for _ in range(2):
+        assert sum(len(block) for _, block in rows.blocks()) == ROWS
+    assert len(measured) == 1
+    assert len(rows[:0]) == 0

@@ -14,7 +14,7 @@ from zskl.estimators.row_weights import without_weights
 from zskl.estimators.score_parts import ScoreParts
 from zskl.scaling import Scaling
 from zskl.sparse_rows import are_sparse
-from zskl.training.scaled_rows import ScaledRows
+from zskl.training.scaled_rows import RowsReadOnce
 from zskl.training.streaming import StreamedRows
 
 
@@ -105,7 +105,7 @@ class Cosine(ZeroShotClassifier):
             The fitted estimator.
         """
         with self._all_or_nothing():
-            training = self._prepare(X, y, signatures, ScaledRows if signatures is None else StreamedRows)
+            training = self._prepare(X, y, signatures, RowsReadOnce if signatures is None else StreamedRows)
             if signatures is None:
                 self._describe_by_means(training)
             d, p = self.n_features_in_, self.signature_table_.matrix.shape[1]

@@ -10,12 +10,13 @@ import numpy as np
 
 from zskl.arrays import Array, NumPyArray, like, to_numpy
 from zskl.baselines.linear import spectrum
-from zskl.baselines.shared_fit import WeightedClassifier, averaged, class_signatures, class_sums
+from zskl.baselines.shared_fit import WeightedClassifier, averaged, class_signatures, sums_and_spectrum
 from zskl.baselines.sparse_ridge import ridge
 from zskl.estimators.estimator import Training
 from zskl.estimators.score_parts import ScoreParts
 from zskl.parameters import one_of, positive
 from zskl.sparse_rows import are_sparse
+from zskl.training.scaled_rows import RowsReadOnce, ScaledRows
 
 TARGETS = ("zero-one", "signs")
 
@@ -78,6 +79,7 @@ class ESZSL(WeightedClassifier):
     kind: ClassVar[str] = "eszsl"
     RANDOM: ClassVar[bool] = False
     SPARSE: ClassVar[bool] = True
+    READS: ClassVar[type[ScaledRows]] = RowsReadOnce
     SUMMARY: ClassVar[str] = "Bilinear map in closed form, ridges on both sides"
     GRID: ClassVar = {
         "gamma": (0.3, 1.0, 3.0, 10.0),
@@ -121,10 +123,9 @@ class ESZSL(WeightedClassifier):
         if are_sparse(training.X) or are_sparse(found):
             return self._learn_in_factors(training, found)
         Y = to_numpy(found).astype(np.float64)
-        sums = to_numpy(class_sums(training)).astype(np.float64)
-        U, a = spectrum(training.X, training.weights)
+        sums, U, a = sums_and_spectrum(training)
         V, b = spectrum(Y)
-        left, right = U.T @ sums.T, Y @ V
+        left, right = U.T @ sums.T.astype(np.float64), Y @ V
         middle = {"zero-one": left @ right}  # (d, p): UᵀXᵀLYV
         middle["signs"] = 2 * middle["zero-one"] - np.outer(left.sum(axis=1), right.sum(axis=0))
 
@@ -142,13 +143,14 @@ class ESZSL(WeightedClassifier):
         C, Y = len(training.sizes), like(signatures, np.empty(0))
         products = to_numpy(Y @ Y.T)
 
+        dense = None if are_sparse(training.X) else sums_and_spectrum(training)
+
         @cache
         def onto_classes(gamma: float) -> NumPyArray:
-            if are_sparse(training.X):
+            if dense is None:
                 return ridge(training.X, to_numpy(training.codes), C, gamma, training.weights)
-            U, a = spectrum(training.X, training.weights)
-            sums = to_numpy(class_sums(training)).astype(np.float64)
-            return U @ ((U.T @ sums.T) / (a + gamma)[:, None])
+            sums, U, a = dense
+            return U @ ((U.T @ sums.T.astype(np.float64)) / (a + gamma)[:, None])
 
         @cache
         def onto_signatures(lam: float) -> NumPyArray:

@@ -60,20 +60,27 @@ def blocks(X: Any) -> Iterator[tuple[slice, Array]]:
 
 
 def spectrum(
-    X: Any, weights: np.ndarray[Any, Any] | None = None, center: np.ndarray[Any, Any] | None = None
+    X: Any,
+    weights: np.ndarray[Any, Any] | None = None,
+    center: np.ndarray[Any, Any] | None = None,
+    see: Callable[[slice, Array], object] = lambda rows, block: None,
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """(basis (d, r), energy (r,)) with XᵀX = basis @ diag(energy) @ basisᵀ, r = min(n, d).
 
-    With `weights` w (n,) of XᵀDX, D = diag(w); with `center` (d,) of the rows without it.
+    With `weights` w (n,) of XᵀDX, D = diag(w); with `center` (d,) of the rows without it. `see` is shown each of the
+    `blocks`, for other sums from the same pass.
     """
     n, d = X.shape
     if n < d:
+        for part, block in blocks(X):
+            see(part, block)
         rows = to_numpy(X[:]).astype(np.float64) - (0.0 if center is None else center)
         root = 1.0 if weights is None else np.sqrt(weights)[:, None]
         _, singular, vectors = np.linalg.svd(root * rows, full_matrices=False)
         return vectors.T, singular**2
     products: Array | None = None
     for part, block in blocks(X):
+        see(part, block)
         block = block if center is None else block - like(center, block)
         heavy = block if weights is None else block * like(weights[part, None], block)
         product = heavy.T @ block

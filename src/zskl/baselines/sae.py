@@ -9,10 +9,11 @@ import numpy as np
 
 from zskl.arrays import Array, like, namespace, to_numpy
 from zskl.baselines.linear import spectrum
-from zskl.baselines.shared_fit import WeightedClassifier, class_signatures, class_sums, unit
+from zskl.baselines.shared_fit import WeightedClassifier, class_signatures, sums_and_spectrum, unit
 from zskl.estimators.estimator import Training
 from zskl.estimators.score_parts import ScoreParts
 from zskl.parameters import one_of, positive
+from zskl.training.scaled_rows import RowsReadOnce, ScaledRows
 
 DIRECTIONS = ("to-signatures", "to-features")
 
@@ -71,6 +72,7 @@ class SAE(WeightedClassifier):
 
     kind: ClassVar[str] = "sae"
     RANDOM: ClassVar[bool] = False
+    READS: ClassVar[type[ScaledRows]] = RowsReadOnce
     SUMMARY: ClassVar[str] = "Semantic auto-encoder: one map there and back"
     GRID: ClassVar = {
         "lam": (0.03, 0.1, 0.3, 1.0, 10.0, 100.0, 1000.0),
@@ -107,9 +109,9 @@ class SAE(WeightedClassifier):
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training)).astype(np.float64)
-        U, a = spectrum(training.X, training.weights)
+        sums, U, a = sums_and_spectrum(training)
         V, b = spectrum(np.sqrt(training.sizes)[:, None] * Y)  # SᵀS without its n rows
-        middle = U.T @ to_numpy(class_sums(training)).T @ Y @ V
+        middle = U.T @ sums.T @ Y @ V
 
         def finish(model: Self) -> None:
             weights = model.lam * a[:, None] + b

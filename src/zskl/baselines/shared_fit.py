@@ -6,13 +6,13 @@ Also the sums and means over classes that closed forms need.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 
 from zskl.arrays import Array, NumPyArray, like, namespace, to_numpy
-from zskl.baselines.linear import blocks
+from zskl.baselines.linear import blocks, spectrum
 from zskl.estimators.estimator import Training, ZeroShotClassifier
 from zskl.estimators.row_weights import NONE, Given, without_weights
 from zskl.scaling import Scaling
@@ -25,6 +25,8 @@ unit = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
 
 class SharedClassifier(ZeroShotClassifier):
     """A method without steps. A subclass writes `_learn`, `_check_parameters` and `_scores`."""
+
+    READS: ClassVar[type[ScaledRows]] = ScaledRows
 
     def _check_parameters(self) -> None:
         raise NotImplementedError
@@ -60,7 +62,7 @@ class SharedClassifier(ZeroShotClassifier):
     def _fit(self, X: Array, y: Any, signatures: Any, weights: Given) -> Self:
         with self._all_or_nothing():
             self._check_parameters()
-            self._learn(self._prepare(X, y, signatures, ScaledRows, weights=weights))(self)
+            self._learn(self._prepare(X, y, signatures, self.READS, weights=weights))(self)
         return self
 
     def _fit_together(
@@ -74,7 +76,7 @@ class SharedClassifier(ZeroShotClassifier):
         models = [clone(self).set_params(**setting) for setting in settings]
         for model in models:
             model._check_parameters()
-        training = models[0]._prepare(X, y, signatures, ScaledRows)
+        training = models[0]._prepare(X, y, signatures, self.READS)
         prepared = {name: value for name, value in vars(models[0]).items() if name.endswith("_")}
         finish = models[0]._learn(training)
         for place, model in enumerate(models):
@@ -150,17 +152,40 @@ def class_sums(training: Training, of: Callable[[Array, Array], Array] | None = 
 
     Or that of what `of` makes of rows (m, d) and their classes (m,).
     """
-    X, weights = training.X, training.weights
+    X = training.X
     if are_sparse(X):
         assert of is None  # methods that take sparse rows add these up as they are
-        added: Array = X.sums_by(to_numpy(training.codes), len(training.sizes), weights)
+        added: Array = X.sums_by(to_numpy(training.codes), len(training.sizes), training.weights)
         return added
-    sums: Array | None = None
+    sums = ClassSums(training, of)
     for rows, block in blocks(X):
-        codes, classes = training.codes[rows], like(np.arange(len(training.sizes)), block, "int64")
+        sums.add(rows, block)
+    return sums.found
+
+
+def sums_and_spectrum(training: Training) -> tuple[NumPyArray, NumPyArray, NumPyArray]:
+    """`class_sums` (C, d), and basis and energy of `spectrum`, from one pass over the training rows."""
+    sums = ClassSums(training)
+    basis, energy = spectrum(training.X, training.weights, see=sums.add)
+    return to_numpy(sums.found), basis, energy
+
+
+class ClassSums:
+    """`class_sums`, to which dense rows are added block by block."""
+
+    def __init__(self, training: Training, of: Callable[[Array, Array], Array] | None = None) -> None:
+        self._training, self._of = training, of
+        self._sums: Array | None = None
+
+    def add(self, rows: slice, block: Array) -> None:
+        weights, codes = self._training.weights, self._training.codes[rows]
+        classes = like(np.arange(len(self._training.sizes)), block, "int64")
         own = namespace(block).astype(classes[:, None] == codes[None, :], block.dtype)
         own = own if weights is None else own * like(weights[None, rows], block)
-        part = own @ (block if of is None else of(block, codes))
-        sums = part if sums is None else sums + part
-    assert sums is not None  # there is at least one row
-    return sums
+        part = own @ (block if self._of is None else self._of(block, codes))
+        self._sums = part if self._sums is None else self._sums + part
+
+    @property
+    def found(self) -> Array:
+        assert self._sums is not None  # there is at least one row
+        return self._sums

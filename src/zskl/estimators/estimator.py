@@ -134,7 +134,7 @@ class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, Classi
     ) -> Training:
         """Check the input, set what every fitted estimator has, and return the scaled training set.
 
-        Its X is an array, or what reads the rows in `read`: `StreamedRows`, or `ScaledRows` unless a copy is small.
+        Its X is an array, or `read`, which reads the rows: one that makes a copy of them (`copied`) is not needed then.
         Without `values` the numbers in X are left to whoever reads them. Rows of weight 0 are left out.
         """
         one_of("signature_mean", self.signature_mean, SIGNATURE_MEANS)
@@ -154,7 +154,7 @@ class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, Classi
         self.feature_scaling_ = rows.fit_scaling(self.feature_scaling, weighed)
         place = rows[:0]  # whose values nobody has checked yet
         return Training(
-            X=rows.whole() if read is None or (read is ScaledRows and rows.copied) else rows,
+            X=rows.whole() if read is None or rows.copied else rows,
             codes=like(codes, place, "int64"),
             Y=like(self.signature_scaling_.apply(seen.matrix), place),
             rows=seen.padded_rows(),

@@ -70,7 +70,7 @@ class ZeroShotKernelClassifier(SearchMaps, ZeroShotClassifier):
     streaming : bool or "auto", default="auto"
         Whether to read training rows from X in pieces, in another order. "auto" does so if X is a memory-mapped array
         of more than 1 GiB as float32. Other rows are then scaled batch by batch, unless a scaled copy of them takes at
-        most 64 MB; False always holds this copy, which is a little quicker.
+        most 32 MB; False always holds this copy, which is a little quicker.
     warm_start : bool, default=False
         Whether `fit` continues from the previous fit.
     random_state : int, RandomState or None, default=None

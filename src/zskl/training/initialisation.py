@@ -40,10 +40,10 @@ def polarised_in_blocks(blocks: Callable[[], Iterator[tuple[Array, Array]]], n_r
     """`polarised` from two passes over blocks (X, targets) of the rows, with sums in float64."""
     M = None
     for X, targets in blocks():
-        part = like(X.mT @ targets, X, "float64") / n_rows
-        M = part if M is None else M + part
+        part = like(X.mT @ targets, X, "float64")
+        M = part if M is None else _added(M, part)
     assert M is not None  # there are training rows
-    M = like(M, X)
+    M = like(M / n_rows, X)
     xp = namespace(X)
     energy = along = 0.0
     for X, targets in blocks():
@@ -51,6 +51,11 @@ def polarised_in_blocks(blocks: Callable[[], Iterator[tuple[Array, Array]]], n_r
         energy += float(xp.sum(P * P))
         along += float(xp.sum(P * targets))
     return M * (along / energy if energy > 0 else 0.0)
+
+
+def _added(total: Array, part: Array) -> Array:
+    total += part
+    return total
 
 
 INITIALISATIONS: Mapping[str, Callable[[Array, Array, int], Array]] = {

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl.arrays import NumPyArray, like
-from zskl.scaling import FITTED, Scaling, differs, lengths
+from zskl.arrays import NumPyArray, like, to_numpy
+from zskl.scaling import BLOCK_VALUES, FITTED, Scaling, differs, lengths
 
 
 class RowFactors:
@@ -19,7 +20,7 @@ class RowFactors:
         self.scaling = scaling
         self._columns: list[tuple[NumPyArray, ...]] = []  # for each step; (n, 1) each
         start = 0
-        for block in blocks:
+        for block in (part for whole in blocks for part in _in_cache(whole)):
             found = self._measured(block)
             if not self._columns:
                 self._columns = [tuple(np.empty((rows, 1), one.dtype) for one in step) for step in found]
@@ -34,18 +35,24 @@ class RowFactors:
     def _measured(self, rows: NumPyArray) -> list[tuple[NumPyArray, ...]]:
         """Of a block, for each step: largest entries and lengths, or whether rows differ from the mean."""
         found: list[tuple[NumPyArray, ...]] = []
-        for step in self.scaling.steps:
+        last = len(self.scaling.steps) - 1
+        for k, step in enumerate(self.scaling.steps):
+            columns: list[Any] = []
             if step == "l2":
-                rows, *columns = lengths(rows)  # type: ignore[assignment]
-                rows = rows / columns[1]
+                divided, *columns = lengths(rows)
+                rows = rows if k == last else to_numpy(divided / columns[1])
+            elif step in FITTED:
+                assert self.scaling.mean is not None
+                mean = like(self.scaling.mean, rows)
+                centred = rows - mean
+                columns = [differs(rows, centred, mean)]
+                rows = np.where(columns[0], centred, 0)
+                if step == "standardize":
+                    assert self.scaling.deviation is not None
+                    rows = rows / like(self.scaling.deviation, rows)
             else:
-                before = rows
-                rows = Scaling((step,), self.scaling.mean, self.scaling.deviation).apply(rows)
-                columns = []
-                if step in FITTED:
-                    mean = like(self.scaling.mean, before)  # type: ignore[arg-type]
-                    columns = [differs(before, before - mean, mean)]
-            found.append(tuple(columns))  # type: ignore[arg-type]
+                rows = Scaling((step,)).apply(rows)
+            found.append(tuple(columns))
         return found
 
     def apply(self, rows: NDArray[np.int64], values: NumPyArray) -> None:
@@ -67,3 +74,9 @@ class RowFactors:
                 if step == "standardize":
                     assert self.scaling.deviation is not None
                     values /= like(self.scaling.deviation, values)
+
+
+def _in_cache(rows: NumPyArray) -> Iterator[NumPyArray]:
+    """The same rows, so many at a time that what is made of them stays in a cache."""
+    height = max(1, BLOCK_VALUES // rows.shape[1])
+    return (rows[start : start + height] for start in range(0, len(rows), height))

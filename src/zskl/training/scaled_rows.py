@@ -1,7 +1,7 @@
 """Training rows that stay as the caller has them, and are scaled when they are read: no scaled copy of all of them.
 
-A copy is made where it is small, because it is a little quicker; of rows in a file (see `streaming`), which are slow to
-pick one by one; and for a GPU, which holds it.
+A copy is made where it is small, because it is a little quicker, unless a method reads the rows once; of rows in a
+file (see `streaming`), which are slow to pick one by one; and for a GPU, which holds it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from zskl.scaling import computed
 from zskl.sparse_rows import are_sparse
 from zskl.training.row_factors import RowFactors
 
-SMALL = 1 << 26  # bytes of scaled rows, as float32, up to which they are copied
+SMALL = 1 << 25  # bytes of scaled rows, as float32, up to which they are copied
 BLOCK_BYTES = 1 << 20  # of the passes in the order of the rows, as float32
 GPU_BLOCK_BYTES = 1 << 22
 
@@ -33,8 +33,11 @@ class ScaledRows:
         self.shape = (int(X.shape[0]), int(X.shape[1]))
         gpu = on_gpu(X, device)
         self._block = max(1, (GPU_BLOCK_BYTES if gpu else BLOCK_BYTES) // (4 * self.shape[1]))  # rows
-        small = 4 * self.shape[0] * self.shape[1] <= SMALL
-        self.copied = small or gpu or are_sparse(X) or is_mapped(X)
+        self.copied = self._small() or gpu or are_sparse(X) or is_mapped(X)
+
+    def _small(self) -> bool:
+        """Whether a copy is worth what it takes."""
+        return 4 * self.shape[0] * self.shape[1] <= SMALL
 
     def fit_scaling(self, scaling: str, weights: NumPyArray | None = None) -> scalings.Scaling:
         """The scaling of that name, fitted in blocks to rows of these weights (n,); from now on it is applied."""
@@ -62,8 +65,8 @@ class ScaledRows:
         return like(block, block, "float32")
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """(rows, scaled) in the order of the file."""
-        return ((rows, self._read(rows)) for rows in self._spans())
+        """(rows, scaled) in the order of the rows."""
+        return ((rows, self[rows]) for rows in self._spans())
 
     def whole(self) -> Array:
         """All scaled rows, scaled block by block; sparse ones at once."""
@@ -72,7 +75,8 @@ class ScaledRows:
             found: Array = self._scaling.apply(self.source)
             return found
         scaled: Array | None = None
-        for rows, block in self.blocks():
+        for rows in self._spans():
+            block = self._read(rows)
             if scaled is None:
                 scaled = namespace(block).empty(self.shape, dtype=block.dtype, device=block.device)
             scaled[rows] = block
@@ -80,11 +84,13 @@ class ScaledRows:
         return scaled
 
     def __getitem__(self, rows: Any) -> Array:
-        """Scaled rows by a slice, or by their numbers (k,)."""
-        if isinstance(rows, slice) or is_torch(self.source) or self.copied:
+        """Scaled rows by a slice, or by their numbers (k,). What they are divided by is measured only once."""
+        if is_torch(self.source) or self.copied:
             return self._read(rows)
-        found = np.empty((len(rows), self.shape[1]), np.float32)
-        self.take(rows, 0, found, "clip")
+        numbers = np.arange(*rows.indices(self.shape[0])) if isinstance(rows, slice) else rows
+        found = np.empty((len(numbers), self.shape[1]), np.float32)
+        if len(numbers):
+            self.take(numbers, 0, found, "clip")
         return found
 
     def take(self, rows: Any, axis: int, out: NumPyArray, mode: str) -> None:
@@ -103,3 +109,16 @@ class ScaledRows:
     def _factors(self) -> RowFactors:
         assert self._scaling is not None
         return RowFactors(self._scaling, self.shape[0], map(to_numpy, self._raw_blocks()))
+
+
+class RowsReadOnce(ScaledRows):
+    """The same for a method that reads them once, in their order: a copy would save no time.
+
+    Fewer rows than features are copied, because such a method then works with all of them at once.
+    """
+
+    def _small(self) -> bool:
+        return self.shape[0] < self.shape[1]
+
+    def __getitem__(self, rows: Any) -> Array:
+        return self._read(rows)

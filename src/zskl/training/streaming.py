@@ -50,6 +50,7 @@ class StreamedRows(ScaledRows):
 
     def __init__(self, X: Array, device: str | None) -> None:
         super().__init__(X, device)
+        self.copied = False
         self._chunk = max(1, CHUNK_BYTES // (4 * self.shape[1]))  # rows
         self._mixed = max(1, BUFFER_BYTES // (4 * self.shape[1] * self._chunk))  # chunks
         self._buffer: Array | None = None

@@ -6,6 +6,7 @@ import pytest
 from means_models import SORTS, fitted, taught
 from tolerances import SOLUTION, SUMS, assert_close
 from zskl import ClassMeansClassifier
+from zskl.estimators.class_means import sums
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'zskl[torch]'")
 
@@ -78,3 +79,19 @@ def test_arrays_are_moved_to_the_device_that_is_named(toy, device):
     found = fitted(toy, device=device)
     assert isinstance(found.compatibility(toy.X_new), np.ndarray)
     assert_close(found.compatibility(toy.X_new), expected.compatibility(toy.X_new), SOLUTION.single)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_tensor_on_a_cpu_is_summed_by_numpy(toy, monkeypatch, dtype):
+    kinds, squares = [], sums._with_squares
+
+    def watched(products, rows):
+        kinds.append(type(rows))
+        return squares(products, rows)
+
+    monkeypatch.setattr(sums, "_with_squares", watched)
+    X = torch.from_numpy(toy.X).to(dtype)
+    found = ClassMeansClassifier().fit(X, toy.y, toy.table)
+    expected = ClassMeansClassifier().fit(X.float().numpy(), toy.y, toy.table)
+    assert set(kinds) == {np.ndarray}
+    np.testing.assert_array_equal(found.class_means_, expected.class_means_)

@@ -23,6 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from zskl.datasets.dataset import Dataset
+from zskl.datasets.own.free_memory import give_back
 from zskl.datasets.tables.label_files import Labels
 from zskl.datasets.tables.preparation import Preparation
 from zskl.signatures.table import CLASS_COLUMN
@@ -105,7 +106,7 @@ def load(path: str | os.PathLike[str]) -> Dataset:
     )
     parts = json.loads((folder / SPLITS).read_text(encoding="utf-8"))
     names = manifest["feature_names"]
-    return Dataset(
+    data = Dataset(
         name=manifest["name"],
         X=X,
         y=as_labels(labels, whole),
@@ -116,6 +117,9 @@ def load(path: str | os.PathLike[str]) -> Dataset:
         backbone=manifest.get("backbone"),  # earlier versions kept none
         checked=True,  # the features were checked when the folder was made
     )
+    del labels, parts
+    give_back()  # what texts of many rows took, also before they were written: a fit needs the room
+    return data
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

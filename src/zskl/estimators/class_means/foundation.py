@@ -8,17 +8,20 @@ size of the classes.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl.arrays import Array, like, to_numpy
+from zskl.arrays import Array, is_torch, like, to_numpy
 from zskl.estimators.class_means.descriptions import SignatureKernel, inverse, median_distance, slope
 from zskl.estimators.class_means.space import Space, class_sums, halved, lengths, unit, whitening_weights
 from zskl.estimators.class_means.sums import Floats, Sums
 from zskl.sparse_rows import are_sparse, dense
+
+KEPT_BLOCK = 512  # kept rows that are rotated together
 
 
 class Whitened:
@@ -61,7 +64,7 @@ class Whitened:
     @cached_property
     def kept(self) -> Any:
         """(m, d) x̂ of the kept rows, in half precision; sparse ones are few numbers as they are."""
-        return halved(self.directions(self.foundation.kept_in(self.space)))
+        return self.foundation.each_kept_in(self.space, lambda rotated: halved(self.directions(rotated)))
 
     @cached_property
     def signature_center(self) -> Floats:
@@ -128,6 +131,20 @@ class Foundation:
         if self._kept is None or self._kept[0] is not space:
             self._kept = space, space.rotated(like(self.sums.kept.rows, self._place, "float32"))
         return self._kept[1]
+
+    def each_kept_in(self, space: Space, made: Callable[[Array], Any]) -> Any:
+        """(m, …) what is `made` of the kept rows, rotated; some after the others, unless all are there anyway."""
+        rows = self.sums.kept.rows
+        there = self._kept is not None and self._kept[0] is space
+        if there or are_sparse(rows) or is_torch(self._place) or len(rows) <= KEPT_BLOCK:
+            return made(self.kept_in(space))
+        found: Any = None
+        for start in range(0, len(rows), KEPT_BLOCK):
+            block = slice(start, start + KEPT_BLOCK)
+            part = made(space.rotated(rows[block]))
+            found = np.empty((len(rows), part.shape[1]), part.dtype) if found is None else found
+            found[block] = part
+        return found
 
     def shared_signatures(self) -> Any:
         assert self._shared is not None  # the classifier has checked it

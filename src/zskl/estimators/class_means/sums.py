@@ -133,7 +133,7 @@ def add_up(
     rows, totals = np.zeros(len(classes)), np.zeros((len(classes), d))
     products: Any = None
     height = max(BLOCK_ROWS, (GPU_VALUES if gpu else BLOCK_VALUES) // d)
-    keeping = Keeping(d, len(classes))
+    keeping = Keeping(d, np.bincount(codes, minlength=len(classes)) if keep else np.zeros(len(classes), np.int64))
     for start in range(0, n, height):
         raw, block = scaled(slice(start, min(start + height, n)))
         part = codes[start : start + height]
