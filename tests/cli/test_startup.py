@@ -11,8 +11,9 @@ import pytest
 
 from command import process, zskl
 from heavy import HEAVY
-from zskl.cli.commands import COMMANDS, DATA_COMMANDS
+from zskl.cli.listing import COMMANDS, DATA_COMMANDS
 
+EVERY = (*COMMANDS, *DATA_COMMANDS)
 FOUNDATIONS = {"numpy", "pandas", "scipy", "sklearn", "joblib", "narwhals", "safetensors", "array_api_compat"}
 
 # What help takes, then what commands take: one process for both, since each costs seconds.
@@ -21,10 +22,9 @@ import sys
 from typer.testing import CliRunner
 import zskl
 from zskl.cli import app
-from zskl.cli.commands import COMMANDS, DATA_COMMANDS
+from zskl.cli.listing import COMMANDS, DATA_COMMANDS
 
-named = lambda some: [one.__name__.replace("_", "-") for one in some]
-paths = [[], ["data"], *([one] for one in named(COMMANDS)), *(["data", one] for one in named(DATA_COMMANDS))]
+paths = [[], ["data"], *([one.name] for one in COMMANDS), *(["data", one.name] for one in DATA_COMMANDS)]
 for path in paths:
     done = CliRunner().invoke(app, [*path, "--help"])
     assert done.exit_code == 0 and "Usage" in done.output, (path, done.output)
@@ -122,7 +122,7 @@ def test_the_interruption_above_would_print_a_traceback_otherwise():
 def test_a_signal_that_the_caller_ignores_stays_ignored():
     """As after `nohup`, or in the background of a script."""
     ignore = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-    done = process("--version", before=ignore + sent("SIGINT", "typer", "swallowed"))
+    done = process("--help", before=ignore + sent("SIGINT", "typer", "swallowed"))
     assert done.stderr == "Ctrl-C was swallowed\n"
 
 
@@ -162,7 +162,7 @@ def late(source):
 
 
 def test_every_command_imports_first():
-    assert [fault for command in (*COMMANDS, *DATA_COMMANDS) for fault in late(inspect.getsource(command))] == []
+    assert [fault for one in EVERY for fault in late(inspect.getsource(one.function()))] == []
 
 
 @pytest.mark.parametrize("body", ["import os", "startup.over()\n    import os", "startup.over()\n    startup.over()"])
