@@ -16,7 +16,8 @@ import time
 from zskl import engines
 from zskl.engines import Engine
 from zskl.experiments import sweep
-from zskl.experiments.sweep import Failure, Piece, Source
+from zskl.experiments.source import Source
+from zskl.experiments.sweep import Failure, Piece
 from zskl.experiments.unit import Unit
 
 

@@ -14,10 +14,10 @@ import sys
 import time
 
 from machine import keep
-from zskl.cli.commands import COMMANDS, DATA_COMMANDS
+from zskl.cli.listing import COMMANDS, DATA_COMMANDS
 
 ZSKL = "from zskl.cli import main; main()"  # as the installed script does
-NAMES = [[one.__name__] for one in COMMANDS] + [["data"]] + [["data", one.__name__] for one in DATA_COMMANDS]
+NAMES = [[one.name] for one in COMMANDS] + [["data"]] + [["data", one.name] for one in DATA_COMMANDS]
 LINES = {
     "python -c pass": ["pass"],
     "import numpy": ["import numpy"],

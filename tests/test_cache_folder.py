@@ -19,7 +19,7 @@ def home(monkeypatch, tmp_path):
 
 
 def on(system, monkeypatch):
-    monkeypatch.setattr(files, "user_cache_path", lambda name, appauthor: system(name, appauthor).user_cache_path)
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name, appauthor: system(name, appauthor).user_cache_path)
 
 
 def test_the_environment_decides_first(home, monkeypatch):

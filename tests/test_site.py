@@ -10,7 +10,7 @@ import generated_pages
 import public_names
 import repository_links
 from executed import ROOT
-from zskl.cli.commands import COMMANDS, DATA_COMMANDS
+from zskl.cli.listing import COMMANDS, DATA_COMMANDS
 
 DOCS = ROOT / "docs"
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.MULTILINE | re.DOTALL)

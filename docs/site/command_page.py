@@ -30,7 +30,7 @@ def _commands(group: Any, program: str) -> Iterator[str]:
         if hasattr(command, "commands"):
             yield from _commands(command, path)
         else:
-            yield _command(command, path)
+            yield _command(command.command(), path)
 
 
 def _command(command: Any, path: str) -> str:

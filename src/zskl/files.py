@@ -20,8 +20,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from platformdirs import user_cache_path
-
 log = logging.getLogger(__name__)
 PART = ".part"
 LOCKED = (1 << 31) - 2  # on Windows nobody else can read a locked byte, so it is one that no file of ours reaches
@@ -237,6 +235,8 @@ def cache_folder() -> Path:
     given = os.environ.get("ZSKL_CACHE")
     if given:
         return Path(given).expanduser()
+    from platformdirs import user_cache_path
+
     usual = user_cache_path("zskl", appauthor=False)
     old = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "zskl"
     return old if old.is_dir() and not usual.is_dir() else usual

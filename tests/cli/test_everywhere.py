@@ -12,9 +12,12 @@ from command import zskl
 from own_files import MAKE
 from zskl import files
 from zskl.cli import everywhere
-from zskl.cli.commands import COMMANDS, DATA_COMMANDS, app
+from zskl.cli.commands import app
+from zskl.cli.later import Later
+from zskl.cli.listing import COMMANDS, DATA_COMMANDS
 
-EVERY = (*COMMANDS, *DATA_COMMANDS)
+LISTED = (*COMMANDS, *DATA_COMMANDS)
+EVERY = [one.function() for one in LISTED]
 
 
 @pytest.fixture
@@ -109,8 +112,7 @@ def test_help_names_types_in_plain_words():
 
 def test_no_parameter_of_any_command_has_a_type_of_python():
     root = typer.main.get_command(app)
-    commands = [*root.commands.values(), *root.commands["data"].commands.values()]
-    for command in commands:
+    for command in (root, root.commands["data"], *(Later(one).command() for one in LISTED)):
         context = command.context_class(command, info_name="zskl")
         for one in command.get_params(context):
             assert not re.search(r"[<>\[]", " ".join(map(str, one.get_help_record(context)[:1]))), one.name

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from answered import answered
 from command import zskl
-from zskl.cli import layout, sweeping, tables, terminal
+from zskl.cli import consoles, layout, sweeping, tables
 from zskl.experiments.compare import compare
 
 WIDTH = 40
@@ -17,7 +17,7 @@ WIDTH = 40
 @pytest.fixture
 def narrow(monkeypatch):
     monkeypatch.setenv("COLUMNS", str(WIDTH))
-    monkeypatch.setattr(terminal.console, "_width", WIDTH)
+    monkeypatch.setattr(consoles.console, "_width", WIDTH)
 
 
 def test_rows_become_blocks_where_columns_do_not_fit(narrow, capsys):
@@ -59,7 +59,7 @@ def test_figures_are_whole_at_40_columns(narrow, monkeypatch, capsys, which):
 
     found = shown()
     table = found[found.index("class-means") :]
-    monkeypatch.setattr(terminal.console, "_width", 200)
+    monkeypatch.setattr(consoles.console, "_width", 200)
     wide = shown()
     assert numbers(found) == numbers(wide)
     assert "…" not in table

@@ -19,7 +19,8 @@ from zskl.batch import predict_folder
 from zskl.engines import Engine, each, parent
 from zskl.experiments import jsonl_log, run_folder, sweep
 from zskl.experiments.record import Record
-from zskl.experiments.sweep import Failure, Piece, Source
+from zskl.experiments.source import Source
+from zskl.experiments.sweep import Failure, Piece
 from zskl.experiments.unit import Unit
 
 pytestmark = pytest.mark.xdist_group("engines")  # workers, once started, serve all tests here

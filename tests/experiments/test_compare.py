@@ -11,7 +11,7 @@ import pytest
 
 from answered import answered, rights
 from command import zskl
-from zskl.cli.terminal import console
+from zskl.cli.consoles import console
 from zskl.experiments import compare, jsonl_log, table_formats
 from zskl.experiments.collect import collect
 from zskl.experiments.record import Record

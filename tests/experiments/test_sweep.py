@@ -16,7 +16,8 @@ from zskl.engines import Engine
 from zskl.experiments import jsonl_log, run_folder, sweep
 from zskl.experiments import unit as experiment
 from zskl.experiments.record import Record
-from zskl.experiments.sweep import Failure, Source
+from zskl.experiments.source import Source
+from zskl.experiments.sweep import Failure
 from zskl.experiments.unit import Unit
 
 

@@ -5,12 +5,13 @@ import itertools
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
 
 from small_search import FOLDS, TRAINING, estimator
 from zskl import selection
 from zskl.estimators.default_grid import parts
 from zskl.methods import METHODS, build, find
-from zskl.selection.grid import expand, group
+from zskl.selection.grid import combined, expand, group
 
 
 def test_grids_expand_and_group():
@@ -23,6 +24,11 @@ def test_grids_expand_and_group():
     assert sorted(map(len, groups)) == [1, 2, 2]
     for places in groups:
         assert len({repr({k: v for k, v in settings[p].items() if k != "epochs"}) for p in places}) == 1
+
+
+@pytest.mark.parametrize("part", [{}, {"b": [1, 2], "a": ["x", None]}, {"sigma": [2, 1], "C": [3]}])
+def test_settings_come_in_the_order_of_scikit_learn(part):
+    assert list(combined(part)) == list(ParameterGrid(part))
 
 
 @pytest.mark.parametrize("name", sorted(set(METHODS) - {"means-softmax"}))  # see test_committee_search.py

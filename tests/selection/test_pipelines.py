@@ -1,5 +1,7 @@
 """Pipelines in selection: transformers learn from the training rows of each fold, and the last step is searched."""
 
+import sys
+
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -11,11 +13,22 @@ from small_search import DATA, FOLDS, TRAINING
 from tolerances import AFTER_FIT
 from zskl import ClassMeansClassifier, Committee, ZeroShotKernelClassifier, baselines, methods, selection
 from zskl.selection import pipelines
-from zskl.selection.material import material
+from zskl.selection.material import is_pipeline, material
 from zskl.selection.own_grid import own_grid
 
 X, y, TABLE = TRAINING
 GRID = {"standardscaler__with_mean": [True, False], "eszsl__gamma": [0.1, 1.0, 10.0]}
+
+
+def test_a_pipeline_is_known_from_others(monkeypatch):
+    class Own(Pipeline):
+        pass
+
+    assert is_pipeline(make_pipeline(StandardScaler()))
+    assert is_pipeline(Own([("scaler", StandardScaler())]))
+    assert not is_pipeline(StandardScaler())
+    monkeypatch.delitem(sys.modules, "sklearn.pipeline")  # as long as nobody has imported it
+    assert not is_pipeline(StandardScaler())
 
 
 class Noted(StandardScaler):

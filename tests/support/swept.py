@@ -3,7 +3,8 @@
 import json
 
 from zskl.experiments import jsonl_log, sweep
-from zskl.experiments.sweep import Piece, Source
+from zskl.experiments.source import Source
+from zskl.experiments.sweep import Piece
 
 QUICK = {"epochs": 1}
 

@@ -14,6 +14,8 @@ __all__ = ["app", "main"]
 def main() -> None:
     """Run the command line."""
     try:
+        if _version_told():
+            return
         from zskl.cli import startup
 
         startup.begin()
@@ -25,6 +27,22 @@ def main() -> None:
         start()
     finally:
         startup.over()
+
+
+def _version_told() -> bool:
+    """Answer `zskl --version`, which needs nothing else. Where nothing can be written, the usual way says why."""
+    import sys
+
+    if sys.argv[1:] != ["--version"] or sys.stdout is None:
+        return False
+    from zskl.version import __version__
+
+    try:
+        sys.stdout.write(f"zskl {__version__}\n")
+        sys.stdout.flush()
+    except OSError:
+        return False
+    return True
 
 
 if not TYPE_CHECKING:

@@ -19,7 +19,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from zskl.cli.terminal import problems, shows_progress
+from zskl.cli.consoles import problems
+from zskl.cli.terminal import shows_progress
 
 if TYPE_CHECKING:
     from zskl.training.solver import Progress as Training

@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from zskl.cli import completion, startup
+from zskl.cli.consoles import console
 from zskl.cli.layout import show
-from zskl.cli.terminal import console
 
 
 def methods(

@@ -1,4 +1,4 @@
-"""All commands, and what becomes of an error.
+"""The command line itself, and what becomes of an error.
 
 A mistake of the user becomes one sentence and exit code 2; ZSKL_DEBUG=1 in the environment shows its traceback instead.
 A mistake in our code shows its traceback.
@@ -7,63 +7,25 @@ A mistake in our code shows its traceback.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
-from zskl.cli import (
-    catalogue,
-    compare,
-    embed,
-    expect,
-    explain,
-    export,
-    fetch,
-    label,
-    model,
-    own,
-    paper,
-    report,
-    run,
-    serve,
-    signals,
-    teach,
-    words,
-)
-from zskl.cli.everywhere import Command, Group, offered
+from zskl.cli import drawing, signals
+from zskl.cli.later import Data, Main
 from zskl.cli.streams import forgive_letters
 from zskl.cli.terminal import fail, say
 from zskl.version import __version__
 
-COMMANDS: tuple[Callable[..., None], ...] = (
-    *(run.run, compare.compare, report.report, expect.expect, model.fit, model.predict, teach.teach, teach.adapt),
-    *(
-        label.label_next,
-        explain.explain,
-        export.export,
-        serve.serve,
-        paper.paper,
-        catalogue.methods,
-        catalogue.datasets,
-    ),
-)
-DATA_COMMANDS: tuple[Callable[..., None], ...] = (fetch.fetch, embed.embed, words.words, own.make, own.check)
-
-
+drawing.defer()
 app = typer.Typer(
-    cls=Group,
+    cls=Main,
     help="Zero-shot kernel learning: recognise classes without a training example, from a description of each.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-data_app = typer.Typer(cls=Group, help="Get, make and check data.", no_args_is_help=True)
-for command in COMMANDS:
-    app.command(cls=Command)(offered(command))
-for command in DATA_COMMANDS:
-    data_app.command(cls=Command)(offered(command))
-app.add_typer(data_app, name="data")
+app.add_typer(typer.Typer(cls=Data, help="Get, make and check data.", no_args_is_help=True), name="data")
 
 
 @app.callback(invoke_without_command=True)

@@ -12,7 +12,8 @@ import typer
 from rich.markup import escape
 
 from zskl.cli import options, startup
-from zskl.cli.terminal import is_quiet, mention, problems, say
+from zskl.cli.consoles import problems
+from zskl.cli.terminal import is_quiet, mention, say
 
 if TYPE_CHECKING:
     from zskl.batch.explain_file import Explained

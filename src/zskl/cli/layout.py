@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.markup import escape
 from rich.table import Table
 
-from zskl.cli.terminal import Terminal, console
+from zskl.cli.consoles import Terminal, console
 
 _BOLD = re.compile(r"\[/?b\]")
 

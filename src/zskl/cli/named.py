@@ -12,7 +12,7 @@ from zskl.datasets.xlsa17 import DEFAULT_FEATURES
 from zskl.datasets.xlsa17.benchmarks import folder_of, has_feature_files
 from zskl.datasets.xlsa17.locations import SPLITS
 from zskl.engines import Engine
-from zskl.experiments.sweep import Source
+from zskl.experiments.source import Source
 
 
 def engine_of(engine: EngineName | None, address: str | None, workers: int | None) -> Engine | None:

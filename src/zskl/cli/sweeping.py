@@ -6,11 +6,12 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 
 from zskl.cli.bars import Display
+from zskl.cli.consoles import console
 from zskl.cli.heard import told_once
 from zskl.cli.layout import show
 from zskl.cli.signals import STOPS, told
 from zskl.cli.tables import drawn
-from zskl.cli.terminal import console, fail, mention, say
+from zskl.cli.terminal import fail, mention, say
 from zskl.engines import Engine
 from zskl.experiments import jsonl_log, meaning, run_folder, run_table, sweep
 from zskl.experiments.record import Record

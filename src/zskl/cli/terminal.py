@@ -1,42 +1,24 @@
-"""What the command line says, and where: answers on standard output, the rest on standard error."""
+"""What the command line says, and where: answers on standard output, the rest on standard error.
+
+Rich is imported when a command runs or something is said: the TAB key has to be answered at once, and needs none of it.
+"""
 
 from __future__ import annotations
 
-import errno
 import logging
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from rich.console import Console
-from rich.markup import escape
-
-
-class Terminal(Console):
-    """Rich's console, which leaves it to the command what to do when nobody reads any more."""
-
-    def print(self, *objects: Any, **how: Any) -> None:
-        """The same. What could not be written is not written with the next words either."""
-        try:
-            super().print(*objects, **how)
-        except BaseException:
-            del self._buffer[:]
-            raise
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
-
-
-console = Terminal()
-problems = Terminal(stderr=True)
 _QUIET: list[bool] = [False]  # the last is what the command that runs was told
 
 
 @contextmanager
 def loudness(verbose: bool, quiet: bool) -> Iterator[None]:
     """How much is said in this block: if `quiet`, only results and errors; if `verbose`, also what the library logs."""
+    from zskl.cli import consoles  # noqa: F401 (before the command says that start-up is over)
+
     logger, handler = logging.getLogger("zskl"), Told()
     before = logger.level
     _QUIET.append(quiet)
@@ -56,6 +38,8 @@ class Told(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno < logging.WARNING or logging.getLogger("zskl").propagate:
+            from zskl.cli.consoles import escape, problems
+
             clock = f"{record.relativeCreated / 1000:7.2f} s  "
             problems.print(escape(clock + record.getMessage()), highlight=False, soft_wrap=True, style="dim")
 
@@ -67,11 +51,15 @@ def is_quiet() -> bool:
 
 def shows_progress() -> bool:
     """Whether there is somebody to see a bar."""
+    from zskl.cli.consoles import problems
+
     return problems.is_terminal and not is_quiet()
 
 
 def say(sentence: str, wrapped: bool = False) -> None:
     """Plain text to standard output: no markup. Only where asked, and on a terminal, are lines broken between words."""
+    from zskl.cli.consoles import console, escape
+
     console.print(escape(sentence), highlight=False, soft_wrap=not (wrapped and console.is_terminal))
 
 
@@ -84,15 +72,21 @@ def mention(sentence: str, wrapped: bool = False) -> None:
 def note(sentence: str) -> None:
     """A remark to standard error; --quiet leaves it out."""
     if not is_quiet():
-        problems.print(f"[yellow]note:[/] {escape(sentence)}", highlight=False, soft_wrap=True)
+        _remark("[yellow]note:[/]", sentence)
 
 
 def complain(sentence: str) -> None:
     """Say what went wrong, without stopping."""
-    problems.print(f"[bold red]error:[/] {escape(sentence)}", highlight=False, soft_wrap=True)
+    _remark("[bold red]error:[/]", sentence)
 
 
 def fail(sentence: str, code: int) -> NoReturn:
     """Say what went wrong, and stop with this exit code."""
     complain(sentence)
     sys.exit(code)
+
+
+def _remark(kind: str, sentence: str) -> None:
+    from zskl.cli.consoles import escape, problems
+
+    problems.print(f"{kind} {escape(sentence)}", highlight=False, soft_wrap=True)

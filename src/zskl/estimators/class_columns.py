@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from zskl.arrays import Array
@@ -140,6 +139,8 @@ class ClassColumns(Ranking):
         >>> model.score([[0, 1], [1, 1]], ["ant", "bee"])
         1.0
         """
+        from sklearn.metrics import accuracy_score  # takes long to import, and only this needs it
+
         answers = self.predict(X, signatures, candidates)
         true = inputs.labels(y, answers.tolist())
         if signatures is None:

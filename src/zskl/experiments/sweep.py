@@ -2,52 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from zskl import datasets, engines
+from zskl import engines
 from zskl.arrays import on_gpu
 from zskl.datasets import Dataset
-from zskl.datasets.xlsa17.locations import benchmark_folder
 from zskl.engines import Engine
 from zskl.experiments.run_folder import RunFolder, Stored
+from zskl.experiments.source import Source
 from zskl.experiments.unit import Report
 
 R = TypeVar("R", bound=Stored)
 R_co = TypeVar("R_co", bound=Stored, covariant=True)
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a dataset comes from, so that a worker can load it: the arguments of `datasets.load`."""
-
-    name: str
-    root: str | None = None
-    features: str | None = None
-    signatures: str | None = None
-    folds: str | None = None
-
-    def load(self) -> Dataset:
-        return datasets.load(self.name, self.root, self.features, self.signatures, self.folds)
-
-    def absolute(self, data: Dataset) -> Source:
-        """The same, independent of the working folder, environment and defaults of this process."""
-        name, root = self.name, self.root
-        if name.upper() in datasets.xlsa17.BENCHMARKS:
-            root = str(benchmark_folder(name.upper(), root).resolve().parent)
-        elif os.path.exists(name) and name.lower() not in datasets.BUNDLED:
-            name = os.path.abspath(name)
-        signatures = self.signatures
-        if signatures and any(Path(file).is_file() for file in (signatures, signatures.rpartition(":")[0])):
-            signatures = os.path.abspath(signatures)
-        return Source(name, root, data.features or None, signatures, self.folds)
 
 
 class Work(Protocol[R_co]):

@@ -15,7 +15,8 @@ from zskl.engines import Engine
 from zskl.experiments import run_folder, sweep, unit
 from zskl.experiments.record import Record
 from zskl.experiments.run_folder import RunFolder, Stored
-from zskl.experiments.sweep import Failure, Piece, Source, Work
+from zskl.experiments.source import Source
+from zskl.experiments.sweep import Failure, Piece, Work
 from zskl.experiments.unit import Unit
 from zskl.paper import collect, curve_records, wall_times
 from zskl.paper import methods as paper_methods

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from zskl import engines
@@ -19,12 +18,15 @@ from zskl.parameters import flag
 from zskl.selection.class_folds import Fold
 from zskl.selection.constant import Scored, fitted
 from zskl.selection.fold_worker import Examiner
-from zskl.selection.material import Material, check_seen, last_step, material
+from zskl.selection.material import Material, check_seen, is_pipeline, last_step, material
 from zskl.selection.pipelines import prepared
 from zskl.selection.practice import practise
 from zskl.shown.progress import ProgressBar
 
-Model = TypeVar("Model", ZeroShotClassifier, Pipeline)
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+Model = TypeVar("Model", ZeroShotClassifier, "Pipeline")
 
 
 def calibrate(
@@ -83,7 +85,7 @@ def calibrate(
     shared = material(clone(model), X, y, signatures, folds)
     if constant is None:
         check_seen(shared.folds)
-    if isinstance(model, Pipeline):
+    if is_pipeline(model):
         shared = prepared(shared)
     runner = engine_for(engine, ranker, X)
     tasks = range(len(shared.folds))

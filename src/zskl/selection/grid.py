@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from sklearn.base import clone
-from sklearn.model_selection import ParameterGrid
 
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.parameters import did_you_mean
@@ -37,11 +37,21 @@ def expand(grid: Grid, estimator: ZeroShotClassifier) -> list[dict[str, Any]]:
                     f"{did_you_mean(name, known)}: expected some of {', '.join(known)}"
                 )
         lists.append({name: values_of(name, values) for name, values in part.items()})
-    settings = [dict(setting) for setting in ParameterGrid(lists or [{}])]
+    settings = [setting for part in lists or [{}] for setting in combined(part)]
     unique = {repr(sorted(setting.items(), key=lambda item: item[0])): setting for setting in settings}
     for setting in unique.values():
         check(estimator, setting)
     return list(unique.values())
+
+
+def combined(part: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """Every choice of one value for each name, in the order of scikit-learn's `ParameterGrid`: names by the alphabet.
+
+    >>> list(combined({"b": [1, 2], "a": [3]}))
+    [{'a': 3, 'b': 1}, {'a': 3, 'b': 2}]
+    """
+    names = sorted(part)
+    return (dict(zip(names, values, strict=True)) for values in product(*(part[name] for name in names)))
 
 
 def check(estimator: ZeroShotClassifier, setting: Mapping[str, Any]) -> None:

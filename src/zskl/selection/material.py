@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 from zskl.arrays import is_torch
 from zskl.datasets.dataset import Dataset
@@ -22,6 +22,9 @@ from zskl.selection.class_folds import Fold, TooFewRows
 from zskl.selection.class_folds import folds as make_folds
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
 
 
 @dataclass(frozen=True)
@@ -81,9 +84,15 @@ def material(
     return Material(estimator, X, labels, described.select(classes), chosen)
 
 
+def is_pipeline(estimator: Any) -> TypeGuard[Pipeline]:
+    """Whether this is a pipeline of scikit-learn. Most are not, and to import its module takes long."""
+    module = sys.modules.get("sklearn.pipeline")  # whoever has made a pipeline has imported it
+    return module is not None and isinstance(estimator, module.Pipeline)
+
+
 def last_step(estimator: Any) -> ZeroShotClassifier:
     """The estimator of a pipeline that ranks classes, or the estimator itself."""
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    last = estimator.steps[-1][1] if is_pipeline(estimator) else estimator
     if not isinstance(last, ZeroShotClassifier):
         where = "the last step of the pipeline" if last is not estimator else "estimator"
         raise ValueError(f"{where} is a {type(last).__name__}: expected an estimator of zskl")

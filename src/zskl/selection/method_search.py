@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from zskl.engines import Engine
 from zskl.estimators.committee.classifier import Committee
@@ -18,9 +17,12 @@ from zskl.selection.committee_search import search_members
 from zskl.selection.edges import Bounds
 from zskl.selection.grid import Grid
 from zskl.selection.grid_search import Report, plan, search_grid
-from zskl.selection.material import Material, material
+from zskl.selection.material import Material, is_pipeline, material
 from zskl.selection.pipelines import search_pipeline
 from zskl.selection.search_results import Search
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
 
 log = logging.getLogger(__name__)
 FEW_CLASSES = 12  # with fewer training classes a fold holds out so few that its figures are mostly luck
@@ -131,7 +133,7 @@ def _searched(
     with_default: bool,
     halving: bool | None,
 ) -> Search:
-    if isinstance(shared.estimator, Pipeline):
+    if is_pipeline(shared.estimator):
 
         def inner(mine: Material, part: Grid, told: Report | None, bounds: Bounds, default: bool) -> Search:
             return _searched(mine, part, engine, told, bounds, default, halving)

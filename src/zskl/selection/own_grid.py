@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.pipeline import Pipeline
-
 from zskl import methods
 from zskl.estimators.committee.classifier import Committee
 from zskl.estimators.default_grid import BATCH, DefaultGrid, nested, under, without
 from zskl.selection.edges import Bounds
+from zskl.selection.material import is_pipeline
 
 
 def own_grid(estimator: Any) -> tuple[DefaultGrid, Bounds]:
     """Grid and bounds; for a pipeline those of its last step, for a committee those of its members, by nested names."""
-    if isinstance(estimator, Pipeline):
+    if is_pipeline(estimator):
         name, last = estimator.steps[-1]
         grid, bounds = own_grid(last)
         return nested({name: grid}), under(name, bounds)

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import ParameterGrid
-from sklearn.pipeline import Pipeline
 
 from zskl.estimators.committee.classifier import Committee
 from zskl.estimators.default_grid import under
 from zskl.parameters import did_you_mean
 from zskl.selection.edges import Bounds
-from zskl.selection.grid import Grid, expand, values_of
+from zskl.selection.grid import Grid, combined, expand, values_of
 from zskl.selection.grid_search import Report, spelled
 from zskl.selection.material import Material, last_step, take
 from zskl.selection.search_results import Search
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
 
 Inner = Callable[[Material, Grid, Report | None, Bounds, bool], Search]  # the search of a last step
 
@@ -112,7 +113,7 @@ def _heads(grid: Grid, pipeline: Pipeline) -> list[Head]:
                 theirs[str(name).removeprefix(f"{last}__")] = values
             else:
                 ours[name] = values_of(name, values)
-        for setting in ParameterGrid(ours):
+        for setting in combined(ours):
             head = found.get(repr(setting), Head(setting, ()))
             found[repr(setting)] = replace(head, grids=(*head.grids, theirs))
     return list(found.values())

@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 from zskl.engines import Engine
 from zskl.estimators.estimator import ZeroShotClassifier
@@ -22,7 +21,7 @@ from zskl.selection.class_folds import Fold
 from zskl.selection.edges import Bounds, Edge
 from zskl.selection.grid import Grid
 from zskl.selection.grid_search import Report
-from zskl.selection.material import check_seen, last_step, material
+from zskl.selection.material import check_seen, is_pipeline, last_step, material
 from zskl.selection.method_search import search_checked
 from zskl.selection.own_grid import own_grid
 from zskl.selection.search_results import SCORINGS, Choice, Search
@@ -30,6 +29,8 @@ from zskl.shown.progress import ProgressBar
 from zskl.training.solver import DivergenceError
 
 log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
 
 
 @dataclass(frozen=True)
@@ -281,7 +282,7 @@ def refit(
     for place in found.order(scoring).tolist():
         choice = found.pick(scoring, place)  # refuses when none is left
         try:
-            if isinstance(estimator, Pipeline):
+            if is_pipeline(estimator):
                 model: Any = pipelines.with_settings(estimator, choice.setting)
                 pipelines.fit(model, X, y, signatures, callback)
             else:
