@@ -15,8 +15,8 @@ import numpy as np
 from shapes import BATCH, Problem
 from zskl import ZeroShotKernelClassifier
 from zskl.estimators.estimator import Training
-from zskl.estimators.stack import multiplications, quick_step, step_function
-from zskl.training import crew, rmsprop, solver
+from zskl.estimators.stack import quick_step, step_function
+from zskl.training import rmsprop, solver
 
 KERNEL = {"kernel": "gaussian", "sigma": 1.0, "repulsion": 1.0, "batch_size": BATCH}
 Way = Callable[[int], object]
@@ -28,23 +28,20 @@ def ours(data: Problem, plain: bool = False, **settings: Any) -> Way:
     C = len(data.Y)
     rows = np.arange(C)[:, None]
     training = Training(data.X, data.codes, data.Y, rows, np.ones(C, int), np.bincount(data.codes, minlength=C))
+    quick, hold = quick_step(member, training, 0)
+    step = step_function(member._objective(), training, 0, False) if plain else quick
 
     def run(steps: int) -> object:
         state = solver.start(data.W[None])
-        with crew.gathered(0 if plain else multiplications(member, training)) as workers:
-            if plain:
-                step, place = step_function(member._objective(), training, 0, False), solver.copies
-            else:
-                step, place = quick_step(member, training, 0, workers)
-            return solver.minimise(
-                *(step, state),
-                n_rows=len(data.X),
-                batch_size=member.batch_size,
-                epochs=max(1, steps * member.batch_size // len(data.X)),
-                seed=0,
-                learning_rate=3e-4,
-                place=place,
-            )
+        return solver.minimise(
+            *(step, state),
+            n_rows=len(data.X),
+            batch_size=member.batch_size,
+            epochs=max(1, steps * member.batch_size // len(data.X)),
+            seed=0,
+            learning_rate=3e-4,
+            hold=solver.copies if plain else hold,
+        )
 
     return run
 

@@ -17,10 +17,10 @@ from zskl.training.cpu_step import CpuStep
 from zskl.training.objective import BALANCES, LOSSES, Objective
 
 
-def quick(objective, batch, workers=None):
+def quick(objective, batch, dtype=np.float64):
     n, d = batch.X.shape
     C, p = batch.Y.shape
-    return CpuStep(objective, n, (d, p), C, batch.sizes, np.float64, workers)
+    return CpuStep(objective, n, (d, p), C, batch.sizes.astype(dtype), dtype)
 
 
 @pytest.mark.parametrize(("kernel", "loss", "balance", "incoherence", "shape"), VARIANTS)
@@ -165,7 +165,8 @@ def test_a_step_allocates_nothing_of_the_size_of_the_projection(shape, kernel):
     W = (0.1 * rng.standard_normal((1, d, p))).astype(np.float32)
     member = ZeroShotKernelClassifier(kernel=kernel)
     evaluate = CpuStep(member._objective(), n, (d, p), C, np.ones(C, np.float32), np.float32)
-    W, _, update = evaluate.place(W, np.zeros_like(W), 0.99, 1e-6)
+    W, V = evaluate.hold(W, np.zeros_like(W))
+    update = rmsprop.updating(W, V, 0.99, 1e-6)
 
     def step():
         rows = rng.integers(0, 50, n)
@@ -197,7 +198,7 @@ def test_a_fit_through_buffers_is_the_fit_of_the_plain_step(loss, monkeypatch):
             monkeypatch.setattr(
                 stack,
                 "quick_step",
-                lambda m, t, seed, _: (stack.step_function(m._objective(), t, seed, False), solver.copies),
+                lambda m, t, seed: (stack.step_function(m._objective(), t, seed, False), solver.copies),
             )
         model = ZeroShotKernelClassifier(loss=loss, epochs=1, random_state=0)
         model.fit(

@@ -13,7 +13,7 @@ from zskl import kernels
 from zskl.arrays import Array, NumPyArray, free_memory, generator, is_torch, like, namespace, seed_from, to_numpy
 from zskl.estimators.estimator import Training
 from zskl.estimators.monitor import monitors
-from zskl.training import crew, fused, solver, streaming
+from zskl.training import fused, solver, streaming
 from zskl.training.cpu_step import CpuStep
 from zskl.training.cuda_graph import Tape
 from zskl.training.initialisation import INITIALISATIONS
@@ -108,30 +108,29 @@ def _train(
     streamed = training.X if isinstance(training.X, StreamedRows) else None
     per_sample = first.second_moment == "per_sample"
     alone = len(members) == 1 and not is_torch(training.Y) and not per_sample
-    with crew.gathered(multiplications(first, training) if alone else 0) as workers:
-        step, place_of = (
-            quick_step(first, training, seed, workers)
-            if alone
-            else (step_function(objective, training, seed, per_sample), solver.copies)
-        )
-        solution = solver.minimise(
-            step,
-            start,
-            n_rows=training.X.shape[0],
-            batch_size=first.batch_size,
-            epochs=first.epochs,
-            seed=seed,
-            learning_rate=column([member.learning_rate for member in members], training.Y),
-            schedule=first.schedule,
-            decay=first.decay,
-            smoothing=first.smoothing,
-            epsilon=first.epsilon,
-            callback=after_step if watching or callback is not None else None,
-            steady=training.rows.shape[1] == 1 and streamed is None,
-            fuse=None if per_sample else fusing(objective, training),
-            order_of=None if streamed is None else streamed.batches,
-            place=place_of,
-        )
+    step, hold = (
+        quick_step(first, training, seed)
+        if alone
+        else (step_function(objective, training, seed, per_sample), solver.copies)
+    )
+    solution = solver.minimise(
+        step,
+        start,
+        n_rows=training.X.shape[0],
+        batch_size=first.batch_size,
+        epochs=first.epochs,
+        seed=seed,
+        learning_rate=column([member.learning_rate for member in members], training.Y),
+        schedule=first.schedule,
+        decay=first.decay,
+        smoothing=first.smoothing,
+        epsilon=first.epsilon,
+        callback=after_step if watching or callback is not None else None,
+        steady=training.rows.shape[1] == 1 and streamed is None,
+        fuse=None if per_sample else fusing(objective, training),
+        order_of=None if streamed is None else streamed.batches,
+        hold=hold,
+    )
     W = to_numpy(solution.state.W)
     V = to_numpy(solution.state.V) if any(member.warm_start for member in members) else None
     lost = _vanished(objective, solution.state.W, training) & (solution.diverged < 0)
@@ -185,20 +184,12 @@ def step_function(objective: Objective, training: Training, seed: int, per_sampl
     return step
 
 
-def multiplications(member: ZeroShotKernelClassifier, training: Training) -> float:
-    """About how many a step of one classifier has."""
-    (N, d), (C, p) = training.X.shape, training.Y.shape
-    return float(2 * d * p * (min(member.batch_size, N) + min(C, p)))
-
-
-def quick_step(
-    member: ZeroShotKernelClassifier, training: Training, seed: int, workers: crew.Crew
-) -> tuple[solver.Step, solver.Place]:
+def quick_step(member: ZeroShotKernelClassifier, training: Training, seed: int) -> tuple[solver.Step, solver.Hold]:
     """`step_function` of one classifier on NumPy arrays, in buffers made once, and where it wants W to be."""
     n = min(member.batch_size, training.X.shape[0])
     signatures, codes = to_numpy(training.Y), to_numpy(training.codes)
     shape, sizes = (training.X.shape[1], signatures.shape[1]), like(training.sizes, signatures)
-    evaluate = CpuStep(member._objective(), n, shape, len(training.rows), sizes, signatures.dtype, workers)
+    evaluate = CpuStep(member._objective(), n, shape, len(training.rows), sizes, signatures.dtype)
     single = training.rows.shape[1] == 1
 
     def step(W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
@@ -207,7 +198,7 @@ def quick_step(
         Y = signatures if single else signatures[draw(training, seed, t)]
         return evaluate(W, training.X, rows, Y, codes[rows])
 
-    return step, evaluate.place
+    return step, evaluate.hold
 
 
 def draw(training: Training, seed: int, t: int) -> NumPyArray:

@@ -14,30 +14,21 @@ import numpy as np
 
 from zskl.arrays import Array, NumPyArray, to_numpy
 from zskl.training.batch_slopes import Slopes
-from zskl.training.crew import Crew
 from zskl.training.objective import Evaluation, Objective, class_weights
-from zskl.training.rmsprop import Update, updating
 
 
 class CpuStep:
     """Evaluates `objective`, whose settings are plain numbers, on batches of n rows for W (1, d, p) and C classes.
 
     The gradient (1, d, p) it returns is its own buffer: it holds until the next call, and may be used up. Like the W of
-    `place` it lies by columns. The threads of `crew` share the large products.
+    `hold` it lies by columns.
     """
 
     def __init__(
-        self,
-        objective: Objective,
-        n: int,
-        shape: tuple[int, int],
-        C: int,
-        sizes: NumPyArray,
-        dtype: Any,
-        crew: Crew | None = None,
+        self, objective: Objective, n: int, shape: tuple[int, int], C: int, sizes: NumPyArray, dtype: Any
     ) -> None:
         d, p = shape
-        self.objective, self.n, self.crew = objective, n, crew or Crew()
+        self.objective, self.n = objective, n
         mine, others = class_weights(objective.balance, sizes)
         weights = to_numpy(mine), to_numpy(objective.repulsion * others)
         radial = objective.kernel.radial
@@ -50,36 +41,19 @@ class CpuStep:
         self.W: NumPyArray | None = None
         self.by_columns = np.empty((p, d), dtype)
         self.gradient = self.by_columns.T[None]
-        self.P, self.S = np.empty((p, n), dtype).T, np.empty((n, C), dtype)  # Wᵀ Xᵀ is a quicker product than X W
-        self.summed = np.empty((self.crew.size, n + p, n + p), dtype)  # products of each thread's features
-        self.products = self.summed[0] if self.crew.size == 1 else np.empty((n + p, n + p), dtype)
-        self.YM = np.empty((C, p), dtype)
+        self.P, self.S = np.empty((p, n), dtype).T, np.empty((n, C), dtype)
+        self.products, self.YM = np.empty((n + p, n + p), dtype), np.empty((C, p), dtype)
         terms = 1 + (radial and objective.incoherence)
         self.row_norms, self.column_norms = np.empty((terms, n), dtype), np.empty((terms, C), dtype)
         self.D = np.empty((terms, n, C), dtype)
         self.slopes = Slopes(objective, weights, n, C, large=d * p)
         self.Y: NumPyArray | None = None
-        size = float(d) * p * (n + below)
-        self.columns, self.classes, self.features = (self.crew.shares(length, size) for length in (p, C, d))
-        self.later = False
 
-    def place(self, W: Array, V: Array, smoothing: float, epsilon: float) -> tuple[Array, Array, Update]:
-        """W and V (1, d, p) as they are to lie: copies, of which this W is read where it is. And what moves them:
-        from now on the gradient is computed there, a part by each thread, which then moves this part.
-        """
+    def hold(self, W: Array, V: Array) -> tuple[Array, Array]:
+        """W and V (1, d, p) as they are to lie: copies, of which this W is read where it is."""
         self.transposed[...] = to_numpy(W)[0].T
-        self.W, self.later = self.transposed.T[None], True
-        moments = np.array(to_numpy(V)[0].T, order="C").T[None]
-        parts = [updating(self.W[:, :, part], moments[:, :, part], smoothing, epsilon) for part in self.columns]
-
-        def update(gradient: Any, squares: Any, rate: float | Array) -> None:
-            def work(k: int) -> None:
-                self._gradient(k)
-                parts[k](gradient[:, :, self.columns[k]], None, rate)
-
-            self.crew.each(work)
-
-        return self.W, moments, update
+        self.W = self.transposed.T[None]
+        return self.W, np.array(to_numpy(V)[0].T, order="C").T[None]
 
     def __call__(
         self, W: NumPyArray, features: NumPyArray, rows: NumPyArray, Y: NumPyArray, codes: NumPyArray
@@ -93,38 +67,15 @@ class CpuStep:
             self.column_norms[0] = np.vecdot(Y, Y)
             if self.objective.kernel.radial:
                 self.Yt *= -2
-        self.crew.each(self._products)
-        if self.through_gram:
-            if self.crew.size > 1:
-                np.sum(self.summed, axis=0, out=self.products)
+        if self.through_gram:  # [X; Wᵀ] [X; Wᵀ]ᵀ holds X W and WᵀW: one product, of which a library computes a half
+            np.matmul(self.left, self.left.T, out=self.products)
             self.P[...] = self.products[: self.n, self.n :]
+        else:
+            np.matmul(self.transposed, self.X.T, out=self.P.T)  # takes half the time of X W, whose rows are few
         np.matmul(self.P, self.Yt, out=self.S)
         value = (self._radial if self.objective.kernel.radial else self._polynomial)(Y, codes)
-        if not self.later:
-            self.crew.each(self._gradient)
+        np.matmul(self.right.T, self.left, out=self.by_columns)
         return Evaluation(np.asarray([value], dtype=W.dtype), self.gradient, None)
-
-    def _products(self, k: int) -> None:
-        """One thread's part of the products with W that come before the kernel."""
-        if self.through_gram:  # [X; Wᵀ] [X; Wᵀ]ᵀ holds X W and WᵀW: one product, of which a library computes a half
-            part = self.left[:, self.features[k]]
-            np.matmul(part, part.T, out=self.summed[k])
-            return
-        part = self.transposed[self.columns[k]]
-        np.matmul(part, self.X.T, out=self.P.T[self.columns[k]])
-        if self.through_images:
-            assert self.Y is not None
-            images = self.left[self.n :][self.classes[k]]
-            np.matmul(self.Y[self.classes[k]], self.transposed, out=images)
-            np.vecdot(images, images, out=self.column_norms[1, self.classes[k]])
-
-    def _gradient(self, k: int) -> None:
-        """One thread's columns of the gradient."""
-        columns = self.columns[k]
-        if self.through_gram and self.objective.kernel.radial:
-            assert self.Y is not None
-            np.matmul(self.YM.T, self.Y[:, columns], out=self.right[self.n :, columns])
-        np.matmul(self.right[:, columns].T, self.left, out=self.by_columns[columns])
 
     def _radial(self, Y: NumPyArray, codes: NumPyArray) -> Any:
         """The loss; leaves in `right` what [X; Z] or [X; Wᵀ] is multiplied by. S is −2 X W Yᵀ."""
@@ -143,17 +94,20 @@ class CpuStep:
             np.multiply(Y, b, out=self.right[n:])
         elif self.through_gram:
             np.multiply(Y, b, out=self.YM)
+            np.matmul(self.YM.T, Y, out=self.right[n:])
         return value
 
     def _norms_of_features(self, Y: NumPyArray) -> None:
-        """‖xᵢ‖² (n,) and, through WᵀW, ‖W yⱼ‖² (C,)."""
+        """‖xᵢ‖² (n,) and ‖W yⱼ‖² (C,); leaves Z = Y Wᵀ in `left` where it goes through that."""
         n = self.n
         if self.through_images:
-            np.vecdot(self.X, self.X, out=self.row_norms[1])
-            return
-        self.row_norms[1] = self.products.reshape(-1)[: n * len(self.products) : len(self.products) + 1]
-        np.matmul(Y, self.products[n:, n:], out=self.YM)
-        np.vecdot(self.YM, Y, out=self.column_norms[1])
+            np.matmul(Y, self.transposed, out=self.left[n:])
+            norms = np.vecdot(self.left, self.left)
+            self.row_norms[1], self.column_norms[1] = norms[:n], norms[n:]
+        else:
+            self.row_norms[1] = self.products.reshape(-1)[: n * len(self.products) : len(self.products) + 1]
+            np.matmul(Y, self.products[n:, n:], out=self.YM)
+            np.vecdot(self.YM, Y, out=self.column_norms[1])
 
     def _polynomial(self, Y: NumPyArray, codes: NumPyArray) -> Any:
         n, M, N = self.n, self.products[self.n :, self.n :], self.right[self.n :]

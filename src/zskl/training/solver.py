@@ -18,7 +18,7 @@ import numpy as np
 
 from zskl.arrays import Array, NumPyArray, contiguous_copy, generator, like, namespace, to_numpy
 from zskl.training import cuda_graph
-from zskl.training.rmsprop import Update, updating
+from zskl.training.rmsprop import updating
 
 logger = logging.getLogger(__name__)
 SCHEDULES: Mapping[str, Callable[[int, float], float]] = {
@@ -109,14 +109,13 @@ class Step(Protocol):
     def __call__(self, W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]: ...
 
 
-Place: TypeAlias = Callable[[Array, Array, float, float], tuple[Array, Array, Update]]
+Hold: TypeAlias = Callable[[Array, Array], tuple[Array, Array]]
 Fuse: TypeAlias = Callable[[Array, Array, cuda_graph.Tape], Callable[[float, float], None] | None]
 
 
-def copies(W: Array, V: Array, smoothing: float, epsilon: float) -> tuple[Array, Array, Update]:
-    """Both by rows, so that the run moves no array of yours, and what moves them by a gradient."""
-    W, V = contiguous_copy(W), contiguous_copy(V)
-    return W, V, updating(W, V, smoothing, epsilon)
+def copies(W: Array, V: Array) -> tuple[Array, Array]:
+    """Both by rows, so that the run moves no array of yours."""
+    return contiguous_copy(W), contiguous_copy(V)
 
 
 def start(W: Array) -> State:
@@ -149,18 +148,19 @@ def minimise(
     steady: bool = False,
     fuse: Fuse | None = None,
     order_of: Callable[[int, int, int], Iterator[NumPyArray]] | None = None,
-    place: Place = copies,
+    hold: Hold = copies,
 ) -> Solution:
     """Run `epochs` further epochs from `state`; `learning_rate` is a number or (K, 1, 1).
 
     `steady` says that `step` does not look at t, so that one step can be captured and replayed on a GPU; `fuse` makes
     the function that then does step and update at once, or None where it cannot. `order_of(batch_size, seed, epoch)`
-    are the rows of an epoch's batches where they are not those of `batches`. `place` copies W and V to where the step
-    wants them, and says how they are moved.
+    are the rows of an epoch's batches where they are not those of `batches`. `hold` copies W and V to where the step
+    wants them.
 
     A member whose objective diverges is marked, and the others continue. The run ends early when all have diverged.
     """
-    W, V, update = place(state.W, state.V, smoothing, epsilon)
+    W, V = hold(state.W, state.V)
+    update = updating(W, V, smoothing, epsilon)
     per_epoch = n_rows // min(batch_size, n_rows)
     total = epochs * per_epoch
     rates = like(np.reshape(_numbers(learning_rate), (-1, 1, 1)), W)  # (K, 1, 1) or (1, 1, 1)
