@@ -34,10 +34,7 @@ def fit(data: Dataset, method: str, seed: int, path: str) -> tuple[float, float,
         torch.set_float32_matmul_precision("high" if path.endswith("TF32") else "highest")
     try:
         if path == "CPU plain":
-            stack.quick_step = lambda m, training, s: (
-                stack.step_function(m._objective(), training, s, False),
-                solver.copies,
-            )
+            stack.quick_step = lambda m, training, s: stack.step_function(m._objective(), training, s, False)
         if path == "GPU plain":
             solver.LEAST_FUSED = NEVER
         rows = data.parts["trainval"]

@@ -83,6 +83,7 @@ def read(folder: Path, way: str, few: bool) -> tuple[Any, Any, Any, float]:
     if way == "bfloat16":
         import torch
 
+        torch.set_num_threads(1)  # a child that is forked beside PyTorch's own threads would wait for them for ever
         X = torch.from_numpy(X).view(torch.bfloat16)  # no copy: the figures are of the fit, not of making the tensor
     return X, labels(len(X)), table(), float(X.nbytes)
 

@@ -28,8 +28,7 @@ def ours(data: Problem, plain: bool = False, **settings: Any) -> Way:
     C = len(data.Y)
     rows = np.arange(C)[:, None]
     training = Training(data.X, data.codes, data.Y, rows, np.ones(C, int), np.bincount(data.codes, minlength=C))
-    quick, hold = quick_step(member, training, 0)
-    step = step_function(member._objective(), training, 0, False) if plain else quick
+    step = step_function(member._objective(), training, 0, False) if plain else quick_step(member, training, 0)
 
     def run(steps: int) -> object:
         state = solver.start(data.W[None])
@@ -40,7 +39,6 @@ def ours(data: Problem, plain: bool = False, **settings: Any) -> Way:
             epochs=max(1, steps * member.batch_size // len(data.X)),
             seed=0,
             learning_rate=3e-4,
-            hold=solver.copies if plain else hold,
         )
 
     return run

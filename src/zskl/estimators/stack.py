@@ -108,13 +108,8 @@ def _train(
     streamed = training.X if isinstance(training.X, StreamedRows) else None
     per_sample = first.second_moment == "per_sample"
     alone = len(members) == 1 and not is_torch(training.Y) and not per_sample
-    step, hold = (
-        quick_step(first, training, seed)
-        if alone
-        else (step_function(objective, training, seed, per_sample), solver.copies)
-    )
     solution = solver.minimise(
-        step,
+        quick_step(first, training, seed) if alone else step_function(objective, training, seed, per_sample),
         start,
         n_rows=training.X.shape[0],
         batch_size=first.batch_size,
@@ -129,7 +124,6 @@ def _train(
         steady=training.rows.shape[1] == 1 and streamed is None,
         fuse=None if per_sample else fusing(objective, training),
         order_of=None if streamed is None else streamed.batches,
-        hold=hold,
     )
     W = to_numpy(solution.state.W)
     V = to_numpy(solution.state.V) if any(member.warm_start for member in members) else None
@@ -184,8 +178,8 @@ def step_function(objective: Objective, training: Training, seed: int, per_sampl
     return step
 
 
-def quick_step(member: ZeroShotKernelClassifier, training: Training, seed: int) -> tuple[solver.Step, solver.Hold]:
-    """`step_function` of one classifier on NumPy arrays, in buffers made once, and where it wants W to be."""
+def quick_step(member: ZeroShotKernelClassifier, training: Training, seed: int) -> solver.Step:
+    """`step_function` of one classifier on NumPy arrays, in buffers made once."""
     n = min(member.batch_size, training.X.shape[0])
     signatures, codes = to_numpy(training.Y), to_numpy(training.codes)
     shape, sizes = (training.X.shape[1], signatures.shape[1]), like(training.sizes, signatures)
@@ -198,7 +192,7 @@ def quick_step(member: ZeroShotKernelClassifier, training: Training, seed: int) 
         Y = signatures if single else signatures[draw(training, seed, t)]
         return evaluate(W, training.X, rows, Y, codes[rows])
 
-    return step, evaluate.hold
+    return step
 
 
 def draw(training: Training, seed: int, t: int) -> NumPyArray:

@@ -1,9 +1,8 @@
 """`Objective.evaluate` for one projection in NumPy, in buffers that are made once: nothing of size d × p is allocated.
 
-The formulas are those of `training/objective.py`; the tests compare the two. This one is quicker for three reasons.
-W lies by columns, as Wᵀ (p, d): so rows are gathered, and W is kept, where the next product reads them, and nothing is
-copied. The gradient is one product, [U; diag(b) Y]ᵀ [X; Z] with Z = Y Wᵀ, or [U; N]ᵀ [X; Wᵀ]. What lies between the
-products is a few passes over (n, C): see `batch_slopes`.
+The formulas are those of `training/objective.py`; the tests compare the two. This one is quicker for three reasons. The
+products write into buffers. The gradient is one product, [Xᵀ, Z] [U; diag(b) Y] with Z = W Yᵀ, or [Xᵀ, W] [U; N]. What
+lies between the products is a few passes over (n, C): see `batch_slopes`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from zskl.arrays import Array, NumPyArray, to_numpy
+from zskl.arrays import NumPyArray, to_numpy
 from zskl.training.batch_slopes import Slopes
 from zskl.training.objective import Evaluation, Objective, class_weights
 
@@ -20,8 +19,7 @@ from zskl.training.objective import Evaluation, Objective, class_weights
 class CpuStep:
     """Evaluates `objective`, whose settings are plain numbers, on batches of n rows for W (1, d, p) and C classes.
 
-    The gradient (1, d, p) it returns is its own buffer: it holds until the next call, and may be used up. Like the W of
-    `hold` it lies by columns.
+    The gradient (1, d, p) it returns is its own buffer: it holds until the next call, and may be used up.
     """
 
     def __init__(
@@ -32,16 +30,13 @@ class CpuStep:
         mine, others = class_weights(objective.balance, sizes)
         weights = to_numpy(mine), to_numpy(objective.repulsion * others)
         radial = objective.kernel.radial
-        self.through_images = radial and objective.incoherence and p >= C  # Z = Y Wᵀ at d·p·C, else WᵀW at d·p²
+        self.through_images = radial and objective.incoherence and p >= C  # Z = W Yᵀ at d·p·C, else WᵀW at d·p²
         self.through_gram = not self.through_images and (objective.incoherence or not radial)
         below = C if self.through_images else p if self.through_gram else 0
-        self.left, self.right = np.empty((n + below, d), dtype), np.empty((n + below, p), dtype)
-        self.X, self.U = self.left[:n], self.right[:n]
-        self.transposed = self.left[n:] if self.through_gram else np.empty((p, d), dtype)  # Wᵀ
-        self.W: NumPyArray | None = None
-        self.by_columns = np.empty((p, d), dtype)
-        self.gradient = self.by_columns.T[None]
-        self.P, self.S = np.empty((p, n), dtype).T, np.empty((n, C), dtype)
+        self.left, self.right = np.empty((d, n + below), dtype), np.empty((n + below, p), dtype)
+        self.X, self.U = np.empty((n, d), dtype), self.right[:n]
+        self.gradient = np.empty((1, d, p), dtype)
+        self.P, self.S = np.empty((n, p), dtype), np.empty((n, C), dtype)
         self.products, self.YM = np.empty((n + p, n + p), dtype), np.empty((C, p), dtype)
         terms = 1 + (radial and objective.incoherence)
         self.row_norms, self.column_norms = np.empty((terms, n), dtype), np.empty((terms, C), dtype)
@@ -49,40 +44,34 @@ class CpuStep:
         self.slopes = Slopes(objective, weights, n, C, large=d * p)
         self.Y: NumPyArray | None = None
 
-    def hold(self, W: Array, V: Array) -> tuple[Array, Array]:
-        """W and V (1, d, p) as they are to lie: copies, of which this W is read where it is."""
-        self.transposed[...] = to_numpy(W)[0].T
-        self.W = self.transposed.T[None]
-        return self.W, np.array(to_numpy(V)[0].T, order="C").T[None]
-
     def __call__(
         self, W: NumPyArray, features: NumPyArray, rows: NumPyArray, Y: NumPyArray, codes: NumPyArray
     ) -> Evaluation:
         """W (1, d, p), the rows (n,) of features (N, d), one signature per class Y (C, p), codes (n,)."""
+        n, w = self.n, W[0]
         features.take(rows, axis=0, out=self.X, mode="clip")
-        if W is not self.W:
-            self.transposed[...] = W[0].T
+        self.left[:, :n] = self.X.T
         if Y is not self.Y:  # the same in every step, unless classes have several signatures
             self.Y, self.Yt = Y, np.ascontiguousarray(Y.T)
             self.column_norms[0] = np.vecdot(Y, Y)
-            if self.objective.kernel.radial:
-                self.Yt *= -2
-        if self.through_gram:  # [X; Wᵀ] [X; Wᵀ]ᵀ holds X W and WᵀW: one product, of which a library computes a half
-            np.matmul(self.left, self.left.T, out=self.products)
-            self.P[...] = self.products[: self.n, self.n :]
+            self.factored = -2 * self.Yt if self.objective.kernel.radial else self.Yt
+        if self.through_gram:  # [Xᵀ, W]ᵀ [Xᵀ, W] holds X W and WᵀW: one product, of which a library computes a half
+            self.left[:, n:] = w
+            np.matmul(self.left.T, self.left, out=self.products)
+            self.P[...] = self.products[:n, n:]
         else:
-            np.matmul(self.transposed, self.X.T, out=self.P.T)  # takes half the time of X W, whose rows are few
-        np.matmul(self.P, self.Yt, out=self.S)
-        value = (self._radial if self.objective.kernel.radial else self._polynomial)(Y, codes)
-        np.matmul(self.right.T, self.left, out=self.by_columns)
+            np.matmul(self.X, w, out=self.P)
+        np.matmul(self.P, self.factored, out=self.S)
+        value = self._radial(w, Y, codes) if self.objective.kernel.radial else self._polynomial(Y, codes)
+        np.matmul(self.left, self.right, out=self.gradient[0])
         return Evaluation(np.asarray([value], dtype=W.dtype), self.gradient, None)
 
-    def _radial(self, Y: NumPyArray, codes: NumPyArray) -> Any:
-        """The loss; leaves in `right` what [X; Z] or [X; Wᵀ] is multiplied by. S is −2 X W Yᵀ."""
+    def _radial(self, w: NumPyArray, Y: NumPyArray, codes: NumPyArray) -> Any:
+        """The loss; leaves in `right` what [Xᵀ, Z] or [Xᵀ, W] is multiplied by. S is −2 X W Yᵀ."""
         P, D, n = self.P, self.D, self.n
         np.vecdot(P, P, out=self.row_norms[0])
         if len(D) == 2:
-            self._norms_of_features(Y)
+            self._norms_of_features(w, Y)
         np.add(self.S, self.row_norms[:, :, None], out=D)
         D += self.column_norms[:, None]
         np.maximum(D, 0, out=D)
@@ -94,16 +83,17 @@ class CpuStep:
             np.multiply(Y, b, out=self.right[n:])
         elif self.through_gram:
             np.multiply(Y, b, out=self.YM)
-            np.matmul(self.YM.T, Y, out=self.right[n:])
+            np.matmul(self.Yt, self.YM, out=self.right[n:])
         return value
 
-    def _norms_of_features(self, Y: NumPyArray) -> None:
-        """‖xᵢ‖² (n,) and ‖W yⱼ‖² (C,); leaves Z = Y Wᵀ in `left` where it goes through that."""
+    def _norms_of_features(self, w: NumPyArray, Y: NumPyArray) -> None:
+        """‖xᵢ‖² (n,) and ‖W yⱼ‖² (C,); leaves Z = W Yᵀ in `left` where it goes through that."""
         n = self.n
         if self.through_images:
-            np.matmul(Y, self.transposed, out=self.left[n:])
-            norms = np.vecdot(self.left, self.left)
-            self.row_norms[1], self.column_norms[1] = norms[:n], norms[n:]
+            images = self.left[:, n:]
+            np.matmul(w, Y.T, out=images)
+            np.vecdot(self.X, self.X, out=self.row_norms[1])
+            np.einsum("ij,ij->j", images, images, out=self.column_norms[1])
         else:
             self.row_norms[1] = self.products.reshape(-1)[: n * len(self.products) : len(self.products) + 1]
             np.matmul(Y, self.products[n:, n:], out=self.YM)

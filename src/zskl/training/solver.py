@@ -109,13 +109,7 @@ class Step(Protocol):
     def __call__(self, W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]: ...
 
 
-Hold: TypeAlias = Callable[[Array, Array], tuple[Array, Array]]
 Fuse: TypeAlias = Callable[[Array, Array, cuda_graph.Tape], Callable[[float, float], None] | None]
-
-
-def copies(W: Array, V: Array) -> tuple[Array, Array]:
-    """Both by rows, so that the run moves no array of yours."""
-    return contiguous_copy(W), contiguous_copy(V)
 
 
 def start(W: Array) -> State:
@@ -148,18 +142,16 @@ def minimise(
     steady: bool = False,
     fuse: Fuse | None = None,
     order_of: Callable[[int, int, int], Iterator[NumPyArray]] | None = None,
-    hold: Hold = copies,
 ) -> Solution:
     """Run `epochs` further epochs from `state`; `learning_rate` is a number or (K, 1, 1).
 
     `steady` says that `step` does not look at t, so that one step can be captured and replayed on a GPU; `fuse` makes
     the function that then does step and update at once, or None where it cannot. `order_of(batch_size, seed, epoch)`
-    are the rows of an epoch's batches where they are not those of `batches`. `hold` copies W and V to where the step
-    wants them.
+    are the rows of an epoch's batches where they are not those of `batches`.
 
     A member whose objective diverges is marked, and the others continue. The run ends early when all have diverged.
     """
-    W, V = hold(state.W, state.V)
+    W, V = contiguous_copy(state.W), contiguous_copy(state.V)  # the run moves no array of yours
     update = updating(W, V, smoothing, epsilon)
     per_epoch = n_rows // min(batch_size, n_rows)
     total = epochs * per_epoch
