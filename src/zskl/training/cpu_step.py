@@ -16,6 +16,9 @@ from zskl.training.batch_slopes import Slopes
 from zskl.training.objective import Evaluation, Objective, class_weights
 
 
+APART = 16  # entries between two rows of a batch: columns of a power of 2 would compete for one place of the cache
+
+
 class CpuStep:
     """Evaluates `objective`, whose settings are plain numbers, on batches of n rows for W (1, d, p) and C classes.
 
@@ -34,7 +37,7 @@ class CpuStep:
         self.through_gram = not self.through_images and (objective.incoherence or not radial)
         below = C if self.through_images else p if self.through_gram else 0
         self.left, self.right = np.empty((d, n + below), dtype), np.empty((n + below, p), dtype)
-        self.X, self.U = np.empty((n, d), dtype), self.right[:n]
+        self.X, self.U = np.empty((n, d + APART), dtype)[:, :d], self.right[:n]
         self.gradient = np.empty((1, d, p), dtype)
         self.P, self.S = np.empty((n, p), dtype), np.empty((n, C), dtype)
         self.products, self.YM = np.empty((n + p, n + p), dtype), np.empty((C, p), dtype)
