@@ -15,7 +15,6 @@ from zskl.arrays import NumPyArray, to_numpy
 from zskl.training.batch_slopes import Slopes
 from zskl.training.objective import Evaluation, Objective, class_weights
 
-
 APART = 16  # entries between two rows of a batch: columns of a power of 2 would compete for one place of the cache
 
 

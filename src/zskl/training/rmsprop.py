@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -31,21 +31,20 @@ def updating(W: Array, V: Array, smoothing: float, epsilon: float) -> Update:
     """What moves W and V (K, d, p) by one step, given gradient, squares and rate.
 
     The gradient (K, d, p) may be used up; squares (K, d, p) is G₂ (None: G²), the rate a number or (K, 1, 1). NumPy
-    arrays lie by rows or by columns, all three in the same way.
+    arrays lie by rows.
     """
     if not (isinstance(W, np.ndarray) and isinstance(V, np.ndarray)):
         return lambda gradient, squares, rate: _with_torch(W, V, gradient, squares, rate, smoothing, epsilon)
     walk = (compiled() if W[0].size >= WORTH_COMPILING else None) or in_blocks
-    order: Literal["C", "F"] = "C" if W[0].flags.c_contiguous else "F"
     number = W.dtype.type
     constants = number(smoothing), number(1 - smoothing), number(epsilon)
-    flat = [[np.reshape(array[k], -1, order, copy=False) for array in (W, V)] for k in range(len(W))]  # W itself moves
+    flat = [[np.reshape(array[k], -1, copy=False) for array in (W, V)] for k in range(len(W))]  # W itself moves
 
     def move(gradient: Any, squares: Any, rate: float | Array) -> None:
         rates = np.asarray(rate, dtype=W.dtype).reshape(-1)
         for k, (w, v) in enumerate(flat):
-            g = np.reshape(gradient[k], -1, order, copy=False)
-            g2 = g if squares is None else np.reshape(squares[k], -1, order)
+            g = np.reshape(gradient[k], -1, copy=False)
+            g2 = g if squares is None else np.reshape(squares[k], -1)
             walk(w, v, g, g2, squares is None, rates[k % len(rates)], *constants)
 
     return move
