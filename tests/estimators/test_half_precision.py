@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from zskl import ClassMeansClassifier, ZeroShotKernelClassifier, baselines
+from zskl.baselines import linear
 from zskl.training import scaled_rows
 
 MODELS = [
@@ -48,8 +49,13 @@ def test_the_same_model_as_in_float32(data, model, kind, monkeypatch):
 def test_only_a_block_is_ever_in_another_type(data, monkeypatch):
     """The largest array that becomes float32 before it is scaled is a block, not X."""
     monkeypatch.setattr(scaled_rows, "BLOCK_BYTES", 400)
+    for name, value in (("BLOCK_VALUES", 96), ("BLOCK_ROWS", 12)):  # of products, which scale their rows themselves
+        monkeypatch.setattr(linear, name, value)
     sizes = []
     original = scaled_rows.computed
     monkeypatch.setattr(scaled_rows, "computed", lambda rows: sizes.append(len(rows)) or original(rows))
     baselines.ESZSL().fit(*data)
     assert max(sizes) == 12
+    monkeypatch.setattr(linear, "BLOCK_ROWS", 60)  # a planted fault: all rows at once
+    baselines.ESZSL().fit(*data)
+    assert max(sizes) == 60
