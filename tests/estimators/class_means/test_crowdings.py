@@ -1,5 +1,8 @@
 """Settings that differ in crowding alone are scored together on a device: as each would be alone."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -24,7 +27,7 @@ def test_a_search_on_tensors_finds_what_one_on_arrays_does(rows, at_once, monkey
     asked = []
     together = Crowdings.best_scores
     monkeypatch.setattr(
-        Crowdings, "best_scores", lambda self, *rest: [asked.append(len(self.models)), together(self, *rest)][1]
+        Crowdings, "best_scores", lambda self, *rest: [asked.append(len(self.weights)), together(self, *rest)][1]
     )
     X, y, table = rows
     found = selection.search(ClassMeansClassifier(), torch.from_numpy(X), y, table, GRID, 2)
@@ -36,3 +39,17 @@ def test_a_search_on_tensors_finds_what_one_on_arrays_does(rows, at_once, monkey
     for name in ("zsl", "gzsl"):  # another order of sums may move a row that is between two classes
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=0, atol=2 / rows_of_a_class)
     assert np.ptp(expected.gzsl) > 4 / rows_of_a_class  # settings differ
+
+
+def test_nothing_of_a_fold_outlives_it(rows):
+    """Models that point at each other in a circle would keep their decomposition until garbage is collected."""
+    X, y, table = rows
+    settings = [{"crowding": 0.0}, {"crowding": 0.2}]
+    seen = []
+    gc.disable()
+    try:
+        ClassMeansClassifier()._fit_together(settings, X, y, table, lambda _, model: seen.append(weakref.ref(model)))
+        assert len(seen) == 2
+        assert [one() for one in seen] == [None, None]
+    finally:
+        gc.enable()

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Crowdings:
-    """K models, which share everything but `crowding`."""
+    """A model, and the K weights of `crowding` that models like it have."""
 
-    models: Sequence[Scoring]
+    model: Scoring
+    weights: Sequence[float]
 
     def best_scores(self, scaled: Array, question: Question, sides: Sides) -> Array:
         """`zskl.metrics.row_gaps.best_scores` (4, K, n) of scaled rows, where they are."""
-        weights = [float(model.crowding) for model in self.models]
-        plain, crowded = self.models[0]._quick_parts(scaled, question, any(weights))  # (n, rows), (rows,)
-        a = like(np.reshape(weights, (-1, 1, 1)), plain)  # (K, 1, 1)
+        plain, crowded = self.model._quick_parts(scaled, question, any(self.weights))  # (n, rows), (rows,)
+        a = like(np.reshape(self.weights, (-1, 1, 1)), plain)  # (K, 1, 1)
 
         def scores(members: slice) -> Array:
             apart = plain[None] if crowded is None else plain - a[members] * crowded
             return best_of_rows(apart, question.rows)
 
-        parts = [best_scores(scores(members), sides) for members in at_once(len(weights), *plain.shape)]
+        parts = [best_scores(scores(members), sides) for members in at_once(len(self.weights), *plain.shape)]
         return namespace(plain).concat(parts, axis=1)

@@ -61,10 +61,11 @@ class Searching(Pieces):
         order = sorted(range(len(models)), key=lambda k: models[k]._order())
         for _, places in groupby(order, key=lambda k: models[k]._order()[:-1]):  # alike but for crowding
             alike = list(places)
-            together = Crowdings([models[place] for place in alike])
-            for place in alike:
-                models[place].__dict__.update(shared)
+            one = copy.copy(models[alike[0]])  # not one that points back: a circle would outlive the fold
+            one.__dict__.update(shared)
+            together = Crowdings(one, [float(models[place].crowding) for place in alike])
             for k, place in enumerate(alike):
+                models[place].__dict__.update(shared)
                 models[place]._member = together, k
                 visit(place, models[place])
 
