@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
+import io
 import math
-import re
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from zskl.estimators.estimator import ZeroShotClassifier
@@ -18,50 +18,29 @@ from zskl.serve.refusal import Refusal, shown
 Body: TypeAlias = bytes | bytearray
 Features: TypeAlias = NDArray[np.float32]  # (n, d)
 
-_NUMBERS = re.compile(r"[<>|=]?(f[248]|[iu][1248]|b1)")  # types of numbers as a .npy file writes them
-_MAGIC = b"\x93NUMPY"
-_HEADER = 1000  # bytes of the description at the beginning of a .npy file
+_HEADER = 1000  # bytes at the beginning of a .npy file that may describe it; numpy.save needs 128
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
 def from_npy(body: Body, model: ZeroShotClassifier, limits: Limits) -> Features:
     """Features from a .npy file: its header says what follows, and exactly that must follow."""
+    head = io.BytesIO(body[:_HEADER])
     try:
-        start, dtype, by_column, shape = _npy_header(bytes(body[: _HEADER + 12]))
-    except (ValueError, KeyError, SyntaxError, TypeError, RecursionError, MemoryError):
+        shape, by_column, dtype = _HEADERS[npy.read_magic(head)](head)
+    except Exception:  # NumPy fails in many ways on a header that was made to do harm
         raise Refusal(
             422, "the body is not a .npy file: expected what numpy.save writes for an array of numbers (rows, features)"
         ) from None
+    if dtype.kind not in "fiub" or dtype.itemsize > 8:  # so no objects either, which would be unpickled
+        raise Refusal(422, f"the array holds {shown(str(dtype))}: expected numbers such as float32")
     if len(shape) == 1:
         shape = (1, *shape)
     check_shape(shape, model, limits)
-    expected, found = math.prod(shape) * dtype.itemsize, len(body) - start
+    expected, found = math.prod(shape) * dtype.itemsize, len(body) - head.tell()
     if expected != found:
         raise Refusal(422, f"the .npy file announces {expected} bytes, {found} follow: send the whole file")
-    flat = np.frombuffer(body, dtype, offset=start)
+    flat = np.frombuffer(body, dtype, offset=head.tell())
     return as_float32(flat.reshape(shape, order="F" if by_column else "C"))
-
-
-def _npy_header(head: bytes) -> tuple[int, np.dtype[Any], bool, tuple[int, ...]]:
-    """Where the numbers begin, their type, whether they come by column, the shape. NumPy's own reader is not used: it
-    warns, and fails in many ways, if a header was made to do harm."""
-    if head[:6] != _MAGIC or len(head) < 12 or head[6:8] not in (b"\1\0", b"\2\0"):
-        raise ValueError("another file")
-    first = 10 if head[6] == 1 else 12
-    start = first + int.from_bytes(head[8:first], "little")
-    if start > len(head):
-        raise ValueError("a long header")
-    about = ast.literal_eval(head[first:start].decode("latin-1").strip())
-    kind, by_column, shape = about["descr"], about["fortran_order"], about["shape"]
-    if (
-        len(about) != 3
-        or not isinstance(by_column, bool)
-        or not isinstance(shape, tuple)
-        or not all(type(n) is int for n in shape)
-    ):
-        raise ValueError("an odd header")
-    if not isinstance(kind, str) or not _NUMBERS.fullmatch(kind):
-        raise Refusal(422, f"the array holds {shown(kind)}: expected numbers such as '<f4', which is float32")
-    return start, np.dtype(kind), by_column, shape
 
 
 def from_lists(
