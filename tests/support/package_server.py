@@ -5,11 +5,9 @@ import threading
 import zipfile
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import SimpleNamespace
 
 import pytest
 
-from zskl.datasets.xlsa17 import download
 from zskl.datasets.xlsa17.fetch import fetch
 
 CLEAN = [".xlsa17.lock"]
@@ -27,21 +25,19 @@ def zipped(files, **options):
 
 
 class Server:
-    """What it serves can be set; it counts requests and remembers the ranges asked for."""
+    """What it serves can be set; it counts requests."""
 
     def __init__(self, content):
-        self.content, self.etag = content, '"one"'
+        self.content = content
         self.drops = 0  # how many answers break off midway
-        self.ranges = True  # whether Range is obeyed
         self.status = 200
         self.announced = None  # a wrong Content-Length
         self.location = None
         self.silent = None  # an event until which nothing is answered
-        self.asked = []
+        self.asked = 0
 
     def answer(self, handler):
-        asked = handler.headers.get("Range")
-        self.asked.append(asked)
+        self.asked += 1
         if self.silent:
             self.silent.wait()
             return
@@ -52,19 +48,9 @@ class Server:
             handler.send_header("Content-Length", "0")
             handler.end_headers()
             return
-        start = 0
-        if asked and self.ranges and handler.headers.get("If-Range") in (None, self.etag):
-            start = int(asked.removeprefix("bytes=").removesuffix("-"))
-        if start >= len(self.content):
-            handler.send_error(416)
-            return
-        body = self.content[start:]
-        handler.send_response(206 if start else 200)
-        if start:
-            handler.send_header("Content-Range", f"bytes {start}-{len(self.content) - 1}/{len(self.content)}")
+        body = self.content
+        handler.send_response(200)
         handler.send_header("Content-Length", str(self.announced or len(body)))
-        if self.etag:
-            handler.send_header("ETag", self.etag)
         handler.end_headers()
         if self.drops > 0:
             self.drops -= 1
@@ -92,15 +78,6 @@ def serving(server):
         listener.shutdown()
         thread.join()
         listener.server_close()
-
-
-def pausing(monkeypatch, call):
-    """`call` takes the place of each pause between two connections; clocks of other threads go on."""
-    monkeypatch.setattr(download, "time", SimpleNamespace(sleep=call))
-
-
-def give_up(seconds):
-    raise KeyboardInterrupt
 
 
 def names(folder):

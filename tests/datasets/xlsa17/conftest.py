@@ -5,14 +5,13 @@ import pytest
 
 from package_files import tiny, write_package
 from package_server import Server, serving, zipped
-from zskl.datasets.xlsa17 import download
+from zskl.datasets.xlsa17 import fetch
 
 
 @pytest.fixture
 def quick(monkeypatch, tmp_path):
-    """Short pauses and small blocks, a cache of the test's own."""
-    monkeypatch.setattr(download, "PAUSE", 0.001)
-    monkeypatch.setattr(download, "BLOCK", 1000)
+    """Small blocks, a cache of the test's own."""
+    monkeypatch.setattr(fetch, "BLOCK", 1000)
     monkeypatch.setenv("ZSKL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.delenv("ZSKL_DATA", raising=False)

@@ -1,13 +1,22 @@
-"""Fetching the package: once, checked, from one address after the other."""
+"""Fetching the package from a real server on this machine: once, checked, from one address after the other.
 
+Servers err, connections break, and zip files are damaged or reach outside their folder.
+"""
+
+import errno
+import io
+import socket
+import stat
 import threading
+import zipfile
 
 import pytest
 from typer.testing import CliRunner
 
-from package_server import DONE, Server, names, refused, serving
+from package_server import CLEAN, DONE, Server, names, refused, serving, zipped
 from zskl import datasets
 from zskl.cli import app
+from zskl.datasets.xlsa17 import fetch as fetching
 from zskl.datasets.xlsa17.fetch import fetch
 
 
@@ -19,7 +28,7 @@ def test_fetch_and_load(server, root):
     assert names(folder) == ["code", "data"]
     assert datasets.load("CUB", root=root).name == "CUB"
     size = len(server.content)
-    assert told[0] == (0, size)
+    assert told[0] == (1000, size)
     assert told[-1] == (size, size)
     assert len(told) > 10
     assert [done for done, _ in told] == sorted(done for done, _ in told)
@@ -33,7 +42,7 @@ def test_the_default_root_is_where_load_looks(server, tmp_path):
 def test_the_second_time_checks_and_does_not_download(server, root):
     folder = fetch(urls=[server.url], root=root)
     assert fetch(urls=[server.url], root=root) == folder
-    assert len(server.asked) == 1
+    assert server.asked == 1
     text = (root / "xlsa17.sha256").read_text()
     assert text.startswith(f"# {server.url}\n")
     assert text.count("\n") == 4
@@ -61,7 +70,7 @@ def test_two_at_once(server, root):
     for thread in threads:
         thread.join()
     assert names(root) == DONE
-    assert len(server.asked) == 1
+    assert server.asked == 1
 
 
 def test_mirrors_in_order(server, root, content):
@@ -70,7 +79,7 @@ def test_mirrors_in_order(server, root, content):
     with serving(broken) as first, serving(page) as second:
         assert fetch(urls=[first, second, server.url], root=root)
         assert names(root) == DONE
-        assert len(broken.asked) == len(page.asked) == len(server.asked) == 1
+        assert broken.asked == page.asked == server.asked == 1
         assert f"# {server.url}" in (root / "xlsa17.sha256").read_text()
         sentence = refused(server, root.parent / "other", ValueError, [first, second])
         assert f"{first}: the server answered 404" in sentence
@@ -103,3 +112,157 @@ def test_splits_that_changed_since_are_not_loaded(server, root):
     (root / "xlsa17.sha256").unlink()  # changed on purpose
     path.write_bytes(path.read_bytes()[:-1])
     datasets.load("CUB", root=root)
+
+
+def test_a_download_that_broke_off_starts_again(server, root):
+    server.drops = 1
+    sentence = refused(server, root, ConnectionError)
+    assert "the connection broke off before the file was complete; try again" in sentence
+    assert names(root) == CLEAN
+    fetch(urls=[server.url], root=root)
+    assert names(root) == DONE
+    assert server.asked == 2
+
+
+def test_an_interrupted_download_leaves_nothing(server, root):
+    def give_up(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fetch(urls=[server.url], root=root, progress=give_up)
+    assert names(root) == CLEAN
+
+
+def test_a_server_that_does_not_say_the_length():
+    told = []
+    bar = fetching._Bar(lambda *state: told.append(state))
+    bar.update(1000)
+    bar.update(1000)
+    assert told == [(1000, None), (2000, None)]
+
+
+def test_a_full_disk(server, root, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(zipfile.ZipFile, "extractall", full)
+    with pytest.raises(OSError, match=r"cannot write \S*xlsa17: the disk is full; make room there"):
+        fetch(urls=[server.url], root=root)
+    assert names(root) == CLEAN
+
+
+def test_a_length_too_long(server, root):
+    server.announced = len(server.content) + 500
+    assert "the connection broke off" in refused(server, root, ConnectionError)
+    assert names(root) == CLEAN
+
+
+def test_a_length_too_short(server, root):
+    server.announced = len(server.content) - 500
+    assert "this is not a whole zip file" in refused(server, root, ValueError)
+    assert names(root) == CLEAN
+
+
+@pytest.mark.parametrize("status", [403, 404, 410, 503])
+def test_what_the_server_answers_is_told(server, root, status):
+    server.status = status
+    sentence = refused(server, root, ConnectionError)
+    assert f"could not fetch xlsa17: {server.url}: the server answered {status}" in sentence
+    assert "--url" in sentence
+    assert server.asked == 1
+    assert names(root) == CLEAN
+
+
+def test_an_address_where_nobody_listens(root):
+    with socket.socket() as taken:  # and not listened to, so that nobody else can answer there
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/xlsa17.zip"
+        sentence = refused(None, root, ConnectionError, [url])
+    assert f"{url}: the connection failed (" in sentence
+    assert "urllib3" not in sentence
+    assert "object at" not in sentence
+
+
+def test_a_server_that_stops_answering(server, root, monkeypatch):
+    monkeypatch.setattr(fetching, "SILENCE", 0.05)
+    server.silent = threading.Event()
+    try:
+        assert "the connection failed (Read timed out" in refused(server, root, ConnectionError)
+    finally:
+        server.silent.set()
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x.zip", "data:,x", "xlsa17.zip", "http://"])
+def test_other_schemes(url, root):
+    with pytest.raises(ValueError, match="is not an http or https address"):
+        fetch(urls=[url], root=root)
+    assert not root.exists()
+
+
+@pytest.mark.parametrize("location", ["file:///etc/passwd", "ftp://127.0.0.1:1/x.zip"])
+def test_redirections_to_other_schemes(server, root, location):
+    server.location = location
+    refused(server, root, ConnectionError)
+    assert names(root) == CLEAN
+
+
+def test_a_redirection(server, root, content):
+    first = Server(content)
+    first.location = server.url
+    with serving(first) as url:
+        assert fetch(urls=[url], root=root)
+
+
+def test_a_flat_zip(server, root):
+    server.content = zipped({"CUB/att_splits.mat": b"1", "__MACOSX/CUB/x": b"2"})
+    assert names(fetch(urls=[server.url], root=root)) == ["CUB"]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
+def test_a_truncated_zip(server, root, share):
+    server.content = server.content[: int(share * len(server.content))] or b" "
+    assert "this is not a whole zip file" in refused(server, root, ValueError)
+    assert names(root) == CLEAN
+
+
+def test_a_damaged_zip(server, root):
+    place = server.content.index(b"xlsa17/code/noise.bin") + 500
+    server.content = server.content[:place] + b"damage" + server.content[place + 6 :]
+    assert "Bad CRC-32" in refused(server, root, ValueError)
+    assert names(root) == CLEAN
+
+
+OUTSIDE = [
+    "../evil.txt",
+    "xlsa17/../../evil.txt",
+    "/evil.txt",
+    "..\\evil.txt",
+    "C:\\evil.txt",
+    "c:evil.txt",
+]
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+def test_nothing_is_unpacked_outside_the_folder(server, root, path):
+    server.content = zipped({"xlsa17/data/CUB/att_splits.mat": b"1", path: b"evil"})
+    folder = fetch(urls=[server.url], root=root)
+    assert names(root) == DONE
+    assert all(found.is_relative_to(folder) for found in root.parent.rglob("*evil*"))
+
+
+def test_links_become_plain_files(server, root):
+    link = zipfile.ZipInfo("xlsa17/data/link")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    buffer = io.BytesIO(zipped({"xlsa17/data/CUB/att_splits.mat": b"1"}))
+    with zipfile.ZipFile(buffer, "a") as file:
+        file.writestr(link, "/etc/passwd")
+    server.content = buffer.getvalue()
+    found = fetch(urls=[server.url], root=root) / "data" / "link"
+    assert not found.is_symlink()
+    assert found.read_text() == "/etc/passwd"
+
+
+def test_a_zip_of_something_else_is_refused(server, root):
+    server.content = zipped({"birds.csv": b"1"})
+    assert "the zip file contains no att_splits.mat, so it is not this package" in refused(server, root, ValueError)
+    assert names(root) == CLEAN

@@ -1,23 +1,32 @@
-"""Get the xlsa17 package: download it, unpack it, and record the checksum of every file."""
+"""Get the xlsa17 package: download it with pooch, unpack it, and record the checksum of every file.
+
+All of it happens in a hidden folder beside the target, which appears when it is complete. A download that breaks off is
+not continued: the next call starts from the beginning.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+import urllib.parse
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
-from zskl.datasets.xlsa17.download import Progress, check_address, download, forget
 from zskl.datasets.xlsa17.locations import SPLITS
-from zskl.datasets.xlsa17.unpack import unpack
-from zskl.files import cache_folder, leftovers, wait_for_lock, write_atomically
+from zskl.files import cache_folder, leftovers, replacing_folder, wait_for_lock, write_atomically
 from zskl.parameters import listed
 
+SILENCE = 60.0  # seconds without a byte after which a connection counts as broken
+BLOCK = 1 << 20
+Progress: TypeAlias = Callable[[int, int | None], object]  # bytes so far, and in all where known
 PACKAGES = {
     "xlsa17": ("https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip",),
 }  # the authors' address; copies elsewhere have other versions of the splits: name them with --url
+ARCHIVE = "package.zip"
 
 
 def fetch(
@@ -40,7 +49,7 @@ def fetch(
     if not addresses:
         raise ValueError("urls is empty: give at least one address, or leave it out for the authors' own")
     for url in addresses:
-        check_address(url)
+        _check_address(url)
     parent = Path(root).expanduser() if root is not None else cache_folder()
     parent.mkdir(parents=True, exist_ok=True)
     folder, sums = parent / key, parent / f"{key}.sha256"
@@ -52,28 +61,85 @@ def fetch(
             shutil.rmtree(leftover, ignore_errors=True)
         faults: list[ConnectionError | ValueError] = []
         for url in addresses:
-            archive = parent / f"{key}.zip.part"
             try:
-                download(url, archive, progress)  # after a broken connection, the next call continues
-                written = unpack(archive, folder, accept=_check_content)
-            except ConnectionError as error:
-                faults.append(error)
+                with replacing_folder(folder) as work:
+                    _download(url, work / ARCHIVE, progress)
+                    _unpack(work / ARCHIVE, key)
+                    paths = sorted(path.relative_to(work) for path in work.rglob("*") if path.is_file())
+                    lines = [f"# {url}"] + [f"{_digest(work / path)}  {key}/{path.as_posix()}" for path in paths]
+            except (ConnectionError, ValueError) as error:
+                kind = ConnectionError if isinstance(error, ConnectionError) else ValueError
+                faults.append(kind(f"{url}: {error}"))
                 continue
-            except ValueError as error:
-                forget(archive)
-                faults.append(ValueError(f"{url}: {error}"))
-                continue
-            forget(archive)
-            lines = [f"# {url}"] + [f"{digest}  {key}/{path}" for path, digest in written.items()]
             write_atomically(sums, ("\n".join(lines) + "\n").encode())
             return folder
     found = "; ".join(map(str, faults))
     raise type(faults[-1])(f"could not fetch {key}: {found}. Give another address with urls= (--url)")
 
 
-def _check_content(paths: list[str]) -> None:
-    if not any(path.rpartition("/")[2] == SPLITS for path in paths):
-        raise ValueError(f"the zip file contains no {SPLITS}, so it is not this package")
+def _check_address(url: str) -> None:
+    """Refuse an address that is not http or https, such as file: and ftp:."""
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise ValueError(f"{url!r} is not an http or https address: expected https://…")
+
+
+def _download(url: str, archive: Path, progress: Progress | None) -> None:
+    import pooch
+    import requests  # what pooch downloads with
+
+    bar = _Bar(progress) if progress is not None else False
+    try:
+        # Not pooch.retrieve, which prints, and whose temporary file would stay behind if this process is killed.
+        pooch.HTTPDownloader(progressbar=bar, chunk_size=BLOCK, timeout=SILENCE)(url, archive, None)
+    except requests.HTTPError as error:
+        raise ConnectionError(f"the server answered {error.response.status_code} {error.response.reason}") from None
+    except requests.exceptions.ChunkedEncodingError:
+        raise ConnectionError("the connection broke off before the file was complete; try again") from None
+    except requests.RequestException as error:
+        cause = error.args[0] if error.args else error
+        reason = str(getattr(cause, "reason", cause)).rpartition(": ")[2]  # after the names of urllib3's objects
+        raise ConnectionError(f"the connection failed ({reason})") from None
+
+
+class _Bar:
+    """What pooch takes for a progress bar. It tells `progress`, and counts every block as a full one."""
+
+    total = 0  # pooch sets it, to 0 if the server does not say
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._done = progress, 0
+
+    def update(self, n: int) -> None:
+        self._done = min(self._done + n, self.total or self._done + n)
+        self._progress(self._done, self.total or None)
+
+    def reset(self) -> None:
+        """Called at the end, before it is told the total once more: nothing to do."""
+
+    def close(self) -> None:
+        """The display belongs to the caller."""
+
+
+def _unpack(archive: Path, name: str) -> None:
+    """Unpack into the archive's folder and remove the archive. A top folder called `name` is not repeated."""
+    folder = archive.parent
+    try:
+        with zipfile.ZipFile(archive) as file:
+            if not any(path.rpartition("/")[2] == SPLITS for path in file.namelist()):
+                raise ValueError(f"the zip file contains no {SPLITS}, so it is not this package")
+            file.extractall(folder)  # paths that lead outside end inside, and links become plain files
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise ValueError(
+            f"this is not a whole zip file ({error}): it is truncated or damaged, or not a zip file at all"
+        ) from None
+    archive.unlink()
+    shutil.rmtree(folder / "__MACOSX", ignore_errors=True)
+    top = folder / name
+    if list(folder.iterdir()) == [top]:
+        for path in list(top.iterdir()):
+            path.rename(folder / path.name)
+        top.rmdir()
 
 
 def _verify(folder: Path, sums: Path) -> None:
@@ -91,10 +157,9 @@ def _verify(folder: Path, sums: Path) -> None:
 
 
 def _digest(path: Path) -> str:
-    if not path.is_file():
-        return ""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    import pooch
+
+    return pooch.file_hash(str(path)) if path.is_file() else ""
 
 
 @contextmanager
