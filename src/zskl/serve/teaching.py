@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +15,15 @@ from zskl.estimators.estimator import ZeroShotClassifier
 from zskl.estimators.panel import Panel
 from zskl.serve import lesson_lines
 from zskl.serve.bodies import Features
-from zskl.serve.class_book import Book
-from zskl.serve.classes import Classes
 from zskl.serve.lessons import Adaptation, Example
 from zskl.serve.limits import Limits
 from zskl.serve.refusal import Refusal, no_class, shown
 from zskl.serve.schemas.teaching import Among, Verdict
 from zskl.serve.taught_model import check_able, with_classes
+
+if TYPE_CHECKING:
+    from zskl.serve.class_book import Book
+    from zskl.serve.classes import Classes
 
 MOST = 16 << 20  # numbers that an adaptation may keep: classes times features
 

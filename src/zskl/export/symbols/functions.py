@@ -78,21 +78,27 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """The function or type of that name. A function checks whether one of its arguments is a symbol."""
-    if name in PLAIN:
-        return PLAIN[name]
-    if name in FUNCTIONS:
-        own = FUNCTIONS[name]
-    elif name in ELEMENTWISE:
-        own = partial(elementwise, ELEMENTWISE[name])
-    elif name in REDUCTIONS:
-        own = partial(_reduce, REDUCTIONS[name])
-    else:
-        raise AttributeError(f"it uses the function {name}")
+class SymbolFunctions:
+    """What `__array_namespace__` of a symbol gives: functions and types under the names of the array API."""
 
-    def function(*values: Any, **how: Any) -> Any:
-        symbolic = any(isinstance(value, Symbol) for value in values)
-        return own(*values, **how) if symbolic else getattr(of_numbers, name)(*values, **how)
+    def __getattr__(self, name: str) -> Any:
+        """The function or type of that name. A function checks whether one of its arguments is a symbol."""
+        if name in PLAIN:
+            return PLAIN[name]
+        if name in FUNCTIONS:
+            own = FUNCTIONS[name]
+        elif name in ELEMENTWISE:
+            own = partial(elementwise, ELEMENTWISE[name])
+        elif name in REDUCTIONS:
+            own = partial(_reduce, REDUCTIONS[name])
+        else:
+            raise AttributeError(f"it uses the function {name}")
 
-    return function
+        def function(*values: Any, **how: Any) -> Any:
+            symbolic = any(isinstance(value, Symbol) for value in values)
+            return own(*values, **how) if symbolic else getattr(of_numbers, name)(*values, **how)
+
+        return function
+
+
+SYMBOL_FUNCTIONS = SymbolFunctions()

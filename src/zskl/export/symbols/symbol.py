@@ -45,9 +45,9 @@ class Symbol:
         self.tape, self.name, self.dtype, self.shape = tape, name, np.dtype(dtype), shape
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
-        from zskl.export.symbols import functions  # which imports this file
+        from zskl.export.symbols.functions import SYMBOL_FUNCTIONS  # which imports this file
 
-        return functions
+        return SYMBOL_FUNCTIONS
 
     def _no_number(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("it looks at the values themselves")
