@@ -81,6 +81,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 class SymbolFunctions:
     """What `__array_namespace__` of a symbol gives: functions and types under the names of the array API."""
 
+    __name__ = "zskl.export"  # array_api_compat asks every namespace for it
+
     def __getattr__(self, name: str) -> Any:
         """The function or type of that name. A function checks whether one of its arguments is a symbol."""
         if name in PLAIN:
