@@ -13,7 +13,7 @@ import numpy as np
 from rich.progress import track
 
 from zskl import methods, protocols
-from zskl.datasets import digits
+from zskl.datasets import toy
 
 METHODS = ("gaussian-ort", "gaussian")
 FIGURES = ("zero-shot", "unseen", "seen", "H")
@@ -21,7 +21,7 @@ FIGURES = ("zero-shot", "unseen", "seen", "H")
 
 def measure(unseen: tuple[int, ...], method: str, seeds: int) -> np.ndarray:
     """Mean over seeds of zero-shot accuracy, generalised unseen, seen and H, in per cent."""
-    data = digits.load(unseen=unseen)
+    data = toy.load_digits(unseen=unseen)
     rows = data.parts["trainval"]
     figures = []
     for seed in range(seeds):

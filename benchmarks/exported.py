@@ -21,9 +21,9 @@ import onnx
 import onnxruntime
 
 from zskl import datasets, export, methods
-from zskl.baselines import conse, sae, shared_fit
-from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.export.onnx import NEVER
+from zskl.baselines import _linear_models, conse, sae
+from zskl.estimators.base import ZeroShotClassifier
+from zskl.export import NEVER
 
 ROWS = 1, 1000
 REPEATS = 300, 60  # of each number of rows; the fastest counts, because other work on the machine only adds time
@@ -123,10 +123,10 @@ def by_ndonnx(model: ZeroShotClassifier) -> bytes:
     import ndonnx
 
     def unit(rows: Any) -> Any:  # ndonnx loses the number of columns of a product, which blocks of rows depend on
-        return shared_fit.unit.__self__._apply_steps(rows)
+        return _linear_models.scale_to_unit_length.__self__._apply_steps(rows)
 
     ndonnx.Array.clip = lambda self, min=None, max=None: ndonnx.clip(self, min, max)  # NumPy and PyTorch have it
-    conse.unit, sae.unit, before = unit, unit, shared_fit.unit
+    conse.scale_to_unit_length, sae.scale_to_unit_length, before = unit, unit, _linear_models.scale_to_unit_length
     try:
         X = ndonnx.argument(shape=("n", int(model.n_features_in_)), dtype=ndonnx.float32)
         scaled, inputs = model.feature_scaling_.apply(X), {"features": X}
@@ -139,7 +139,7 @@ def by_ndonnx(model: ZeroShotClassifier) -> bytes:
         content: bytes = ndonnx.build(inputs, {"scores": answer(scaled).astype(ndonnx.float32)}).SerializeToString()
         return content
     finally:
-        conse.unit = sae.unit = before
+        conse.scale_to_unit_length = sae.scale_to_unit_length = before
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ from rich.table import Table
 
 from machine import keep
 from zskl import datasets, methods, protocols
-from zskl.arrays import to_numpy
+from zskl._arrays import to_numpy
 from zskl.datasets import Dataset
-from zskl.estimators import stack
+from zskl.estimators import kernel_classifier
 from zskl.training import solver
 
 NEVER = 10**12
@@ -27,20 +27,22 @@ NEVER = 10**12
 def fit(data: Dataset, method: str, seed: int, path: str) -> tuple[float, float, Any]:
     """Zero-shot accuracy, harmonic mean and W by one path: "CPU", "CPU plain", "GPU", "GPU plain" or "GPU TF32"."""
     model = methods.build(method, {"random_state": seed, "device": "cuda" if path.startswith("GPU") else None})
-    quick, least = stack.quick_step, solver.LEAST_FUSED
+    quick, least = kernel_classifier.make_cpu_step, solver.LEAST_FUSED
     if path.startswith("GPU"):
         import torch
 
         torch.set_float32_matmul_precision("high" if path.endswith("TF32") else "highest")
     try:
         if path == "CPU plain":
-            stack.quick_step = lambda m, training, s: stack.step_function(m._objective(), training, s, False)
+            kernel_classifier.make_cpu_step = lambda m, training, s: kernel_classifier.make_step(
+                m._objective(), training, s, False
+            )
         if path == "GPU plain":
             solver.LEAST_FUSED = NEVER
         rows = data.parts["trainval"]
         model.fit(data.X[rows], data.y[rows], data.signatures)
     finally:
-        stack.quick_step, solver.LEAST_FUSED = quick, least
+        kernel_classifier.make_cpu_step, solver.LEAST_FUSED = quick, least
     if path.startswith("GPU"):
         torch.set_float32_matmul_precision("highest")  # scores are compared, not their precision
     return protocols.zsl(model, data).accuracy, protocols.gzsl(model, data).harmonic, to_numpy(model.projection_)

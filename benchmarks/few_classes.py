@@ -18,8 +18,8 @@ import numpy as np
 from rich.console import Console
 
 from zskl import datasets, methods, protocols, selection
-from zskl.datasets import Dataset, digits
-from zskl.paper.methods import grid as grid_without_standardised
+from zskl.datasets import Dataset, toy
+from zskl.paper.results import published_grid as grid_without_standardised
 
 UNITS = 1.5  # columns are multiplied by ten to the power of a number between −1.5 and 1.5
 
@@ -35,7 +35,7 @@ def synthetic(split: int) -> Dataset:
 
 
 def some_digits(split: int) -> Dataset:
-    return digits.load(unseen=np.random.default_rng(split).permutation(10)[:3].tolist())
+    return toy.load_digits(unseen=np.random.default_rng(split).permutation(10)[:3].tolist())
 
 
 DATA: dict[str, Callable[[int], Dataset]] = {

@@ -74,9 +74,9 @@ def measure(
     batch, halving = WAYS[way]
     estimator = methods.build(method, {"random_state": seed, "device": device})
     entry, folds, engine = methods.find(method), selection.folds(data), Engine(workers=workers) if workers else None
-    parts = default_grid.parts(entry.grid)
+    parts = default_grid.grid_parts(entry.grid)
     if batch == 10:  # half the rates
-        parts = tuple(default_grid.in_tens(part) for part in parts)
+        parts = tuple(default_grid.for_default_batches(part) for part in parts)
     grid = [{**part, "batch_size": [batch]} for part in parts]
     wall, used = time.perf_counter(), processor()
     search = selection.search(

@@ -23,11 +23,11 @@ from machine import keep
 from zskl import methods, selection
 from zskl.datasets import Dataset
 from zskl.engines import Engine
-from zskl.selection import halving
-from zskl.selection.grid import group
-from zskl.selection.grid_search import examined, plan
-from zskl.selection.material import material
-from zskl.selection.search_results import SCORINGS, Search, judge
+from zskl.selection import grid_search
+from zskl.selection.class_folds import prepare_material
+from zskl.selection.grid import group_settings
+from zskl.selection.grid_search import examine_settings, plan_search
+from zskl.selection.search_results import SCORINGS, Search, judge_settings
 
 
 def main() -> None:
@@ -73,17 +73,20 @@ def replayed(data: Dataset, method: str, seed: int, share: int, device: str | No
         X, y = X[rows], y[rows]
         folds = selection.folds(y, seed=seed)
     estimator = methods.build(method, {"random_state": seed, "device": device})
-    planned = plan(material(estimator, X, y, data.signatures, folds), methods.find(method).grid)
-    found, epochs = examined(planned, engine), []
+    planned = plan_search(prepare_material(estimator, X, y, data.signatures, folds), methods.find(method).grid)
+    found, epochs = examine_settings(planned, engine), []
 
-    def run(some: Sequence[int], places: Sequence[int]) -> halving.Found:
-        for members in group([planned.settings[place] for place in places], ["epochs"]):
+    def run(some: Sequence[int], places: Sequence[int]) -> grid_search.Found:
+        for members in group_settings([planned.settings[place] for place in places], ["epochs"]):
             epochs.append(len(some) * max(planned.settings[places[k]]["epochs"] for k in members))
         return {(place, fold): found[place, fold] for place in places for fold in some}
 
-    few = halving.halved(planned.settings, ["epochs"], len(folds), run)
+    few = grid_search.search_by_halving(planned.settings, ["epochs"], len(folds), run)
     made, every = sum(epochs), range(len(planned.settings))
-    whole, halved = judge(planned.settings, folds, run(range(len(folds)), every)), judge(planned.settings, folds, few)
+    whole, halved = (
+        judge_settings(planned.settings, folds, run(range(len(folds)), every)),
+        judge_settings(planned.settings, folds, few),
+    )
     return {"made": made / (sum(epochs) - made), **{scoring: compared(whole, halved, scoring) for scoring in SCORINGS}}
 
 

@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--classes", type=int, action="append", help="repeatable; default: 1000 and 10000")
     parser.add_argument("--index", action="append", help="usearch or faiss, repeatable; default: those installed")
     options = parser.parse_args()
-    kinds = options.index or [kind for kind in export.index.KINDS if find_spec(kind)]
+    kinds = options.index or [kind for kind in export.KINDS if find_spec(kind)]
     rng = np.random.default_rng(0)
     data = data_of(options.root, options.features)
     rows = np.sort(rng.permutation(data.parts["test_unseen"])[: options.queries])
@@ -68,7 +68,7 @@ def main() -> None:
             for kind in kinds:
                 with tempfile.TemporaryDirectory() as folder:
                     path = Path(folder, "index")
-                    export.index.write(path, kind, vectors, maps.labels(classes), "classes")
+                    export.write_index(path, kind, vectors, maps.labels(classes), "classes")
                     found = recall(searched(kind, path, mapped), scores)
                     size = path.stat().st_size / 1e6
                 shown = (f"{100 * recall(every, scores):.1f}", f"{100 * found:.1f}", f"{size:.1f}")

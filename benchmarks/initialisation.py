@@ -13,7 +13,7 @@ from rich.progress import track
 from rich.table import Table
 
 from zskl import datasets, methods
-from zskl.training.initialisation import INITIALISATIONS
+from zskl.training.solver import INITIALISATIONS
 
 METHODS = ("gaussian-ort", "cauchy-ort", "polynomial-2", "gaussian-softmax")
 EPOCHS = (2, 6)

@@ -28,8 +28,8 @@ from rich.table import Table
 from class_means import load
 from machine import RESULTS, keep
 from zskl import ClassMeansClassifier, datasets, methods, metrics, selection
-from zskl.arrays import generator
-from zskl.plots import canvas, image
+from zskl._arrays import make_generator
+from zskl.plots import display
 
 LABELS = (0, 10, 25, 50, 100, 200)
 ROUND = 25
@@ -57,7 +57,7 @@ class Study:
 
     def split(self, seed: int) -> tuple[Rows, Rows]:
         """The pool and the rows that are scored: half of the rows of each class, drawn by a seed."""
-        draw = generator(seed, 0)
+        draw = make_generator(seed, 0)
         order = draw.permutation(len(self.y))
         halves: list[list[Rows]] = [[], []]
         for label in self.classes:
@@ -70,7 +70,7 @@ class Study:
     def curve(self, asked: Asked, seed: int) -> list[float]:
         """Accuracy, averaged over classes, after each number of labels."""
         pool, scored = self.split(seed)
-        model, draw, found, known = self.model, generator(seed, 1), [], 0
+        model, draw, found, known = self.model, make_generator(seed, 1), [], 0
         for wanted in LABELS:
             while known < wanted:
                 n = min(ROUND, wanted - known)
@@ -202,20 +202,20 @@ def moments(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
 def figure(found: dict[str, Any], study: Study, source: str) -> str:
     """A line for each way to choose rows, with its spread, as SVG."""
     places, said = np.arange(len(LABELS)), []
-    with canvas.panels(1, HEIGHT) as (ax,):
-        for (name, values), colour, dash in zip(found.items(), canvas.COLOURS, canvas.DASHES, strict=False):
+    with display.open_panels(1, HEIGHT) as (ax,):
+        for (name, values), colour, dash in zip(found.items(), display.COLOURS, display.DASHES, strict=False):
             middle, spread = (100 * one for one in moments(values))
             ax.plot(places, middle, marker="o", color=colour, linestyle=dash, label=name, clip_on=False)
             ax.fill_between(places, middle - spread, middle + spread, color=colour, alpha=0.2, linewidth=0)
             points = [f"{value:.1f} with {k}" for k, value in zip(LABELS, middle, strict=True)]
             said.append(f"{name}: {', '.join(points)}")
-        canvas.tick_names(ax.xaxis, places, [str(count) for count in LABELS])
+        display.set_tick_names(ax.xaxis, places, [str(count) for count in LABELS])
         ax.set_xlim(0, len(LABELS) - 1)
         ax.set_title(f"{source.replace(':', ', ')}: {len(study.classes)} unseen classes")
         ax.set_xlabel("labels")
         ax.set_ylabel("zero-shot accuracy, %")
-        canvas.legend(ax, 3)
-    return image.svg(ax.figure, "Accuracy against the number of labels", "; ".join(said))
+        display.draw_legend(ax, 3)
+    return display.to_svg(ax.figure, "Accuracy against the number of labels", "; ".join(said))
 
 
 if __name__ == "__main__":

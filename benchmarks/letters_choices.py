@@ -20,12 +20,11 @@ import letters_page
 import validation
 from machine import RESULTS
 from zskl import methods, protocols
+from zskl._files import write_atomically
 from zskl.datasets import letters
-from zskl.datasets.letters import parts
 from zskl.experiments.unit import Unit
-from zskl.files import write_atomically
-from zskl.paper import methods as paper_methods
-from zskl.selection.grid import expand
+from zskl.paper import results
+from zskl.selection.grid import expand_grid
 
 METHODS = {
     "class-means": False,
@@ -61,7 +60,7 @@ RECORD = RESULTS / "letters.json"
 
 def figures(seed: int, method: str, tune: bool) -> list[float]:
     """Zero-shot accuracy, then unseen, seen and H with calibration, in per cent."""
-    fixed = paper_methods.grid(method) if tune else None  # the highest mean of this grid, as recorded
+    fixed = results.published_grid(method) if tune else None  # the highest mean of this grid, as recorded
     record = Unit(method, 0, tune=tune, calibrate=True, fixed_grid=fixed).run(letters.load(seed=seed))
     general = record.gzsl_calibrated
     assert general is not None
@@ -91,7 +90,7 @@ def mistakes() -> dict[str, Any]:
     data = letters.load()
     model = methods.build("class-means").fit(*data.samples("trainval"), data.signatures)
     rows = data.parts["test_unseen"]
-    new = np.isin(parts.face_of_row()[rows], parts.drawn_faces(letters.SEED))
+    new = np.isin(letters.row_faces()[rows], letters.draw_test_faces(letters.SEED))
     right = model.predict(data.X[rows], data.signatures.loc[data.unseen_classes]) == data.y[rows]
     result = protocols.zsl(model, data)
     worst = sorted(result.per_class, key=lambda name: result.per_class[name])[:6]
@@ -109,7 +108,7 @@ def rankings() -> dict[str, dict[str, list[list[float]]]]:
 
 def thinned(method: str) -> list[dict[str, list[object]]]:
     """Some settings of the default grid, spread over it."""
-    settings = expand(paper_methods.grid(method), methods.build(method))[:: THINNED[method]]
+    settings = expand_grid(results.published_grid(method), methods.build(method))[:: THINNED[method]]
     return [{name: [value] for name, value in setting.items()} for setting in settings]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from zskl import ClassMeansClassifier, datasets
 from zskl.datasets import letters
-from zskl.datasets.letters.alphabet import parted
+from zskl.datasets.letters import decompose
 
 SHOWN, BEST = 8, 10  # letters, pictures of each
 
@@ -31,13 +31,13 @@ def main() -> None:
     first: dict[str, str] = {}
     for name in sorted(map(str, data.unseen_classes)):
         if name.islower():
-            first.setdefault(parted(name)[1], name)
+            first.setdefault(decompose(name)[1], name)
     found = list(first.values())[:SHOWN]
     scores = model.compatibility(data.X[rows], data.signatures.loc[found])
     figure, grid = plt.subplots(SHOWN, BEST + 1, figsize=(7.2, 4.6), gridspec_kw={"width_ratios": [4.2] + [1] * BEST})
     wrong = 0
     for line, name, column in zip(grid, found, scores.T, strict=True):
-        base, mark = parted(name)
+        base, mark = decompose(name)
         line[0].text(1, 0.5, f"“{base} with {mark}”", ha="right", va="center", fontsize=11)
         for place, row in zip(line[1:], rows[np.argsort(-column)[:BEST]], strict=True):
             place.imshow(255 - drawn[row], cmap="gray", vmin=0, vmax=255)

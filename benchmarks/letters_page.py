@@ -10,10 +10,10 @@ import numpy as np
 from scipy.stats import pearsonr, spearmanr
 
 import validation
+from zskl._files import write_atomically
 from zskl.datasets import letters
-from zskl.datasets.letters.faces import FACES, TIMES
-from zskl.files import write_atomically
-from zskl.serve.row_pictures import png
+from zskl.datasets.letters import FACES, TIMES
+from zskl.serve.gallery import encode_png
 
 DOCS = Path(__file__).parents[1] / "docs"
 SHOWN = "EeÉéŐőĄąĢģWŴpjğŤť"
@@ -132,7 +132,7 @@ def sheet() -> np.ndarray:
 
 def write(record: dict[str, Any]) -> str:
     text = page(record)
-    write_atomically(DOCS / "figures" / "letters.png", png(sheet()))
+    write_atomically(DOCS / "figures" / "letters.png", encode_png(sheet()))
     drawn = validation.figure(record["settings"], "letters")
     write_atomically(DOCS / "figures" / "letters-validation.svg", drawn.encode())
     write_atomically(DOCS / "letters.md", text.encode())

@@ -10,8 +10,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from zskl.experiments import jsonl_log
-from zskl.files import write_atomically
+from zskl._files import write_atomically
+from zskl.experiments import run_folder
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -27,7 +27,7 @@ def processor() -> str:
 
 def describe() -> dict[str, Any]:
     found = {"processor": processor(), "cores": len(os.sched_getaffinity(0)), "system": platform.system()}
-    versions = jsonl_log.versions()
+    versions = run_folder.package_versions()
     for package in ("numba", "scipy", "triton"):
         try:
             versions[package] = metadata.version(package)

@@ -60,7 +60,7 @@ def main() -> None:
     measured("map, every class", lambda: np.argpartition(-(np.asarray(maps.samples(X)) @ vectors.T), BEST)[:, :BEST])
     with tempfile.TemporaryDirectory() as folder:
         path, began = Path(folder, "index"), time.process_time()
-        export.index.write(path, "usearch", vectors, maps.labels(classes), "classes")
+        export.write_index(path, "usearch", vectors, maps.labels(classes), "classes")
         built, size = time.process_time() - began, path.stat().st_size
         index = Index.restore(str(path))
     for expansion in chosen.expansion or (64, 256, 1024):
@@ -80,17 +80,16 @@ def main() -> None:
 
 def model_scan(model: Any, classes: Any) -> Any:
     """Rows → the places of the best classes by exact scores; what belongs to the classes alone is prepared."""
-    from zskl.estimators import inputs
-    from zskl.estimators.candidates import choose
-    from zskl.estimators.panel import Panel, best_first
+    from zskl.estimators import _inputs
+    from zskl.estimators._candidates import Panel, choose_candidates, top_columns
 
-    panel = Panel(model, choose(model, classes, None), None, calibrated=False)
+    panel = Panel(model, choose_candidates(model, classes, None), None, calibrated=False)
     places = {name: place for place, name in enumerate(classes.index)}
     order = np.array([places[name] for name in panel.labels.tolist()])
 
     def scan(X: Any) -> Any:
-        blocks = panel.blocks(inputs.sliceable(model, X))
-        return order[np.concatenate([best_first(np.asarray(scores), BEST)[0] for _, scores in blocks])]
+        blocks = panel.blocks(_inputs.as_sliceable(model, X))
+        return order[np.concatenate([top_columns(np.asarray(scores), BEST)[0] for _, scores in blocks])]
 
     return scan
 

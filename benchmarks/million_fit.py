@@ -31,8 +31,7 @@ from million_rows import LABEL, classes
 from page_tables import load
 from zskl import ClassMeansClassifier, engines, fit_shards
 from zskl.engines import Engine
-from zskl.estimators.class_means.kept_rows import KEPT
-from zskl.estimators.class_means.sums import Sums
+from zskl.estimators._class_means_fit import KEPT, Sums
 
 MACHINES, CORES, NETWORK = 100, 16, 10e9 / 8  # bytes a second
 BIG = 10_000_000_000  # rows

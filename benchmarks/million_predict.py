@@ -32,7 +32,7 @@ from sklearn.neighbors import NearestCentroid
 from machine import keep
 from million_rows import SEEN, means
 from zskl import ClassMeansClassifier, load
-from zskl.batch.predict_file import Predictor
+from zskl.batch.predict import Predictor
 
 BLOCK = 4096
 

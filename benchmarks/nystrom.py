@@ -30,7 +30,7 @@ from rich.table import Table
 
 from machine import processor
 from zskl import Dataset, ZeroShotKernelClassifier, __version__, datasets
-from zskl.estimators.ranking_map import Map
+from zskl.estimators.search_vectors import Map
 
 OUT = Path(__file__).parent / "results" / "nystrom.json"
 SETTINGS: dict[str, Any] = {"epochs": 6, "random_state": 0}

@@ -15,7 +15,7 @@ import use_parts
 from growth import figure
 from machine import RESULTS
 from page_tables import load
-from zskl.files import write_atomically
+from zskl._files import write_atomically
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 FIGURES = {"growth": "growth.svg", "growth_means": "growth-means.svg"}

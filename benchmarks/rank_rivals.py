@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from zskl import ClassMeansClassifier, datasets
-from zskl.datasets.letters.alphabet import parted
+from zskl.datasets.letters import decompose
 
 SHARES, FIRST = (0.0, 0.5, 1.0), 12
 
@@ -24,7 +24,7 @@ def main() -> None:
         rows = np.concatenate([train, held])
         seen = np.unique(data.y[train])
         known = model.compatibility(data.X[rows], table.loc[seen])
-        bases, marks = np.array([parted(name) for name in data.y[rows]]).T
+        bases, marks = np.array([decompose(name) for name in data.y[rows]]).T
         asked = [
             ("new letters", table.loc[name], slice(None), data.y[rows] == name) for name in np.unique(data.y[held])
         ]

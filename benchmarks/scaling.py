@@ -16,14 +16,13 @@ import time
 from zskl import engines
 from zskl.engines import Engine
 from zskl.experiments import sweep
-from zskl.experiments.source import Source
-from zskl.experiments.sweep import Failure, Piece
+from zskl.experiments.sweep import Failure, Piece, Source
 from zskl.experiments.unit import Unit
 
 
 def measure(pieces: list[Piece], engine: Engine) -> float:
     began = time.perf_counter()
-    found = dict(sweep.run(pieces, engine))
+    found = dict(sweep.run_sweep(pieces, engine))
     assert len(found) == len(pieces)
     assert not any(isinstance(one, Failure) for one in found.values())
     return time.perf_counter() - began
@@ -36,7 +35,7 @@ def main() -> None:
     parser.add_argument("--method", default="gaussian")
     parser.add_argument("--units", type=int, default=8)
     parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--engine", choices=engines.engine.ENGINES, default="loky")
+    parser.add_argument("--engine", choices=engines.ENGINES, default="loky")
     parser.add_argument("--workers", type=int, action="append", help="repeatable; default: 1 and 2")
     options = parser.parse_args()
     source = Source(options.dataset, features=options.features)

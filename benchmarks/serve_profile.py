@@ -23,10 +23,11 @@ from threadpoolctl import threadpool_limits
 import zskl
 from machine import keep
 from serve_load import model_file, requests
-from zskl.serve import app, batches, bodies, json_bodies, predictions, replies
-from zskl.serve.guard import Guard
+from zskl.serve import app, predictions, responses
+from zskl.serve import requests as requestss
+from zskl.serve.app import GuardMiddleware
 from zskl.serve.limits import Limits
-from zskl.serve.schemas.predictions import PredictionOptions, PredictionRequest
+from zskl.serve.schemas import PredictionOptions, PredictionRequest
 from zskl.serve.service import Service
 
 TIMES, TOGETHER = 1000, (1, 2, 4, 8, 16, 28)
@@ -42,7 +43,7 @@ def quickest(run: Callable[[int], object], times: int = TIMES) -> float:
     return 1e6 * min(found)
 
 
-async def answered(guarded: Guard, sent: list[bytes], together: int) -> float:
+async def answered(guarded: GuardMiddleware, sent: list[bytes], together: int) -> float:
     """Microseconds of each of so many requests that arrive at once."""
 
     async def one(body: bytes) -> None:
@@ -71,23 +72,25 @@ async def answered(guarded: Guard, sent: list[bytes], together: int) -> float:
 def measured(service: Service) -> dict[str, Any]:
     sent = [one.split(b"\r\n\r\n", 1)[1] for one in requests("JSON")]
     model, limits, book, options = service.classes.model, service.limits, service.book, PredictionOptions()
-    guarded = Guard(app.build(service), None, ["localhost"], limits)
-    read = [json_bodies.parsed(PredictionRequest, body, limits).rows or [] for body in sent]
-    X = np.concatenate([bodies.from_lists(rows, None, model, limits) for rows in read])
-    answer = predictions.predict(book, X[:1], options)
+    guarded = GuardMiddleware(app.build_app(service), None, ["localhost"], limits)
+    read = [requestss.parse_body(PredictionRequest, body, limits).rows or [] for body in sent]
+    X = np.concatenate([requestss.rows_from_lists(rows, None, model, limits) for rows in read])
+    answer = predictions.predict_rows(book, X[:1], options)
     steps = {
-        "JSON → lists": quickest(lambda k: json_bodies.parsed(PredictionRequest, sent[k % len(sent)], limits)),
-        "lists → checked float32": quickest(lambda k: bodies.from_lists(read[k % len(sent)], None, model, limits)),
-        "answer → JSON": quickest(lambda k: replies.json_reply(answer)),
+        "JSON → lists": quickest(lambda k: requestss.parse_body(PredictionRequest, sent[k % len(sent)], limits)),
+        "lists → checked float32": quickest(
+            lambda k: requestss.rows_from_lists(read[k % len(sent)], None, model, limits)
+        ),
+        "answer → JSON": quickest(lambda k: responses.json_response(answer)),
     }
-    scoring = {n: quickest(lambda k, n=n: predictions.predict(book, X[:n], options)) / n for n in TOGETHER}
+    scoring = {n: quickest(lambda k, n=n: predictions.predict_rows(book, X[:n], options)) / n for n in TOGETHER}
     whole = {n: asyncio.run(answered(guarded, sent, n)) for n in TOGETHER}
-    most, route = batches.QUICK, app.AT_ONCE
-    batches.QUICK, app.AT_ONCE = 0, ("", "", b"")
+    most, route = predictions.QUICK, app.AT_ONCE
+    predictions.QUICK, app.AT_ONCE = 0, ("", "", b"")
     try:
         before = asyncio.run(answered(guarded, sent, 8))
     finally:
-        batches.QUICK, app.AT_ONCE = most, route
+        predictions.QUICK, app.AT_ONCE = most, route
     return {"steps": steps, "scoring": scoring, "whole": whole, "before": before}
 
 

@@ -23,10 +23,10 @@ from rich.table import Table
 
 from machine import describe
 from zskl import datasets, methods, protocols, selection
-from zskl.datasets import split_by_class
+from zskl.datasets import split as split_by_class
 from zskl.engines import Engine
 from zskl.selection.grid import Grid
-from zskl.signatures.encoders import BUNDLED, Encoder, encode, load_encoder
+from zskl.signatures.sentences import BUNDLED, Encoder, encode_texts, load_encoder
 
 MODULES = (
     *("argparse", "ast", "asyncio", "calendar", "collections", "configparser", "csv", "ctypes", "datetime", "decimal"),
@@ -112,8 +112,8 @@ def vectors(
     rows: dict[str, list[str]], described: dict[str, str], encoder: Encoder
 ) -> tuple[np.ndarray[Any, Any], pd.DataFrame, np.ndarray[Any, Any]]:
     """Rows and signatures from the same encoder, and the class of each row."""
-    X = encode(encoder, [text for mine in rows.values() for text in mine])
-    table = pd.DataFrame(encode(encoder, list(described.values())), index=list(described)).astype(np.float64)
+    X = encode_texts(encoder, [text for mine in rows.values() for text in mine])
+    table = pd.DataFrame(encode_texts(encoder, list(described.values())), index=list(described)).astype(np.float64)
     return X.astype(np.float32), table, np.repeat(list(rows), [len(mine) for mine in rows.values()])
 
 
@@ -123,7 +123,7 @@ def split(X: Any, labels: Any, table: pd.DataFrame, seed: int) -> datasets.Datas
     codes = pd.Index(classes).get_indexer(pd.Index(labels))
     unseen = split_by_class.choose_unseen(classes, np.bincount(codes), None, UNSEEN, seed)
     table = table.set_axis([f"column {k}" for k in range(table.shape[1])], axis=1)
-    return datasets.Dataset("docstrings", X, labels, table, split_by_class.divide(codes, unseen, seed))
+    return datasets.Dataset("docstrings", X, labels, table, split_by_class.divide_rows(codes, unseen, seed))
 
 
 def measure(data: datasets.Dataset, grid: Grid | None = None) -> dict[str, Any]:

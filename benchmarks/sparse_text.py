@@ -30,7 +30,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 
 from machine import keep
 from zskl import methods
-from zskl.files import write_atomically
+from zskl._files import write_atomically
 
 METHODS = ("cosine", "class-means", "eszsl")
 UNSEEN = 0.25  # the share of classes

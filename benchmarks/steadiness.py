@@ -13,14 +13,13 @@ from rich.console import Console
 from rich.table import Table
 
 from zskl import datasets, methods, selection
-from zskl.experiments.unit import seed_of
+from zskl.experiments.unit import unit_seed
 from zskl.metrics import harmonic_mean
 from zskl.metrics.seen_unseen import Margins
-from zskl.selection.calibration import engine_for
-from zskl.selection.grid_search import examined, plan
-from zskl.selection.material import material
-from zskl.selection.search_results import SCORINGS, judge
-from zskl.selection.steadiness import wide
+from zskl.selection.calibration import choose_engine
+from zskl.selection.class_folds import prepare_material
+from zskl.selection.grid_search import examine_settings, plan_search
+from zskl.selection.search_results import SCORINGS, is_wide, judge_settings
 
 
 def main() -> None:
@@ -47,21 +46,21 @@ def main() -> None:
 def compared(data: datasets.Dataset, method: str, seed: int, device: str | None) -> list[list[str]]:
     """For each scoring: how many settings are wide, and what giving way changes, on how many of the folds."""
     X, y = data.samples("trainval")
-    state = {"random_state": seed_of(data.name, method, seed), "device": device}
+    state = {"random_state": unit_seed(data.name, method, seed), "device": device}
     estimator = methods.build(method, {k: v for k, v in state.items() if k in methods.build(method).get_params()})
-    shared = material(estimator, X, y, data.signatures, selection.folds(data))
-    planned = plan(shared, methods.find(method).grid)
-    found = examined(planned, engine_for("auto", estimator, X))
+    shared = prepare_material(estimator, X, y, data.signatures, selection.folds(data))
+    planned = plan_search(shared, methods.find(method).grid)
+    found = examine_settings(planned, choose_engine("auto", estimator, X))
     folds, settings = list(shared.folds), planned.settings
-    whole = judge(settings, folds, found)
-    unsteady = wide(whole.seen) | wide(whole.gzsl)
+    whole = judge_settings(settings, folds, found)
+    unsteady = is_wide(whole.seen) | is_wide(whole.gzsl)
     rows = []
     for scoring in SCORINGS:
         changes = []
         for fold in range(len(folds)):
             others = [k for k in range(len(folds)) if k != fold]
             part = {(place, n): found[place, k] for place in range(len(settings)) for n, k in enumerate(others)}
-            search = judge(settings, [folds[k] for k in others], part)
+            search = judge_settings(settings, [folds[k] for k in others], part)
             best = int(np.argmax(search.scores(scoring).mean(axis=1).round(9)))
             pair = [(place, search.constants[place]) for place in (int(search.ranking(scoring)[0]), best)]
             if pair[0] != pair[1]:

@@ -14,9 +14,9 @@ import numpy as np
 
 from shapes import BATCH, Problem
 from zskl import ZeroShotKernelClassifier
-from zskl.estimators.estimator import Training
-from zskl.estimators.stack import quick_step, step_function
-from zskl.training import rmsprop, solver
+from zskl.estimators._inputs import Training
+from zskl.estimators.kernel_classifier import make_cpu_step, make_step
+from zskl.training import solver
 
 KERNEL = {"kernel": "gaussian", "sigma": 1.0, "repulsion": 1.0, "batch_size": BATCH}
 Way = Callable[[int], object]
@@ -28,10 +28,10 @@ def ours(data: Problem, plain: bool = False, **settings: Any) -> Way:
     C = len(data.Y)
     rows = np.arange(C)[:, None]
     training = Training(data.X, data.codes, data.Y, rows, np.ones(C, int), np.bincount(data.codes, minlength=C))
-    step = step_function(member._objective(), training, 0, False) if plain else quick_step(member, training, 0)
+    step = make_step(member._objective(), training, 0, False) if plain else make_cpu_step(member, training, 0)
 
     def run(steps: int) -> object:
-        state = solver.start(data.W[None])
+        state = solver.start_state(data.W[None])
         return solver.minimise(
             *(step, state),
             n_rows=len(data.X),
@@ -78,7 +78,7 @@ def floor(data: Problem, by_columns: bool = False) -> Way:
     joint, below, products = matrix(d, n + q), buffer(n + q, p), buffer(n + q, n + q)
     M, N, Yt, X = buffer(p, p), buffer(p, p), np.ascontiguousarray(Y.T), data.X[:n].copy()
     placed, moved = (array.reshape(p, d).T if by_columns else array for array in (W, G))
-    walk = rmsprop.compiled() or rmsprop.in_blocks
+    walk = solver.compiled_update() or solver.update_in_blocks
     constants = [np.float32(number) for number in (1e-9, 0.99, 0.01, 1e-6)]
 
     def run(steps: int) -> None:

@@ -11,8 +11,8 @@ import torch
 from autograd import Autograd
 from shapes import BATCH, Problem
 from zskl import ZeroShotKernelClassifier
-from zskl.estimators.estimator import Training
-from zskl.estimators.stack import fusing, stacked_objective, step_function
+from zskl.estimators._inputs import Training
+from zskl.estimators.kernel_classifier import make_fused_step, make_step, stacked_objective
 from zskl.training import solver
 
 Way = Callable[[int], object]
@@ -37,14 +37,14 @@ def ours(data: Problem, K: int, device: str = "cuda", whole: bool = True, **sett
 
     def run(steps: int) -> None:
         solver.minimise(
-            *(step_function(objective, training, 0, False), solver.start(W)),
+            *(make_step(objective, training, 0, False), solver.start_state(W)),
             n_rows=len(X),
             batch_size=BATCH,
             epochs=max(1, steps * BATCH // len(X)),
             seed=0,
             learning_rate=3e-4,
             steady=True,
-            fuse=fusing(objective, training) if whole else None,
+            fuse=make_fused_step(objective, training) if whole else None,
         )
         torch.cuda.synchronize()
 

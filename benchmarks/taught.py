@@ -16,21 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl import datasets, methods
-from zskl.arrays import generator
+from zskl._arrays import make_generator
 from zskl.datasets import Dataset
-from zskl.serve.bodies import Features
-from zskl.serve.class_book import Book
-from zskl.serve.lessons import Example, Lessons
-from zskl.serve.predictions import predict
-from zskl.serve.schemas.predictions import PredictionOptions
-from zskl.serve.served_model import by_text
+from zskl.serve.classes import Book, name_classes_by_text
+from zskl.serve.predictions import predict_rows
+from zskl.serve.requests import Features
+from zskl.serve.schemas import PredictionOptions
+from zskl.serve.teaching import Example, Lessons
 
 MARKS = (0, 1, 3, 5)
 
 
 def answers(book: Book, X: Features, candidates: list[str] | None) -> list[str]:
     """The class of each row, among these or among all classes."""
-    told = predict(book, X, PredictionOptions(top=1, candidates=candidates))
+    told = predict_rows(book, X, PredictionOptions(top=1, candidates=candidates))
     return [one["class"] for one in told["predictions"]]
 
 
@@ -42,7 +41,7 @@ def accuracy(found: list[str], true: list[str]) -> float:
 
 def drawn(labels: list[str], seed: int) -> dict[str, NDArray[Any]]:
     """Class → the places of its rows, in the order in which they are marked."""
-    rng, own = generator(seed), np.array(labels)
+    rng, own = make_generator(seed), np.array(labels)
     return {name: rng.permutation(np.flatnonzero(own == name)) for name in sorted(set(labels))}
 
 
@@ -80,7 +79,7 @@ def main() -> None:
     parser.add_argument("--features", default="efficientnet_lite2")
     parser.add_argument("--splits", type=int, default=5)
     given = parser.parse_args()
-    model = by_text(methods.load(given.model))
+    model = name_classes_by_text(methods.load(given.model))
     data = datasets.load(given.data, root=given.root, features=given.features)
     found = np.array([measured(model, data, seed) for seed in range(given.splits)])
     middle, spread = 100 * found.mean(axis=0), 100 * found.std(axis=0, ddof=1)

@@ -20,12 +20,12 @@ from threadpoolctl import threadpool_limits
 
 from machine import processor
 from zskl import datasets, methods, selection
+from zskl._files import write_atomically
 from zskl.datasets import Dataset
 from zskl.experiments.record import Record
-from zskl.files import write_atomically
-from zskl.paper import collect
-from zskl.paper.methods import family, grid
-from zskl.paper.wall_times import EXTRAPOLATED
+from zskl.paper import results
+from zskl.paper.evaluation import EXTRAPOLATED
+from zskl.paper.results import family_of, published_grid
 
 ONE = {  # family → the method that is run, for those that ran on the CPU and for the others
     "the paper's baselines": ("ale", "conse"),
@@ -44,13 +44,13 @@ def main() -> None:
     chosen = parser.parse_args()
     data = datasets.load(chosen.dataset, chosen.root)
     groups: dict[tuple[str, str], list[tuple[object, float]]] = {}
-    for record in collect.read(chosen.folder):
+    for record in results.read_paper_records(chosen.folder):
         if isinstance(record, Record):
             spent = sum(value for value in vars(record.seconds).values() if value is not None)
             device = record.device
         else:
             spent, device = sum(record.seconds.values()), record.device or "cpu"
-        groups.setdefault((family(record.method), device), []).append((record, spent))
+        groups.setdefault((family_of(record.method), device), []).append((record, spent))
     rows, missing = [], []
     for (name, device), found in groups.items():
         method = ONE[name][device != "cpu"]
@@ -81,7 +81,8 @@ def seconds(method: str, data: Dataset, settings: int) -> float:
     """Processor time that a search of so many settings takes in one thread."""
     free = methods.find(method).estimator.FREE
     part = {
-        name: list(values) if method in WHOLE or name in free else [values[0]] for name, values in grid(method).items()
+        name: list(values) if method in WHOLE or name in free else [values[0]]
+        for name, values in published_grid(method).items()
     }
     rows = data.parts["trainval"]
     estimator = methods.build(method, {"random_state": 0})

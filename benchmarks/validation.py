@@ -20,8 +20,8 @@ from scipy.stats import pearsonr, spearmanr
 from zskl import DivergenceError, datasets, methods, protocols, selection
 from zskl.engines import Engine
 from zskl.plots import ValidationTestDisplay
-from zskl.plots.drawing import panels
-from zskl.selection.grid import group
+from zskl.plots.display import draw_panels
+from zskl.selection.grid import group_settings
 
 PANELS = (("zsl", "zero-shot accuracy"), ("gzsl", "calibrated H"))
 
@@ -71,7 +71,7 @@ def both(
     grid = methods.find(method).grid if grid is None else grid
     found = selection.search(estimator, X, y, data.signatures, grid, selection.folds(data), engine)
     tested = {scoring: np.full(len(found.settings), -np.inf) for scoring, _ in PANELS}
-    for places in group(found.settings, estimator._free(X)):
+    for places in group_settings(found.settings, estimator._free(X)):
 
         def visit(index: int, model: Any, places: Sequence[int] = places) -> None:
             place = places[index]
@@ -91,7 +91,7 @@ def figure(points: dict[str, dict[str, list[list[float]]]], title: str) -> str:
     for scoring, name in PANELS:
         validation, test = ([points[method][scoring][side] for method in points] for side in (0, 1))
         parts.append((name, ValidationTestDisplay(validation, test, names=list(points), figure=name)))
-    return panels(f"{title}: every setting of the default grids", parts).svg()
+    return draw_panels(f"{title}: every setting of the default grids", parts).svg()
 
 
 if __name__ == "__main__":

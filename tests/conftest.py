@@ -70,7 +70,10 @@ def pytest_collection():
 
 @pytest.fixture
 def toy():
-    from toy import Toy, make_toy  # the process that hands out the tests needs none of what it imports
+    from toy import (
+        Toy,
+        make_toy,  # the process that hands out the tests needs none of what it imports
+    )
 
     made = make_toy()
     return Toy(made.X.copy(), made.y.copy(), made.X_new.copy(), made.y_new.copy(), made.table.copy())
@@ -86,7 +89,10 @@ def own_cache(monkeypatch, tmp_path):
 @pytest.fixture
 def package(tmp_path):
     """A folder with a small CUB in it."""
-    from package_files import tiny, write_package  # needs h5py, which a machine that runs other tests may lack
+    from benchmark_files import (
+        tiny,
+        write_package,  # needs h5py, which a machine that runs other tests may lack
+    )
 
     write_package(tmp_path / "package" / "CUB", *tiny())
     return tmp_path / "package"

@@ -38,7 +38,7 @@ def test_automatic_differentiation_trains_the_same_model(shape):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: the version with automatic differentiation")
     from autograd import Autograd
     from zskl import ZeroShotKernelClassifier
-    from zskl.training import rmsprop
+    from zskl.training import solver
 
     data = problem(*shape, d=20, rows=40)
     theirs = Autograd(*(torch.from_numpy(array) for array in (data.W, data.X, data.Y, data.codes)))
@@ -50,7 +50,7 @@ def test_automatic_differentiation_trains_the_same_model(shape):
         expected = objective.evaluate(W, data.X[rows], data.Y, data.codes[rows], sizes)
         loss = theirs.step(torch.from_numpy(rows)).detach()
         assert loss.item() == pytest.approx(float(expected.objective[0]), rel=1e-4)
-        rmsprop.updating(W, V, 0.99, 1e-6)(expected.gradient, None, 3e-4)
+        solver.make_update(W, V, 0.99, 1e-6)(expected.gradient, None, 3e-4)
     moved = np.abs(W[0] - data.W).max()
     assert moved > 1e-3
     np.testing.assert_allclose(theirs.W.detach().numpy(), W[0], atol=1e-2 * moved)

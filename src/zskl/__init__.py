@@ -21,20 +21,20 @@ if TYPE_CHECKING:
         selection,
         signatures,
     )
-    from zskl.batch.fit_folder import fit_shards
+    from zskl._display import ProgressBar
+    from zskl.batch.fit import fit_shards
     from zskl.datasets import Dataset
-    from zskl.estimators.class_means.classifier import ClassMeansClassifier
-    from zskl.estimators.committee.classifier import Committee
-    from zskl.estimators.estimator import UncalibratedWarning, ZeroShotClassifier
+    from zskl.estimators._candidates import NoSignaturesWarning, UncalibratedWarning
+    from zskl.estimators.base import ZeroShotClassifier
+    from zskl.estimators.class_means import ClassMeansClassifier
+    from zskl.estimators.committee import Committee
     from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
-    from zskl.estimators.no_signatures import NoSignaturesWarning
-    from zskl.experiments.collect import collect
     from zskl.experiments.compare import compare
     from zskl.experiments.record import Record
+    from zskl.experiments.run_folder import collect
     from zskl.methods import load
     from zskl.protocols import Result
-    from zskl.shown.progress import ProgressBar
-    from zskl.signatures.doubts import SignatureWarning
+    from zskl.signatures.table import SignatureWarning
     from zskl.training.solver import DivergenceError
 else:
     _MODULES = {
@@ -52,21 +52,21 @@ else:
         "signatures",
     }
     _HOMES = {
-        "ClassMeansClassifier": "estimators.class_means.classifier",
-        "Committee": "estimators.committee.classifier",
+        "ClassMeansClassifier": "estimators.class_means",
+        "Committee": "estimators.committee",
         "Dataset": "datasets",
         "DivergenceError": "training.solver",
-        "NoSignaturesWarning": "estimators.no_signatures",
-        "ProgressBar": "shown.progress",
+        "NoSignaturesWarning": "estimators._candidates",
+        "ProgressBar": "_display",
         "Record": "experiments.record",
         "Result": "protocols",
-        "SignatureWarning": "signatures.doubts",
-        "UncalibratedWarning": "estimators.estimator",
-        "ZeroShotClassifier": "estimators.estimator",
+        "SignatureWarning": "signatures.table",
+        "UncalibratedWarning": "estimators.base",
+        "ZeroShotClassifier": "estimators.base",
         "ZeroShotKernelClassifier": "estimators.kernel_classifier",
-        "collect": "experiments.collect",
+        "collect": "experiments.run_folder",
         "compare": "experiments.compare",
-        "fit_shards": "batch.fit_folder",
+        "fit_shards": "batch.fit",
         "load": "methods",
     }
 

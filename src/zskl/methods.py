@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from zskl.arrays import check_device
+from zskl._arrays import check_device
+from zskl._validation import suggest
 from zskl.baselines import BASELINES, ESZSL
 from zskl.estimators import model_file
-from zskl.estimators.class_means.classifier import ClassMeansClassifier
-from zskl.estimators.committee.classifier import Committee
-from zskl.estimators.default_grid import BATCH, DefaultGrid, Part, nested, under, with_standardized
-from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.estimators.base import ZeroShotClassifier
+from zskl.estimators.class_means import ClassMeansClassifier
+from zskl.estimators.committee import Committee
+from zskl.estimators.default_grid import BATCH, DefaultGrid, Part, add_standardized, nest_grids, prefix_settings
 from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 from zskl.kernels import UnknownKernelError
-from zskl.parameters import did_you_mean
 
 __all__ = ["METHODS", "Method", "build", "find", "load"]
 
@@ -74,14 +74,14 @@ LINEAR = {
     "feature_scaling": ("sqrt-center-l2",),
 }
 FEW = {"signature_scaling": ("center-l2",)}  # beside standardised features
-GAUSSIAN = with_standardized({"sigma": (0.7, 1.0), "repulsion": (3.0, 10.0), **SQUARED}, {"repulsion": (3.0,), **FEW})
-CAUCHY = with_standardized({"sigma": (0.3, 1.0), "repulsion": (1.0, 3.0), **SQUARED}, {"repulsion": (1.0,), **FEW})
+GAUSSIAN = add_standardized({"sigma": (0.7, 1.0), "repulsion": (3.0, 10.0), **SQUARED}, {"repulsion": (3.0,), **FEW})
+CAUCHY = add_standardized({"sigma": (0.3, 1.0), "repulsion": (1.0, 3.0), **SQUARED}, {"repulsion": (1.0,), **FEW})
 POLYNOMIAL = {
-    degree: with_standardized({"bias": bias, **LINEAR}, {"repulsion": (15.0,), "incoherence_weight": (0.3,), **FEW})
+    degree: add_standardized({"bias": bias, **LINEAR}, {"repulsion": (15.0,), "incoherence_weight": (0.3,), **FEW})
     for degree, bias in {2: (0.25, 0.5), 4: (1.0, 2.0), 6: (1.0, 2.0)}.items()
 }
-GAUSSIAN_SOFTMAX = with_standardized({"sigma": (0.7, 1.0), **SOFTMAX}, {"sigma": (1.0,), **FEW})
-CAUCHY_SOFTMAX = with_standardized({"sigma": (0.3, 1.0), **SOFTMAX}, {"sigma": (0.3,), **FEW})
+GAUSSIAN_SOFTMAX = add_standardized({"sigma": (0.7, 1.0), **SOFTMAX}, {"sigma": (1.0,), **FEW})
+CAUCHY_SOFTMAX = add_standardized({"sigma": (0.3, 1.0), **SOFTMAX}, {"sigma": (0.3,), **FEW})
 RADII = {"gaussian": (0.2, 5.0), "cauchy": (0.03, 100.0)}
 KERNEL_BOUNDS = {
     "bias": (0.1, 8.0),
@@ -91,7 +91,7 @@ KERNEL_BOUNDS = {
     "learning_rate": (1e-5, 1e-2),
     "epochs": (1, 16),
 }
-CLASS_MEANS = with_standardized(
+CLASS_MEANS = add_standardized(
     {
         "kernel": ("gaussian", "linear"),
         "bandwidth": (1.0, 4.0),
@@ -152,8 +152,11 @@ METHODS: Mapping[str, Method] = {
         Committee,
         "Committee of class-means and gaussian-softmax (ours)",
         {},
-        nested({"means": CLASS_MEANS, "softmax": GAUSSIAN_SOFTMAX}),
-        {**under("means", CLASS_MEANS_BOUNDS), **under("softmax", _kernel_bounds("gaussian", GAUSSIAN_SOFTMAX))},
+        nest_grids({"means": CLASS_MEANS, "softmax": GAUSSIAN_SOFTMAX}),
+        {
+            **prefix_settings("means", CLASS_MEANS_BOUNDS),
+            **prefix_settings("softmax", _kernel_bounds("gaussian", GAUSSIAN_SOFTMAX)),
+        },
     ),
     **{
         name: Method(baseline, baseline.SUMMARY, {}, baseline.GRID, getattr(baseline, "BOUNDS", {}))
@@ -191,7 +194,7 @@ def find(name: str) -> Method:
     """
     key = str(name).lower()
     if key not in METHODS:
-        raise ValueError(f"unknown method {name!r}{did_you_mean(key, METHODS)}: expected one of {', '.join(METHODS)}")
+        raise ValueError(f"unknown method {name!r}{suggest(key, METHODS)}: expected one of {', '.join(METHODS)}")
     return METHODS[key]
 
 
@@ -221,13 +224,13 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> ZeroShotClass
     for setting in settings or {}:
         if setting not in known:
             raise ValueError(
-                f"method {name!r} has no setting {setting!r}{did_you_mean(setting, known)}: expected one of "
+                f"method {name!r} has no setting {setting!r}{suggest(setting, known)}: expected one of "
                 f"{', '.join(known)}"
             )
     return method.estimator(**method.overrides).set_params(**(settings or {}))  # type: ignore[no-any-return]
 
 
-def of(estimator: ZeroShotClassifier) -> Method | None:
+def method_of(estimator: ZeroShotClassifier) -> Method | None:
     """The method whose settings an estimator has, as far as the methods of its class differ in them; else None."""
     alike = [method for method in METHODS.values() if method.estimator is type(estimator)]
     names = {name for method in alike for name in method.overrides}
@@ -239,13 +242,13 @@ def of(estimator: ZeroShotClassifier) -> Method | None:
     return None
 
 
-def check_able(name: str, ability: str, words: str) -> None:
+def check_ability(name: str, ability: str, words: str) -> None:
     """Refuse a method whose estimator lacks a method such as `adapt`, and say which have it."""
     if not hasattr(find(name).estimator, ability):
-        raise ValueError(f"method {name!r} cannot {words}: expected one of {', '.join(able(ability))}")
+        raise ValueError(f"method {name!r} cannot {words}: expected one of {', '.join(methods_with(ability))}")
 
 
-def able(ability: str) -> list[str]:
+def methods_with(ability: str) -> list[str]:
     """The names of all methods whose estimator has a method of this name."""
     return [name for name, method in METHODS.items() if hasattr(method.estimator, ability)]
 
@@ -281,7 +284,7 @@ def load(path: str | os.PathLike[str], device: str | None = None) -> ZeroShotCla
     ESZSL()
     """
     check_device(device)
-    header, arrays = model_file.read(path)
+    header, arrays = model_file.read_model(path)
     kind = str(header.get("estimator"))
     if kind not in ESTIMATORS:
         raise ValueError(f"{path} holds an estimator {kind!r}, this zskl knows {', '.join(ESTIMATORS)}: upgrade zskl")

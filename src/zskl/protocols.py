@@ -1,26 +1,21 @@
-"""The two evaluation protocols. Each picks test rows and candidate classes; the model only ranks these.
-::
-
-    zsl     rows test_unseen, candidates the unseen classes
-    gzsl    rows test_seen and test_unseen, candidates all classes, a constant γ subtracted from seen ones:
-            ŷ_i = argmax_j ( compatibility[i, j] − γ · [class j is seen] )
-
-Both also score a model that was given examples of the unseen classes (`shots`), or the test rows without their labels
-(`unlabelled`); see `zskl.evidence`. Such a result says so.
-"""
+"""What the protocols find, as frozen records."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from zskl._arrays import make_generator
+from zskl._display import Shown, format_percent, list_some
+from zskl._validation import check_count, check_option
 from zskl.datasets.dataset import Dataset
-from zskl.estimators.candidates import calibrated
-from zskl.evidence import Given, features, give, rows_of
+from zskl.estimators._candidates import calibrate_scores
 from zskl.metrics import (
     coverage_accuracy,
     expected_calibration_error,
@@ -30,10 +25,359 @@ from zskl.metrics import (
     seen_unseen_curve,
     wrong_answers,
 )
-from zskl.metrics.results import Confidence, Result, ScoredRows, no_choice
-from zskl.metrics.row_gaps import gaps
+from zskl.metrics.seen_unseen import Curve, row_gaps
 
 __all__ = ["Confidence", "Result", "confidence", "gzsl", "zsl"]
+
+
+# Results --------------------------------------------------------------------------------------------------------------
+
+HARDEST = 5  # classes that a result shows
+
+
+def single_class_note(name: object) -> str:
+    """Why there is no zero-shot figure of a single unseen class."""
+    return f"no zero-shot figure, because {name} is the only unseen class and every answer would be right"
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredRows:
+    """
+    What a protocol found for each row it scored.
+
+    Parameters
+    ----------
+    rows : array of shape (n,)
+        The rows, by their places in the dataset.
+    answers : array of shape (n,)
+        The class that each was answered.
+    gaps : array of shape (n,), default=None
+        Of gzsl: best score of a seen class minus best score of an unseen one, before calibration.
+    right : array of bool of shape (n,), default=None
+        Of gzsl: whether the row's class is the best among the seen, or among the unseen, classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zskl.metrics.results import ScoredRows
+    >>> ScoredRows(np.array([7]), np.array(["emu"])).answers.tolist()
+    ['emu']
+    """
+
+    rows: NDArray[np.int64]
+    answers: NDArray[Any]
+    gaps: NDArray[np.float64] | None = None
+    right: NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """
+    What a protocol found: accuracies are means over classes, fractions between 0 and 1.
+
+    Parameters
+    ----------
+    protocol : {"zsl", "gzsl"}
+        Which protocol it was. The fields of the other one are None.
+    accuracy : float, default=None
+        Of zsl: accuracy on the unseen classes. None if there is only one of them: every answer would be right.
+    unseen, seen : float, default=None
+        Of gzsl: accuracy on rows of unseen and of seen classes, among all classes.
+    harmonic : float, default=None
+        Of gzsl: the harmonic mean H of the two.
+    ausuc : float, default=None
+        Of gzsl: area under the seen–unseen curve.
+    calibration : float, default=None
+        Of gzsl: the constant that was subtracted from the scores of seen classes.
+    per_class : dict, default={}
+        From each class with test rows to its accuracy.
+    left_out : tuple, default=()
+        Candidates without a test row. They can be answered, but have no accuracy and no part in a mean. Also the only
+        unseen class of zsl.
+    curve : Curve, default=None
+        Of gzsl: both accuracies under every constant.
+    mistaken : dict, default={}
+        Of zsl: from each class to its most frequent wrong answers and their shares.
+    shots : int, default=0
+        How many examples of each unseen class the model was taught before. They were not scored.
+    unlabelled : {"unseen", "all"} or None, default=None
+        Which test rows the model adapted to before, without their labels.
+    short : tuple, default=()
+        Classes with fewer than `shots` examples, because one row at least stays to be scored.
+    declined : str or None, default=None
+        Why the model did not adapt to the unlabelled rows. The figures are then those of the model as it was.
+    adaptation : dict or None, default=None
+        What the model says about its adaptation.
+    scored : ScoredRows, default=None
+        The answer for each row.
+
+    Examples
+    --------
+    >>> from zskl import Result
+    >>> Result("zsl", accuracy=0.5, per_class={"emu": 0.5}).as_dict()
+    {'protocol': 'zsl', 'accuracy': 0.5, 'per_class': {'emu': 0.5}, 'left_out': []}
+    >>> Result("zsl", accuracy=0.5, per_class={"emu": 0.5})
+    Result('zsl', accuracy 50.0 %, 1 class)
+    """
+
+    protocol: str
+    accuracy: float | None = None
+    unseen: float | None = None
+    seen: float | None = None
+    harmonic: float | None = None
+    ausuc: float | None = None
+    calibration: float | None = None
+    per_class: dict[Any, float] = field(default_factory=dict)
+    left_out: tuple[Any, ...] = ()
+    curve: Curve | None = field(default=None, repr=False, compare=False)
+    mistaken: dict[Any, tuple[tuple[Any, float], ...]] = field(default_factory=dict, repr=False, compare=False)
+    shots: int = 0
+    unlabelled: str | None = None
+    short: tuple[Any, ...] = ()
+    declined: str | None = None
+    adaptation: dict[str, Any] | None = field(default=None, repr=False)
+    scored: ScoredRows | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        figures = [f"{name} {value}" for name, value in self._figures() if name != "constant"]
+        classes = f"{len(self.per_class)} class{'' if len(self.per_class) == 1 else 'es'}"
+        classes = classes if self.alone is None else single_class_note(self.alone)
+        return f"Result({', '.join([repr(self.protocol), *figures, classes])})"
+
+    def __str__(self) -> str:
+        return self._shown().text()
+
+    def _repr_html_(self) -> str:
+        return self._shown().html()
+
+    @property
+    def alone(self) -> Any:
+        """Of zsl: the only unseen class, where there is only one; otherwise None."""
+        lonely = self.protocol == "zsl" and not self.per_class and len(self.left_out) == 1
+        return self.left_out[0] if lonely else None
+
+    def _figures(self) -> list[tuple[str, str]]:
+        """(name, value) of each that there is."""
+        names = {"accuracy": "accuracy", "unseen": "unseen", "seen": "seen", "harmonic": "H", "ausuc": "area"}
+        found = [(word, format_percent(getattr(self, name))) for name, word in names.items()]
+        constant = "" if self.calibration is None else f"{self.calibration:.4g}"
+        return [(word, value) for word, value in [*found, ("constant", constant)] if value]
+
+    def _shown(self) -> Shown:
+        title = {"zsl": "Zero-shot: unseen classes alone", "gzsl": "Generalised: seen and unseen classes together"}
+        given = f"after {self.shots} example{'' if self.shots == 1 else 's'} of each unseen class" if self.shots else ""
+        if self.unlabelled is not None:
+            given = f"after unlabelled rows ({self.unlabelled})"
+        hardest = sorted(self.per_class.items(), key=lambda one: one[1])[:HARDEST]
+        rows = [*self._figures(), *((f"lowest: {label}", format_percent(share)) for label, share in hardest)]
+        notes = [f"no test rows: {list_some(self.left_out)}"] if self.left_out and self.alone is None else []
+        notes += [] if self.alone is None else [single_class_note(self.alone)]
+        notes += [f"did not adapt: {self.declined}"] if self.declined else []
+        heading = title.get(self.protocol, self.protocol)
+        return Shown(f"{heading}, {given}" if given else heading, ("", ""), rows, notes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """
+        Give the figures as plain values, ready for JSON.
+
+        Returns
+        -------
+        dict
+            The fields of this protocol without curve and mistakes; classes become strings. What the model was given
+            is there only if it was given something.
+
+        Examples
+        --------
+        >>> from zskl import Result
+        >>> Result("gzsl", unseen=0.2, seen=0.8, harmonic=0.32).as_dict()["harmonic"]
+        0.32
+        """
+        numbers = ("accuracy", "unseen", "seen", "harmonic", "ausuc", "calibration")
+        found = {name: getattr(self, name) for name in numbers if getattr(self, name) is not None}
+        found |= {} if self.alone is None else {"accuracy": None}
+        per_class = {str(label): value for label, value in self.per_class.items()}
+        left_out = [str(label) for label in self.left_out]
+        short = [str(label) for label in self.short]
+        given: dict[str, Any] = {"shots": self.shots, "short": short} if self.shots else {}
+        if self.unlabelled is not None:
+            told = {"unlabelled": self.unlabelled, "declined": self.declined, "adaptation": self.adaptation}
+            given = {name: value for name, value in told.items() if value is not None}
+        return {"protocol": self.protocol, **found, "per_class": per_class, "left_out": left_out, **given}
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """
+    How far probabilities can be trusted, over rows.
+
+    Parameters
+    ----------
+    protocol : {"zsl", "gzsl"}
+        Which rows and candidates were scored.
+    ece : float
+        The expected calibration error: the mean distance between probability and accuracy.
+    accuracy : float
+        Share of rows answered right.
+    mean_confidence : float
+        Mean probability of the answers.
+    coverage : tuple of (float, float, float or None)
+        Threshold, share of rows that are answered with at least that probability, and the accuracy of these.
+
+    Examples
+    --------
+    >>> from zskl.protocols import Confidence
+    >>> Confidence("zsl", 0.02, 0.81, 0.8, ((0.0, 1.0, 0.81),)).as_dict()["ece"]
+    0.02
+    """
+
+    protocol: str
+    ece: float
+    accuracy: float
+    mean_confidence: float
+    coverage: tuple[tuple[float, float, float | None], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """
+        Give the figures as plain values, ready for JSON.
+
+        Returns
+        -------
+        dict
+            A value for each field.
+
+        Examples
+        --------
+        >>> from zskl.protocols import Confidence
+        >>> Confidence("zsl", 0.02, 0.81, 0.8, ()).as_dict()["coverage"]
+        []
+        """
+        return {**vars(self), "coverage": [list(point) for point in self.coverage]}
+
+
+# Evidence -------------------------------------------------------------------------------------------------------------
+# What a model is given beside descriptions before it is scored: labelled examples, or the unlabelled test rows.
+#
+# shots         k rows of each unseen class, drawn by a seed, are taught with their labels. They are never scored.
+# unlabelled    the model adapts to test rows without their labels, and is scored on the same rows: "unseen" are those
+# of
+#               unseen classes, "all" those of all classes.
+#
+# Both start from the fitted model and leave it as it was.
+
+UNLABELLED: Mapping[str, tuple[str, ...]] = {"unseen": ("test_unseen",), "all": ("test_seen", "test_unseen")}
+_SHOTS = 5  # the stream of the seed that draws examples
+
+
+@dataclass(frozen=True)
+class Given:
+    """A model with what it was given.
+
+    `drawn` are the rows of "test_unseen" that were its examples. `short` names classes with fewer than `shots` of
+    them. `declined` says why a model did not adapt; the model is then the one that was handed in.
+    """
+
+    model: Any
+    shots: int = 0
+    unlabelled: str | None = None
+    drawn: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    short: tuple[Any, ...] = ()
+    declined: str | None = None
+
+    @property
+    def adaptation(self) -> Mapping[str, object] | None:
+        """What the model says about its adaptation, if it adapted and says something."""
+        adapted = self.unlabelled is not None and self.declined is None
+        return getattr(self.model, "adaptation_", None) if adapted else None
+
+    def scored(self, data: Dataset, part: str) -> NDArray[np.int64]:
+        """The rows of a part that were not drawn."""
+        rows = part_rows(data, part)
+        return rows[~np.isin(rows, self.drawn)] if len(self.drawn) else rows
+
+
+def give_evidence(model: Any, data: Dataset, shots: int = 0, seed: int = 0, unlabelled: str | None = None) -> Given:
+    """The model with `shots` examples of each unseen class, or adapted to the `unlabelled` rows; never both."""
+    if shots and unlabelled is not None:
+        raise ValueError(
+            f"shots is {shots} and unlabelled is {unlabelled!r}: expected one of them, since their figures answer "
+            "different questions; ask for each by itself"
+        )
+    if shots:
+        return _teach(model, data, check_count("shots", shots), seed)
+    if unlabelled is not None:
+        return _adapt(model, data, unlabelled)
+    return Given(model)
+
+
+def part_rows(data: Dataset, part: str) -> NDArray[np.int64]:
+    """The rows of a part, of which there must be some."""
+    rows = data.parts[part]
+    if not len(rows):
+        raise ValueError(f"dataset {data.name!r} has no rows in {part!r}: this protocol needs at least one")
+    return rows
+
+
+def model_features(model: Any, data: Dataset, rows: NDArray[np.int64]) -> Any:
+    """The rows of X; under their column names where the model was fitted with names and the data have them."""
+    if data.feature_names is None or getattr(model, "feature_names_in_", None) is None:
+        return data.X[rows]
+    return pd.DataFrame(data.X[rows], columns=data.feature_names, copy=False)
+
+
+def draw_examples(data: Dataset, shots: int, seed: int) -> NDArray[np.int64]:
+    """Of each unseen class `shots` rows of "test_unseen", or all but one where there are not more.
+
+    Each class has a draw of its own, and more shots add to the same rows.
+    """
+    rows = part_rows(data, "test_unseen")
+    labels, drawn = data.y[rows], []
+    for place, label in enumerate(data.unseen_classes):
+        mine = make_generator(seed, _SHOTS, place).permutation(rows[labels == label])
+        drawn.append(mine[: min(shots, max(0, len(mine) - 1))])
+    return np.concatenate(drawn).astype(np.int64)
+
+
+def _teach(model: Any, data: Dataset, shots: int, seed: int) -> Given:
+    if not hasattr(model, "add_examples"):
+        raise ValueError(
+            f"{type(model).__name__} cannot learn from examples: expected a model with add_examples; leave shots out, "
+            "or take a method that has it, such as class-means"
+        )
+    drawn = draw_examples(data, shots, seed)
+    if not len(drawn):
+        raise ValueError(
+            f"every unseen class of dataset {data.name!r} has at most one test row, which is to be scored: expected 2 "
+            "rows of some class; leave shots out"
+        )
+    labels, tested = data.y[drawn], np.unique(data.y[part_rows(data, "test_unseen")])
+    short = tuple(label for label in tested.tolist() if np.sum(labels == label) < shots)
+    return Given(model.add_examples(model_features(model, data, drawn), labels), shots, drawn=drawn, short=short)
+
+
+def _adapt(model: Any, data: Dataset, unlabelled: str) -> Given:
+    check_option("unlabelled", unlabelled, tuple(UNLABELLED))
+    if not hasattr(model, "adapt"):
+        raise ValueError(
+            f"{type(model).__name__} cannot adapt to unlabelled rows: expected a model with adapt; leave unlabelled "
+            "out, or take a method that has it, such as class-means"
+        )
+    rows = np.concatenate([part_rows(data, part) for part in UNLABELLED[unlabelled]])
+    try:
+        return Given(model.adapt(model_features(model, data, rows), candidates=unlabelled), unlabelled=unlabelled)
+    except ValueError as error:  # no clear gain on validation classes, or too few rows: the fit is not thrown away
+        return Given(model, unlabelled=unlabelled, declined=str(error))
+
+
+# Protocols ------------------------------------------------------------------------------------------------------------
+# The two evaluation protocols. Each picks test rows and candidate classes; the model only ranks these. ::
+#
+#     zsl     rows test_unseen, candidates the unseen classes
+#     gzsl    rows test_seen and test_unseen, candidates all classes, a constant γ subtracted from seen ones:
+#             ŷ_i = argmax_j ( compatibility[i, j] − γ · [class j is seen] )
+#
+# Both also score a model that was given examples of the unseen classes (`shots`), or the test rows without their
+# labels (`unlabelled`); see `zskl.evidence`. Such a result says so.
+
 THRESHOLDS = tuple(i / 10 for i in range(10))
 
 
@@ -79,15 +423,15 @@ def zsl(model: Ranker, data: Dataset, shots: int = 0, seed: int = 0, unlabelled:
     >>> protocols.zsl(model, data).accuracy > 0.5
     True
     """
-    return zero_shot(give(model, data, shots, seed, unlabelled), data)
+    return score_zero_shot(give_evidence(model, data, shots, seed, unlabelled), data)
 
 
-def zero_shot(given: Given, data: Dataset) -> Result:
+def score_zero_shot(given: Given, data: Dataset) -> Result:
     """The result of `zsl` for a model that already has what it is given."""
     model, rows, candidates = given.model, given.scored(data, "test_unseen"), data.unseen_classes
-    scores = _scores(model, data, rows, candidates)
+    scores = _candidate_scores(model, data, rows, candidates)
     true, predicted = data.y[rows], candidates[np.argmax(scores, axis=1)]
-    per_class, left_out = _by_class(true, predicted, candidates)
+    per_class, left_out = _accuracy_by_class(true, predicted, candidates)
     if len(candidates) == 1:  # every answer is right, which says nothing
         per_class, left_out = {}, tuple(candidates.tolist())
     return Result(
@@ -97,7 +441,7 @@ def zero_shot(given: Given, data: Dataset) -> Result:
         left_out=left_out,
         mistaken=wrong_answers(true, predicted) if per_class else {},
         scored=ScoredRows(rows, predicted),
-        **_told(given),
+        **_describe_evidence(given),
     )
 
 
@@ -146,30 +490,30 @@ def gzsl(
     >>> calibrated.unseen >= raw.unseen
     True
     """
-    _constant(model, calibration)  # a bad one is refused before any work
+    _calibration_constant(model, calibration)  # a bad one is refused before any work
     if unlabelled == "unseen":
         raise ValueError(
             "unlabelled is 'unseen': expected 'all' or None, since the generalised protocol asks whether a row is of "
             "an unseen class, and rows that are known to be would answer it; use 'all', or zsl"
         )
-    return generalised(give(model, data, shots, seed, unlabelled), data, calibration)
+    return score_generalised(give_evidence(model, data, shots, seed, unlabelled), data, calibration)
 
 
-def generalised(given: Given, data: Dataset, calibration: float | str | None = None) -> Result:
+def score_generalised(given: Given, data: Dataset, calibration: float | str | None = None) -> Result:
     """The result of `gzsl` for a model that already has what it is given."""
-    model, constant = given.model, _constant(given.model, calibration)
+    model, constant = given.model, _calibration_constant(given.model, calibration)
     seen_rows, unseen_rows = given.scored(data, "test_seen"), given.scored(data, "test_unseen")
     rows, candidates = np.concatenate([seen_rows, unseen_rows]), data.class_names
     is_seen = np.isin(candidates, data.seen_classes)
-    scores = _scores(model, data, rows, candidates)
+    scores = _candidate_scores(model, data, rows, candidates)
     true = data.y[rows]
     curve = seen_unseen_curve(scores, true, candidates, is_seen)
-    gap, _, right = gaps(scores, data.codes[rows], is_seen)
-    predicted = candidates[np.argmax(calibrated(scores.astype(np.float64), is_seen, constant), axis=1)]
+    gap, _, right = row_gaps(scores, data.codes[rows], is_seen)
+    predicted = candidates[np.argmax(calibrate_scores(scores.astype(np.float64), is_seen, constant), axis=1)]
     split = len(seen_rows)
     seen = mean_per_class_accuracy(true[:split], predicted[:split])
     unseen = mean_per_class_accuracy(true[split:], predicted[split:])
-    per_class, left_out = _by_class(true, predicted, candidates)
+    per_class, left_out = _accuracy_by_class(true, predicted, candidates)
     return Result(
         "gzsl",
         unseen=unseen,
@@ -181,7 +525,7 @@ def generalised(given: Given, data: Dataset, calibration: float | str | None = N
         left_out=left_out,
         curve=curve,
         scored=ScoredRows(rows, predicted, gap, right),
-        **_told(given),
+        **_describe_evidence(given),
     )
 
 
@@ -220,12 +564,12 @@ def confidence(model: Any, data: Dataset, protocol: str = "zsl") -> Confidence:
         raise ValueError(f"protocol is {protocol!r}: expected 'zsl' or 'gzsl'")
     zero_shot = protocol == "zsl"
     parts = ("test_unseen",) if zero_shot else ("test_seen", "test_unseen")
-    rows = np.concatenate([rows_of(data, part) for part in parts])
+    rows = np.concatenate([part_rows(data, part) for part in parts])
     candidates = data.unseen_classes if zero_shot else data.class_names
     if len(candidates) == 1:
-        raise ValueError(f"protocol is 'zsl', but there is {no_choice(candidates[0])}: use 'gzsl'")
+        raise ValueError(f"protocol is 'zsl', but there is {single_class_note(candidates[0])}: use 'gzsl'")
     table = data.signatures.loc[data.signatures.index.isin(candidates)]
-    probabilities = np.asarray(model.predict_proba(features(model, data, rows), table), np.float64)
+    probabilities = np.asarray(model.predict_proba(model_features(model, data, rows), table), np.float64)
     correct = candidates[np.argmax(probabilities, axis=1)] == data.y[rows]
     best = probabilities.max(axis=1)
     shares, accuracies = coverage_accuracy(best, correct, THRESHOLDS)
@@ -239,7 +583,7 @@ def confidence(model: Any, data: Dataset, protocol: str = "zsl") -> Confidence:
     )
 
 
-def _told(given: Given) -> dict[str, Any]:
+def _describe_evidence(given: Given) -> dict[str, Any]:
     """What a result says about what the model was given."""
     found = given.adaptation
     return {
@@ -251,12 +595,12 @@ def _told(given: Given) -> dict[str, Any]:
     }
 
 
-def _scores(
+def _candidate_scores(
     model: Ranker, data: Dataset, rows: NDArray[np.int64], candidates: NDArray[Any]
 ) -> NDArray[np.floating[Any]]:
     """Compatibility (n, c). The table keeps the order of its rows, and so the columns that of the classes."""
     table = data.signatures.loc[data.signatures.index.isin(candidates)]
-    scores: NDArray[np.floating[Any]] = np.asarray(model.compatibility(features(model, data, rows), table))
+    scores: NDArray[np.floating[Any]] = np.asarray(model.compatibility(model_features(model, data, rows), table))
     if scores.shape != (len(rows), len(candidates)):
         raise ValueError(
             f"{type(model).__name__}.compatibility gave shape {scores.shape} for {len(rows)} rows and "
@@ -270,7 +614,7 @@ def _scores(
     return scores
 
 
-def _constant(model: Ranker, calibration: float | str | None) -> float:
+def _calibration_constant(model: Ranker, calibration: float | str | None) -> float:
     if isinstance(calibration, str):
         if calibration != "model":
             raise ValueError(f"calibration is {calibration!r}: expected None, 'model' or a number")
@@ -283,7 +627,7 @@ def _constant(model: Ranker, calibration: float | str | None) -> float:
     return constant
 
 
-def _by_class(
+def _accuracy_by_class(
     true: NDArray[Any], predicted: NDArray[Any], candidates: NDArray[Any]
 ) -> tuple[dict[Any, float], tuple[Any, ...]]:
     """Accuracy of each candidate that has rows, in the order of the candidates, and the other candidates."""

@@ -17,9 +17,19 @@ from typing import overload
 
 import numpy as np
 
-from zskl.arrays import Array, DType, NumPyArray, is_symbol, is_torch, like, namespace, on_gpu, to_numpy
-from zskl.parameters import did_you_mean
-from zskl.sparse_rows import are_sparse
+from zskl._arrays import (
+    Array,
+    DType,
+    NumPyArray,
+    convert_like,
+    is_sparse_rows,
+    is_symbol,
+    is_torch,
+    namespace,
+    runs_on_gpu,
+    to_numpy,
+)
+from zskl._validation import suggest
 
 STEPS = ("sqrt", "l2", "center", "standardize")
 FITTED = ("center", "standardize")  # the steps that learn from training rows; a scaling has at most one
@@ -29,14 +39,14 @@ ROUNDING = 4  # units in the last place
 SCALINGS = ("none", "center-l2", "sqrt-center-l2", "l2-center-l2", "standardize-l2")
 
 
-def parse(scaling: str, parameter: str) -> tuple[str, ...]:
+def parse_scaling(scaling: str, parameter: str) -> tuple[str, ...]:
     """The steps of a scaling's name, refused if one is unknown or two of them are fitted."""
     steps = tuple(str(scaling).split("-")) if scaling != "none" else ()
     known = isinstance(scaling, str) and all(step in STEPS for step in steps)
     if not known or sum(step in FITTED for step in steps) > 1:
         raise ValueError(
             f"{parameter} is {scaling!r}: expected one of {', '.join(SCALINGS)}, or other steps of {', '.join(STEPS)} "
-            f"joined by dashes with at most one 'center' or 'standardize'{did_you_mean(scaling, SCALINGS)}"
+            f"joined by dashes with at most one 'center' or 'standardize'{suggest(scaling, SCALINGS)}"
         )
     return steps
 
@@ -59,8 +69,8 @@ class Scaling:
         Rows are scaled in blocks, so that the steps in between need little memory. Sparse rows stay sparse: what
         centring subtracts is kept apart, see `SparseRows`.
         """
-        height = max(1, (GPU_VALUES if on_gpu(rows, None) else BLOCK_VALUES) // max(1, rows.shape[-1]))
-        if not self.steps or is_symbol(rows) or are_sparse(rows) or rows.shape[0] <= height:
+        height = max(1, (GPU_VALUES if runs_on_gpu(rows, None) else BLOCK_VALUES) // max(1, rows.shape[-1]))
+        if not self.steps or is_symbol(rows) or is_sparse_rows(rows) or rows.shape[0] <= height:
             return self._apply_steps(rows)
         scaled = namespace(rows).empty_like(rows)
         for start in range(0, rows.shape[0], height):
@@ -71,43 +81,45 @@ class Scaling:
         for step in self.steps:
             if step in FITTED:
                 assert self.mean is not None
-                rows = _center(rows, like(self.mean, rows))
+                rows = _center(rows, convert_like(self.mean, rows))
             else:
-                rows = _apply(step, rows)
+                rows = _apply_step(step, rows)
             if step == "standardize":
                 assert self.deviation is not None
-                rows = rows / like(self.deviation, rows)
+                rows = rows / convert_like(self.deviation, rows)
         return rows
 
 
-def fit(scaling: str, rows: Array, parameter: str = "scaling", weights: NumPyArray | None = None) -> Scaling:
+def fit_scaling(scaling: str, rows: Array, parameter: str = "scaling", weights: NumPyArray | None = None) -> Scaling:
     """The scaling of that name with mean and deviation of `rows` (n, d), which must be training rows.
 
     With `weights` (n,) a row counts as often as its weight says.
     """
-    if weights is not None and not are_sparse(rows):
+    if weights is not None and not is_sparse_rows(rows):
         height = max(1, BLOCK_VALUES // max(1, rows.shape[-1]))
         starts = range(0, rows.shape[0], height)
-        return fit_in_blocks(scaling, lambda: (rows[k : k + height] for k in starts), parameter, weights)
-    steps = parse(scaling, parameter)
+        return fit_scaling_in_blocks(scaling, lambda: (rows[k : k + height] for k in starts), parameter, weights)
+    steps = parse_scaling(scaling, parameter)
     fitted = [step for step in steps if step in FITTED]
     if not fitted:
         return Scaling(steps)
     for step in steps[: steps.index(fitted[0])]:
-        rows = _apply(step, rows)
+        rows = _apply_step(step, rows)
     xp = namespace(rows)
-    mean: Array = rows.mean(weights=weights) if are_sparse(rows) else xp.mean(rows, axis=0, dtype=xp.float64)
-    return Scaling(steps, _host(mean), _host(_deviation(rows, mean, weights)) if fitted == ["standardize"] else None)
+    mean: Array = rows.mean(weights=weights) if is_sparse_rows(rows) else xp.mean(rows, axis=0, dtype=xp.float64)
+    return Scaling(
+        steps, _to_host(mean), _to_host(_standard_deviation(rows, mean, weights)) if fitted == ["standardize"] else None
+    )
 
 
-def fit_in_blocks(
+def fit_scaling_in_blocks(
     scaling: str,
     blocks: Callable[[], Iterator[Array]],
     parameter: str = "scaling",
     weights: NumPyArray | None = None,
 ) -> Scaling:
     """`fit` from one pass over blocks of rows for the mean, and one for the deviation. Sums are in float64."""
-    steps = parse(scaling, parameter)
+    steps = parse_scaling(scaling, parameter)
     fitted = [step for step in steps if step in FITTED]
     if not fitted:
         return Scaling(steps)
@@ -115,13 +127,13 @@ def fit_in_blocks(
     def prepared() -> Iterator[Array]:
         for rows in blocks():
             for step in steps[: steps.index(fitted[0])]:
-                rows = _apply(step, rows)
+                rows = _apply_step(step, rows)
             yield rows
 
     def weighed(values: Array, start: int) -> Array:
         if weights is None:
             return values
-        return values * like(weights[start : start + values.shape[0], None], values, "float64")
+        return values * convert_like(weights[start : start + values.shape[0], None], values, "float64")
 
     total, count = None, 0
     for rows in prepared():
@@ -132,12 +144,12 @@ def fit_in_blocks(
     mass = count if weights is None else float(weights.sum())
     mean = total / mass
     if fitted != ["standardize"]:
-        return Scaling(steps, _host(mean))
+        return Scaling(steps, _to_host(mean))
     squares, count = xp.zeros_like(mean), 0
     for rows in prepared():
         squares = squares + xp.sum(weighed((rows - mean) ** 2, count), axis=0)
         count += rows.shape[0]
-    return Scaling(steps, _host(mean), _host(_spread(squares / mass, mean, rows)))
+    return Scaling(steps, _to_host(mean), _to_host(_deviation_from_variance(squares / mass, mean, rows)))
 
 
 def float_type(X: Array) -> DType:
@@ -157,47 +169,47 @@ def is_half(dtype: DType) -> bool:
     return str(dtype) in ("float16", "bfloat16")
 
 
-def computed(rows: Array) -> Array:
+def to_float_type(rows: Array) -> Array:
     """Rows in the type in which they are computed; not copied if that is theirs."""
     wanted = float_type(rows)
     return rows if rows.dtype == wanted else namespace(rows).astype(rows, wanted)
 
 
-def _host(array: Array) -> NumPyArray:
-    return like(array, np.empty(0))
+def _to_host(array: Array) -> NumPyArray:
+    return convert_like(array, np.empty(0))
 
 
-def _deviation(rows: Array, mean: Array, weights: NumPyArray | None = None) -> Array:
+def _standard_deviation(rows: Array, mean: Array, weights: NumPyArray | None = None) -> Array:
     """The standard deviation of each column, 1 for a column that is constant up to rounding."""
-    if are_sparse(rows):
-        return _spread(rows.variances(to_numpy(mean), weights), mean, rows)
+    if is_sparse_rows(rows):
+        return _deviation_from_variance(rows.variances(to_numpy(mean), weights), mean, rows)
     xp = namespace(rows)
     height = max(1, BLOCK_VALUES // max(1, rows.shape[-1]))
     squares = xp.zeros_like(mean)
     for start in range(0, rows.shape[0], height):
         squares += xp.sum((rows[start : start + height] - mean) ** 2, axis=0)
-    return _spread(squares / rows.shape[0], mean, rows)
+    return _deviation_from_variance(squares / rows.shape[0], mean, rows)
 
 
-def _spread(variance: Array, mean: Array, rows: Array) -> Array:
+def _deviation_from_variance(variance: Array, mean: Array, rows: Array) -> Array:
     xp = namespace(rows)
     deviation = xp.sqrt(variance)
     noise = ROUNDING * xp.finfo(rows.dtype).eps * xp.abs(mean)
     return xp.where(deviation > noise, deviation, xp.ones_like(deviation))
 
 
-def _apply(step: str, rows: Array) -> Array:
-    if are_sparse(rows):
+def _apply_step(step: str, rows: Array) -> Array:
+    if is_sparse_rows(rows):
         found: Array = rows.square_roots() if step == "sqrt" else rows.unit()
         return found
     xp = namespace(rows)
     if step == "sqrt":
         return xp.sign(rows) * xp.sqrt(xp.abs(rows))
-    rows, _, length = lengths(rows)
+    rows, _, length = scale_and_length(rows)
     return rows / length
 
 
-def lengths(rows: Array) -> tuple[Array, Array, Array]:
+def scale_and_length(rows: Array) -> tuple[Array, Array, Array]:
     """Rows over their largest |entry|, that entry (n, 1), and the length of what is left (n, 1); 1 in place of 0.
 
     So no square leaves the range of floats.
@@ -212,15 +224,15 @@ def lengths(rows: Array) -> tuple[Array, Array, Array]:
 
 def _center(rows: Array, mean: Array) -> Array:
     """rows − mean. A row that equals the mean up to rounding becomes exactly 0: unit length would blow up the noise."""
-    if are_sparse(rows):
+    if is_sparse_rows(rows):
         apart: Array = rows - mean
         return apart
     xp = namespace(rows)
     centred = rows - mean
-    return xp.where(differs(rows, centred, mean), centred, xp.zeros_like(centred))
+    return xp.where(differs_from_mean(rows, centred, mean), centred, xp.zeros_like(centred))
 
 
-def differs(rows: Array, centred: Array, mean: Array) -> Array:
+def differs_from_mean(rows: Array, centred: Array, mean: Array) -> Array:
     """(n, 1) whether what is left of rows without the mean is more than rounding."""
     xp = namespace(rows)
     noise = ROUNDING * xp.finfo(rows.dtype).eps

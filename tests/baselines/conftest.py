@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 
-from published_methods import trained
+from baseline_problems import trained
 from zskl import datasets
 
 

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 import zskl
-from descent_problems import TRAINING, double_training, finite_differences
+from baseline_problems import TRAINING, double_training, finite_differences
 from tolerances import DIFFERENCES, FORMULA, SUMS, assert_close
 from zskl.baselines import CNZSL
-from zskl.baselines.adam import Adam
-from zskl.baselines.cnzsl import ClassNormalisedNetwork
+from zskl.baselines.cnzsl import Adam, ClassNormalisedNetwork
 
 
 def standardised_by_hand(rows):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from closed_forms import RAW
+from baseline_problems import RAW
 from zskl import baselines
 
 

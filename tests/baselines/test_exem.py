@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 import zskl
-from closed_forms import RAW
+from baseline_problems import RAW
 from tolerances import SOLUTION, assert_close
 from zskl.baselines import EXEM
 from zskl.baselines.exem import DISTANCES

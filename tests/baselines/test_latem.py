@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from descent_problems import DATA, NEW, TRAINING, double_training
+from baseline_problems import DATA, NEW, TRAINING, double_training
 from tolerances import SUMS, assert_close
 from zskl.baselines import LatEm
 from zskl.baselines.latem import LatentProblem

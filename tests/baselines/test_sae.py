@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from closed_forms import RAW
+from baseline_problems import RAW
 from tolerances import SOLUTION, assert_close
 from zskl import baselines
 

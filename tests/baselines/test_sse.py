@@ -1,20 +1,62 @@
-"""SSE: similarities, margins and the step against slow loops and finite differences."""
+"""Mixtures against a generic quadratic programme."""
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
-from closed_forms import central
+from baseline_problems import central
 from tolerances import AFTER_FIT, DIFFERENCES, SUMS, assert_close
 from zskl import baselines, datasets
-from zskl.baselines import similarity
-from zskl.baselines.similarity import SimilarityProblem
+from zskl.baselines import sse
+from zskl.baselines.sse import SimilarityProblem
+
+# Simplex --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("embedding", similarity.EMBEDDINGS)
+def generic(objective, start):
+    """A point of the simplex by a solver that knows nothing of the problem."""
+    constraint = {"type": "eq", "fun": lambda a: a.sum() - 1}
+    options = {"ftol": 1e-14, "maxiter": 1000}
+    return minimize(objective, start, bounds=[(0, 1)] * len(start), constraints=[constraint], options=options).x
+
+
+@pytest.mark.parametrize("gamma", [1e-3, 0.1, 1.0, 10.0])
+def test_mixtures_are_those_of_a_generic_quadratic_programme(gamma):
+    rng = np.random.default_rng(2)
+    corners, points = rng.normal(size=(7, 4)), rng.normal(size=(6, 4))
+    found = sse.solve_mixtures(points, corners, gamma)
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+    for point, mixture in zip(points, found, strict=True):
+
+        def objective(a, point=point):
+            return 0.5 * ((point - a @ corners) ** 2).sum() + 0.5 * gamma * (a @ a)
+
+        expected = generic(objective, np.full(7, 1 / 7))
+        assert objective(mixture) <= objective(expected) + 1e-9
+        np.testing.assert_allclose(mixture, expected, atol=2e-3 if gamma < 0.01 else 1e-4)
+    alone = np.vstack([sse.solve_mixtures(point[None], corners, gamma) for point in points])
+    np.testing.assert_allclose(alone, found, atol=1e-5)
+
+
+def test_the_nearest_point_of_the_simplex():
+    rng = np.random.default_rng(4)
+    A = np.vstack([3 * rng.normal(size=(5, 6)), np.eye(6), np.zeros((1, 6)), np.full((1, 6), 1 / 6)])
+    for row, found in zip(A, sse.project_to_simplex(A), strict=True):
+        np.testing.assert_allclose(
+            found, generic(lambda a, row=row: ((a - row) ** 2).sum(), np.full(6, 1 / 6)), atol=1e-5
+        )
+
+
+# Sse ------------------------------------------------------------------------------------------------------------------
+# SSE: similarities, margins and the step against slow loops and finite differences.
+
+
+@pytest.mark.parametrize("embedding", sse.EMBEDDINGS)
 @pytest.mark.parametrize("blocks", [1, 1 << 20])
 def test_similarities_and_their_gradients(embedding, blocks, monkeypatch):
-    monkeypatch.setattr(similarity, "ENTRIES", (blocks, blocks))
-    monkeypatch.setattr(similarity, "ROWS", 4)
+    monkeypatch.setattr(sse, "ENTRIES", (blocks, blocks))
+    monkeypatch.setattr(sse, "ROWS", 4)
     rng = np.random.default_rng(5)
     X, w, V, slope = rng.normal(size=(9, 5)), rng.normal(size=5), rng.normal(size=(3, 5)), rng.normal(size=(9, 3))
 
@@ -22,8 +64,8 @@ def test_similarities_and_their_gradients(embedding, blocks, monkeypatch):
         phi = {"intersection": lambda x, v: min(x, v), "relu": lambda x, v: max(0.0, x - v)}[embedding]
         return np.array([[sum(w[m] * phi(x[m], v[m]) for m in range(5)) for v in V] for x in X])
 
-    assert_close(similarity.similarities(X, w, V, embedding), slow(w, V), SUMS.double)
-    by_w, by_V = similarity.gradients(X, w, V, embedding, slope)
+    assert_close(sse.similarities(X, w, V, embedding), slow(w, V), SUMS.double)
+    by_w, by_V = sse.similarity_gradients(X, w, V, embedding, slope)
     assert_close(by_w, central(lambda w: (slope * slow(w, V)).sum(), w), DIFFERENCES)
     assert_close(by_V, central(lambda V: (slope * slow(w, V)).sum(), V), DIFFERENCES)
 
@@ -48,7 +90,7 @@ def test_margins_of_rows_and_class_means(alignment):
                     means += max(0.0, D[k, c] - sum(F[i, k] - F[i, c] for i in mine) / len(mine))
         return rows / (n * C) + alignment * means / (len(kinds) * C)
 
-    value, gradient = similarity.margin_loss(F, own, D, alignment)
+    value, gradient = sse.margin_loss(F, own, D, alignment)
     assert float(value) == pytest.approx(slow(F), rel=1e-12)
     assert_close(gradient, central(slow, F), DIFFERENCES)
 
@@ -58,7 +100,7 @@ def prepared(model, data):
     return model._prepare(data.X[rows].astype(np.float64), data.y[rows], data.signatures)
 
 
-@pytest.mark.parametrize("embedding", similarity.EMBEDDINGS)
+@pytest.mark.parametrize("embedding", sse.EMBEDDINGS)
 def test_the_step_of_sse_is_the_gradient_of_its_objective(embedding):
     data = datasets.make_synthetic(n_seen=4, n_unseen=2, samples_per_class=5, n_features=3, n_attributes=3, noise=0.3)
     model = baselines.SSE(0.5, embedding, ridge=0.01)
@@ -82,7 +124,7 @@ def test_both_embeddings_of_sse_rank_alike():
     rows = data.parts["trainval"]
     one, two = (
         baselines.SSE(embedding=embedding, random_state=0).fit(data.X[rows], data.y[rows], data.signatures)
-        for embedding in similarity.EMBEDDINGS
+        for embedding in sse.EMBEDDINGS
     )
     assert_close(two.weights_, -one.weights_, AFTER_FIT.single)
     a, b = (model.compatibility(data.X) for model in (one, two))

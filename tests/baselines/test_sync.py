@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from closed_forms import RAW, central
+from baseline_problems import RAW, central
 from tolerances import DIFFERENCES, SUMS, assert_close
 from zskl import baselines
-from zskl.baselines import linear, sync
+from zskl.baselines import _linear_models, sync
 
 
 def test_the_structured_loss_nears_the_published_maximum():
@@ -17,12 +17,12 @@ def test_the_structured_loss_nears_the_published_maximum():
     D = rng.uniform(0.5, 2, size=(4, 4)) * (1 - np.eye(4))
     margins, F = own @ D, rng.normal(size=(9, 4))
     exact = np.mean([max(margins[i, c] + F[i, c] for c in range(4)) - F[i] @ own[i] for i in range(9)])
-    assert sync.published(F, own, margins) == pytest.approx(exact, abs=1e-12)
-    loss = sync.structured(own, margins, 0.05)
+    assert sync.structured_loss(F, own, margins) == pytest.approx(exact, abs=1e-12)
+    loss = sync.smoothed_structured_loss(own, margins, 0.05)
     value, gradient = loss(F)
     assert exact <= value <= exact + 0.05 * math.log(4)
     assert_close(gradient, central(lambda F: loss(F)[0], F), DIFFERENCES)
-    assert sync.structured(own, margins, 1e-4)(F)[0] == pytest.approx(exact, abs=1e-3)
+    assert sync.smoothed_structured_loss(own, margins, 1e-4)(F)[0] == pytest.approx(exact, abs=1e-3)
 
 
 def test_subgradient_steps_gain_nothing_on_the_structured_loss(monkeypatch):
@@ -33,17 +33,17 @@ def test_subgradient_steps_gain_nothing_on_the_structured_loss(monkeypatch):
     own = np.repeat(np.eye(20), 10, axis=0)
     X = own @ Y @ rng.normal(size=(8, 30)) + 2 * rng.normal(size=(200, 30))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
-    margins = own @ sync.squared_distances(Y, Y)
-    rows = linear.rotate(X)
+    margins = own @ sync.pairwise_distances(Y, Y)
+    rows = _linear_models.rotate_rows(X)
 
     def gain():
         """What share of the objective steps of falling length in the round coordinates win, at best."""
-        W = sync.structured_classifiers(rows, own, margins, lam)
+        W = sync.fit_structured(rows, own, margins, lam)
         scale = 1 / np.sqrt(rows.energy / len(X) / 20 + lam)[:, None]
         V, found = rows.basis.T @ W / scale, []
         for step in range(200):
             F = rows.rotated @ (scale * V)
-            found.append(sync.published(F, own, margins) + lam / 2 * ((scale * V) ** 2).sum())
+            found.append(sync.structured_loss(F, own, margins) + lam / 2 * ((scale * V) ** 2).sum())
             slope = np.eye(20)[(F + margins).argmax(axis=1)] - own
             gradient = scale * (rows.rotated.T @ slope) / len(X) + lam * scale**2 * V
             V = V - 3e-3 * np.linalg.norm(V) / np.sqrt(step + 1) * gradient / np.linalg.norm(gradient)
@@ -58,7 +58,7 @@ def test_subgradient_steps_gain_nothing_on_the_structured_loss(monkeypatch):
 @pytest.mark.parametrize("sigma", [0.5, 2.0])
 def test_sync_minimises_its_objective_over_the_phantoms(small, loss, sigma, monkeypatch):
     """In v, through the mixtures, as it is published: the gradient there is 0."""
-    monkeypatch.setattr(linear, "TOLERANCE", 1e-7)
+    monkeypatch.setattr(_linear_models, "TOLERANCE", 1e-7)
     X, codes, Y = small
     Y = Y / np.linalg.norm(Y, axis=1, keepdims=True)
     lam = 0.1

@@ -13,16 +13,15 @@ import numpy as np
 import pytest
 
 from tolerances import FORMULA, assert_close
-from zskl import ZeroShotKernelClassifier, datasets, methods
+from zskl import ZeroShotKernelClassifier, methods
 from zskl import scaling as scalings
-from zskl.baselines import linear
-from zskl.batch import predict_file
+from zskl.baselines import _linear_models
+from zskl.batch import predict as predicts
 from zskl.cli import app
-from zskl.datasets import dataset_checks, health
-from zskl.datasets.tables import feature_file
-from zskl.estimators import inputs, panel
-from zskl.estimators.class_means import kept_rows, sums
-from zskl.training import scaled_rows, streaming
+from zskl.datasets import dataset, health, tables
+from zskl.datasets.tables import features
+from zskl.estimators import _candidates, _class_means_fit, _inputs
+from zskl.training import rows
 
 ROWS, WIDTH, CLASSES, ATTRIBUTES = 6_000, 128, 400, 32
 INPUT, SCORES = 4 * ROWS * WIDTH, 4 * ROWS * CLASSES  # 3 and 10 MB
@@ -32,15 +31,15 @@ MATRIX = 4 * LINES * COLUMNS  # 2 MB
 
 
 BLOCKS = [
-    (panel, "BLOCK_BYTES", (INPUT // 24, INPUT // 24)),
-    (streaming, "CHUNK_BYTES", INPUT // 400),
-    (streaming, "BUFFER_BYTES", INPUT // 4),
-    (scaled_rows, "BLOCK_BYTES", INPUT // 24),
-    (inputs, "LOOKED_AT", INPUT // 48),
+    (_candidates, "BLOCK_BYTES", (INPUT // 24, INPUT // 24)),
+    (rows, "CHUNK_BYTES", INPUT // 400),
+    (rows, "BUFFER_BYTES", INPUT // 4),
+    (rows, "BLOCK_BYTES", INPUT // 24),
+    (_inputs, "LOOKED_AT", INPUT // 48),
     (scalings, "BLOCK_VALUES", INPUT // 96),
-    (dataset_checks, "BLOCK_VALUES", MATRIX // 48),
+    (dataset, "BLOCK_VALUES", MATRIX // 48),
     (health, "BLOCK_VALUES", MATRIX // 400),
-    (feature_file, "BLOCK_VALUES", MATRIX // 48),
+    (features, "BLOCK_VALUES", MATRIX // 48),
 ]
 
 
@@ -93,7 +92,7 @@ def iterating(model, X):
 
 def file(model, X):
     """From one .npy file to another of text."""
-    assert predict_file.write("predictions.csv", predict_file.Predictor(model, top=1).lines(X.filename)) == ROWS
+    assert predicts.write_predictions("predictions.csv", predicts.Predictor(model, top=1).lines(X.filename)) == ROWS
     return []
 
 
@@ -140,9 +139,9 @@ IN_MEMORY = [("gaussian-ort", "float16"), ("class-means", "float32"), ("eszsl", 
 
 @pytest.mark.parametrize(("method", "kind"), IN_MEMORY)
 def test_training_in_memory_holds_little_beside_the_rows(mapped, monkeypatch, method, kind):
-    for module, name in ((linear, "BLOCK_VALUES"), (sums, "BLOCK_VALUES"), (scaled_rows, "BLOCK_BYTES")):
+    for module, name in ((_linear_models, "BLOCK_VALUES"), (_class_means_fit, "BLOCK_VALUES"), (rows, "BLOCK_BYTES")):
         monkeypatch.setattr(module, name, INPUT // 192)
-    for module, name in ((linear, "BLOCK_ROWS"), (sums, "BLOCK_ROWS"), (kept_rows, "KEPT")):
+    for module, name in ((_linear_models, "BLOCK_ROWS"), (_class_means_fit, "BLOCK_ROWS"), (_class_means_fit, "KEPT")):
         monkeypatch.setattr(module, name, 50)
     X, y = mapped.astype(kind), np.arange(ROWS) % SEEN
     setting = {"epochs": 1, "batch_size": 200} if method in ("gaussian-ort", "ale") else {}
@@ -153,11 +152,11 @@ def test_training_in_memory_holds_little_beside_the_rows(mapped, monkeypatch, me
         return []
 
     small = 8 * 8 * WIDTH**2 + 8 * 10 * ROWS  # matrices (d, d) in float64, and some numbers for each row
-    monkeypatch.setattr(scaled_rows, "SMALL", 0)
+    monkeypatch.setattr(rows, "SMALL", 0)
     model.fit(X[:200], y[:200], np.eye(SEEN))
     assert peak(fit_all) < 0.3 * X.nbytes + small
     if method in ("gaussian-ort", "ale"):
-        monkeypatch.setattr(scaled_rows, "SMALL", INPUT)
+        monkeypatch.setattr(rows, "SMALL", INPUT)
         assert peak(fit_all) > INPUT  # the planted fault
 
 
@@ -206,7 +205,7 @@ def predict(size):
 
 def planted(size):
     """All blocks kept, then joined."""
-    np.concatenate([block.X for block in datasets.tables.open_features(f"{size}.csv", "label").blocks()])
+    np.concatenate([block.X for block in tables.open_features(f"{size}.csv", "label").blocks()])
     return []
 
 
@@ -228,7 +227,7 @@ def test_a_csv_file_goes_through_all_steps_in_blocks(csv, monkeypatch, capsys):
 @pytest.mark.parametrize("scaling", ["center-l2", "sqrt-center-l2", "none"])
 def test_rows_scaled_in_blocks_are_rows_scaled_at_once(monkeypatch, scaling):
     X = np.random.default_rng(0).standard_normal((7, 3)).astype(np.float32)
-    fitted = scalings.fit(scaling, X)
+    fitted = scalings.fit_scaling(scaling, X)
     at_once = fitted.apply(X)
     monkeypatch.setattr(scalings, "BLOCK_VALUES", 6)
     assert_close(fitted.apply(X), at_once, FORMULA.single)

@@ -4,15 +4,15 @@ import shutil
 
 import pytest
 
-import own_files
+import user_files
 from command import invoke
-from own_files import MAKE
+from user_files import MAKE
 
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    own_files.write(tmp_path)
+    user_files.write_birds(tmp_path)
     return tmp_path
 
 
@@ -20,7 +20,7 @@ def here(tmp_path, monkeypatch):
 def made(tmp_path_factory):
     """A folder with the files, the dataset made of them, fox and gnu unseen, and a model fitted on it."""
     folder = tmp_path_factory.mktemp("made")
-    own_files.write(folder)
+    user_files.write_birds(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         invoke(*MAKE, "--unseen", "fox", "--unseen", "gnu")

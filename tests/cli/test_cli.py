@@ -13,8 +13,8 @@ from command import process, zskl
 from zskl import methods
 from zskl.cli import named
 from zskl.cli.settings import setting
-from zskl.experiments import jsonl_log
-from zskl.experiments.unit import seed_of
+from zskl.experiments import run_folder
+from zskl.experiments.unit import unit_seed
 from zskl.version import __version__
 
 
@@ -37,14 +37,16 @@ def test_run_prints_both_protocols(two_seeds):
 
 def test_json_holds_one_complete_record_per_seed(two_seeds):
     _, file = two_seeds
-    lines = jsonl_log.read(file)
+    lines = run_folder.read_log(file)
     assert [(line["method"], line["seed"]) for line in lines] == [
         (method, seed) for method in ("gaussian-ort", "gaussian") for seed in (0, 1)
     ]
     for line in lines:
         assert line["dataset"] == "digits"
         assert line["config"]["incoherence"] is (line["method"] == "gaussian-ort")
-        assert line["config"]["random_state"] == line["random_state"] == seed_of("digits", line["method"], line["seed"])
+        assert (
+            line["config"]["random_state"] == line["random_state"] == unit_seed("digits", line["method"], line["seed"])
+        )
         assert 0.5 < line["zsl"]["accuracy"] <= 1
         for key in ("unseen", "seen", "harmonic", "ausuc", "calibration"):
             assert 0 <= line["gzsl"][key] <= 1
@@ -57,8 +59,8 @@ def test_same_seed_same_figures(two_seeds, tmp_path):
     _, file = two_seeds
     again = tmp_path / "again.jsonl"
     assert zskl("run", "digits", "--method", "gaussian-ort", "--json", str(again)).returncode == 0
-    old, other, *_ = (line for line in jsonl_log.read(file) if line["method"] == "gaussian-ort")
-    (new,) = jsonl_log.read(again)
+    old, other, *_ = (line for line in run_folder.read_log(file) if line["method"] == "gaussian-ort")
+    (new,) = run_folder.read_log(again)
     assert (old["zsl"], old["gzsl"], old["fingerprint"]) == (new["zsl"], new["gzsl"], new["fingerprint"])
     assert old["gzsl"] != other["gzsl"]  # another seed
 
@@ -132,11 +134,11 @@ def test_what_has_finished_is_kept_when_another_run_diverges(tmp_path):
     assert done.returncode == 2
     assert "digits polynomial-6 seed 0: training diverged" in done.stderr
     assert "gaussian" in done.stdout
-    assert [line["method"] for line in jsonl_log.read(file)] == ["gaussian"]
+    assert [line["method"] for line in run_folder.read_log(file)] == ["gaussian"]
 
 
 def test_a_target_that_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("zskl.experiments.unit.run", lambda *a: pytest.fail("work was done"))
+    monkeypatch.setattr("zskl.experiments.unit.run_unit", lambda *a: pytest.fail("work was done"))
     done = zskl("run", "digits", "--json", str(tmp_path))
     assert done.returncode == 2
     assert "is a folder" in done.stderr
@@ -148,7 +150,7 @@ def test_the_same_command_continues(tmp_path):
     more = zskl(*arguments, "--seeds", "2", "--json", str(tmp_path / "all.jsonl"))
     assert "1 of 2 units were done before" in more.stdout
     assert re.search(r"\ngaussian-ort +default, .* 2 +\d", more.stdout)
-    assert jsonl_log.read(tmp_path / "all.jsonl") == jsonl_log.read(tmp_path / "records.jsonl")
+    assert run_folder.read_log(tmp_path / "all.jsonl") == run_folder.read_log(tmp_path / "records.jsonl")
 
 
 def test_json_and_out_hold_the_same_records(tmp_path):
@@ -158,29 +160,29 @@ def test_json_and_out_hold_the_same_records(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "r.jsonl").read_bytes() == (tmp_path / "out" / "records.jsonl").read_bytes()
-    assert len(jsonl_log.read(tmp_path / "r.jsonl")) == 2
+    assert len(run_folder.read_log(tmp_path / "r.jsonl")) == 2
     assert "sae, eszsl: run once, since every seed gives the same model" in done.stdout
 
 
 def test_json_is_not_written_again_for_every_unit(tmp_path, monkeypatch):
     """The file is replaced when the first unit has finished; the others are appended."""
     written = []
-    write = jsonl_log.write
-    monkeypatch.setattr(jsonl_log, "write", lambda path, lines: written.append(path) or write(path, lines))
+    write = run_folder.write_lines
+    monkeypatch.setattr(run_folder, "write_lines", lambda path, lines: written.append(path) or write(path, lines))
     file = tmp_path / "r.jsonl"
     file.write_text("something else\n")
     arguments = ("--method", "gaussian", "--set", "epochs=1", "--seeds", "3", "--json", str(file))
     assert zskl("run", "digits", *arguments).returncode == 0
     assert written == [file]
-    assert [line["seed"] for line in jsonl_log.read(file)] == [0, 1, 2]
+    assert [line["seed"] for line in run_folder.read_log(file)] == [0, 1, 2]
 
 
 def test_by_default_three_methods_are_run_and_with_shots_the_one_that_can_learn_from_them(tmp_path):
     file = tmp_path / "r.jsonl"
     assert zskl("run", "digits", "--json", str(file)).returncode == 0
-    assert [line["method"] for line in jsonl_log.read(file)] == ["class-means", "gaussian-softmax", "gaussian-ort"]
+    assert [line["method"] for line in run_folder.read_log(file)] == ["class-means", "gaussian-softmax", "gaussian-ort"]
     assert zskl("run", "digits", "--shots", "1", "--json", str(file)).returncode == 0
-    assert [line["method"] for line in jsonl_log.read(file)] == ["class-means"]
+    assert [line["method"] for line in run_folder.read_log(file)] == ["class-means"]
 
 
 def test_a_dataset_is_named_once(monkeypatch):
@@ -199,7 +201,7 @@ def test_choosing_shows_the_calibrated_figure(tmp_path, monkeypatch):
     done = zskl("run", "digits", "--method", "gaussian-ort", "--tune", "--calibrate", *settings, "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "calibrated" in done.stdout
-    (record,) = jsonl_log.read(tmp_path / "records.jsonl")
+    (record,) = run_folder.read_log(tmp_path / "records.jsonl")
     assert set(record["tune"]["grid"]) == {"learning_rate", "epochs", "batch_size"}
     assert record["gzsl_calibrated"]["harmonic"] > record["gzsl"]["harmonic"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from command import process, zskl
-from zskl.engines.engine import EngineError
+from zskl.engines import EngineError
 
 
 class OutOfMemoryError(RuntimeError):

@@ -9,8 +9,8 @@ import pytest
 import typer
 
 from command import zskl
-from own_files import MAKE
-from zskl import files
+from user_files import MAKE
+from zskl import _files as files
 from zskl.cli import everywhere
 from zskl.cli.commands import app
 from zskl.cli.later import Later
@@ -34,7 +34,7 @@ def test_a_tilde_is_the_home_folder(home):
     assert not (home / "~").exists()
     done = zskl("fit", "~/birds", "--out=~/m.zskl", "--method", "eszsl")
     assert done.returncode == 0, done.stderr
-    assert files.leftovers(home) == []
+    assert files.find_leftovers(home) == []
     assert sorted(one.name for one in home.iterdir()) == ["birds", "features.csv", "m.zskl", "traits.csv"]
 
 

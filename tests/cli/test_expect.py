@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 import command
-import own_files
+import user_files
 from command import invoke
-from own_files import MAKE
+from user_files import MAKE
 from zskl import datasets, methods
-from zskl.experiments.expectation import expect
+from zskl.experiments.expectation import expect_accuracy
 
 GRID = {"shrinkage": (0.1, 0.6)}
 
@@ -24,7 +24,7 @@ def quick(monkeypatch):
 
 def test_what_to_expect(here):
     invoke(*MAKE, "--unseen", "fox", "--unseen", "gnu")
-    twin = expect(datasets.load("birds"), GRID, engine=None)
+    twin = expect_accuracy(datasets.load("birds"), GRID, engine=None)
     code, out = invoke("expect", "birds", "--top", "2")
     assert code == 0
     figure = f"{100 * twin.zero_shot.mean:.1f} ± {100 * twin.zero_shot.spread:.1f} %"
@@ -37,7 +37,7 @@ def test_what_to_expect(here):
 
 
 def test_too_few_classes_are_a_sentence(here):
-    own_files.write(here, ["ant", "bee", "cat", "dog"])
+    user_files.write_birds(here, ["ant", "bee", "cat", "dog"])
     invoke(*MAKE, "--unseen", "dog")
     done = command.zskl("expect", "birds")
     assert done.returncode == 2

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from explained import fit_digits
+from fits import fit_digits
 from tolerances import SUMS, assert_close
 from zskl import datasets, load
 from zskl.cli import app, main

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from answered import answered
 from command import zskl
+from records import answered
 from zskl import datasets
 from zskl.cli import layout, named, sweeping
 

@@ -6,10 +6,10 @@ from importlib import import_module
 import pytest
 
 import command
-import own_files
+import user_files
 import zskl
 from command import invoke
-from own_files import MAKE
+from user_files import MAKE
 from zskl import datasets, methods, selection
 
 GRID = {"shrinkage": (0.1, 0.2), "crowding": (0.0, 0.6)}
@@ -58,7 +58,7 @@ def test_tuning_can_be_turned_off_and_asked_for(tmp_path):
 
 
 def test_too_few_classes_for_folds_get_the_defaults_and_a_sentence(here):
-    own_files.write(here, ["ant", "bee", "cat", "dog"])
+    user_files.write_birds(here, ["ant", "bee", "cat", "dog"])
     invoke(*MAKE, "--unseen", "dog")
     done = command.zskl("fit", "birds", "-o", "m.zskl")
     assert done.returncode == 0, done.stderr

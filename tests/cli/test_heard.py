@@ -9,10 +9,10 @@ import pytest
 from command import zskl
 from zskl import engines
 from zskl.cli.heard import told_once
-from zskl.engines import Engine, remarks
+from zskl.engines import Engine
 
 pytestmark = pytest.mark.filterwarnings("default:odd rows")  # elsewhere in tests a warning is an error
-LOG = logging.getLogger("zskl.selection.temperatures")
+LOG = logging.getLogger("zskl.selection.search_results")
 
 
 def noisy(shared, task):
@@ -34,7 +34,7 @@ def workers(monkeypatch):
                 value = function(shared, task)
             yield position, value
 
-    monkeypatch.setattr("zskl.engines.processes.run", run)
+    monkeypatch.setattr("zskl.engines.run_in_processes", run)
     return Engine(workers=2)
 
 
@@ -59,21 +59,21 @@ def test_what_was_heard_is_told_when_a_command_is_stopped(capsys):
 
 
 def test_a_worker_keeps_its_remarks_for_the_process_that_asked(workers, caplog):
-    value, heard = remarks.heard(noisy, 1, 2)
+    value, heard = engines.call_and_capture(noisy, 1, 2)
     assert value == 3
     assert [one.text for one in heard] == ["few classes", "odd rows"]
     assert caplog.messages == []
     with pytest.warns(UserWarning, match="odd rows"):
-        remarks.repeat(heard)
+        engines.repeat_remarks(heard)
     assert caplog.messages == ["few classes"]
-    assert remarks.heard(add, 1, 2) == (3, ())
+    assert engines.call_and_capture(add, 1, 2) == (3, ())
     assert logging.getLogger("zskl").propagate is True
 
 
 def test_run_says_a_warning_once_for_all_seeds(tmp_path, monkeypatch):
     monkeypatch.setattr("zskl.engines.Engine", lambda *names: None)  # no processes for so little
     settings = ("--set", "epochs=1", "--method", "gaussian", "--calibrate", "--seeds", "2")
-    monkeypatch.setattr("zskl.selection.temperatures.RANGE", (1e-4, 1e-3))  # the best is beyond the range
+    monkeypatch.setattr("zskl.selection.search_results.RANGE", (1e-4, 1e-3))  # the best is beyond the range
     done = zskl("run", "synthetic", *settings)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("probabilities among unseen classes will be nearly equal") == 1

@@ -6,8 +6,8 @@ import pytest
 from rich import box
 from rich.table import Table
 
-from answered import answered
 from command import zskl
+from records import answered
 from zskl.cli import consoles, layout, sweeping, tables
 from zskl.experiments.compare import compare
 

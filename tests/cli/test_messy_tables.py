@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 import command
-import messy_files
+import user_files
 from command import invoke
-from messy_files import LOOSE, MAKE
+from user_files import LOOSE, MAKE_CHEESE
 from zskl import datasets, load
-from zskl.batch.predict_file import Predictor
-from zskl.datasets.own import folder
+from zskl.batch.predict import Predictor
+from zskl.datasets import folder
 from zskl.datasets.tables import Preparation
 
 
@@ -25,8 +25,8 @@ def made(tmp_path_factory):
     place = tmp_path_factory.mktemp("messy")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        frame = messy_files.write(place)
-        done = command.zskl(*MAKE, *LOOSE, "--unseen", "Brie", "--unseen", "Τυρί")
+        frame = user_files.write_cheese(place)
+        done = command.zskl(*MAKE_CHEESE, *LOOSE, "--unseen", "Brie", "--unseen", "Τυρί")
         assert done.returncode == 0, done.stderr
         assert invoke("fit", "cheese", "-o", "cheese.zskl", "--no-tune")[0] == 0
     return place, frame, done
@@ -55,7 +55,7 @@ def test_new_rows_are_prepared_as_training_rows_were(made, monkeypatch):
     assert done.returncode == 0, done.stderr
     assert "new.csv.gz: column 'rind' holds 'waxed', which no training row did" in done.stderr
     answers = pd.read_csv("all.csv").set_index("id")["class"]
-    data = folder.load("cheese")
+    data = folder.load_folder("cheese")
     same = [k for k in range(len(frame)) if k not in (5, 7)]
     model = load("cheese.zskl")
     X = pd.DataFrame(data.X, columns=data.feature_names)
@@ -71,12 +71,12 @@ def test_what_learns_from_tables_later_prepares_them_too(made, monkeypatch):
     monkeypatch.chdir(place)
     frame.iloc[:30].to_csv("examples.csv", index=False)
     assert invoke("teach", "cheese.zskl", "--features", "examples.csv", "--labels", "sort", "-o", "taught.zskl")[0] == 0
-    kept = folder.preparation_of("cheese").text()
+    kept = folder.read_preparation("cheese").text()
     assert load("taught.zskl").preparation_ == load("cheese.zskl").preparation_ == kept
     code, out = invoke("explain", "taught.zskl", "rows.csv", "--rows", "3", "--json")
     assert (code, json.loads(out)["id"]) == (0, "r3")
     fitted = load("taught.zskl")
-    data = folder.load("cheese")
+    data = folder.load_folder("cheese")
     fitted.fit(*data.samples("trainval"), data.signatures)
     assert not hasattr(fitted, "preparation_"), "another fit, on rows that nobody prepared"
 
@@ -113,7 +113,7 @@ def test_rows_and_classes_from_standard_input(made, monkeypatch):
     done = piped("new_traits.csv", "predict", "cheese.zskl", "rows.csv", "--signatures", "-", "--top", "1")
     assert {line.split(",")[1] for line in done.stdout.splitlines()[1:]} == {"Brie", "Τυρί"}
     assert "standard input: column 'nr' was left out" in done.stderr
-    done = piped("rows.csv", "data", "make", "piped", "--features", "-", *MAKE[5:], *LOOSE)
+    done = piped("rows.csv", "data", "make", "piped", "--features", "-", *MAKE_CHEESE[5:], *LOOSE)
     assert done.returncode == 0, done.stderr
     (place / "shards").mkdir()
     np.save(place / "shards" / "a.npy", np.zeros((1, 10)))

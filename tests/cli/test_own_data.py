@@ -9,17 +9,17 @@ import scipy.io
 from typer.testing import CliRunner
 
 import command
-import own_files
+import user_files
 import zskl
 from command import invoke
-from own_files import MAKE
+from user_files import MAKE
 from zskl import datasets
 from zskl.cli import app
-from zskl.datasets.own import folder
+from zskl.datasets import folder
 
 
 def test_from_files_to_predictions_of_classes_never_trained_on(here):
-    own_files.write(here, width=12, attributes=3)  # eight classes tell enough of three attributes
+    user_files.write_birds(here, width=12, attributes=3)  # eight classes tell enough of three attributes
     code, out = invoke(*MAKE, "--unseen", "fox", "--unseen", "gnu")
     assert code == 0
     assert "120 rows × 12 features, 8 seen and 2 unseen classes, 3 attributes" in out
@@ -39,7 +39,7 @@ def test_from_files_to_predictions_of_classes_never_trained_on(here):
 
 
 def test_whole_numbers_as_classes(here):
-    own_files.write(here, [str(k) for k in range(8)], ids=False)
+    user_files.write_birds(here, [str(k) for k in range(8)], ids=False)
     invoke(*MAKE, "--unseen", "3")
     invoke("fit", "birds", "-o", "m.zskl", "--no-tune")
     assert zskl.load("m.zskl").classes_.tolist() == [0, 1, 2, 4, 5, 6, 7]
@@ -84,7 +84,7 @@ def test_check(here):
 
 
 def test_check_of_many_classes_shows_some(here):
-    own_files.write(here, [f"c{k}" for k in range(50)], rows=5)
+    user_files.write_birds(here, [f"c{k}" for k in range(50)], rows=5)
     invoke(*MAKE)
     out = invoke("data", "check", "birds")[1]
     assert "… 20 more" in out
@@ -126,7 +126,7 @@ def test_errors_are_a_sentence_and_exit_code_2(here):
 
 def test_of_two_commands_that_make_one_folder_one_wins(here, monkeypatch):
     """The first is held when it has written its files; the second runs from its beginning to its end meanwhile."""
-    write, others = folder.write, []
+    write, others = folder.write_folder, []
 
     def held(*given):
         write(*given)
@@ -134,7 +134,7 @@ def test_of_two_commands_that_make_one_folder_one_wins(here, monkeypatch):
             others.append(None)
             others[0] = command.zskl(*MAKE, "--unseen", "fox")
 
-    monkeypatch.setattr(folder, "write", held)
+    monkeypatch.setattr(folder, "write_folder", held)
     first = command.zskl(*MAKE, "--unseen", "gnu")
     (second,) = others
     assert (first.returncode, second.returncode) == (2, 0)
@@ -147,7 +147,7 @@ def test_of_two_commands_that_make_one_folder_one_wins(here, monkeypatch):
 def test_two_spellings_of_a_name_are_one_class(here):
     """é as one sign in the table and in options, as e and an accent among the labels, or the other way round."""
     composed, apart = "caf\u00e9", "cafe\u0301"
-    own_files.write(here, [composed, *own_files.SPECIES])
+    user_files.write_birds(here, [composed, *user_files.SPECIES])
     text = (here / "features.csv").read_text("utf-8")
     (here / "features.csv").write_text(text.replace(composed, apart, 5), "utf-8")  # 5 of its 12 rows
     assert invoke(*MAKE, "--unseen", apart)[0] == 0

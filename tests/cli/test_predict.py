@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 import scipy.io
 
-import own_files
+import user_files
 import zskl
 from command import invoke
 from zskl import datasets, methods
-from zskl.batch import predict_file
+from zskl.batch import predict
 
 
 def test_predictions_are_those_of_the_model(here, model, monkeypatch):
@@ -21,8 +21,8 @@ def test_predictions_are_those_of_the_model(here, model, monkeypatch):
     X = pd.read_csv("features.csv")
     labels, scores = loaded.top_k(X[loaded.feature_names_in_].astype(np.float32), 3, return_scores=True)
     for values in (1, 1 << 19):
-        monkeypatch.setattr("zskl.datasets.tables.feature_file.BLOCK_VALUES", values)
-        lines = list(predict_file.Predictor(loaded, top=3).lines("features.csv"))
+        monkeypatch.setattr("zskl.datasets.tables.features.BLOCK_VALUES", values)
+        lines = list(predict.Predictor(loaded, top=3).lines("features.csv"))
         assert lines[0] == ["id", "class", "score", "class_2", "score_2", "class_3", "score_3"]
         assert [line[0] for line in lines[1:]] == X["id"].tolist()
         assert [line[1::2] for line in lines[1:]] == labels.tolist()
@@ -54,14 +54,14 @@ def test_candidates(here, model):
         return header.count("class"), {cell for line in lines for cell in line.split(",")[1::2]}
 
     assert classes()[0] == 5  # of ten
-    assert classes("--top", "99")[1] == set(own_files.SPECIES)
+    assert classes("--top", "99")[1] == set(user_files.SPECIES)
     assert classes("--candidates", "fox", "--candidates", "ant") == (2, {"fox", "ant"})
     (here / "new.csv").write_text("t4,t3,t2,t1,t0,class\n1,2,3,4,5,yak\n5,4,3,2,1,zebu\n")
     assert classes("--signatures", "new.csv") == (2, {"yak", "zebu"})
     assert classes("--signatures", "new.csv", "--candidates", "yak") == (1, {"yak"})
     assert classes("--signatures", "new.csv", "--with-known", "--top", "99") == (
         12,
-        {*own_files.SPECIES, "yak", "zebu"},
+        {*user_files.SPECIES, "yak", "zebu"},
     )
     assert classes("--signatures", "new.csv", "--with-known", "--candidates", "yak", "--candidates", "ant")[0] == 2
 

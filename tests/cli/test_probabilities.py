@@ -9,7 +9,7 @@ import pytest
 import zskl
 from command import invoke
 from zskl import datasets, methods
-from zskl.batch import predict_file
+from zskl.batch import predict
 
 
 def test_a_tuned_model_answers_with_probabilities_and_unknown(tmp_path, monkeypatch):
@@ -49,9 +49,9 @@ def test_probabilities_of_zero_keep_the_order_of_scores(tmp_path, monkeypatch):
     rows = data.parts["trainval"]
     model = methods.build("devise", {"random_state": 0}).fit(data.X[rows], data.y[rows], data.signatures)
     model.temperatures_ = dict.fromkeys(("seen", "unseen", "mixed"), 1e-6)
-    plain = list(predict_file.Predictor(model, top=5).lines("rows.npy"))
-    rejecting = list(predict_file.Predictor(model, top=5, reject=0.0).lines("rows.npy"))
-    likely = list(predict_file.Predictor(model, top=5, probabilities=True).lines("rows.npy"))
+    plain = list(predict.Predictor(model, top=5).lines("rows.npy"))
+    rejecting = list(predict.Predictor(model, top=5, reject=0.0).lines("rows.npy"))
+    likely = list(predict.Predictor(model, top=5, probabilities=True).lines("rows.npy"))
     assert rejecting == plain
     assert [line[1::2] for line in likely[1:]] == [line[1::2] for line in plain[1:]]
     assert {line[4] for line in likely[1:]} == {"0"}

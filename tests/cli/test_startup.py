@@ -9,15 +9,14 @@ import textwrap
 
 import pytest
 
-from command import process, zskl
-from heavy import HEAVY
+from command import HEAVY, process, zskl
 from zskl.cli.listing import COMMANDS, DATA_COMMANDS
 
 EVERY = (*COMMANDS, *DATA_COMMANDS)
 FOUNDATIONS = {"numpy", "pandas", "scipy", "sklearn", "joblib", "narwhals", "safetensors", "array_api_compat"}
 SELDOM = {  # of what zskl uses, that which most work never needs
     *("sklearn.metrics", "sklearn.model_selection", "sklearn.pipeline", "sklearn.preprocessing"),
-    *("platformdirs", "zskl.signatures.encoders"),
+    *("platformdirs", "zskl.signatures.sentences"),
 }
 
 # What help takes, then what commands take: one process for both, since each costs seconds.

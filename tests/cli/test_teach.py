@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 import command
-import own_files
+import user_files
 import zskl
 from command import invoke
-from own_files import MAKE
+from user_files import MAKE
 
 GAIN = {"gain": 0.05, "spread": 0.01, "least": 0.04, "per_class": 3.0}  # as validation classes promise it
 HOW = {"weight": 5.0, "kappa": 20.0, "balance": 0.5, "rounds": 9, "shift": 0.1, "crowding": 0.0, "shrinkage": None}
@@ -22,7 +22,7 @@ NEW = "class,t0,t1,t2,t3,t4\nyak,1,0,-1,0.5,0.2\n"
 def fitted(tmp_path_factory):
     """A folder with birds.zskl: class means of eight animals that know fox and gnu by their descriptions."""
     folder = tmp_path_factory.mktemp("taught")
-    own_files.write(folder)
+    user_files.write_birds(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr("zskl.engines.Engine", lambda *names: None)  # no processes for so little

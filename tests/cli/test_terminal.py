@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from own_files import MAKE
+from user_files import MAKE
 from zskl.cli import main, streams, terminal
 
 

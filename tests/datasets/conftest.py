@@ -2,12 +2,12 @@
 
 import pytest
 
-import own_files
+import user_files
 
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """A working folder with features.csv and traits.csv of ten classes."""
     monkeypatch.chdir(tmp_path)
-    own_files.write(tmp_path)
+    user_files.write_birds(tmp_path)
     return tmp_path

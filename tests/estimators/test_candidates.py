@@ -1,11 +1,26 @@
 """Candidate classes: which columns there are, in which order, described by what."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+import zskl
+from baseline_problems import make
+from taught_models import fitted as fitted_means_models
+from taught_models import several, taught
 from tolerances import SUMS, assert_close
 from toy import CANDIDATES
+from zskl import ClassMeansClassifier, Committee, NoSignaturesWarning, UncalibratedWarning, baselines, methods
+from zskl.estimators import _candidates
+from zskl.estimators._candidates import pick_diverse_rows, pick_rows
+
+# Candidates -----------------------------------------------------------------------------------------------------------
 
 
 def test_columns_follow_candidates(toy):
@@ -83,3 +98,282 @@ def test_signature_means_of_seen_classes_ignore_what_else_is_described(toy):
 def test_a_candidate_named_twice_is_refused(toy):
     with pytest.raises(ValueError, match="names a class twice"):
         toy.fitted().compatibility(toy.X, candidates=["cat", "dog", "cat"])
+
+
+# No signatures --------------------------------------------------------------------------------------------------------
+# A model that was fitted without signatures says so, and warns once where only a description could help.
+
+NEW = {"emu": [1.0, 1.0, 0.0]}  # as many attributes as there are one-hot columns
+
+
+def fitted(toy, model=None):
+    return (model or baselines.ESZSL()).fit(toy.X, toy.y)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model, toy: model.predict(toy.X, NEW),
+        lambda model, toy: model.decision_function(toy.X, NEW),
+        lambda model, toy: list(model.iter_compatibility(toy.X, NEW)),
+        lambda model, toy: model.score(toy.X, toy.y, signatures=NEW),
+        lambda model, toy: model.score(toy.X_new, toy.y_new),  # labels that the model cannot answer
+    ],
+)
+def test_a_class_that_only_a_description_could_give_is_warned_of_once(toy, ask):
+    model = fitted(toy)
+    with pytest.warns(NoSignaturesWarning, match=r"ESZSL was fitted without signatures.*'emu'.*model__signatures"):
+        ask(model, toy)
+    ask(model, toy)  # said already: a second warning would be an error here
+    with pytest.warns(NoSignaturesWarning):
+        ask(fitted(toy, model), toy)  # fitted again
+
+
+def test_the_warning_points_at_the_line_that_asked(toy):
+    with pytest.warns(NoSignaturesWarning) as caught:
+        fitted(toy).predict(toy.X, NEW)
+    assert [one.filename for one in caught] == [__file__]
+
+
+def test_a_forgotten_table_in_a_pipeline(toy):
+    """As it happened: nothing was said, and unseen rows were all wrong."""
+    pipeline = make_pipeline(StandardScaler(), baselines.ESZSL()).fit(toy.X, toy.y)
+    with pytest.warns(NoSignaturesWarning, match="'bee', 'emu'"):
+        assert pipeline.score(toy.X_new, toy.y_new) == 0
+    for arguments in ({"signatures": toy.table}, {"candidates": ["emu"]}):
+        with pytest.raises(ValueError, match=r"fitted without signatures: pass signatures to fit \(model__signatures"):
+            pipeline.predict(toy.X_new, **arguments)
+
+
+def test_the_classes_of_the_rows_need_no_description(toy):
+    model = fitted(toy)
+    assert model.score(toy.X, toy.y) > 0.5
+    model.predict(toy.X, candidates=["dog", "ant"])
+    model.decision_function(toy.X, dict(zip(["ant", "cat", "dog"], np.eye(3), strict=True)))
+    described = baselines.ESZSL().fit(toy.X, toy.y, toy.table)
+    described.predict(toy.X, toy.table.loc[["emu"]])
+    described.score(toy.X, ["wolf"] * len(toy.X))  # not there, whatever a description says
+    taught = fitted(toy, ClassMeansClassifier()).add_examples(toy.X[:2], ["cow", "cow"])
+    taught.score(toy.X_new, ["cow"] * len(toy.X_new))  # known by examples
+
+
+@pytest.mark.parametrize("model", [ClassMeansClassifier(), Committee([("means", ClassMeansClassifier())])])
+def test_examples_with_a_description(toy, model):
+    with pytest.warns(NoSignaturesWarning, match="'emu'"):
+        fitted(toy, model).add_examples(toy.X[:2], ["emu", "emu"], NEW)
+
+
+def test_it_is_written_where_the_model_is_printed(toy, tmp_path):
+    words = "  # fitted without signatures: knows only the classes in y"
+    model = fitted(toy, baselines.ESZSL(gamma=3.0))
+    assert repr(model) == f"ESZSL(gamma=3.0){words}"
+    assert repr(eval(repr(model), vars(baselines))) == repr(clone(model)) == "ESZSL(gamma=3.0)"
+    assert "fitted without signatures" in model._repr_html_()
+    assert "eszsl" in make_pipeline(model)._repr_html_().lower()
+    model.save(tmp_path / "a.zskl")
+    loaded = zskl.load(tmp_path / "a.zskl")
+    assert repr(loaded) == repr(model)
+    assert loaded.get_params() == model.get_params()
+    assert not loaded.described_
+    described = model.fit(toy.X, toy.y, toy.table)
+    assert repr(described) == "ESZSL(gamma=3.0)"
+    assert described.described_
+
+
+def test_long_settings_are_broken_into_lines_as_scikit_learn_does():
+    long = baselines.ESZSL(3.0, 2.0, "signs", feature_scaling="standardize-l2", signature_scaling="standardize-l2")
+    for shown in (repr(long), repr(make_pipeline(long))):
+        assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_cosine_describes_classes_by_their_rows(toy):
+    model = baselines.Cosine().fit(toy.X, toy.y)
+    assert repr(model) == "Cosine()"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(toy.X, {"emu": toy.X_new[0]})
+
+
+# Next rows ------------------------------------------------------------------------------------------------------------
+# Which rows to label next: the least sure ones, or those that would change the model most, and no two alike.
+
+WARM = {"seen": 0.02, "unseen": 0.03, "mixed": 0.025}
+
+
+def calibrated(model):
+    model.temperatures_ = dict(WARM)
+    return model
+
+
+def practised(model):
+    """As validation classes say it: descriptions weigh more beside one example than beside many."""
+    entry = {"shrinkage": model.shrinkage_, "crowding": model.crowding_, "calibration": 0.0, "temperatures": WARM}
+    model.practice_ = {"examples": {str(k): {**entry, "weight": 6.0 / k} for k in (1, 3)}}
+    return model
+
+
+def directions(model):
+    return model._directions(model._question(np.empty((0, 6)), model.signature_table_))
+
+
+def slow_change(model, X, of_rows):
+    """Teach each row as each class, one at a time, and see how far the directions of that class moved."""
+    now, likely = directions(model), model.predict_proba(X, candidates=model.candidates_)
+    found = np.zeros(len(X))
+    for i, x in enumerate(X):
+        for c, label in enumerate(model.candidates_.tolist()):
+            then = directions(model.add_examples(x[None], [label]))
+            found[i] += likely[i, c] * max(np.linalg.norm(then[row] - now[row]) for row in of_rows[c])
+    return found
+
+
+SORTS = {
+    "gaussian": fitted_means_models,
+    "linear": lambda toy: fitted_means_models(toy, kernel="linear"),
+    "practised": lambda toy: practised(fitted_means_models(toy)),
+    "taught": lambda toy: taught(practised(fitted_means_models(toy)), toy),
+    "adapted": lambda toy: fitted_means_models(toy).adapt(toy.X_new, force=True),
+    "several signatures": lambda toy: fitted_means_models(toy, several(toy)),
+}
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_expected_change_is_what_teaching_each_row_would_do(toy, sort):
+    model, X = calibrated(SORTS[sort](toy)), np.concatenate([toy.X[:3], toy.X_new[:4]])
+    rows, worth = model.label_next(X, len(X), "change", return_scores=True)
+    expected = slow_change(model, X, model.signature_table_.padded_rows())
+    assert expected.max() > 1.2 * expected.min()
+    assert_close(worth, expected[rows], 64 * SUMS.single)  # examples are kept in single precision
+
+
+def slow_picks(worth, near, n):
+    """One row after the other, each time the best of all products anew."""
+    taken = []
+    for _ in range(n):
+        left = [
+            -1.0 if i in taken else worth[i] * np.prod([1 - max(0.0, near[i] @ near[j]) for j in taken])
+            for i in range(len(worth))
+        ]
+        taken.append(int(np.argmax(left)))
+    return taken
+
+
+def test_rows_are_taken_one_after_the_other(toy):
+    rng = np.random.default_rng(0)
+    near = rng.normal(size=(40, 4))
+    near /= np.linalg.norm(near, axis=1, keepdims=True)
+    worth = rng.random(40)
+    assert pick_diverse_rows(worth, near, 12, 1.0).tolist() == slow_picks(worth, near, 12)
+    assert pick_diverse_rows(worth, near, 12, 0.0).tolist() == np.argsort(-worth)[:12].tolist()
+
+
+def test_a_small_gap_between_the_best_two_comes_first(toy):
+    model, X = toy.fitted(), np.concatenate([toy.X, toy.X_new])
+    ordered = np.sort(model.compatibility(X), axis=1)
+    gaps = ordered[:, -1] - ordered[:, -2]
+    rows, worth = model.label_next(X, 6, diversity=0, return_scores=True)
+    assert rows.tolist() == np.argsort(gaps)[:6].tolist()
+    assert_close(worth, np.exp(-gaps[rows] / gaps.mean()), SUMS.double)
+    model.calibration_ = 0.25  # the constant counts, as in predict
+    few = model.label_next(X, 3, diversity=0)
+    scores = np.sort(model.compatibility(X) - 0.25 * np.isin(model.candidates_, model.classes_), axis=1)
+    assert few.tolist() == np.argsort(scores[:, -1] - scores[:, -2])[:3].tolist()
+    asked = model.label_next(X, 3, candidates=["emu", "bee"], diversity=0)
+    assert asked.tolist() == np.argsort(np.abs(np.subtract(*model.compatibility(X, candidates=["emu", "bee"]).T)))[
+        :3].tolist()  # fmt: skip
+    table = toy.table.loc[["emu", "bee"]]
+    np.testing.assert_array_equal(model.label_next(X, 3, signatures=table, diversity=0), asked)
+
+
+@pytest.mark.parametrize("strategy", ["margin", "change"])
+def test_copies_of_a_row_are_asked_for_once(toy, strategy):
+    model = calibrated(fitted_means_models(toy))
+    first = int(model.label_next(toy.X_new, 1, strategy)[0])
+    X = np.concatenate([toy.X_new[[first] * 8], np.delete(toy.X_new, first, axis=0)])
+    rows = model.label_next(X, 6, strategy)
+    assert np.sum(rows < 8) == 1
+    assert np.sum(model.label_next(X, 6, strategy, diversity=0) < 8) == 6  # so it would be
+    everything = model.label_next(X[:8], 8, strategy)  # where there is nothing else, copies have to do
+    assert sorted(everything.tolist()) == list(range(8))
+
+
+def test_only_the_most_worthwhile_of_many_are_compared(toy, monkeypatch):
+    model = toy.fitted()
+    expected = model.label_next(toy.X, 4)
+    monkeypatch.setattr(_candidates, "AT_LEAST", 4)
+    monkeypatch.setattr(_candidates, "COMPARED", 1)
+    assert set(model.label_next(toy.X, 4)) == set(model.label_next(toy.X, 4, diversity=0))
+    assert set(expected) != set(model.label_next(toy.X, 4))
+    frame = pd.DataFrame(toy.X)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(model.label_next(frame.to_numpy().tolist(), 4), expected)
+
+
+@pytest.mark.parametrize("name", ["eszsl", "dap", "conse", "gaussian-ort"])
+def test_a_method_that_cannot_be_taught_goes_by_the_margin_alone(toy, name):
+    model = make(name).fit(toy.X, toy.y, toy.table - toy.table.min().min() + 0.1)
+    assert len(set(model.label_next(toy.X_new, 5))) == 5
+    with pytest.raises(ValueError, match=r"^strategy is 'change': \w+ does not learn from examples"):
+        model.label_next(toy.X_new, 5, "change")
+
+
+def test_a_committee_asks_by_its_own_probabilities_for_what_moves_its_class_means(toy):
+    model = calibrated(
+        Committee([("means", fitted_means_models(toy)), ("eszsl", baselines.ESZSL())], [1, 0.5]).fit(
+            toy.X, toy.y, toy.table
+        )
+    )
+    rows, worth = model.label_next(toy.X_new, 10, "change", return_scores=True)
+    member = model.named_members_.means
+    scaled = member._scaled(toy.X_new)
+    moves = member._mover(scaled, member.signature_table_)(scaled)
+    expected = (model.predict_proba(toy.X_new, candidates=model.candidates_) * moves).sum(axis=1)
+    assert_close(worth, expected[rows], SUMS.double)
+    alone = Committee([("eszsl", baselines.ESZSL())]).fit(toy.X, toy.y, toy.table)
+    assert len(alone.label_next(toy.X_new, 3)) == 3
+    with pytest.raises(ValueError, match=r"^strategy is 'change': Committee does not learn"):
+        alone.label_next(toy.X_new, 3, "change")
+
+
+def test_picks_tell_the_best_two_classes(toy):
+    model = calibrated(fitted_means_models(toy))
+    found = pick_rows(model, toy.X_new, 4, "margin", diversity=0)
+    best, scores = model.top_k(toy.X_new, 2, return_scores=True)
+    np.testing.assert_array_equal(found.labels, best[found.rows])
+    assert_close(found.scores, scores[found.rows], SUMS.double)
+    likely = np.sort(model.predict_proba(toy.X_new, candidates=model.candidates_), axis=1)[:, :-3:-1]
+    assert_close(found.probabilities, likely[found.rows], SUMS.double)
+    assert pick_rows(fitted_means_models(toy), toy.X_new, 4, "margin").probabilities is None
+
+
+def test_an_uncalibrated_model_warns_where_probabilities_count(toy):
+    model = fitted_means_models(toy)
+    model.label_next(toy.X_new, 3)  # without a warning, which would be an error here
+    with pytest.warns(UncalibratedWarning):
+        model.label_next(toy.X_new, 3, "change")
+
+
+def test_tensors_give_the_same_rows(toy):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: rows to label among tensors")
+    model = calibrated(fitted_means_models(toy))
+    for strategy in ("margin", "change"):
+        found = model.label_next(torch.from_numpy(toy.X_new), 5, strategy)
+        np.testing.assert_array_equal(found, model.label_next(toy.X_new, 5, strategy))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"n": 0}, "n is 0: expected an integer ≥ 1"),
+        ({"n": 11}, "n is 11: expected an integer from 1 to 10, the number of rows"),
+        ({"strategy": "margins"}, r"strategy is 'margins': expected one of margin, change \(did you mean 'margin'\?\)"),
+        ({"diversity": -1}, "diversity is -1: expected a finite number ≥ 0"),
+        ({"candidates": ["cat"]}, "the only candidate is 'cat': a label tells classes apart, so name another"),
+        ({"candidates": ["cow"]}, "candidate 'cow' is not in the fitted table"),
+    ],
+)
+def test_refusals(toy, arguments, words):
+    with pytest.raises(ValueError, match=f"^{words}"):
+        toy.fitted().label_next(toy.X_new, **{"n": 3, **arguments})
+    with pytest.raises(NotFittedError):
+        methods.build("eszsl").label_next(toy.X)

@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from published_methods import TRAINED
+from baseline_problems import TRAINED
 from tolerances import FORMULA, SUMS, assert_close
 from zskl import ZeroShotKernelClassifier, baselines
-from zskl.estimators import panel
-from zskl.estimators.estimator import UncalibratedWarning
-from zskl.estimators.panel import best_first
+from zskl.estimators import _candidates
+from zskl.estimators._candidates import UncalibratedWarning, top_columns
 from zskl.training.objective import Objective
 
 CALLS = {
@@ -26,12 +25,12 @@ METHODS = ["kernel", *TRAINED]
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(panel, "BLOCK_BYTES", (300, 300))
+    monkeypatch.setattr(_candidates, "BLOCK_BYTES", (300, 300))
 
 
 def in_blocks(monkeypatch, call, *arguments):
     with monkeypatch.context() as patch:
-        patch.setattr(panel, "BLOCK_BYTES", (300, 300))
+        patch.setattr(_candidates, "BLOCK_BYTES", (300, 300))
         return call(*arguments)
 
 
@@ -178,7 +177,7 @@ def test_out_takes_the_scores(fitted, small_blocks, tmp_path, kind):
     out.flush()
     assert_close(np.load(tmp_path / "scores.npy"), expected, FORMULA.single)
     whole = np.empty((len(X), 2))
-    panel.BLOCK_BYTES = (1 << 30, 1 << 30)  # a single block goes there too
+    _candidates.BLOCK_BYTES = (1 << 30, 1 << 30)  # a single block goes there too
     model.compatibility(X, candidates=["a", "z"], out=whole)
     assert_close(whole, expected, SUMS.double)
 
@@ -270,7 +269,7 @@ def test_the_k_best_are_those_of_a_whole_stable_sort(k, levels, missing):
     scores[rng.random(scores.shape) < missing] = np.nan
     scores[::7] = 0.25  # all equal
     scores[1::7, 3] = -np.inf
-    for found, expected in zip(best_first(scores, k), by_a_whole_sort(scores, k), strict=True):
+    for found, expected in zip(top_columns(scores, k), by_a_whole_sort(scores, k), strict=True):
         np.testing.assert_array_equal(found, expected)
 
 

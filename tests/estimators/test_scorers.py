@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from tolerances import SUMS
 from zskl import ClassMeansClassifier, Committee, ZeroShotKernelClassifier, baselines
 
-pytestmark = pytest.mark.filterwarnings("ignore::zskl.estimators.estimator.UncalibratedWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::zskl.estimators.base.UncalibratedWarning")
 SEEN = {"two": [0, 1], "three": [0, 1, 2]}
 TEMPERATURES = {"seen": 0.4, "unseen": 0.5, "mixed": 0.6}
 NAMES = sorted(name for name in get_scorer_names() if get_scorer(name)._response_method != "predict")

@@ -9,12 +9,16 @@ import statistics
 
 import pytest
 
-from answered import answered, rights
 from command import zskl
+from records import answered, rights
 from zskl.cli.consoles import console
-from zskl.experiments import compare, jsonl_log, table_formats
-from zskl.experiments.collect import collect
-from zskl.experiments.record import Record
+from zskl.experiments import compare, run_folder
+from zskl.experiments import record as records
+from zskl.experiments.compare import compare as compare_compare
+from zskl.experiments.record import Choice, Edge, Record
+from zskl.experiments.run_folder import collect
+
+# Compare --------------------------------------------------------------------------------------------------------------
 
 
 def record(*given, **more):
@@ -45,7 +49,7 @@ TWO = [
 
 @pytest.fixture
 def runs(tmp_path):
-    jsonl_log.write(tmp_path / "runs" / "records.jsonl", [one.to_json() for one in TWO])
+    run_folder.write_lines(tmp_path / "runs" / "records.jsonl", [one.to_json() for one in TWO])
     return tmp_path / "runs"
 
 
@@ -77,7 +81,7 @@ def test_a_method_without_randomness_counts_as_one_run():
     assert [row.seeds for row in rows] == [None, 2]
     assert rows[0].figures["H"].deviation is None
     assert rows[1].figures["H"].deviation > 0
-    assert table_formats.seeds(rows[0]) == ""
+    assert compare.format_seeds(rows[0]) == ""
 
 
 def test_one_row_is_no_contest_and_one_seed_has_no_deviation():
@@ -145,23 +149,23 @@ def test_sorting(column, first):
 
 
 def test_of_a_doubled_key_the_last_counts(tmp_path, runs):
-    jsonl_log.write(tmp_path / "later.jsonl", [line("gaussian", 0, 0.9)])
+    run_folder.write_lines(tmp_path / "later.jsonl", [line("gaussian", 0, 0.9)])
     found = collect([runs, tmp_path / "later.jsonl"])
     assert len(found) == 6
     assert [one.zsl.accuracy for one in found if one.method == "gaussian"] == [0.52, 0.57, 0.9]
 
 
 def test_markdown():
-    text = table_formats.markdown(compare.compare(TWO))
+    text = compare.to_markdown(compare.compare(TWO))
     assert "| dataset | method | seeds | zero-shot |" in text
     assert "| CUB | gaussian | 3 | 53.0 ± 3.6 |" in text
     good, bad = answered("good", unseen=rights(0.9)), answered("bad", unseen=rights(0.1))
-    line = table_formats.markdown(compare.compare([good, bad])).splitlines()[2]
+    line = compare.to_markdown(compare.compare([good, bad])).splitlines()[2]
     assert re.match(r"\| birds \| good \| 1 \| \*\*\d+\.\d \[\d+\.\d, \d+\.\d\]\*\* \|", line), line
 
 
 def test_csv_has_plain_numbers():
-    rows = list(csv.DictReader(io.StringIO(table_formats.comma_separated(compare.compare([*TWO, record("one")])))))
+    rows = list(csv.DictReader(io.StringIO(compare.to_csv(compare.compare([*TWO, record("one")])))))
     assert float(rows[0]["zero-shot mean"]) == 53.0
     assert float(rows[0]["zero-shot std"]) == pytest.approx(3.6056, rel=1e-4)
     assert (rows[2]["method"], rows[2]["seeds"], rows[2]["zero-shot std"]) == ("one", "1", "")
@@ -171,7 +175,7 @@ def test_csv_has_plain_numbers():
 
 
 def test_latex_escapes():
-    text = table_formats.latex(compare.compare(TWO))
+    text = compare.to_latex(compare.compare(TWO))
     assert r"CUB & gaussian & 3 & 53.0 $\pm$ 3.6 &" in text
     assert r"eszsl\_x\%" in text
     assert text.count(r"\\") == 3
@@ -224,3 +228,58 @@ def test_what_holds_no_records_is_refused(tmp_path):
         done = zskl("compare", str(tmp_path / path))
         assert done.returncode == 2
         assert words in done.stderr
+
+
+# Choice notes ---------------------------------------------------------------------------------------------------------
+# Notes on choices: numbers at an edge, and figures that folds or seeds do not agree on.
+
+CHOICE = {
+    "setting": {"epochs": 80, "lam": 0.1},
+    "score": 0.264,
+    "fold_scores": [0.275, 0.272, 0.245],
+    "figures": {"zsl": [0.275, 0.272, 0.245], "seen": [0.434, 0.402, 0.08], "gzsl": [0.224, 0.221, 0.221]},
+    "edges": [
+        {"name": "epochs", "value": 80, "side": "highest", "bound": 80},
+        {"name": "lam", "value": 0.1, "side": "lowest"},
+    ],
+}
+
+
+def record_choice_notes(seed=0, seen=0.33, method="gaussian-ort", **choice):
+    line = {"dataset": "AWA1", "method": method, "seed": seed, "zsl": {"accuracy": 0.32}}
+    chosen = {"zsl": {**CHOICE, **choice}}
+    return Record.from_json({**line, "gzsl": {"seen": seen}, "tune": {"scoring": "zsl", "choices": chosen}})
+
+
+def test_a_choice_keeps_its_edges_and_figures_in_a_record():
+    found = records.from_json(Choice, CHOICE)
+    assert found.edges == (Edge("epochs", 80.0, "highest", 80.0), Edge("lam", 0.1, "lowest"))
+    again = records.to_json(found)
+    assert records.from_json(Choice, again) == found
+    assert records.to_json(Choice(edges=()))["edges"] == []  # inside, not unknown
+    assert records.from_json(Choice, {"score": 0.5}).edges is None  # a line of an earlier zskl
+
+
+def test_sentences_name_method_value_and_reason():
+    assert compare.edge_note([record_choice_notes(), record_choice_notes(1)]) == (
+        "chosen at the edge of what was tried: gaussian-ort epochs 80 at its bound, lam 0.1 not extended"
+    )
+    assert compare.fold_spread_note([record_choice_notes()]) == (
+        "differ widely between validation folds, so expect luck: gaussian-ort seen 8.0 to 43.4 %"
+    )
+    steady = record_choice_notes(edges=[], figures={"seen": [0.4, 0.38, 0.41]})
+    assert compare.edge_note([steady]) is None
+    assert compare.fold_spread_note([steady]) is None
+    assert compare.fold_spreads(steady.tune.choices.zsl) == "seen 1.5"
+
+
+def test_seeds_that_chose_the_same_setting_and_differ_are_told():
+    (note,) = compare_compare([record_choice_notes(0, 0.33), record_choice_notes(1, 0.164)]).notes
+    assert note.startswith("AWA1 gaussian-ort: 2 seeds with the same settings differ widely, seen 16.4 to 33.0 %")
+    assert compare_compare([record_choice_notes(0, 0.33), record_choice_notes(1, 0.31)]).notes == ()
+    assert (
+        compare_compare([record_choice_notes(0, 0.33), record_choice_notes(1, 0.164, setting={"epochs": 10})]).notes
+        == ()
+    )
+    apart = compare_compare([record_choice_notes(0, 0.33), record_choice_notes(1, 0.164, method="gaussian")]).notes
+    assert not any("differ widely" in note for note in apart)

@@ -8,7 +8,7 @@ import pytest
 
 from tolerances import SUMS, assert_close
 from zskl import ClassMeansClassifier, datasets, methods, selection
-from zskl.experiments.expectation import Figure, expect
+from zskl.experiments.expectation import Figure, expect_accuracy
 from zskl.metrics import harmonic_mean, mean_per_class_accuracy
 
 GRIDS = {
@@ -39,7 +39,7 @@ def accuracy(model, X, y, table):
 @pytest.mark.parametrize("prior", GRIDS)
 def test_figures_are_those_of_fits_by_hand(data, prior):
     """Each fold with the setting of the others; without a group, a fit on a table that lacks its columns."""
-    found = expect(data, GRIDS[prior], engine=None)
+    found = expect_accuracy(data, GRIDS[prior], engine=None)
     assert [(one.name, one.attributes) for one in sorted(found.groups, key=lambda one: one.name)] == [
         *(("hue", 1), ("size", 1), ("song", 1)),
         *(("tail", 3), ("wing", 2)),
@@ -65,7 +65,7 @@ def test_figures_are_those_of_fits_by_hand(data, prior):
 def test_a_fold_judges_what_the_other_folds_chose(data):
     X, y = data.samples("trainval")
     folds = selection.folds(data)
-    found = expect(data, GRIDS["zero"], engine=None)
+    found = expect_accuracy(data, GRIDS["zero"], engine=None)
     for number, fold in enumerate(folds):
         others = [one for one in folds if one is not fold]
         search = selection.search(ClassMeansClassifier(), X, y, data.signatures, GRIDS["zero"], others)
@@ -86,7 +86,7 @@ def test_each_fold_is_judged_by_what_the_others_chose_beyond_the_grid(data, monk
     monkeypatch.setitem(methods.METHODS, "class-means", method)
     X, y = data.samples("trainval")
     folds = selection.folds(data)
-    found = expect(data, engine=None)
+    found = expect_accuracy(data, engine=None)
     for number, fold in enumerate(folds):
         others = [one for one in folds if one is not fold]
         search = selection.search(ClassMeansClassifier(), X, y, data.signatures, grid, others, extend=bounds)
@@ -105,10 +105,12 @@ def test_test_rows_and_unseen_classes_change_nothing(data):
     table.loc[data.unseen_classes] = draw.standard_normal((len(data.unseen_classes), table.shape[1]))
     other = replace(data, X=X, y=y, signatures=table)
     assert other.fingerprint != data.fingerprint
-    assert expect(other, GRIDS["zero"], engine=None) == expect(data, GRIDS["zero"], engine=None)
+    assert expect_accuracy(other, GRIDS["zero"], engine=None) == expect_accuracy(data, GRIDS["zero"], engine=None)
     rows = data.parts["trainval"]
     X[rows] = draw.standard_normal((len(rows), X.shape[1]))
-    assert expect(replace(data, X=X), GRIDS["zero"], engine=None) != expect(data, GRIDS["zero"], engine=None)
+    assert expect_accuracy(replace(data, X=X), GRIDS["zero"], engine=None) != expect_accuracy(
+        data, GRIDS["zero"], engine=None
+    )
 
 
 def test_an_attribute_that_carries_all_is_found():
@@ -123,7 +125,7 @@ def test_an_attribute_that_carries_all_is_found():
     parts = {"trainval": np.flatnonzero(~unseen)[::2], "test_seen": np.flatnonzero(~unseen)[1::2]}
     parts["test_unseen"] = np.flatnonzero(unseen)
     data = datasets.Dataset("angles", X.astype(np.float32), labels, table, parts)
-    found = expect(data, {"feature_scaling": ["l2"], "signature_scaling": ["center"]}, engine=None)
+    found = expect_accuracy(data, {"feature_scaling": ["l2"], "signature_scaling": ["center"]}, engine=None)
     assert found.groups[0].name == "angle"
     assert found.zero_shot.mean > 2.5 * found.chance
     assert found.groups[0].without.mean < 1.5 * found.chance
@@ -141,7 +143,7 @@ def test_a_class_may_have_one_attribute_alone(data):
     table = data.signatures.copy()
     table.iloc[0] = 0.0
     table.loc[table.index[0], "song"] = 1.0
-    found = expect(replace(data, signatures=table), {"shrinkage": [0.5]}, engine=None)
+    found = expect_accuracy(replace(data, signatures=table), {"shrinkage": [0.5]}, engine=None)
     song = next(one for one in found.groups if one.name == "song")
     for number, (X, y, fold, _, held) in enumerate(folds_of(data)):
         lacking = table.assign(song=1.0)

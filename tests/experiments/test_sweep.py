@@ -9,16 +9,16 @@ from typing import ClassVar
 import pytest
 from typer.testing import CliRunner
 
-from swept import QUICK, outcomes, pieces, timeless
+from small_search import QUICK, outcomes, pieces, timeless
 from zskl import datasets, engines
 from zskl.cli import app
 from zskl.engines import Engine
-from zskl.experiments import jsonl_log, run_folder, sweep
-from zskl.experiments import unit as experiment
+from zskl.experiments import run_folder, sweep, unit
 from zskl.experiments.record import Record
-from zskl.experiments.source import Source
-from zskl.experiments.sweep import Failure
+from zskl.experiments.sweep import Failure, Plan, Source, plan_units
 from zskl.experiments.unit import Unit
+
+# Sweep ----------------------------------------------------------------------------------------------------------------
 
 
 def test_adding_a_method_shifts_no_other(digits):
@@ -37,35 +37,35 @@ def test_a_unit_that_diverges_fails_alone(digits):
 
 def test_what_is_done_is_not_repeated(digits, tmp_path, monkeypatch):
     units = [Unit("gaussian", seed, QUICK) for seed in range(2)]
-    with run_folder.opened(tmp_path, Record.from_json) as folder:
+    with run_folder.open_run_folder(tmp_path, Record.from_json) as folder:
         first = outcomes(pieces(digits, units), None, folder)
     more = [*units, Unit("gaussian", 2, QUICK), Unit("gaussian-ort", 0, QUICK)]
     ran = []
-    run = experiment.run
-    monkeypatch.setattr(experiment, "run", lambda unit, *rest: ran.append(unit) or run(unit, *rest))
-    with run_folder.opened(tmp_path, Record.from_json) as folder:
+    run = unit.run_unit
+    monkeypatch.setattr(unit, "run_unit", lambda unit, *rest: ran.append(unit) or run(unit, *rest))
+    with run_folder.open_run_folder(tmp_path, Record.from_json) as folder:
         second = outcomes(pieces(digits, more), None, folder)
     assert ran == more[2:]
     assert [timeless(second[place]) for place in range(2)] == [timeless(first[place]) for place in range(2)]
-    assert len(jsonl_log.read(tmp_path / "records.jsonl")) == 4
+    assert len(run_folder.read_log(tmp_path / "records.jsonl")) == 4
 
 
 def test_other_data_is_other_work(digits, tmp_path):
     unit = Unit("gaussian", 0, QUICK)
-    with run_folder.opened(tmp_path, Record.from_json) as folder:
+    with run_folder.open_run_folder(tmp_path, Record.from_json) as folder:
         outcomes(pieces(digits, [unit]), None, folder)
     shuffled = datasets.Dataset(
         digits.name, digits.X, digits.y, digits.signatures + 0.5, digits.parts, source="changed", checked=True
     )
-    with run_folder.opened(tmp_path, Record.from_json) as folder:
+    with run_folder.open_run_folder(tmp_path, Record.from_json) as folder:
         outcomes(pieces(shuffled, [unit]), None, folder)
-    found = jsonl_log.read(tmp_path / "records.jsonl")
+    found = run_folder.read_log(tmp_path / "records.jsonl")
     assert len({one["fingerprint"] for one in found}) == len(found) == 2
 
 
 def test_a_worker_with_other_data_is_refused(digits):
     with pytest.raises(ValueError, match=r"differs on a worker.*give all machines the same files"):
-        sweep._work("sweep", (Source("digits"), "0" * 64, Unit("gaussian", 0, QUICK)))
+        sweep._run_on_worker("sweep", (Source("digits"), "0" * 64, Unit("gaussian", 0, QUICK)))
 
 
 def test_sources_travel_without_this_working_folder(digits, package, tmp_path, monkeypatch):
@@ -101,7 +101,7 @@ def test_an_interrupt_between_two_results_ends_the_engine(digits, monkeypatch, p
     units = pieces(digits, [Unit("gaussian", seed, QUICK) for seed in range(2)])
 
     def interrupted():
-        with closing(sweep.run(units, Engine(workers=2), Folder())) as outcomes:
+        with closing(sweep.run_sweep(units, Engine(workers=2), Folder())) as outcomes:
             for _ in outcomes:
                 if place == "in the caller":
                     raise KeyboardInterrupt
@@ -147,15 +147,54 @@ def test_a_full_disk_is_a_sentence_and_the_same_command_continues(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, usual)
     assert file.read_bytes() == first
     assert "1 of 3 units were done before" in run_digits(tmp_path, 3)
-    assert len({one["key"] for one in jsonl_log.read(file)}) == len(jsonl_log.read(file)) == 3
+    assert len({one["key"] for one in run_folder.read_log(file)}) == len(run_folder.read_log(file)) == 3
 
 
 def test_a_second_run_in_one_folder_is_refused(tmp_path):
     with (
-        jsonl_log.opened(tmp_path),
+        run_folder.open_log(tmp_path),
         pytest.raises(OSError, match=re.escape(f"another run is writing to {tmp_path}")),
-        jsonl_log.opened(tmp_path),
+        run_folder.open_log(tmp_path),
     ):
         pass
-    with jsonl_log.opened(tmp_path) as folder:
+    with run_folder.open_log(tmp_path) as folder:
         assert folder.done == {}
+
+
+# Run plan -------------------------------------------------------------------------------------------------------------
+# The units of one command: some methods tuned, others at defaults, and more given only to those that can learn.
+
+NAMES = ["class-means", "eszsl", "gaussian-ort"]
+
+
+def test_some_methods_are_tuned_and_others_stay_at_defaults():
+    found, said = plan_units(Plan({}, tune=True, calibrate=True), NAMES, 2, ["Gaussian-Ort"])
+    assert [(one.method, one.tune, one.calibrate, one.scoring, one.seed) for one in found] == [
+        ("class-means", True, True, "both", 0),
+        ("eszsl", True, True, "both", 0),
+        ("gaussian-ort", False, True, None, 0),
+        ("gaussian-ort", False, True, None, 1),
+    ]
+    assert said == [
+        "class-means, eszsl: run once, since every seed gives the same model",
+        "gaussian-ort: not tuned, at default settings",
+    ]
+    by_h, _ = plan_units(Plan({}, tune=True, scoring="gzsl"), NAMES, 1, ["gaussian-ort"])
+    assert [one.calibrate for one in by_h] == [True] * 3  # what is chosen by H is calibrated, so the others are too
+
+
+def test_examples_go_to_those_that_can_learn_from_them():
+    found, said = plan_units(Plan({}, shots=(1, 5), unlabelled=("all",)), NAMES, 1)
+    assert [(one.shots, one.unlabelled) for one in found] == [((1, 5), ("all",)), ((), ()), ((), ())]
+    assert said == ["eszsl, gaussian-ort: scored without examples and unlabelled rows, from which they cannot learn"]
+    with pytest.raises(ValueError, match="method 'eszsl' cannot learn from examples: expected one of class-means"):
+        plan_units(Plan({}, shots=(1,)), NAMES[1:], 1)
+
+
+def test_defaults_names_a_method_that_is_run_and_tuned():
+    with pytest.raises(ValueError, match=r"--defaults gausian-ort \(did you mean 'gaussian-ort'\?\): expected one of"):
+        plan_units(Plan({}, tune=True), NAMES, 1, ["gausian-ort"])
+    with pytest.raises(ValueError, match="--defaults eszsl was given without --tune"):
+        plan_units(Plan({}), NAMES, 1, ["eszsl"])
+    with pytest.raises(ValueError, match="without tune"):
+        plan_units(Plan({}, scoring="gzsl"), NAMES, 1)

@@ -9,19 +9,22 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from answered import ROWS, SEEN, UNSEEN, answered, rights
+from records import ROWS, SEEN, UNSEEN, answered, rights
 from tolerances import SUMS, assert_close
-from zskl.experiments import compare, drawn_figures, table_formats, uncertainty
-from zskl.experiments.answers import LEVELS, pack, unpack
-from zskl.experiments.record_parts import Taught
-from zskl.metrics import bootstrap, harmonic_mean
+from zskl.experiments import compare, uncertainty
+from zskl.experiments.record import LEVELS, Taught, pack_answers, unpack_answers
+from zskl.metrics import harmonic_mean
+from zskl.metrics import uncertainty as uncertaintys
 from zskl.plots import ComparisonDisplay
 
 
 @cache
 def _taken():
     """How often each draw takes each row of the unseen and of the seen classes."""
-    return [next(bootstrap.counts(np.full(n, ROWS), seed, bootstrap.DRAWS)) for seed, n in enumerate((UNSEEN, SEEN))]
+    return [
+        next(uncertaintys.draw_counts(np.full(n, ROWS), seed, uncertaintys.DRAWS))
+        for seed, n in enumerate((UNSEEN, SEEN))
+    ]
 
 
 def _slow_draw(unseen, seen, draw):
@@ -44,16 +47,16 @@ def test_draws_of_figures_are_those_of_loops():
         "H": [harmonic_mean(s, u) for u, s in slow],
         "calibrated H": [harmonic_mean(s, u) for u, s in slow],
     }.items():
-        found = drawn_figures.mean_draws([record], column)
-        assert len(found) == bootstrap.DRAWS
+        found = uncertainty.mean_draws([record], column)
+        assert len(found) == uncertaintys.DRAWS
         assert_close(found[:40], np.array(expected), SUMS.single)
 
 
 def test_an_area_is_drawn_from_levels():
     unseen, seen = rights(0.5), rights(0.8, SEEN)
     record = answered(unseen=unseen, seen=seen)
-    levels = [unpack(text) for text in (record.gzsl.answers.unseen_levels, record.gzsl.answers.seen_levels)]
-    found = drawn_figures.mean_draws([record], "area")
+    levels = [unpack_answers(text) for text in (record.gzsl.answers.unseen_levels, record.gzsl.answers.seen_levels)]
+    found = uncertainty.mean_draws([record], "area")
     for draw in range(5):
         points = []
         for passed in range(LEVELS + 1):  # rows up to this level have left the seen classes
@@ -79,8 +82,8 @@ def test_all_classes_alike_and_all_right_have_no_interval_to_speak_of():
 
 def test_several_seeds_are_one_mean_in_every_draw():
     records = [answered(seed=seed) for seed in range(3)]
-    alone = [drawn_figures.mean_draws([record], "H") for record in records]
-    assert_close(drawn_figures.mean_draws(records, "H"), np.mean(alone, axis=0), SUMS.single)
+    alone = [uncertainty.mean_draws([record], "H") for record in records]
+    assert_close(uncertainty.mean_draws(records, "H"), np.mean(alone, axis=0), SUMS.single)
     figure = uncertainty.figures(records)["H"]
     assert figure.mean == pytest.approx(np.mean([100 * record.gzsl.harmonic for record in records]), rel=1e-12)
     assert figure.deviation > 0
@@ -114,10 +117,10 @@ def test_examples_count_as_their_class_does_on_average():
     base = answered("class-means", unseen=np.tile([1, 0, 1, 0, 1, 0], (UNSEEN, 1)))
     examples = np.zeros((UNSEEN, ROWS), bool)
     examples[:, 1] = True  # so that 3 of 5 rows are right
-    answers = replace(base.zsl.answers, examples=pack(examples.ravel()))
+    answers = replace(base.zsl.answers, examples=pack_answers(examples.ravel()))
     zsl = replace(base.zsl, accuracy=0.6, answers=answers)
     record = replace(base, taught=(Taught(1, zsl, base.gzsl),))
-    draws = drawn_figures.mean_draws([record], "zero-shot, 1 shot")
+    draws = uncertainty.mean_draws([record], "zero-shot, 1 shot")
     assert draws.mean() == pytest.approx(0.6, abs=0.01)
     assert uncertainty.figures([record])["zero-shot, 1 shot"].low < 60
 
@@ -147,7 +150,7 @@ def test_a_table_of_differences():
     records = [group[0] for group in _methods(good=0.9, near=0.88, bad=0.1).values()]
     table = compare.compare(records, sort="zero-shot", differences=True)
     first, near, bad = (row.figures["zero-shot"] for row in table.rows)
-    assert table_formats.cell(first) == "0.0 (first)"
+    assert compare.format_cell(first) == "0.0 (first)"
     assert near.low <= 0 <= near.high
     assert bad.high < 0
     assert (first.best, near.best, bad.best) == (True, True, False)
@@ -162,13 +165,13 @@ def test_whiskers_reach_the_ends_of_intervals():
 
 
 def test_what_is_remembered_is_bounded(monkeypatch):
-    monkeypatch.setattr(drawn_figures, "KEPT", 2)
+    monkeypatch.setattr(uncertainty, "KEPT", 2)
     for seed in range(4):
         uncertainty.figures([answered(seed=50 + seed)])
-    assert len(drawn_figures._FOUND) <= 2
+    assert len(uncertainty._FOUND) <= 2
     many = [answered(f"method {seed}", seed) for seed in range(5)]  # more than are remembered
-    drawn, draw = [], bootstrap.draw_means
-    monkeypatch.setattr(bootstrap, "draw_means", lambda *some, **more: drawn.append(1) or draw(*some, **more))
+    drawn, draw = [], uncertaintys.draw_means
+    monkeypatch.setattr(uncertaintys, "draw_means", lambda *some, **more: drawn.append(1) or draw(*some, **more))
     assert all(row.figures["H"].low is not None for row in compare.compare(many).rows)
     assert len(drawn) == 2  # once for each side: nothing was forgotten on the way
 
@@ -176,7 +179,7 @@ def test_what_is_remembered_is_bounded(monkeypatch):
 def test_the_area_is_that_of_the_plain_model_also_where_the_constant_is_0():
     record, other = answered(seed=1), answered(seed=2)
     both = replace(record, gzsl_calibrated=other.gzsl)  # which keeps levels
-    assert np.array_equal(*(drawn_figures.mean_draws([one], "area") for one in (record, both)))
+    assert np.array_equal(*(uncertainty.mean_draws([one], "area") for one in (record, both)))
 
 
 def test_where_nothing_is_random_the_last_record_with_answers_stands_for_all_seeds():
@@ -193,5 +196,5 @@ def test_where_nothing_is_random_the_last_record_with_answers_stands_for_all_see
 def test_few_classes_are_said():
     note = "birds: of 5 unseen classes a 95 % interval is too narrow, so that differences look clear too often"
     assert note in compare.compare([answered("one"), answered("two")]).notes
-    many = {"unseen": pack(np.full(20, 1)), "seen": pack(np.full(SEEN, ROWS))}
-    assert uncertainty.few_classes([answered(class_rows=many), replace(answered(), class_rows=None)]) == ""
+    many = {"unseen": pack_answers(np.full(20, 1)), "seen": pack_answers(np.full(SEEN, ROWS))}
+    assert uncertainty.few_classes_note([answered(class_rows=many), replace(answered(), class_rows=None)]) == ""

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from swept import QUICK
-from zskl import methods
-from zskl.experiments import unit as experiment
-from zskl.experiments.unit import Unit, seed_of
+from small_search import QUICK
+from zskl import ZeroShotKernelClassifier, baselines, compare, datasets, methods, plots, protocols, selection
+from zskl.cli import sweeping
+from zskl.datasets import Dataset, make_synthetic
+from zskl.experiments import expectation, run_folder, summary, unit
+from zskl.experiments.record import Record
+from zskl.experiments.unit import Unit, unit_seed
+from zskl.paper import results
+from zskl.paper.evaluation import make_unit
+from zskl.report import sections
+from zskl.training.solver import DivergenceError
+
+# Unit -----------------------------------------------------------------------------------------------------------------
 
 
 def stages(record):
@@ -19,11 +31,11 @@ def stages(record):
 
 
 def test_seeds_derive_from_names_alone():
-    assert seed_of("digits", "gaussian", 0) == 1619081162  # records of earlier runs rely on it
-    assert len({seed_of(d, m, s) for d in ("a", "b") for m in methods.METHODS for s in range(5)}) == 10 * len(
+    assert unit_seed("digits", "gaussian", 0) == 1619081162  # records of earlier runs rely on it
+    assert len({unit_seed(d, m, s) for d in ("a", "b") for m in methods.METHODS for s in range(5)}) == 10 * len(
         methods.METHODS
     )
-    assert all(0 <= seed_of("x", "y", s) < 2**31 for s in range(100))
+    assert all(0 <= unit_seed("x", "y", s) < 2**31 for s in range(100))
 
 
 def test_a_key_names_what_decides_figures_and_not_the_device(digits):
@@ -44,11 +56,11 @@ def test_a_key_names_what_decides_figures_and_not_the_device(digits):
 
 def test_records_from_before_a_default_changed_are_not_taken_for_new_ones(digits, monkeypatch):
     plain, tuned, other = (Unit("eszsl", 0, **how) for how in ({}, {"tune": True}, {"settings": {"targets": "signs"}}))
-    for name, settings in experiment.REDEFINED.items():
+    for name, settings in unit.REDEFINED.items():
         assert methods.build(name).get_params().items() >= settings.items()
     now = [unit.key(digits) for unit in (plain, tuned, other)]
     assert now[0] == Unit("eszsl", 0, {"targets": "zero-one"}).key(digits)
-    monkeypatch.setattr(experiment, "REDEFINED", {})
+    monkeypatch.setattr(unit, "REDEFINED", {})
     before = [unit.key(digits) for unit in (plain, tuned, other)]
     assert [old == new for old, new in zip(before, now, strict=True)] == [False, True, True]
 
@@ -75,14 +87,14 @@ def test_a_mistaken_unit_is_refused(arguments, words):
 
 
 def test_without_choosing_the_record_is_plain(digits):
-    record = experiment.run(Unit("gaussian", 0, QUICK), digits)
+    record = unit.run_unit(Unit("gaussian", 0, QUICK), digits)
     assert stages(record) == {"fit", "evaluate"}
     assert not {"tune", "calibration", "gzsl_calibrated", "probabilities"} & set(record.to_json())
     assert len(record.gzsl.curve.seen) <= 200
 
 
 def test_tuning_by_both_scorings_takes_one_search_and_two_choices(digits, small):
-    record = experiment.run(Unit("gaussian", 0, tune=True, calibrate=True), digits)
+    record = unit.run_unit(Unit("gaussian", 0, tune=True, calibrate=True), digits)
     tune = record.tune
     assert (tune.scoring, tune.settings, tune.folds) == ("both", 5, 3)  # the default is compared too
     assert tune.grid == {"sigma": (0.5, 1.0), "epochs": (1, 2)}
@@ -97,9 +109,9 @@ def test_tuning_by_both_scorings_takes_one_search_and_two_choices(digits, small)
 
 
 def test_one_scoring_is_one_model(digits, small):
-    zsl = experiment.run(Unit("gaussian", 0, tune=True), digits)
-    gzsl = experiment.run(Unit("gaussian", 0, tune=True, scoring="gzsl"), digits)
-    both = experiment.run(Unit("gaussian", 0, tune=True, scoring="both"), digits)
+    zsl = unit.run_unit(Unit("gaussian", 0, tune=True), digits)
+    gzsl = unit.run_unit(Unit("gaussian", 0, tune=True, scoring="gzsl"), digits)
+    both = unit.run_unit(Unit("gaussian", 0, tune=True, scoring="both"), digits)
     assert zsl.tune.choices.gzsl is None
     assert zsl.gzsl_calibrated is None
     assert both.zsl == zsl.zsl
@@ -109,12 +121,186 @@ def test_one_scoring_is_one_model(digits, small):
 
 
 def test_settings_that_are_fixed_leave_the_grid(digits, small):
-    record = experiment.run(Unit("gaussian", 0, {"sigma": 0.7}, tune=True), digits)
+    record = unit.run_unit(Unit("gaussian", 0, {"sigma": 0.7}, tune=True), digits)
     assert record.tune.grid == {"epochs": (1, 2)}
     assert record.config["sigma"] == 0.7
 
 
 def test_calibration_without_tuning(digits):
-    record = experiment.run(Unit("gaussian", 0, QUICK, calibrate=True), digits)
+    record = unit.run_unit(Unit("gaussian", 0, QUICK, calibrate=True), digits)
     assert record.calibration > 0
     assert stages(record) == {"fit", "calibrate", "evaluate"}
+
+
+# Unit refit -----------------------------------------------------------------------------------------------------------
+# Which setting is fitted on all training rows where the best one diverges on them.
+
+SIGMAS = (0.5, 1.0, 2.0, 4.0)
+
+
+@pytest.fixture
+def ranked(monkeypatch):
+    """Sets the score of each sigma by zsl and by gzsl, and which sigmas diverge on all training rows."""
+    data = datasets.load("digits")
+    method = methods.METHODS["gaussian"]
+    changed = replace(method, grid={"sigma": SIGMAS}, bounds={})
+    monkeypatch.setattr(methods, "METHODS", {**methods.METHODS, "gaussian": changed})
+    search, fit = selection.search, ZeroShotKernelClassifier.fit
+    fits = []
+
+    def plan(zsl, gzsl, diverging):
+        def scored(*arguments, with_default, halving):
+            assert (with_default, halving) == (True, None)  # only sigma is tried: the default, 1.0, is in the grid
+            found = search(*arguments)
+            folds = np.ones((1, len(found.folds)))
+            return replace(found, zsl=np.array(zsl)[:, None] * folds, gzsl=np.array(gzsl)[:, None] * folds)
+
+        def failing(self, X, *rest, **more):
+            if len(X) == len(data.parts["trainval"]):
+                fits.append(self.sigma)
+                if self.sigma in diverging:
+                    raise DivergenceError(3, 0.1)
+            return fit(self, X, *rest, **more)
+
+        monkeypatch.setattr(selection, "search", scored)
+        monkeypatch.setattr(ZeroShotKernelClassifier, "fit", failing)
+        unit = Unit("gaussian", 0, {"epochs": 1, "batch_size": 200}, tune=True, calibrate=True)
+        choices = unit.run(data).tune.choices
+        return choices.zsl.setting["sigma"], choices.gzsl.setting["sigma"], fits
+
+    return plan
+
+
+def test_each_scoring_gets_its_own_next_best_where_the_best_diverges(ranked):
+    zsl, gzsl, _ = ranked([0.9, 0.8, 0.1, 0.1], [0.9, 0.1, 0.8, 0.1], diverging={0.5})
+    assert (zsl, gzsl) == (1.0, 2.0)
+
+
+def test_a_setting_that_both_scorings_take_is_fitted_once(ranked):
+    assert ranked([0.9, 0.8, 0.1, 0.1], [0.9, 0.1, 0.8, 0.1], diverging=set()) == (0.5, 0.5, [0.5])
+
+
+def test_a_fallback_that_is_the_best_of_the_other_scoring_is_fitted_once(ranked):
+    assert ranked([0.9, 0.8, 0.1, 0.1], [0.1, 0.9, 0.8, 0.1], diverging={0.5}) == (1.0, 1.0, [0.5, 1.0])
+
+
+# Fixed grids ----------------------------------------------------------------------------------------------------------
+# The published table is a fixed protocol: its grids, its record keys and its choice by highest mean do not change.
+
+RECORDS = Path(__file__).parents[2] / "benchmarks" / "results" / "paper" / "records.jsonl"
+
+
+def test_every_record_of_the_table_is_still_that_of_its_unit():
+    records = list(run_folder.read_records(RECORDS, Record.from_json))
+    assert len({(record.method, record.features) for record in records}) == 81  # some with several seeds
+    for record in records:
+        data = SimpleNamespace(
+            name=record.dataset,
+            features=record.features,
+            fingerprint=record.fingerprint,
+            features_digest=record.features_digest,
+        )
+        unit = make_unit(record.method, record.seed, None)
+        assert unit.key(data) == record.key, record.method
+        assert record.tune.grid == results.published_grid(record.method)
+        assert record.tune.also is None
+        assert not unit.compares_default  # nor is anything dropped after the first fold
+        assert not any(name.endswith("batch_size") for name in record.tune.grid)  # the estimator's own, of 10
+
+
+# One unseen class -----------------------------------------------------------------------------------------------------
+# A single unseen class has no zero-shot figure, in Python, in records, in tables, on the page and in the terminal.
+
+NONE = "no zero-shot figure, because class 6 is the only unseen class and every answer would be right"
+
+
+@pytest.fixture(scope="module")
+def data():
+    found = make_synthetic(n_seen=6, n_unseen=1, samples_per_class=8, n_features=8, n_attributes=5)
+    assert found.unseen_classes.tolist() == ["class 6"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def record(data):
+    return Unit("class-means", 0, calibrate=True, shots=(1,), unlabelled=("unseen",)).run(data)
+
+
+def test_the_protocol_says_so(data):
+    model = baselines.ESZSL().fit(*data.samples("trainval"), data.signatures)
+    result = protocols.zsl(model, data)
+    assert result.accuracy is None
+    assert (result.per_class, result.mistaken, result.left_out, result.alone) == ({}, {}, ("class 6",), "class 6")
+    assert repr(result) == f"Result('zsl', {NONE})"
+    assert NONE in str(result)
+    assert "%" not in str(result)
+    assert result.as_dict()["accuracy"] is None
+    general = protocols.gzsl(model, data)
+    assert general.alone is None
+    assert 0 <= general.unseen <= 1  # among all classes there is a choice
+    with pytest.raises(ValueError, match=f"{NONE}: use 'gzsl'"):
+        protocols.confidence(model, data, "zsl")
+    for display in (plots.ClassAccuracyDisplay, plots.ConfusionDisplay):
+        with pytest.raises(ValueError, match=f"{NONE}: expected two unseen classes or more"):
+            display.from_estimator(model, data)
+
+
+def test_records_and_what_reads_them(record):
+    assert record.zsl.accuracy is None
+    assert record.zsl.alone == "class 6"
+    assert record.probabilities.zsl is None
+    assert record.probabilities.gzsl is not None
+    assert Record.from_json(json.loads(json.dumps(record.to_json()))) == record
+    assert "zero-shot" not in str(record)
+    table = compare([record])
+    assert not [name for name in table.figures if name.startswith("zero-shot")]
+    assert "H" in table.figures
+    assert f"synthetic: {NONE}" in table.notes
+    assert compare([record], differences=True).rows
+    said = summary.summarise([record])
+    assert said[0] == f"There is {NONE}; hold out two classes or more to get one."
+    assert "zero-shot" not in summary.run_table([record]).figures
+    (problem,) = sections.group_problems([record], table)
+    assert NONE in " ".join(sections.summary_sentences([problem], table))
+    assert next(one.name for one in sections.protocol_tables(table)) == "generalised"
+    (case,) = problem.cases
+    assert sections.class_accuracy_figure(problem, case) == []
+    assert [one.name for one in sections.confusion_figures(problem, case)] == ["confusion-all-p1"]
+    with pytest.raises(ValueError, match="with two unseen classes or more"):
+        plots.ClassAccuracyDisplay.from_records([record])
+
+
+def test_the_terminal(record, capsys):
+    sweeping._show([record])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert NONE in shown
+    assert "no test rows" not in shown
+    assert "choosing among" not in shown.split("unseen, seen")[0]
+
+
+def test_folds_that_hold_out_one_class(data):
+    """A search goes on, since that fold says the same of every setting; what to expect cannot be said."""
+    seen = data.seen_classes
+    parts = dict(data.parts)
+    for k in (0, 1):
+        away = np.isin(data.y[parts["trainval"]], seen[k : k + 1 + k])  # one class, then two
+        parts |= {f"fold{k + 1}_train": parts["trainval"][~away], f"fold{k + 1}_val": parts["trainval"][away]}
+    folded = Dataset(data.name, data.X, data.y, data.signatures, parts)
+    X, y = folded.samples("trainval")
+    search = selection.search(baselines.ESZSL(), X, y, data.signatures, {"gamma": [0.1, 1e4]}, folds=folded)
+    assert set(search.zsl[:, 0]) == {1.0}
+    assert np.isfinite(search.pick("zsl").score)
+    with pytest.raises(ValueError, match="fold 1 of synthetic holds out a single class"):
+        expectation.expect_accuracy(folded)
+
+
+def test_a_record_of_an_earlier_version_said_100(record):
+    """One candidate and 100 %: the figure is not read, and another dataset beside it keeps its own."""
+    line = record.to_json()
+    line["zsl"] = {"protocol": "zsl", "accuracy": 1.0, "per_class": {"class 6": 1.0}, "mistaken": {"class 6": []}}
+    old = Record.from_json(line)
+    assert old.zsl.accuracy is None
+    two = make_synthetic(n_seen=6, n_unseen=2, samples_per_class=8, n_features=8, n_attributes=5)
+    table = compare([old, Unit("eszsl", 0).run(two)])
+    have = [row.labels["method"] for row in table.rows if "zero-shot" in row.figures]
+    assert have == ["eszsl"]

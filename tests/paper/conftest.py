@@ -2,8 +2,8 @@
 
 import pytest
 
-from evaluated import paper, shortened
-from package_files import tiny, write_package
+from benchmark_files import tiny, write_package
+from paper_runs import paper, shortened
 from zskl import datasets
 
 

@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from evaluated import HERE, evaluation
+from paper_runs import HERE, evaluation
 from zskl.experiments import uncertainty
 from zskl.experiments.uncertainty import Difference
-from zskl.paper import claims, results_page
-from zskl.paper import methods as paper_methods
-from zskl.paper.curve_records import SensitivityRecord, Varied
-from zskl.paper.results import Problem, Results
+from zskl.paper import claims, results, tables
+from zskl.paper.results import Problem, Results, SensitivityRecord, Varied
 
 CASES = (1, 1, 1, 1, 1, 1, 1, 3, 3)
 
@@ -46,25 +44,25 @@ def made_up(better):
     setting = {"sigma": 1.0, "repulsion": 1.0}
     record = SensitivityRecord(key="k", dataset="CUB", method="gaussian-ort", seed=0, setting=setting, curves=curve)
     curves = {(HERE, "gaussian-ort"): [record]}
-    return Results((HERE,), paper_methods.ALL, {(HERE, name): mine for name, mine in both.items()}, curves)
+    return Results((HERE,), results.ALL, {(HERE, name): mine for name, mine in both.items()}, curves)
 
 
 @pytest.mark.parametrize("better", [True, False])
 def test_claims_are_judged_both_ways_by_means_where_records_have_no_answers(better):
-    found = claims.judge(made_up(better))
+    found = claims.judge_claims(made_up(better))
     assert {verdict.claim for verdict in found} == set(claims.CLAIMS)
     assert {verdict.answer for verdict in found} == {claims.YES if better else claims.NO}
     expected = [
         (claim, cases * better, cases * (not better), 0) for claim, cases in zip(claims.CLAIMS, CASES, strict=True)
     ]
-    assert claims.counted(found) == expected
+    assert claims.count_verdicts(found) == expected
     (large,) = [verdict for verdict in found if verdict.claim == claims.LARGE]
     assert "at λ = 100," in large.figure  # 1000 diverged
     (lower,) = [verdict for verdict in found if verdict.claim == claims.INCOHERENCE]
     assert ("110.0 ± 14.1 without, 87.5" in lower.figure) == better
     (unseen,) = [verdict for verdict in found if verdict.claim == claims.RAISED["unseen"]]
     assert unseen.figure.endswith("by means alone")
-    text = results_page.page(Results((HERE,), paper_methods.ALL, {}), [], found)
+    text = tables.results_page(Results((HERE,), results.ALL, {}), [], found)
     assert f"| {claims.OWN} | {3 * better} | {3 * (not better)} | 0 |" in text
 
 
@@ -76,7 +74,7 @@ def test_a_paired_interval_decides_accuracies(low, high, answer, monkeypatch):
     apart = Difference((low + high) / 2, low, high)
     monkeypatch.setattr(uncertainty, "difference", lambda *given: apart)
     judged = (*claims.RAISED.values(), claims.BEATEN, claims.OWN)
-    found = [one for one in claims.judge(made_up(True)) if one.claim in judged]
+    found = [one for one in claims.judge_claims(made_up(True)) if one.claim in judged]
     assert {one.answer for one in found} == {answer}
     assert all(f"difference {apart.mean:+.1f} [{low:+.1f}, {high:+.1f}]" in one.figure for one in found)
 
@@ -89,22 +87,22 @@ def test_beating_all_baselines_needs_a_clear_difference_to_each(monkeypatch):
         return Difference(2.0, -1.0, 5.0) if theirs is rivals[HERE, "ale"] else Difference(1.0, 0.5, 1.5)
 
     monkeypatch.setattr(uncertainty, "difference", apart)
-    found = [one for one in claims.judge(replace(results, runs=rivals)) if one.claim == claims.OWN]
+    found = [one for one in claims.judge_claims(replace(results, runs=rivals)) if one.claim == claims.OWN]
     assert {one.answer for one in found} == {claims.UNDECIDED}
     assert all("against sje" in one.figure and "but not clearly above ale" in one.figure for one in found)
 
 
 def test_claims_that_nothing_tests_say_so():
-    found = claims.judge(Results((HERE,), paper_methods.ALL, {}))
+    found = claims.judge_claims(Results((HERE,), results.ALL, {}))
     assert [verdict.claim for verdict in found] == list(claims.CLAIMS)
     assert {verdict.answer for verdict in found} == {claims.UNTESTED}
-    text = results_page.page(Results((Problem("SUN", missing=True),), paper_methods.ALL, {}), [], found)
+    text = tables.results_page(Results((Problem("SUN", missing=True),), results.ALL, {}), [], found)
     assert text.count("| not by these data |") == len(claims.CLAIMS)
 
 
 def test_a_draw_is_no_victory():
     results = made_up(True)
     even = {**results.runs, (HERE, "gaussian-ort"): results.runs[HERE, "gaussian"]}
-    found = claims.judge(replace(results, runs=even))
+    found = claims.judge_claims(replace(results, runs=even))
     pairs = (claims.INCOHERENCE, *claims.RAISED.values())
     assert {one.answer for one in found if one.claim in pairs} == {claims.NO}

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from evaluated import PARTS, PNG, paper, table, units
-from package_files import tiny, write_package
-from zskl.experiments import unit as experiment
+from benchmark_files import tiny, write_package
+from paper_runs import PARTS, PNG, paper, table, units
+from zskl.experiments import unit
 
 
 def test_all_writes_every_format_of_every_part(whole):
@@ -110,7 +110,7 @@ def test_features_that_no_root_has_are_named(root, tmp_path):
 
 
 def test_a_failing_unit_loses_nothing_else(root, tmp_path, monkeypatch):
-    run = experiment.run
+    run = unit.run_unit
 
     def faulty(unit, *rest):
         if (unit.method, unit.seed) == ("sje", 1):
@@ -118,7 +118,7 @@ def test_a_failing_unit_loses_nothing_else(root, tmp_path, monkeypatch):
         return run(unit, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(experiment, "run", faulty)
+        patch.setattr(unit, "run_unit", faulty)
         arguments = ("--root", root, "--dataset", "CUB", "--method", "sje", "--method", "eszsl")
         done = paper("zsl", tmp_path / "out", *arguments)
     assert done.returncode == 2

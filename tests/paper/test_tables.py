@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 
 import numpy as np
+import pytest
 
-from evaluated import VALUES, near, runs, table
-from zskl.paper import methods as paper_methods
-from zskl.paper import published
+from paper_runs import HERE, VALUES, near, runs, table
+from paper_runs import evaluation as evaluation_evaluated
+from zskl.paper import evaluation, results, tables
+from zskl.paper.results import Results
+
+# Tables ---------------------------------------------------------------------------------------------------------------
 
 
 def test_tables_hold_what_the_records_say(whole):
@@ -22,13 +27,13 @@ def test_tables_hold_what_the_records_say(whole):
         deviation = row[f"{column} std"]
         assert near(deviation, statistics.stdev(values)) if len(values) > 1 else deviation == ""
 
-    names = [name for name in paper_methods.ALL if name in by_method]
+    names = [name for name in results.ALL if name in by_method]
     for row, method in zip(table(out, "zsl-cub"), names, strict=True):
         assert row["method"] == method
         if method != "cmt-star":
             same(row, "zero-shot", [100 * record["zsl"]["accuracy"] for record in by_method[method]])
         same(row, "calibrated H", [100 * record["gzsl_calibrated"]["harmonic"] for record in by_method[method]])
-        theirs = published.zero_shot(method, "CUB")
+        theirs = results.published_zero_shot(method, "CUB")
         assert row["published (res101) zero-shot mean"] == ("" if theirs is None else f"{theirs:.4f}")
     for row in table(out, "gzsl-cub"):
         mine = by_method[row["method"]]
@@ -50,7 +55,7 @@ def test_tables_hold_what_the_records_say(whole):
 
 def test_curves_hold_what_the_records_say(whole):
     found = runs(whole[0], "curves")
-    for method in paper_methods.PARTS["sensitivity"]:
+    for method in results.PARTS["sensitivity"]:
         mine = [record for record in found if (record["part"], record["method"]) == ("sensitivity", method)]
         lines = iter(table(whole[0], f"sensitivity-{method}-cub"))
         for setting in VALUES[method]:
@@ -90,7 +95,85 @@ def test_methods_below_their_published_figure_are_named(whole):
     below = [
         name
         for name, row in mine.items()
-        if name != "cmt-star" and (theirs := published.zero_shot(name, "CUB")) and float(row["zero-shot mean"]) < theirs
+        if name != "cmt-star"
+        and (theirs := results.published_zero_shot(name, "CUB"))
+        and float(row["zero-shot mean"]) < theirs
     ]
     assert len(low) == len(below) > 0
     assert f"below the published figure: {', '.join(below)}." in (whole[0] / "results.md").read_text("utf-8")
+
+
+# Pages ----------------------------------------------------------------------------------------------------------------
+# What changed, times and the tables of the README, from records made up for them.
+
+RUNS = {
+    (HERE, "sje"): [evaluation_evaluated(0, 0.55, 0.2, 0.45)],
+    (HERE, "eszsl"): [evaluation_evaluated(0, 0.5, 0.2, 0.48)],
+    (HERE, "dap"): [evaluation_evaluated(0, 0.4, 0.1, 0.2)],
+    (HERE, "class-means"): [evaluation_evaluated(0, 0.6, 0.4, 0.5)],
+}
+RESULTS = Results((HERE,), results.ALL, RUNS)
+
+
+def test_what_changed_stands_beside_the_reason(tmp_path):
+    assert tables.compare_with_earlier(RESULTS, tmp_path) == []
+    lines = [
+        "dataset,features,method,zero-shot,H,calibrated H",
+        "CUB,res101,eszsl,40.1,,",
+        "CUB,res101,sje,1.0,2.0,3.0",
+    ]
+    (tmp_path / "before.csv").write_text("\n".join([*lines, "CUB,res101,sae,9.0,,"]), "utf-8")
+    (tmp_path / "why.csv").write_text('method,why\neszsl,"targets of 0 and 1, or signs"\n', "utf-8")
+    found = {one.method: (one.figures, one.why) for one in tables.compare_with_earlier(RESULTS, tmp_path)}
+    assert found["eszsl"][0] == {"zero-shot": "40.1 → 50.0", "H": "– → 48.0", "calibrated H": "– → 48.0"}
+    assert found["eszsl"][1] == "targets of 0 and 1, or signs"
+    assert found["sje"][0]["H"] == "2.0 → 45.0"
+    assert found["sae"][0] == {"zero-shot": "9.0 → –"}
+    assert found["class-means"][1] == "new"
+    text = tables.results_page(RESULTS, [], [], tables.compare_with_earlier(RESULTS, tmp_path))
+    assert "| eszsl | 40.1 → 50.0 | – → 48.0 | – → 48.0 | targets of 0 and 1, or signs |" in text
+
+
+def test_the_readme_gets_the_leading_methods_of_each_family(tmp_path):
+    file = tmp_path / "README.md"
+    file.write_text(f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n", "utf-8")
+    tables.write_readme(RESULTS, file)
+    text = file.read_text("utf-8")
+    assert text.startswith(f"before\n{tables.BEGIN}\n\n**CUB (res101)**\n")
+    assert text.endswith(f"\n{tables.END}\nafter\n")
+    shown = [name for name in ("sje", "eszsl", "dap", "class-means") if f"| {name} |" in text]
+    assert shown == ["sje", "eszsl", "class-means"]  # best by zero-shot accuracy, and by calibrated H
+    assert text.count("the paper's baselines") == 1
+    tables.write_readme(RESULTS, file)
+    assert file.read_text("utf-8") == text
+    file.write_text("nothing", "utf-8")
+    with pytest.raises(ValueError, match="has no place for results: expected a line <!-- begin"):
+        tables.write_readme(RESULTS, file)
+
+
+def test_the_clock_counts_stages_that_run_beside_each_other_once():
+    def stage(finished, seconds, units=1):
+        return {"stage": "methods", "device": "cpu", "units": units, "seconds": seconds, "finished": finished}
+
+    times = [
+        stage("2026-11-15T10:10:00Z", 600.0, 3),
+        stage("2026-11-15T10:15:00Z", 360.0),  # begins a minute before the first ends
+        stage("2026-11-15T10:12:00Z", 60.0),  # within it
+        stage("2026-11-16T10:01:00Z", 60.0),  # another day
+    ]
+    assert evaluation.elapsed_seconds(times) == 600 + 300 + 60
+    text = "\n".join(evaluation.times_section(times))
+    assert "took 16 minutes" in text
+    assert "| methods | cpu | 6 | 4 | 1080 |" in text
+
+
+def test_an_extrapolation_says_what_it_leaves_out(tmp_path):
+    file = tmp_path / evaluation.EXTRAPOLATED
+    found = {"processor": "a chip", "dataset": "AWA1", "rows": [{"family": "ours", "hours on two cores": 1.5}]}
+    for missing, words in (([], "all of it"), (["later baselines on cuda"], "all but later baselines on cuda")):
+        file.write_text(json.dumps(found | {"missing": missing}), "utf-8")
+        said, table = evaluation.read_extrapolated(tmp_path)
+        assert f"(a chip) {words} would take 1.5 hours" in said
+        assert table.endswith("| ours | 1.5 |\n")
+    file.write_text(json.dumps(found | {"rows": []}), "utf-8")
+    assert evaluation.read_extrapolated(tmp_path) == []

@@ -1,22 +1,25 @@
 """Displays: what they draw, in whose axes, and what they refuse."""
 
+import doctest
 import inspect
 import sys
 from dataclasses import replace
+from importlib import import_module
 
 import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-import reported
+import records
 from zskl import baselines, datasets, plots, protocols, selection
 from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 from zskl.experiments.record import Record
-from zskl.paper import curve_records
-from zskl.plots import canvas, confusion
-from zskl.plots.display import Display
-from zskl.plots.lines import styles
+from zskl.paper import results
+from zskl.plots import confusion, display
+from zskl.plots.display import Display, line_styles
+
+# Displays -------------------------------------------------------------------------------------------------------------
 
 NAMES = ("ant", "bee", "cow")
 CURVE = {"values": [0.0, 1.0, 10.0], "validation": [[0.4, 0.6], [0.5, 0.7], None], "test": [0.5, 0.6, None]}
@@ -43,15 +46,15 @@ FROM_RECORDS = {  # how each display is made from one record
 
 
 def full(**more):
-    return Record.from_json(reported.full(**more))
+    return Record.from_json(records.full(**more))
 
 
 def plain(**more):
-    return Record.from_json(reported.plain(**more))
+    return Record.from_json(records.plain(**more))
 
 
 def varied(seed=0, **curve):
-    return curve_records.from_json({**VARIED, "seed": seed, "curves": {"sigma": {**CURVE, **curve}}})
+    return results.curve_record_from_json({**VARIED, "seed": seed, "curves": {"sigma": {**CURVE, **curve}}})
 
 
 def record(display):
@@ -146,14 +149,14 @@ def test_a_calibrated_model_has_two_points(digits, kernel):
 
 
 def test_estimators_and_records_say_the_same(digits, kernel):
-    from zskl.experiments import model_summary
+    from zskl.experiments import unit
 
-    summary = model_summary.of_model(kernel, digits)
+    summary = unit.summarise_model(kernel, digits)
     sure = protocols.confidence(kernel, digits)
     probabilities = {"zsl": {"coverage": sure.coverage}}
     found = replace(plain(method="gaussian", seed=0), gram=summary.gram, convergence=summary.convergence)
     found = replace(
-        found, probabilities=Record.from_json({**reported.plain(), "probabilities": probabilities}).probabilities
+        found, probabilities=Record.from_json({**records.plain(), "probabilities": probabilities}).probabilities
     )
     for display, arguments in (
         (plots.GramDisplay, ()),
@@ -174,13 +177,13 @@ def test_confusion_of_an_estimator_is_complete(digits, model):
 
 def test_wrong_answers_that_a_record_lacks_are_gaps_not_zeros():
     names = [f"class {k}" for k in range(6)]
-    found = confusion.read(full(classes=names))
+    found = confusion.read_confusion(full(classes=names))
     assert found.shares[0, 5] == 0.25
     assert np.isnan(found.shares[0, 1])
-    assert np.isfinite(confusion.read(full(classes=NAMES)).shares).all()
-    answered = reported.full(classes=NAMES)
+    assert np.isfinite(confusion.read_confusion(full(classes=NAMES)).shares).all()
+    answered = records.full(classes=NAMES)
     answered["zsl"]["mistaken"]["ant"] = [["newt", 0.1]]
-    assert confusion.read(Record.from_json(answered)).answers == [*NAMES, "newt"]
+    assert confusion.read_confusion(Record.from_json(answered)).answers == [*NAMES, "newt"]
 
 
 def test_many_classes_are_drawn_as_the_largest_shares():
@@ -227,10 +230,10 @@ def test_methods_are_compared_by_their_means():
 
 
 def test_lines_of_many_methods_differ():
-    made = styles([0, 0, 1, 7, 2])
+    made = line_styles([0, 0, 1, 7, 2])
     assert len({one["color"] for one in made}) == 5
-    assert made[0]["color"] == canvas.COLOURS[0]
-    assert len(styles(range(9))) == 9
+    assert made[0]["color"] == display.COLOURS[0]
+    assert len(line_styles(range(9))) == 9
 
 
 def test_names_come_from_methods_and_seeds():
@@ -244,3 +247,15 @@ def test_what_is_drawn_is_given_to_the_constructor(display):
     """No hidden state: the constructor names all that `plot` needs, and stores it."""
     assert not any(kind.kind is kind.VAR_KEYWORD for kind in inspect.signature(display).parameters.values())
     assert "plot" not in vars(display)
+
+
+# Examples -------------------------------------------------------------------------------------------------------------
+# Examples in docstrings of the displays and of the report run, and their parameters are documented.
+
+MODULES = ["zskl.report.page", *sorted({getattr(plots, name).__module__ for name in plots.__all__})]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_run(name):
+    failed, tried = doctest.testmod(import_module(name))
+    assert (failed, tried > 0) == (0, True)

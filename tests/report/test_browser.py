@@ -5,7 +5,7 @@ import time
 import pytest
 
 from browsing import BROWSER, LIMIT, browser, new_page
-from reported import full, page_of
+from records import full, page_of
 
 pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
 pytestmark = [

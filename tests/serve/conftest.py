@@ -11,58 +11,58 @@ CASES = [
 @pytest.fixture(scope="session", params=CASES)
 def case(request):
     """A model, rows as the library takes them, and a client of a service of the model."""
-    import served
-    import served_models
+    import services
 
-    model, X = {one.__name__: one for one in served_models.CASES}[request.param]()
-    return model, X, served.client_of(model)
+    model, X = {one.__name__: one for one in services.CASES}[request.param]()
+    return model, X, services.client_of(model)
 
 
 @pytest.fixture(scope="session")
 def plain():
     """A model, rows, and a client of a service that no test changes."""
-    import served
-    import served_models
+    import services
 
-    model, X = served_models.strings()
-    return model, X, served.client_of(model)
+    model, X = services.strings()
+    return model, X, services.client_of(model)
 
 
 @pytest.fixture
 def fresh():
     """A model, rows, and a client of a service that a test may change."""
-    import served
-    import served_models
+    import services
 
-    model, X = served_models.strings()
-    return model, X, served.client_of(model)
+    model, X = services.strings()
+    return model, X, services.client_of(model)
 
 
 @pytest.fixture(scope="session")
 def digits():
     """A model of the digits, the digits, and a client of a service with both."""
-    import served
+    import services
 
-    model, data = served.digits()
-    return model, data, served.client(served.with_data(model, data))
+    model, data = services.digits()
+    return model, data, services.client(services.with_data(model, data))
 
 
 @pytest.fixture(scope="session")
 def toy_file(tmp_path_factory):
     """A model file that is not written to."""
-    import served_models
+    import services
 
     path = tmp_path_factory.mktemp("models") / "toy.zskl"
-    served_models.strings()[0].save(path)
+    services.strings()[0].save(path)
     return path
 
 
 @pytest.fixture(scope="session")
 def over_a_socket(toy_file):
     """A service in a process of its own, where paths are decoded as in real life; `asking` is a client of it."""
-    import served
+    import services
 
-    with served.running(toy_file, "--classes", toy_file.with_name("odd.jsonl")) as service, service.client() as client:
+    with (
+        services.running(toy_file, "--classes", toy_file.with_name("odd.jsonl")) as service,
+        service.client() as client,
+    ):
         service.asking = client
         yield service
 
@@ -70,12 +70,12 @@ def over_a_socket(toy_file):
 @pytest.fixture(scope="session")
 def attacked(tmp_path_factory):
     """A service of the digits in a process of its own, which gets all malformed and large bodies, one after another."""
-    import served
-    from good_bodies import GOOD
+    import services
+    from request_bodies import GOOD
 
     path = tmp_path_factory.mktemp("served") / "digits.zskl"
-    served.digits()[0].save(path)
-    with served.running(path, "--data", "digits") as service, service.client() as client:
+    services.digits()[0].save(path)
+    with services.running(path, "--data", "digits") as service, service.client() as client:
         service.asking = client
         service.expected = client.post("/predict", json=GOOD["/predict"]).content
         yield service

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from executed import ROOT, execute
+from doc_blocks import ROOT, execute
 
 PAGE = ROOT / "docs" / "service.md"
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -23,9 +23,9 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def address():
     pytest.importorskip("fastapi", reason="the extra serve is not installed")
-    import served
+    import services
 
-    with served.in_thread(demo=True) as (address, _):
+    with services.in_thread(demo=True) as (address, _):
         yield address.rpartition(":")[2]
 
 

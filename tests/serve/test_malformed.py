@@ -10,10 +10,9 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
-import malformed
-import served
-from good_bodies import GOOD, JSON, NPY, npy_bytes
-from malformed_npy import described, npy_file
+import request_bodies
+import services
+from request_bodies import GOOD, JSON, NPY, described, npy_bytes, npy_file
 from tolerances import SUMS, decided
 
 MEMORY = 1000  # megabytes that a service may ever take
@@ -30,7 +29,7 @@ GROUPS = [
 def bodies():
     """By group, the first word of what each is."""
     found = defaultdict(list)
-    for name, path, kind, body in malformed.everything():
+    for name, path, kind, body in request_bodies.everything():
         found[name.split(",")[0].split()[0]].append((name, path, kind, body))
     return found
 
@@ -119,7 +118,7 @@ def agree(answer, model, X):
 
 
 def test_ten_thousand_rows_as_json(attacked):
-    model, data = served.digits()
+    model, data = services.digits()
     X = np.tile(data.X, (6, 1))[:10_000]
     agree(send(attacked.asking, "/predict", JSON, json.dumps({"rows": X.tolist(), "top": 1}).encode()), model, X)
     goes_on(attacked)
@@ -127,11 +126,11 @@ def test_ten_thousand_rows_as_json(attacked):
 
 def test_ten_thousand_rows_of_many_features(tmp_path):
     draw = np.random.default_rng(0)
-    y = np.repeat(served.SEEN, 20)
+    y = np.repeat(services.SEEN, 20)
     seen = draw.standard_normal((60, 2048), np.float32) + np.repeat(np.arange(3), 20)[:, None]
-    model = served.kernel().fit(seen, y, served.toy()[2])
+    model = services.kernel().fit(seen, y, services.toy()[2])
     model.save(tmp_path / "wide.zskl")
     X = draw.standard_normal((10_000, 2048), np.float32)
-    with served.running(tmp_path / "wide.zskl") as service, service.client() as client:
+    with services.running(tmp_path / "wide.zskl") as service, service.client() as client:
         agree(send(client, "/predict?top=1", NPY, npy_bytes(X)), model, X)
         assert service.peak() < MEMORY

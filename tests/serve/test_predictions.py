@@ -1,16 +1,23 @@
 """Predictions over HTTP are the library's own."""
 
+import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import numpy as np
 import pytest
 
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
-
-import served
-from answers import explained, refusal, same
-from served_models import strings, values
+import services
+from services import explained, refusal, same, strings, values
 from tolerances import SUMS, assert_close
+from zskl.serve import app, predictions
+from zskl.serve.limits import QUICK, Limits, Refusal
+from zskl.serve.schemas import PredictionOptions
+from zskl.serve.service import Service
+
+# Predictions ----------------------------------------------------------------------------------------------------------
+
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 
 def test_predictions_are_those_of_the_model(case):
@@ -83,14 +90,14 @@ def test_added_classes_count_as_unseen(fresh):
 
 
 def test_features_without_a_score_are_refused():
-    X, y, table = served.toy()
-    model = served.kernel("polynomial", degree=6, feature_scaling="none", signature_scaling="none").fit(X, y, table)
-    client = served.client_of(model)
+    X, y, table = services.toy()
+    model = services.kernel("polynomial", degree=6, feature_scaling="none", signature_scaling="none").fit(X, y, table)
+    client = services.client_of(model)
     assert "so large" in refusal(client.post("/predict", json={"rows": [[1e15] * 6]}), 422)
 
 
 def test_requests_of_many_threads_at_once(over_a_socket):
-    body = {"rows": strings()[1].tolist(), "candidates": served.SEEN}
+    body = {"rows": strings()[1].tolist(), "candidates": services.SEEN}
 
     def ask(_):
         with over_a_socket.client() as client:
@@ -99,3 +106,274 @@ def test_requests_of_many_threads_at_once(over_a_socket):
     expected = ask(0)[0]
     with ThreadPoolExecutor(8) as pool:
         assert all(answer == expected for answers in pool.map(ask, range(8)) for answer in answers)
+
+
+# Batches --------------------------------------------------------------------------------------------------------------
+# One-row predictions that wait together are scored together, and each gets the answer that it would get alone.
+
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+
+PLAIN = PredictionOptions()
+
+
+@pytest.fixture
+def scored(monkeypatch):
+    """How many rows each call has scored."""
+    heights, predict = [], predictions.predict_rows
+
+    def counted(book, X, options):
+        heights.append(len(X))
+        return predict(book, X, options)
+
+    monkeypatch.setattr(predictions, "predict_rows", counted)
+    return heights
+
+
+def together(application, bodies):
+    """The answers to requests that arrive at once."""
+
+    async def ask():
+        transport = httpx.ASGITransport(application)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return await asyncio.gather(*(client.post("/predict", json=body) for body in bodies))
+
+    return asyncio.run(ask())
+
+
+def of_service():
+    model, X = strings()
+    return Service(model, "toy.zskl", Limits()), X
+
+
+def test_together_as_alone(case, scored):
+    """Only rounding differs: one product of matrices adds in another order than many of a matrix and a row."""
+    _, X, client = case
+    bodies = [{"rows": [row]} for row in values(X)[:5].tolist()]
+    alone = [client.post("/predict", json=body).json() for body in bodies]
+    assert scored == [1] * 5
+    found = [answer.json() for answer in together(client.app, bodies)]
+    assert scored[5:] == [5]
+    for one, its in zip(alone, found, strict=True):
+        assert list(one) == list(its)
+        (row,), (mine,) = one["predictions"], its["predictions"]
+        assert {**one, "predictions": []} == {**its, "predictions": []}
+        assert (list(row), row["class"]) == (list(mine), mine["class"])
+        assert_close([mine["average"]], [row["average"]], SUMS.single)
+        for name in ("score", "probability"):
+            expected = [each[name] or 0.0 for each in row["top"]]
+            assert_close([each[name] or 0.0 for each in mine["top"]], expected, SUMS.single)
+
+
+def test_only_rows_with_the_same_options_are_a_batch(plain, scored):
+    _, X, client = plain
+    rows = [{"rows": [row]} for row in X[:3].tolist()]
+    options = [{}, {"top": 1}, {"candidates": ["emu", "ant"]}, {"calibration": 0.5}, {"reject": 0.9}]
+    options.append({"features": True})
+    bodies = [row | some for row in rows for some in options]
+    answers = [answer.json() for answer in together(client.app, bodies)]
+    assert sorted(scored) == [3] * len(options)
+    assert [len(answer["predictions"][0]["top"]) for answer in answers] == [5, 1, 2, 5, 5, 5] * 3
+    assert [answer["calibration"] for answer in answers[3::6]] == [0.5] * 3
+    assert [one["predictions"][0]["none_of_these"] is None for one in answers] == [k % 6 != 4 for k in range(18)]
+    assert [one["features"] for one in answers] == [body["rows"] if "features" in body else None for body in bodies]
+    together(client.app, [row | {"explain": True} for row in rows] + [{"rows": X[:4].tolist()}])
+    assert sorted(scored[6:]) == [1, 1, 1, 4]  # explanations, and several rows, are on their own
+
+
+def test_a_bad_row_fails_alone(scored):
+    X, y, table = services.toy()
+    model = services.kernel("polynomial", degree=6, feature_scaling="none", signature_scaling="none").fit(X, y, table)
+    client = services.client_of(model)
+    good = [{"rows": [row]} for row in X[:2].tolist()]
+    nan = '{"rows": [[NaN, 1, 1, 1, 1, 1]]}'
+    bad = [{"rows": [[1e15] * 6]}, {"rows": [[1.0] * 5]}, {"rows": [[1e39, *[1.0] * 5]]}, {"rows": [["1", *[1.0] * 5]]}]
+    found = together(client.app, [good[0], *bad, good[1]])
+    assert [answer.status_code for answer in found] == [200, 422, 422, 422, 422, 200]
+    assert scored == [3, 1, 1, 1]  # what cannot be scored is found out, then each is tried alone
+    for answer, words in zip(found[1:5], ("so large", "has 5 numbers", "feature 0", "rows.0.0"), strict=True):
+        assert words in refusal(answer, 422)
+    alone = [client.post("/predict", json=body).json() for body in good]
+    assert [found[0].json(), found[5].json()] == alone
+    answer = client.post("/predict", content=nan, headers={"content-type": "application/json"})
+    assert "feature 0 of row 0 is nan" in refusal(answer, 422)
+
+
+def test_an_unknown_class_is_refused_for_those_who_named_it(plain):
+    _, X, client = plain
+    bodies = [{"rows": [row]} for row in X[:4].tolist()]
+    for body in bodies[1:3]:
+        body["candidates"] = ["ant", "unicorn"]
+    found = together(client.app, bodies)
+    assert [answer.status_code for answer in found] == [200, 422, 422, 200]
+    assert all("unicorn" in refusal(answer, 422) for answer in found[1:3])
+
+
+def test_a_lone_row_waits_for_nobody():
+    """It is scored in the next turn of the loop, which asks no clock."""
+    service, X = of_service()
+
+    async def ask():
+        task = asyncio.create_task(predictions.Batches(lambda: service.book).predicted(X[:1], PLAIN, 5, 1))
+        for _ in range(3):  # asks, is scored, takes its answer
+            await asyncio.sleep(0)
+        return task.done()
+
+    assert asyncio.run(ask())
+
+
+def test_the_classes_are_those_of_the_moment_of_scoring():
+    service, X = of_service()
+
+    async def ask():
+        task = asyncio.create_task(predictions.Batches(lambda: service.book).predicted(X[:1], PLAIN, 5, 1))
+        await asyncio.sleep(0)
+        service.classes.put("new", {"size": 1.0}, again=False)
+        return await task
+
+    assert asyncio.run(ask())["version"] == 1
+
+
+def test_who_does_not_wait_any_more_is_not_scored(scored):
+    service, X = of_service()
+
+    async def ask():
+        waiting = predictions.Batches(lambda: service.book)
+        tasks = [asyncio.create_task(waiting.predicted(X[k : k + 1], PLAIN, 5, 1)) for k in range(4)]
+        await asyncio.sleep(0)
+        tasks[1].cancel()
+        tasks[2].cancel()
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        last = asyncio.create_task(waiting.predicted(X[:1], PLAIN, 5, 1))
+        await asyncio.sleep(0)
+        last.cancel()
+        await asyncio.wait([last])
+        return found, await waiting.predicted(X[3:4], PLAIN, 5, 1)
+
+    found, after = asyncio.run(ask())
+    assert [isinstance(one, asyncio.CancelledError) for one in found] == [False, True, True, False]
+    assert scored == [2, 1]
+    assert found[3]["predictions"][0]["class"] == after["predictions"][0]["class"]
+
+
+def test_an_answer_that_nobody_waits_for_harms_no_other():
+    """Cancelled in the very turn in which its batch is scored, or fails."""
+    service, X = of_service()
+
+    async def ask(row):
+        futures = [asyncio.get_running_loop().create_future() for _ in range(2)]
+        group = [
+            predictions.Waiting(each, PLAIN, 9, future) for each, future in zip((row, X[:1]), futures, strict=True)
+        ]
+        futures[0].cancel()
+        predictions.answer_group(service.book, group)
+        return await futures[1]
+
+    for row in (X[1:2], np.zeros((1, 3), np.float32)):  # the second has another width: no array holds both
+        assert asyncio.run(ask(row))["predictions"][0]["top"]
+
+
+def test_a_batch_takes_no_longer_than_what_is_done_on_the_spot(scored):
+    """Five rows of which two fit: then others have their turn."""
+    service, X = of_service()
+    order = []
+
+    async def ask():
+        waiting = predictions.Batches(lambda: service.book)
+
+        async def one(name, row, options):
+            await waiting.predicted(row, options, 5, QUICK // 2)
+            order.append(name)
+
+        tasks = [asyncio.create_task(one("many", X[k : k + 1], PLAIN)) for k in range(5)]
+        tasks.append(asyncio.create_task(one("other", X[:1], PredictionOptions(top=1))))
+        await asyncio.gather(*tasks)
+
+    asyncio.run(ask())
+    assert sorted(scored) == [1, 1, 2, 2]
+    assert order.index("other") < 5  # not after all the others
+
+
+def test_the_short_way_answers_as_the_route_does(plain, monkeypatch):
+    """Predictions without parameters in their address pass FastAPI by."""
+    _, X, client = plain
+    requests = [
+        {"json": {"rows": X[:1].tolist()}},
+        {"json": {"rows": X[:2].tolist(), "top": 1}},
+        {"json": {"rows": X[:1].tolist(), "tops": 1}},
+        {"json": {}},
+        {"content": b"{", "headers": {"content-type": "application/json"}},
+        {"content": b"1,2", "headers": {"content-type": "text/plain"}},
+        {"content": b""},
+    ]
+    short = [client.post("/predict", **request) for request in requests]
+    monkeypatch.setattr(app, "AT_ONCE", None)
+    for one, request in zip(short, requests, strict=True):
+        route = client.post("/predict", **request)
+        assert (one.status_code, one.content, one.headers) == (route.status_code, route.content, route.headers)
+
+
+def test_a_fault_of_the_service_reaches_all_who_wait(plain, monkeypatch):
+    _, X, client = plain
+
+    def fails(*_):
+        raise KeyError("secret")
+
+    monkeypatch.setattr(predictions, "predict_rows", fails)
+    for answer in together(client.app, [{"rows": [row]} for row in X[:3].tolist()]):
+        assert "secret" not in refusal(answer, 500)
+    monkeypatch.setattr(
+        predictions, "predict_rows", lambda *_: (_ for _ in ()).throw(Refusal(422, "refused for a reason"))
+    )
+    assert {answer.status_code for answer in together(client.app, [{"rows": X[:1].tolist()}] * 2)} == {422}
+
+
+# Neighbours -----------------------------------------------------------------------------------------------------------
+# The nearest rows of the loaded data, none of these, and features, in answers of POST /predict.
+
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+
+
+def asks(client, **body):
+    return client.post("/predict", json=body)
+
+
+@pytest.fixture(scope="module")
+def shown():
+    model, data = services.small()
+    return model, data, services.client(services.with_data(model, data))
+
+
+def test_the_nearest_rows_of_each_class_come_with_the_answer(shown):
+    model, data, client = shown
+    X = model.feature_scaling_.apply(data.X.astype(np.float64))
+    (one,) = asks(client, data_rows=[7], top=3, nearest=2).json()["predictions"]
+    assert [near["class"] for near in one["nearest"]] == [best["class"] for best in one["top"]]
+    for near in one["nearest"]:
+        of_class = [k for k in range(len(X)) if data.y[k] == near["class"] and k != 7]
+        away = {k: np.sqrt(sum((X[k, j] - X[7, j]) ** 2 for j in range(X.shape[1]))) for k in of_class}
+        assert [row["row"] for row in near["rows"]] == sorted(away, key=away.get)[:2]
+        assert_close([row["distance"] for row in near["rows"]], sorted(away.values())[:2], SUMS.double)
+        assert {row["class"] for row in near["rows"]} == {near["class"]}
+    own = asks(client, rows=data.X[7:8].tolist(), top=1, nearest=2, features=True).json()
+    assert own["predictions"][0]["nearest"] == one["nearest"][:1]  # it is row 7, whoever sends it
+    assert own["features"] == data.X[7:8].tolist()
+    assert asks(client, data_rows=[7]).json()["features"] is None
+
+
+def test_what_lists_too_much_is_refused(shown, plain):
+    _, _, client = shown
+    assert "lower top" in refusal(asks(client, data_rows=[1] * 1001, top=1, nearest=1), 413)
+    assert "--data" in refusal(asks(plain[2], rows=[[0.0] * 6], nearest=1), 409)
+
+
+def test_none_of_these_is_said_below_a_probability(shown):
+    model, data, client = shown
+    best = model.predict_proba(data.X, candidates=model.candidates_).max(axis=1)
+    limit = float(np.median(best)) + 1e-9
+    found = asks(client, data_rows=list(range(12)), reject=limit).json()["predictions"]
+    assert [one["none_of_these"] for one in found] == (best < limit).tolist()
+    assert 0 < sum(one["none_of_these"] for one in found) < 12
+    scores = model.top_k(data.X, 5, return_scores=True)[1]
+    assert_close([one["average"] for one in found], scores.mean(axis=1), SUMS.single)
+    plain = services.client_of(services.kernel().fit(data.X[:6], data.y[:6], data.signatures))
+    assert "zskl fit --calibrate" in refusal(asks(plain, rows=data.X[:1].tolist(), reject=0.5), 422)

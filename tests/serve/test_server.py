@@ -1,24 +1,31 @@
 """How a service starts and ends."""
 
+import asyncio
 import json
 import signal
 import socket
+import sys
 import threading
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from types import SimpleNamespace
 
 import httpx
 import pytest
-
-pytest.importorskip("fastapi", reason="the extra serve is not installed")
-
 import uvicorn
 
-import served
-from answers import refusal
+import services
 from command import zskl
-from served import ODD, not_started
-from served_models import strings
+from services import ODD, not_started, refusal, strings
+from zskl.serve import app as apps
 from zskl.serve import server
+from zskl.serve.app import GuardMiddleware
+from zskl.serve.limits import Limits
+from zskl.serve.server import ConnectionCounts, SharedServer
+from zskl.serve.service import Service
+
+# Server ---------------------------------------------------------------------------------------------------------------
+
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 ON_POSIX = pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP, no Ctrl-C for one process")
 
@@ -71,10 +78,10 @@ def test_options_that_make_no_sense_together(toy_file, tmp_path, monkeypatch):
 def test_two_services_never_have_one_port(monkeypatch):
     """Windows' own SO_REUSEADDR would let them."""
     monkeypatch.setattr(server, "os", SimpleNamespace(name="nt"))
-    with server.bound(server.Address(port=0)) as first:
+    with server.bind_socket(server.Address(port=0)) as first:
         assert first.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR) == 0
         with pytest.raises(OSError, match="choose another by --host and --port"):
-            server.bound(server.Address(port=first.getsockname()[1]))
+            server.bind_socket(server.Address(port=first.getsockname()[1]))
 
 
 def ended_by(number, service, headers=()):
@@ -101,7 +108,7 @@ def ended_by(number, service, headers=()):
             answer += part
     assert answer.startswith(b"HTTP/1.1 200")
     assert len(json.loads(answer.partition(b"\r\n\r\n")[2])["predictions"]) == len(X)
-    assert service.process.wait(served.LIMIT) == 0
+    assert service.process.wait(services.LIMIT) == 0
     return service.process.stdout.read().splitlines()
 
 
@@ -113,7 +120,7 @@ def test_classes_are_there_after_a_restart_however_it_was_ended(tmp_path, toy_fi
     model.write_bytes(toy_file.read_bytes())
     kept = tmp_path / f"{toy_file.name}.classes.jsonl"
     token = {"authorization": "Bearer t0ken"}
-    with served.running(model, patient=True, ZSKL_TOKEN="t0ken") as service, service.client(headers=token) as client:
+    with services.running(model, patient=True, ZSKL_TOKEN="t0ken") as service, service.client(headers=token) as client:
         assert service.name == "toy.zskl"
         assert "t0ken" not in service.said
         with service.client() as nobody:
@@ -127,12 +134,12 @@ def test_classes_are_there_after_a_restart_however_it_was_ended(tmp_path, toy_fi
         said = ended_by(signal.SIGHUP, service, ["Authorization: Bearer t0ken"])
         assert said[-2:] == [f"added classes are kept in {kept}; there now: 0", "stopped"]
     assert len(kept.read_text().splitlines()) == len(ODD) + 2
-    with served.running(model, patient=True) as service, service.client() as client:
+    with services.running(model, patient=True) as service, service.client() as client:
         assert client.get("/classes").json() == before  # the version, too: what somebody saw before counts on
         assert client.get("/classes/100%25").json() == about
         assert ended_by(signal.SIGINT, service)[-1] == "stopped"
     other = tmp_path / "other.jsonl"
-    with served.in_thread(model, classes=other) as (address, _):
+    with services.in_thread(model, classes=other) as (address, _):
         assert len(httpx.get(f"{address}/classes", trust_env=False).json()["classes"]) == 5
     assert other.exists()
 
@@ -143,7 +150,7 @@ def test_under_nohup_a_terminal_that_closes_ends_nothing(ignored):
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
     running = uvicorn.Server(uvicorn.Config("none"))
     try:
-        with server.stopped_by_signals(running):
+        with server.stop_on_signals(running):
             signal.raise_signal(signal.SIGHUP)
             assert running.should_exit == (not ignored)
         assert signal.getsignal(signal.SIGHUP) is (signal.SIG_IGN if ignored else signal.SIG_DFL)
@@ -154,7 +161,7 @@ def test_under_nohup_a_terminal_that_closes_ends_nothing(ignored):
 def test_only_a_second_ctrl_c_ends_running_requests():
     running = uvicorn.Server(uvicorn.Config("none"))
     before = signal.getsignal(signal.SIGINT)
-    with server.stopped_by_signals(running):
+    with server.stop_on_signals(running):
         for number, forced in ((signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGINT, True)):
             signal.raise_signal(number)
             assert (running.should_exit, running.force_exit) == (True, forced)
@@ -170,7 +177,7 @@ class Endless(uvicorn.Server):
 
     def run(self, sockets=None):
         self.started = True
-        self.let_go.wait(served.LIMIT)
+        self.let_go.wait(services.LIMIT)
 
 
 def test_a_computation_cannot_keep_the_process_from_ending(monkeypatch):
@@ -182,7 +189,7 @@ def test_a_computation_cannot_keep_the_process_from_ending(monkeypatch):
 
     monkeypatch.setattr(server, "WAIT", -2)  # its time is over at once
     monkeypatch.setattr(server.os, "_exit", end)
-    server.serve(running, None, ready=lambda: setattr(running, "should_exit", True))
+    server.serve_until_stopped(running, None, ready=lambda: setattr(running, "should_exit", True))
     assert ended == [(0, True)]
 
 
@@ -192,4 +199,197 @@ def test_a_server_that_fails_says_so():
             raise OSError("no more files")
 
     with pytest.raises(OSError, match="no more files"):
-        server.serve(Failing(uvicorn.Config("none")), None, ready=lambda: pytest.fail("it is not ready"))
+        server.serve_until_stopped(Failing(uvicorn.Config("none")), None, ready=lambda: pytest.fail("it is not ready"))
+
+
+# Connections ----------------------------------------------------------------------------------------------------------
+# Heads of requests that are too long or too slow.
+
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+
+
+def test_heads_of_requests_are_short(over_a_socket):
+    start = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
+    for endless in (b"GET /" + b"a" * (1 << 16), start + b"x: y\r\n" * 9999, start + b"x: " + b"y" * (1 << 16)):
+        cut_off(over_a_socket, endless)
+    client = over_a_socket.asking
+    assert client.get("/health").status_code == 200
+    assert client.get("/health", headers={"x": "y" * 30000}).status_code == 200
+    assert over_a_socket.peak() < 1000
+
+
+def test_an_answer_that_nobody_reads_ends_the_connection(monkeypatch):
+    """Only while something was sent and not read the clock runs."""
+    monkeypatch.setattr(server, "UNREAD", 0.05)
+    transport, protocol = Transport(), Writing()
+    connection = server.limit_protocol(lambda: protocol)()
+
+    async def ask():
+        connection.connection_made(transport)
+        connection.pause_writing()
+        connection.resume_writing()
+        connection.pause_writing()
+        await asyncio.wait_for(transport.ended.wait(), services.LIMIT)
+        connection.connection_lost(None)
+
+    asyncio.run(ask())
+    assert protocol.said == ["made", "pause", "resume", "pause", "lost"]
+
+
+class Transport:
+    def __init__(self):
+        self.ended = asyncio.Event()
+
+    def abort(self):
+        self.ended.set()
+
+    close = abort
+
+
+class Writing:
+    """A protocol that notes what it is told."""
+
+    def __init__(self):
+        self.said = []
+
+    def connection_made(self, transport):
+        self.said.append("made")
+
+    def pause_writing(self):
+        self.said.append("pause")
+
+    def resume_writing(self):
+        self.said.append("resume")
+
+    def connection_lost(self, fault):
+        self.said.append("lost")
+
+
+def cut_off(service, endless):
+    """The service ends a connection rather than read on."""
+    with service.connected() as connection:
+        connection.sendall(endless)
+        with pytest.raises(ConnectionError):
+            connection.sendall(b"y" * (100 << 20))
+
+
+def test_what_stands_between_parts_of_a_body_is_short(over_a_socket):
+    lines = [
+        "POST /predict HTTP/1.1",
+        "Host: localhost",
+        "Content-Type: application/json",
+        "Transfer-Encoding: chunked",
+    ]
+    chunked = "\r\n".join([*lines, "\r\n"]).encode()
+    for endless in (b"0\r\nx: " + b"y" * (1 << 16), b"0\r\n" + b"x: y\r\n" * 99_999, b"1;" + b"x" * (1 << 16)):
+        cut_off(over_a_socket, chunked + endless)
+    with over_a_socket.connected() as connection:
+        parts = b"".join(b"1\r\n%c\r\n" % byte for byte in b'{"rows": [[0, 0, 0, 0, 0, 1]]' + b" " * 50_000 + b"}")
+        connection.sendall(chunked + parts + b"0\r\nx: y\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 200")
+    assert over_a_socket.peak() < 1000
+
+
+def test_a_head_that_does_not_arrive_ends_the_connection(monkeypatch):
+    model, _ = strings()
+    service = Service(model, "m", Limits())
+    listening = server.bind_socket(server.Address(port=0))
+    listening.listen()
+    guarded = GuardMiddleware(apps.build_app(service), None, {"localhost"}, service.limits)
+    config = server.configure_server(guarded, keep_alive=services.LIMIT)
+    running = uvicorn.Server(config)
+    thread = threading.Thread(target=running.run, args=([listening],))
+    thread.start()
+
+    def connected():
+        return socket.create_connection(listening.getsockname(), timeout=services.LIMIT)
+
+    def ended(connection, start):
+        """Nothing comes back but the end, also where that comes before all is sent."""
+        with suppress(ConnectionError):
+            connection.sendall(start)
+            assert connection.recv(4096) == b""
+        return True
+
+    try:
+        with connected() as connection:  # which had a whole request before
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            answer = b""
+            while not answer.endswith(b"}"):  # its head and its body may come apart
+                part = connection.recv(4096)
+                assert part
+                answer += part
+            assert answer.startswith(b"HTTP/1.1 200")
+            monkeypatch.setattr(server, "HEAD_SECONDS", 0.05)
+            assert ended(connection, b"GET /hea")
+        for start in (b"", b"GET /hea"):
+            with connected() as connection:
+                assert ended(connection, start)
+    finally:
+        running.should_exit = True
+        thread.join(services.LIMIT)
+        listening.close()
+
+
+# Shared socket --------------------------------------------------------------------------------------------------------
+# Workers share the connections of one socket evenly, and take those that others are too busy for.
+
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+if sys.platform == "win32":
+    pytest.skip("Windows has no workers", allow_module_level=True)
+
+
+async def app(scope, receive, send):
+    """Nobody asks it anything."""
+
+
+@asynccontextmanager
+async def sharing(seats, place, listening):
+    config = server.configure_server(app)
+    found = SharedServer(config, seats, place)
+    found.lifespan = config.lifespan_class(config)
+    with listening.dup() as own:  # as after a fork
+        await found.startup([own])
+        try:
+            yield found
+        finally:
+            await found.shutdown([own])
+
+
+async def counts(workers, connections, seats):
+    """How many connections each worker has, of those that came before any of them could look."""
+    async with AsyncExitStack() as stack:
+        listening = stack.enter_context(server.bind_socket(server.Address(port=0)))
+        crew = [await stack.enter_async_context(sharing(seats, place, listening)) for place in range(workers)]
+        for _ in range(connections):
+            stack.enter_context(socket.create_connection(listening.getsockname(), services.LIMIT))
+        while sum(len(one.server_state.connections) for one in crew) < connections:
+            await asyncio.sleep(0)
+        return [len(one.server_state.connections) for one in crew]
+
+
+def test_connections_that_come_at_once_are_shared():
+    assert max(asyncio.run(counts(2, 8, ConnectionCounts(2)))) <= 6  # uvicorn's own server would take all
+
+
+def test_a_worker_leaves_connections_to_others_but_not_for_long():
+    seats = ConnectionCounts(2)  # the second one never looks
+    assert [seats.ahead(0, 1), seats.ahead(0, 0)] == [True, False]
+    assert asyncio.run(counts(1, 8, seats)) == [8]
+    assert not seats.ahead(1, 7)
+    assert seats.ahead(1, 8)
+
+
+def test_too_many_open_files_pass(monkeypatch, caplog):
+    accept, failed = socket.socket.accept, []
+
+    def failing(own):
+        if failed:
+            return accept(own)
+        failed.append(True)
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(socket.socket, "accept", failing)
+    monkeypatch.setattr(server, "NO_ROOM", 0)
+    assert asyncio.run(counts(1, 1, ConnectionCounts(1))) == [1]
+    assert "Too many open files" in caplog.text

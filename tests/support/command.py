@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 
 from zskl.cli import app, consoles, main
 
+# Command --------------------------------------------------------------------------------------------------------------
+
 COLUMNS = 120  # the width of the terminal
 
 
@@ -57,3 +59,26 @@ def process(*arguments: str, before: str = "") -> subprocess.CompletedProcess[st
         env={**os.environ, "COLUMNS": "120", "NO_COLOR": "1"},
         check=False,
     )
+
+
+# Heavy ----------------------------------------------------------------------------------------------------------------
+# Packages that take long to import: nothing imports them before it needs them.
+
+HEAVY = {
+    "torch",
+    "dask",
+    "distributed",
+    "onnxruntime",
+    "matplotlib",
+    "fastapi",
+    "uvicorn",
+    "h5py",
+    "pyarrow",
+    "PIL",
+    "timm",
+    "onnx",
+    "sentence_transformers",
+    "tokenizers",
+    "usearch",
+    "faiss",
+}

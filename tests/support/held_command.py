@@ -6,7 +6,7 @@ import os
 import signal
 
 from held import FOLDER, hold
-from zskl.batch import predict_folder
+from zskl.batch import predict
 from zskl.experiments import unit
 
 
@@ -19,7 +19,7 @@ class Unit(unit.Unit):
         return super().run(data, report, engine)
 
 
-class Job(predict_folder.Job):
+class Job(predict.Job):
     """Waits at shards whose names begin with "held"."""
 
     def predictor(self):
@@ -44,7 +44,7 @@ def hear():
 
 
 def main():
-    unit.Unit, predict_folder.Job = Unit, Job
+    unit.Unit, predict.Job = Unit, Job
     from zskl.cli import main
 
     main()

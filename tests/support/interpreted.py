@@ -13,8 +13,8 @@ os.environ["TRITON_INTERPRET"] = "1"
 import torch
 
 from zskl import kernels
-from zskl.training import cuda_graph, rmsprop
-from zskl.training.fused import FusedStep
+from zskl.training import solver
+from zskl.training._fast_steps import FusedStep
 from zskl.training.objective import BALANCES, LOSSES, Objective, class_weights
 
 K, N, SMOOTHING, EPSILON = 3, 50, 0.9, 1e-6
@@ -44,7 +44,7 @@ def check(kernel, loss, balance, incoherent, sizes, smoothing=SMOOTHING):
         repulsion=column([0.5, 1.0, 2.0]),
         temperature=column([0.05, 0.1, 0.2]),
     )
-    tape = cuda_graph.tape(W, 4, n)
+    tape = solver.make_tape(W, 4, n)
     tape.order.copy_(torch.randint(0, N, (4, n)))
     tape.rates.copy_(1e-3 * (0.5 + torch.rand(4, K, 1, 1)))
     tape.place.fill_(2)
@@ -53,7 +53,7 @@ def check(kernel, loss, balance, incoherent, sizes, smoothing=SMOOTHING):
     rows = tape.order[2]
     plain = objective.evaluate(W, X[rows], Y, codes[rows], counts)
     w0, v0 = W.clone(), V.clone()
-    rmsprop.updating(w0, v0, SMOOTHING, EPSILON)(plain.gradient.clone(), None, tape.rates[2])
+    solver.make_update(w0, v0, SMOOTHING, EPSILON)(plain.gradient.clone(), None, tape.rates[2])
     return [difference(tape.objectives[2], plain.objective), difference(w, w0, W), difference(v, v0, V)]
 
 

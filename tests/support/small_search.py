@@ -1,8 +1,14 @@
 """A small search: data, folds, a grid and an estimator that several tests of selection share."""
 
+import json
+
 import numpy as np
 
 from zskl import ZeroShotKernelClassifier, datasets, metrics, selection
+from zskl.experiments import run_folder, sweep
+from zskl.experiments.sweep import Piece, Source
+
+# Small search ---------------------------------------------------------------------------------------------------------
 
 DATA = datasets.make_synthetic(9, 3, 30, 16, 8, noise=0.6)
 ROWS = DATA.parts["trainval"]
@@ -27,3 +33,23 @@ def by_hand(setting, fold):
     answers = model.predict(X[fold.val_unseen], table.loc[held])
     accuracy = metrics.mean_per_class_accuracy(y[fold.val_unseen], answers)
     return accuracy, scores, np.searchsorted(classes, y[rows]), ~np.isin(classes, held)
+
+
+# Swept ----------------------------------------------------------------------------------------------------------------
+# Units of a sweep as tests run them, and what of their records must be equal.
+
+QUICK = {"epochs": 1}
+
+
+def pieces(data, units, name="digits"):
+    return [Piece(Source(name), data, unit) for unit in units]
+
+
+def timeless(record):
+    """What must be equal between engines, as it is after a round trip through JSON."""
+    plain = json.loads(run_folder.to_line(record.to_json()))
+    return {name: value for name, value in plain.items() if name not in ("seconds", "finished", "versions")}
+
+
+def outcomes(*arguments):
+    return dict(sweep.run_sweep(*arguments))

@@ -5,8 +5,12 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from zskl import ZeroShotKernelClassifier
+from zskl.datasets import Dataset
+
+# Toy ------------------------------------------------------------------------------------------------------------------
 
 SEEN = ["ant", "cat", "dog"]  # sorted, as `classes_` is
 UNSEEN = ["emu", "bee"]  # in the order of the table
@@ -43,3 +47,85 @@ def make_toy():
     X, y = rows(SEEN, 12)
     order = rng.permutation(len(y))
     return Toy(X[order], y[order], *rows(UNSEEN, 5), table)
+
+
+# Tiny dataset ---------------------------------------------------------------------------------------------------------
+# The smallest dataset, and its fields to change one at a time.
+
+
+def fields():
+    """Classes ant, bee (seen) and cat (unseen), two rows each and three for cat."""
+    return {
+        "name": "toy",
+        "X": np.arange(14, dtype=np.float32).reshape(7, 2),
+        "y": np.array(["ant", "ant", "bee", "bee", "cat", "cat", "cat"]),
+        "signatures": pd.DataFrame(
+            [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], index=["cat", "ant", "bee"], columns=["legs", "fur"]
+        ),
+        "parts": {"trainval": [0, 2], "test_seen": [1, 3], "test_unseen": [4, 5]},
+    }
+
+
+def changed(**change):
+    return Dataset(**(fields() | change))
+
+
+def with_part(**parts):
+    return {"parts": fields()["parts"] | parts}
+
+
+def table(**change):
+    frame = fields()["signatures"]
+    return {
+        "signatures": pd.DataFrame(**({"data": frame.values, "index": frame.index, "columns": frame.columns} | change))
+    }
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+# Wrong input made from the toy problem, and what a refusal must look like.
+
+
+def put(X, row, column, value):
+    X = X.copy()
+    X[row, column] = value
+    return X
+
+
+def frame(X):
+    return pd.DataFrame(X, columns=["bill", "tail", "wing", "eye", "foot", "song"])
+
+
+def recode(toy, dtype):
+    return np.searchsorted(np.unique(toy.y), toy.y).astype(dtype)
+
+
+def mixed(toy, dtype=object):
+    return np.array([1 if label == "ant" else label for label in toy.y], dtype=dtype)
+
+
+def vectors(toy, **changes):
+    return {**dict(zip(toy.table.index, toy.table.to_numpy().tolist(), strict=True)), **changes}
+
+
+def assert_one_sentence(error, words):
+    message = str(error)
+    assert "\n" not in message
+    assert len(message) < 400
+    assert [word for word in words if word not in message] == [], message
+
+
+def assert_refused(toy, call, words):
+    """The call on a fitted model and the toy problem gets one clear sentence, and the model is as it was."""
+    model = toy.fitted()
+    before = model.compatibility(toy.X)
+    with pytest.raises(ValueError) as caught:
+        call(model, toy)
+    assert_one_sentence(caught.value, words)
+    np.testing.assert_array_equal(model.compatibility(toy.X), before)
+
+
+def cases(**tables):
+    """A parameter for each entry of the tables: (the call on a fitted model and the toy problem, the words)."""
+    return [
+        pytest.param(*case, id=f"{table}: {what}") for table, found in tables.items() for what, case in found.items()
+    ]

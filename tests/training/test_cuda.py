@@ -10,8 +10,7 @@ import zskl
 from cuda_fits import DEVICE, NEW, NEW_Y, TABLE, X, estimator, make_problem, on_gpu, y
 from tolerances import AFTER_FIT, FIT, FORMULA, SUMS, assert_close
 from zskl import DivergenceError, kernels
-from zskl.estimators.stack import STACKABLE
-from zskl.estimators.stacked_fits import fit_stack
+from zskl.estimators.kernel_classifier import STACKABLE, fit_stack
 from zskl.training.objective import LOSSES, Objective
 from zskl.training.solver import SCHEDULES, SECOND_MOMENTS
 

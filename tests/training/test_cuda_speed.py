@@ -6,10 +6,10 @@ import pytest
 from cuda_fits import DEVICE, NEW, TABLE, X, estimator, make_problem, on_gpu, y
 from tolerances import AFTER_FIT, assert_close
 from zskl import selection
-from zskl.estimators import stack
-from zskl.estimators.stacked_fits import fit_stack
+from zskl.estimators import kernel_classifier
+from zskl.estimators.kernel_classifier import fit_stack
 from zskl.methods import build
-from zskl.training import cuda_graph, fused, solver
+from zskl.training import _fast_steps, solver
 from zskl.training.objective import BALANCES, LOSSES
 from zskl.training.solver import SCHEDULES, SECOND_MOMENTS
 
@@ -28,7 +28,7 @@ def test_a_replayed_step_is_the_step(monkeypatch, schedule, second_moment):
     replayed = fit_stack(model, settings, X, y, TABLE)
     with pytest.raises(AssertionError):
         assert_close(replayed[0].projection_, replayed[1].projection_, AFTER_FIT.single)
-    monkeypatch.setattr(cuda_graph, "possible", lambda W: False)
+    monkeypatch.setattr(solver, "can_capture", lambda W: False)
     for one, other in zip(replayed, fit_stack(model, settings, X, y, TABLE), strict=True):
         assert_close(one.projection_, other.projection_, AFTER_FIT.single)
         assert_close(one.history_.objective, other.history_.objective, AFTER_FIT.single)
@@ -63,13 +63,13 @@ def test_a_baseline_on_the_gpu_ranks_as_on_the_cpu(name):
 def spied(monkeypatch):
     """How often a fused step was taken (in a capture, not in a replay), with no fit too short for it."""
     calls = []
-    whole = fused.FusedStep.__call__
+    whole = _fast_steps.FusedStep.__call__
 
     def call(self, *settings):
         calls.append(1)
         whole(self, *settings)
 
-    monkeypatch.setattr(fused.FusedStep, "__call__", call)
+    monkeypatch.setattr(_fast_steps.FusedStep, "__call__", call)
     monkeypatch.setattr(solver, "LEAST_FUSED", 0)
     monkeypatch.setattr(solver, "LEAST_REPLAYED", 0)
     return calls
@@ -114,7 +114,7 @@ def test_a_fused_step_that_cannot_be_compiled_is_replaced(spied, monkeypatch, ca
     def fail(self, *settings):
         raise RuntimeError("out of resource: shared memory")
 
-    monkeypatch.setattr(fused.FusedStep, "__call__", fail)
+    monkeypatch.setattr(_fast_steps.FusedStep, "__call__", fail)
     found = estimator(device=DEVICE).fit(X, y, TABLE)
     assert (
         "fused kernels cannot be used here (RuntimeError: out of resource: shared memory): using plain ones"
@@ -124,9 +124,9 @@ def test_a_fused_step_that_cannot_be_compiled_is_replaced(spied, monkeypatch, ca
 
 
 def test_free_memory_is_known_and_bounds_a_stack(monkeypatch):
-    free = stack.free_memory(on_gpu(X))
+    free = kernel_classifier.free_gpu_memory(on_gpu(X))
     assert 2**28 < free <= torch.cuda.get_device_properties(0).total_memory
-    assert stack.free_memory(X) is None
+    assert kernel_classifier.free_gpu_memory(X) is None
 
 
 @pytest.mark.parametrize(("C", "p"), [(40, 85), (150, 312)])
@@ -142,4 +142,6 @@ def test_a_stack_stays_within_the_memory_it_plans_for(C, p):
     before = torch.cuda.memory_allocated()
     fit_stack(estimator(device=DEVICE, epochs=1), [{"sigma": 0.5 + 0.1 * k} for k in range(K)], rows, labels, table)
     peak = torch.cuda.max_memory_allocated() - before
-    assert peak < K * 4 * (stack.MATRICES * d * p + stack.IMAGES * d * C) + 64 * 2**20, peak / 2**20
+    assert peak < K * 4 * (kernel_classifier.MATRICES * d * p + kernel_classifier.IMAGES * d * C) + 64 * 2**20, (
+        peak / 2**20
+    )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from zskl.baselines.ale import ALE
-from zskl.baselines.cmt import CMT
-from zskl.baselines.cmt_star import CMTStar
+from zskl.baselines.cmt import CMT, CMTStar
 from zskl.baselines.cnzsl import CNZSL
 from zskl.baselines.conse import ConSE
 from zskl.baselines.cosine import Cosine
@@ -20,7 +19,7 @@ from zskl.baselines.sae import SAE
 from zskl.baselines.sje import SJE
 from zskl.baselines.sse import SSE
 from zskl.baselines.sync import SynC
-from zskl.estimators.estimator import ZeroShotClassifier
+from zskl.estimators.base import ZeroShotClassifier
 
 __all__ = [
     "ALE",

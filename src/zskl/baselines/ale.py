@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from zskl.arrays import Array, like, namespace
-from zskl.baselines.bilinear import BilinearClassifier, Loss, pushed, violations
-from zskl.estimators.default_grid import with_standardized
+from zskl._arrays import Array, convert_like, namespace
+from zskl.baselines._descent import BilinearClassifier, Loss, balance_gradient, margin_violations
+from zskl.estimators.default_grid import add_standardized
 
 
 def weighted_ranking(S: Array, own: Array, margin: float) -> tuple[Array, Array]:
@@ -17,11 +17,11 @@ def weighted_ranking(S: Array, own: Array, margin: float) -> tuple[Array, Array]
     r is the number of violating classes, the rank of the own class up to the margin; β_r = Σ_{k≤r} 1/k.
     """
     xp = namespace(S)
-    H = violations(S, own, margin)
+    H = margin_violations(S, own, margin)
     G = xp.astype(H > 0, S.dtype)
-    weights = like(_rank_weights(S.shape[1]), S)[xp.astype(xp.sum(G, axis=1), xp.int64)][:, None]
+    weights = convert_like(_rank_weights(S.shape[1]), S)[xp.astype(xp.sum(G, axis=1), xp.int64)][:, None]
     G *= weights
-    return xp.sum(H * weights) / S.shape[0], pushed(G, own)
+    return xp.sum(H * weights) / S.shape[0], balance_gradient(G, own)
 
 
 def _rank_weights(classes: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -91,7 +91,7 @@ class ALE(BilinearClassifier):
 
     kind: ClassVar[str] = "ale"
     SUMMARY: ClassVar[str] = "Bilinear map, violations weighed by rank"
-    GRID: ClassVar = with_standardized(
+    GRID: ClassVar = add_standardized(
         {
             "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
             "signature_scaling": ("center-l2", "sqrt-center-l2"),

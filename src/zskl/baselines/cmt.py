@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zskl.arrays import Array, generator, like, namespace, to_numpy
-from zskl.baselines.descent import DescentClassifier, Learned, coordinates
-from zskl.baselines.linear import blocks
-from zskl.baselines.shared_fit import class_signatures
-from zskl.estimators.default_grid import with_standardized
-from zskl.estimators.estimator import Training
-from zskl.kernels.kernel import squared_distances
-from zskl.parameters import count
+from zskl._arrays import Array, convert_like, make_generator, namespace, to_numpy
+from zskl._validation import check_count, check_positive
+from zskl.baselines import _linear_models
+from zskl.baselines._descent import Callback, DescentClassifier, Learned, signature_coordinates
+from zskl.baselines._linear_models import class_signatures, row_blocks
+from zskl.estimators._candidates import Question, best_row_scores
+from zskl.estimators._inputs import Training
+from zskl.estimators.default_grid import add_standardized
+from zskl.kernels import squared_distances
+from zskl.training.solver import DivergenceError
+
+# Cmt ------------------------------------------------------------------------------------------------------------------
 
 START = 0.3  # size of the input of tanh at the start, where tanh is nearly linear
 
@@ -23,15 +29,15 @@ class NetworkProblem:
 
     def __init__(self, training: Training, seed: int, hidden: int) -> None:
         xp = namespace(training.Y)
-        self.X, (Z, self.basis) = training.X, coordinates(class_signatures(training))
+        self.X, (Z, self.basis) = training.X, signature_coordinates(class_signatures(training))
         self.targets = Z[training.codes]
         self.scale = hidden**-0.5  # not part of B, so that both layers learn at one rate
         d, p = self.X.shape[1], self.basis.shape[0]
-        squares = xp.concat([xp.sum(block * block, axis=1) for _, block in blocks(self.X)])
+        squares = xp.concat([xp.sum(block * block, axis=1) for _, block in row_blocks(self.X)])
         length = float(xp.sqrt(xp.mean(squares))) or 1.0
-        draw = generator(seed, 1)
-        A = like(draw.standard_normal((d, hidden)) * (START / length), self.basis)
-        B = like(draw.standard_normal((hidden, p)) * (hidden * p) ** -0.5, self.basis) @ self.basis
+        draw = make_generator(seed, 1)
+        A = convert_like(draw.standard_normal((d, hidden)) * (START / length), self.basis)
+        B = convert_like(draw.standard_normal((hidden, p)) * (hidden * p) ** -0.5, self.basis) @ self.basis
         self.weights, self.gradients = [A, B], [xp.zeros_like(A), xp.zeros_like(B)]
 
     def step(self, rows: Array) -> Array:
@@ -55,10 +61,10 @@ class NetworkProblem:
 
 def embed(X: Array, A: Array, B: Array) -> Array:
     """f(x) = tanh(xA)B (n, p) of scaled samples X (n, d)."""
-    return namespace(X).tanh(X @ like(A, X)) @ like(B, X)
+    return namespace(X).tanh(X @ convert_like(A, X)) @ convert_like(B, X)
 
 
-def distances(F: Array, Y: Array) -> Array:
+def signature_distances(F: Array, Y: Array) -> Array:
     """(n, c) ‖f_i − y_j‖² of embedded rows F (n, p) and signatures Y (c, p)."""
     xp = namespace(F)
     return squared_distances(xp.sum(F * F, axis=1)[:, None], F @ Y.mT, xp.sum(Y * Y, axis=1)[None, :])
@@ -124,7 +130,7 @@ class CMT(DescentClassifier):
 
     kind: ClassVar[str] = "cmt"
     SUMMARY: ClassVar[str] = "Cross-modal transfer: a two-layer network into signature space"
-    GRID: ClassVar = with_standardized(
+    GRID: ClassVar = add_standardized(
         {
             "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
             "signature_scaling": ("center-l2", "sqrt-center-l2"),
@@ -164,13 +170,13 @@ class CMT(DescentClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        count("hidden", self.hidden)
+        check_count("hidden", self.hidden)
 
     def _problem(self, training: Training, seed: int) -> NetworkProblem:
         return NetworkProblem(training, seed, self.hidden)
 
     def _scores(self, X: Array, Y: Array) -> Array:
-        return -distances(embed(X, self.hidden_, self.output_), Y)
+        return -signature_distances(embed(X, self.hidden_, self.output_), Y)
 
     @classmethod
     def _restore(cls, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], known: Any = None) -> Self:
@@ -181,3 +187,303 @@ class CMT(DescentClassifier):
 
     hidden_: Any
     output_: Any
+
+
+# Novelty --------------------------------------------------------------------------------------------------------------
+# Is a sample of a seen class at all? Outliers in signature space, by a threshold chosen on held-out classes.
+
+HELD_OUT = 5  # hold out one class in five, and one row in five of the other classes, to choose the threshold
+FLOOR = 0.01  # a class has at least this share of the mean spread
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Training rows of some classes, and rows to judge the threshold on: more of these classes, and of others."""
+
+    inner: Training
+    X: Array  # (n, d) rows held out
+    codes: np.ndarray[Any, Any]  # (n,) index into the inner classes, or for a class held out into Y
+    seen: np.ndarray[Any, Any]  # (n,) whether a row is of an inner class
+    Y: Array  # (c, p) signatures of the classes held out
+
+
+def hold_out_classes(training: Training, seed: int) -> Trial | None:
+    """A seeded trial with whole classes and some rows of the others held out; None if too little would be left."""
+    codes, draw, classes = to_numpy(training.codes), make_generator(seed, 4), len(training.sizes)
+    order = draw.permutation(classes)
+    n_held = max(1, classes // HELD_OUT)
+    held, kept = np.sort(order[:n_held]), np.sort(order[n_held:])
+    shuffled = draw.permutation(len(codes))
+    apart = [rows[: max(1, len(rows) // HELD_OUT)] for rows in (shuffled[codes[shuffled] == c] for c in kept)]
+    apart = [rows for rows, c in zip(apart, kept, strict=True) if training.sizes[c] > 1]
+    if len(kept) < 2 or not apart:
+        return None
+    seen_rows, unseen_rows = np.concatenate(apart), np.flatnonzero(np.isin(codes, held))
+    inner_rows = np.setdiff1d(np.arange(len(codes)), np.concatenate([seen_rows, unseen_rows]))
+    inner_codes = np.searchsorted(kept, codes[inner_rows])
+
+    def at(rows: np.ndarray[Any, Any]) -> Array:
+        return convert_like(rows, training.Y, "int64")
+
+    return Trial(
+        inner=Training(
+            X=training.X[at(inner_rows)],
+            codes=at(inner_codes),
+            Y=training.Y,
+            rows=training.rows[kept],
+            counts=training.counts[kept],
+            sizes=np.bincount(inner_codes, minlength=len(kept)),
+        ),
+        X=training.X[at(np.concatenate([seen_rows, unseen_rows]))],
+        codes=np.concatenate([np.searchsorted(kept, codes[seen_rows]), np.searchsorted(held, codes[unseen_rows])]),
+        seen=np.arange(len(seen_rows) + len(unseen_rows)) < len(seen_rows),
+        Y=class_signatures(training)[at(held)],
+    )
+
+
+def class_spreads(F: Array, prototypes: Array, codes: Array) -> np.ndarray[Any, Any]:
+    """(C,) mean ‖f_i − w_l‖² of each class, for embedded rows F (n, p) of classes `codes`: its isometric Gaussian."""
+    xp = namespace(F)
+    own = to_numpy(xp.sum((F - prototypes[codes]) ** 2, axis=1)).astype(np.float64)
+    classes = to_numpy(codes)
+    mean = np.bincount(classes, own, len(prototypes)) / np.bincount(classes, minlength=len(prototypes))
+    return np.maximum(mean, max(FLOOR * mean.mean(), 1e-12)).astype(np.float32)
+
+
+def novelty_scores(F: Array, prototypes: Array, spread: Array) -> Array:
+    """(n,) min_l ‖f_i − w_l‖² / s_l: above a threshold τ, f lies outside the radius √(τ s_l) of every seen class."""
+    return namespace(F).min(signature_distances(F, convert_like(prototypes, F)) / convert_like(spread, F), axis=1)
+
+
+def best_threshold(
+    novel: np.ndarray[Any, Any], right: np.ndarray[Any, Any], codes: np.ndarray[Any, Any], seen: np.ndarray[Any, Any]
+) -> float:
+    """The τ with the highest harmonic mean of the accuracies of seen and unseen classes.
+
+    novel (n,) is each row's novelty, right (n,) whether its answer is right once it is sent to the right side.
+    """
+    share = np.zeros(len(novel))  # what a right row adds to its mean per-class accuracy
+    for kind in (seen, ~seen):
+        _, index, sizes = np.unique(codes[kind], return_inverse=True, return_counts=True)
+        share[kind] = right[kind] / (sizes[index] * len(sizes))
+    order = np.argsort(novel, kind="stable")
+    n, seen, share = novel[order], seen[order], share[order]
+    kept = np.concatenate([[0.0], np.cumsum(share * seen)])  # with the threshold above the first k rows
+    found = np.sum(share * ~seen) - np.concatenate([[0.0], np.cumsum(share * ~seen)])
+    harmonic = kept * found / np.maximum(kept + found, 1e-12)
+    harmonic[1:-1][n[1:] <= n[:-1]] = -1  # no threshold lies between equals
+    k = int(np.argmax(harmonic))
+    return float((n[max(k - 1, 0)] + n[min(k, len(n) - 1)]) / 2)
+
+
+# Cmt star -------------------------------------------------------------------------------------------------------------
+# CMT*: cross-modal transfer that first asks whether a sample is of a seen class at all.
+
+USUAL = 0.95  # share of training rows below the threshold, if there are too few classes to hold one out
+
+
+class CMTStar(CMT):
+    """Cross-modal transfer that first asks whether a sample is of a seen class at all.
+
+    A sample is novel if it lies outside the radius √(τ s_l) around every seen class l, where s_l is the mean
+    squared distance of the class's training rows to its signature: ν = min_l ‖f(x) − y_l‖² / s_l > τ. If a sample
+    is not novel, all seen classes come before the unseen ones, ranked by their probabilities p under a multinomial
+    logistic regression. If it is novel, all unseen classes come first, ranked by −‖f(x) − y‖²::
+
+        seen:    ±1 + (τ − ν)/(τ + ν) + 1 / (1 − log p)        unseen:    1 / (1 + ‖f(x) − y‖²)
+
+    So a constant that is subtracted from the scores of seen classes moves the threshold. A class is seen by its
+    name; how a table at predict time describes it does not matter.
+
+    Parameters
+    ----------
+    C : float, default=10.0
+        Inverse strength of the ridge of the logistic regression.
+    hidden : int, default=128
+        Units h of the hidden layer of the network.
+    batch_size : int, default=64
+        Rows in a batch. A short last batch is left out.
+    epochs : int, default=20
+        Passes over the training rows.
+    learning_rate : float, default=0.3
+        Length of a step, the same in the whole run.
+    momentum : float, default=0.9
+        Share of the previous step that goes into the next one, in [0, 1).
+    feature_scaling : str, default="center-l2"
+        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
+    signature_scaling : str, default="center-l2"
+        Scaling of the signatures, see `zskl.scaling`.
+    signature_mean : {"seen", "all"}, default="seen"
+        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
+    device : str or None, default=None
+        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
+    random_state : int, RandomState or None, default=None
+        Seed of the start and of the batches. None takes another seed in every fit.
+
+    Attributes
+    ----------
+    hidden_ : ndarray of shape (d, h)
+        A of the network tanh(xA)B, in float32.
+    output_ : ndarray of shape (h, p)
+        B of the network, in float32.
+    prototypes_ : ndarray of shape (C, p)
+        Scaled signatures of the seen classes.
+    spreads_ : ndarray of shape (C,)
+        The mean squared distance s of each seen class.
+    classifier_ : ndarray of shape (d, C)
+        Weights of the logistic regression of the seen classes.
+    intercepts_ : ndarray of shape (C,)
+        Its intercepts.
+    threshold_ : float
+        τ.
+    classes_ : ndarray of shape (C,)
+        The seen classes, sorted.
+    candidates_ : ndarray
+        The seen classes, then the further classes of the table: the default candidates of `predict`.
+
+    Notes
+    -----
+    Differs from the paper: there is one τ for all classes, the one with the highest harmonic mean on classes held
+    out of the training rows. The paper sets a fraction of training rows by hand. Training is by descent instead of
+    L-BFGS.
+
+    References
+    ----------
+    .. [1] R. Socher, M. Ganjoo, C. D. Manning and A. Y. Ng, "Zero-shot learning through cross-modal transfer", NIPS
+       2013.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, protocols
+    >>> data = datasets.make_synthetic(n_seen=30, noise=0.2)
+    >>> X, y = data.samples("trainval")
+    >>> model = baselines.CMTStar(random_state=0).fit(X, y, data.signatures)
+    >>> protocols.zsl(model, data).accuracy > 0.5  # chance is 0.2
+    True
+    """
+
+    kind: ClassVar[str] = "cmt-star"
+    SUMMARY: ClassVar[str] = "Cross-modal transfer with novelty detection"
+    GRID: ClassVar = add_standardized(
+        {
+            "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
+            "signature_scaling": ("center-l2", "sqrt-center-l2"),
+            "hidden": (128, 256),
+            "learning_rate": (1.0,),
+            "epochs": (5, 10, 20),
+        },
+        {"signature_scaling": ("center-l2",), "hidden": (128,)},
+    )
+    COPIES: ClassVar[bool] = True  # it holds rows out, and turns them for its classifier
+    BOUNDS: ClassVar = {"hidden": (32, 512), "epochs": (1, 160)}
+    LEARNED: ClassVar = {
+        **CMT.LEARNED,
+        "prototypes_": ("C", "p"),
+        "spreads_": ("C",),
+        "classifier_": ("d", "C"),
+        "intercepts_": ("C",),
+        "threshold_": None,
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 10.0,
+        hidden: int = 128,
+        batch_size: int = 64,
+        epochs: int = 20,
+        learning_rate: float = 0.3,
+        momentum: float = 0.9,
+        feature_scaling: str = "center-l2",
+        signature_scaling: str = "center-l2",
+        signature_mean: str = "seen",
+        device: str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        super().__init__(
+            hidden=hidden,
+            batch_size=batch_size,
+            epochs=epochs,
+            learning_rate=learning_rate,
+            momentum=momentum,
+            feature_scaling=feature_scaling,
+            signature_scaling=signature_scaling,
+            signature_mean=signature_mean,
+            device=device,
+            random_state=random_state,
+        )
+        self.C = C
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_positive("C", self.C)
+
+    def _train(
+        self, training: Training, seed: int, wanted: Collection[int], callback: Callback | None = None
+    ) -> Iterator[tuple[int, Learned]]:
+        trial = hold_out_classes(training, seed)
+        thresholds: dict[int, float] = {}
+        failure: DivergenceError | None = None
+        if trial is not None:
+            W, b = _linear_models.fit_path(trial.inner)(self.C)
+            answers = to_numpy(
+                namespace(trial.X).argmax(trial.X @ convert_like(W, trial.X) + convert_like(b, trial.X), axis=1)
+            )
+            try:
+                for epochs, learned in super()._train(trial.inner, seed, wanted):
+                    thresholds[epochs] = _judge(trial, learned, answers)
+            except DivergenceError as error:
+                failure = error
+        W, b = _linear_models.fit_path(training)(self.C)
+        prototypes = class_signatures(training)
+        for epochs, learned in super()._train(training, seed, wanted, callback):
+            if failure is not None and epochs not in thresholds:
+                raise failure
+            F = embed(training.X, learned["hidden_"], learned["output_"])
+            spread = class_spreads(F, prototypes, training.codes)
+            usual = np.quantile(to_numpy(novelty_scores(F, prototypes, spread)), USUAL)
+            learned |= {"prototypes_": to_numpy(prototypes).copy(), "spreads_": spread, "classifier_": W.copy()}
+            yield epochs, learned | {"intercepts_": b.copy(), "threshold_": thresholds.get(epochs, float(usual))}
+
+    def _answerer(self, question: Question) -> Callable[[Array], Array]:
+        return lambda X: self._answer(X, question)
+
+    def _answer(self, X: Array, question: Question) -> Array:
+        known = {label: code for code, label in enumerate(self.classes_.tolist())}
+        xp = namespace(X)
+        F = embed(X, self.hidden_, self.output_)
+        scores = best_row_scores(1 / (1 + signature_distances(F, question.Y)), question.rows)
+        codes = np.array([known.get(label, -1) for label in question.labels.tolist()])
+        if (codes < 0).all():
+            return scores
+        nu, tau = novelty_scores(F, self.prototypes_, self.spreads_), max(self.threshold_, 1e-12)
+        logits = X @ convert_like(self.classifier_, X) + convert_like(self.intercepts_, X)
+        logits = logits - xp.max(logits, axis=1, keepdims=True)
+        log_p = logits - xp.log(xp.sum(xp.exp(logits), axis=1, keepdims=True))
+        offset = xp.where(nu <= tau, xp.ones_like(nu), -xp.ones_like(nu)) + (tau - nu) / (tau + nu)
+        of_class = offset[:, None] + 1 / (1 - log_p)  # (n, C)
+        own = xp.take(of_class, convert_like(np.maximum(codes, 0), X, "int64"), axis=1)  # (n, c)
+        return xp.where(convert_like(codes >= 0, X, "bool"), own, scores)
+
+    @classmethod
+    def _unstored(cls, name: str, value: Any) -> Any:
+        if name == "threshold_" and not (isinstance(value, float) and 0 <= value < float("inf")):
+            raise ValueError(f"its threshold is {value!r}")
+        return value
+
+    prototypes_: Any
+    spreads_: Any
+    classifier_: Any
+    intercepts_: Any
+    threshold_: float
+
+
+def _judge(trial: Trial, learned: Learned, answers: np.ndarray[Any, Any]) -> float:
+    """The threshold for a network trained on the inner rows; `answers` (n,) are those of the inner classifier."""
+    inner, weights = trial.inner, (learned["hidden_"], learned["output_"])
+    prototypes = class_signatures(inner)
+    spread = class_spreads(embed(inner.X, *weights), prototypes, inner.codes)
+    F = embed(trial.X, *weights)
+    nearest = to_numpy(namespace(F).argmin(signature_distances(F, trial.Y), axis=1))
+    right = np.where(trial.seen, answers, nearest) == trial.codes
+    return best_threshold(to_numpy(novelty_scores(F, prototypes, spread)), right, trial.codes, trial.seen)

@@ -1,4 +1,7 @@
-"""CNZSL: a network from signatures to prototypes in feature space, whose layers are standardised over the classes."""
+"""Adam: steps in units of a gradient's own size, entry by entry.
+
+M ← β₁M + (1 − β₁) G,    V ← β₂V + (1 − β₂) G²,    W ← W − η (M / (1 − β₁ᵗ)) / (√(V / (1 − β₂ᵗ)) + ε)
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,48 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zskl.arrays import Array, generator, like, namespace, to_numpy
-from zskl.baselines.adam import Adam
-from zskl.baselines.descent import DescentClassifier, Learned
-from zskl.baselines.logistic import log_sum_exp
-from zskl.baselines.shared_fit import class_signatures, members, unit
-from zskl.estimators.candidates import softmax
-from zskl.estimators.default_grid import with_standardized
-from zskl.estimators.estimator import Training
-from zskl.parameters import count, flag, positive
+from zskl._arrays import Array, convert_like, make_generator, namespace, to_numpy
+from zskl._validation import check_count, check_flag, check_positive
+from zskl.baselines._descent import DescentClassifier, Learned
+from zskl.baselines._linear_models import class_membership, class_signatures, log_sum_exp, scale_to_unit_length
+from zskl.estimators._candidates import softmax
+from zskl.estimators._inputs import Training
+from zskl.estimators.default_grid import add_standardized
 
-EPSILON = 1e-5  # added to variances
+# Adam -----------------------------------------------------------------------------------------------------------------
+
+FIRST_DECAY, SECOND_DECAY, ADAM_EPSILON = 0.9, 0.999, 1e-8
+
+
+class Adam:
+    """The moments of the gradients of one array of weights."""
+
+    def __init__(self, W: Array, weight_decay: float) -> None:
+        self.weight_decay, self.steps = weight_decay, 0
+        self.mean, self.square = namespace(W).zeros_like(W), namespace(W).zeros_like(W)
+
+    def direction(self, W: Array, gradient: Array) -> Array:
+        """What to subtract from W, times the rate; `gradient` is used up. Weights decay as part of the gradient."""
+        xp = namespace(W)
+        self.steps += 1
+        gradient += self.weight_decay * W
+        self.mean *= FIRST_DECAY
+        self.mean += (1 - FIRST_DECAY) * gradient
+        gradient *= gradient
+        gradient *= 1 - SECOND_DECAY
+        self.square *= SECOND_DECAY
+        self.square += gradient
+        size = xp.sqrt(self.square)
+        size /= math.sqrt(1 - SECOND_DECAY**self.steps)
+        size += ADAM_EPSILON
+        size *= 1 - FIRST_DECAY**self.steps
+        return self.mean / size
+
+
+# Cnzsl ----------------------------------------------------------------------------------------------------------------
+# CNZSL: a network from signatures to prototypes in feature space, whose layers are standardised over the classes.
+
+VARIANCE_FLOOR = 1e-5  # added to variances
 DROP = 0.1  # factor of the rate after every `drop_every` epochs
 LAYERS = ("first_", "first_bias_", "second_", "second_bias_", "output_", "output_bias_")
 
@@ -29,14 +63,14 @@ class ClassNormalisedNetwork:
     def __init__(self, training: Training, seed: int, model: CNZSL) -> None:
         Y, h = class_signatures(training), model.hidden
         p, d = Y.shape[1], training.X.shape[1]
-        self.X, self.own = model.scale * unit(training.X), members(training)
+        self.X, self.own = model.scale * scale_to_unit_length(training.X), class_membership(training)
         self.rectified = bool(namespace(self.X).all(self.X >= 0))
         self.Y, self.scale, self.drop_every = math.sqrt(p) * Y, model.scale, model.drop_every
         self.shapes = ((p, h), (1, h), (h, h), (1, h), (h, d), (1, d))
         bounds = (p**-0.5, p**-0.5, h**-0.5, h**-0.5, math.sqrt(3 / (h * d)), h**-0.5)
-        draw = generator(seed, 1)
+        draw = make_generator(seed, 1)
         start = [draw.uniform(-bound, bound, shape) for bound, shape in zip(bounds, self.shapes, strict=True)]
-        W = like(np.concatenate([layer.ravel() for layer in start]), self.X)
+        W = convert_like(np.concatenate([layer.ravel() for layer in start]), self.X)
         self.weights, self.gradients = [W], [namespace(W).zeros_like(W)]
         self.adam, self.rate = Adam(W, model.weight_decay), 1.0
 
@@ -62,9 +96,9 @@ class ClassNormalisedNetwork:
         xp, n = namespace(X), X.shape[0]
         A, a, B, b, C, c = self.layers(self.weights[0])
         H = relu(self.Y @ A + a)
-        S, _, first = standardised(H @ B + b)
+        S, _, first = standardise(H @ B + b)
         R = relu(S)
-        T, _, second = standardised(R)
+        T, _, second = standardise(R)
         P = T @ C + c
         if self.rectified:
             P = relu(P)
@@ -82,8 +116,8 @@ class ClassNormalisedNetwork:
             G *= xp.astype(P > 0, P.dtype)
         dC += T.T @ G
         dc += xp.sum(G, axis=0, keepdims=True)
-        G = unstandardised(G @ C.T, T, second) * xp.astype(R > 0, R.dtype)
-        G = unstandardised(G, S, first)
+        G = backpropagate_standardise(G @ C.T, T, second) * xp.astype(R > 0, R.dtype)
+        G = backpropagate_standardise(G, S, first)
         dB += H.T @ G
         db += xp.sum(G, axis=0, keepdims=True)
         G = (G @ B.T) * xp.astype(H > 0, H.dtype)
@@ -97,8 +131,8 @@ class ClassNormalisedNetwork:
     def learned(self) -> Learned:
         """The layers with the class statistics of the training classes inside: a plain network."""
         A, a, B, b, C, c = (to_numpy(layer).astype(np.float64) for layer in self.layers(self.weights[0]))
-        S, *first = standardised(relu(to_numpy(self.Y).astype(np.float64) @ A + a) @ B + b)
-        _, *second = standardised(relu(S))
+        S, *first = standardise(relu(to_numpy(self.Y).astype(np.float64) @ A + a) @ B + b)
+        _, *second = standardise(relu(S))
         (mean, divisor), (last_mean, last_divisor) = map(to_numpy, first), map(to_numpy, second)
         A, B, b = A * math.sqrt(A.shape[0]), B / divisor, (b - mean) / divisor
         C, c = C / last_divisor.T, c - (last_mean / last_divisor) @ C
@@ -110,16 +144,16 @@ def relu(A: Array) -> Array:
     return namespace(A).maximum(A, 0 * A)
 
 
-def standardised(A: Array) -> tuple[Array, Array, Array]:
+def standardise(A: Array) -> tuple[Array, Array, Array]:
     """Columns of mean 0 and variance 1 over the classes; their means (1, h), and what divided them (1, h)."""
     xp = namespace(A)
     mean = xp.mean(A, axis=0, keepdims=True)
     gaps = A - mean
-    divisor = xp.sqrt(xp.mean(gaps * gaps, axis=0, keepdims=True) + EPSILON)
+    divisor = xp.sqrt(xp.mean(gaps * gaps, axis=0, keepdims=True) + VARIANCE_FLOOR)
     return gaps / divisor, mean, divisor
 
 
-def unstandardised(G: Array, S: Array, divisor: Array) -> Array:
+def backpropagate_standardise(G: Array, S: Array, divisor: Array) -> Array:
     """The gradient by what went into `standardised`, from that by what came out, S."""
     xp = namespace(G)
     return (G - xp.mean(G, axis=0, keepdims=True) - S * xp.mean(G * S, axis=0, keepdims=True)) / divisor
@@ -201,7 +235,7 @@ class CNZSL(DescentClassifier):
 
     kind: ClassVar[str] = "cnzsl"
     SUMMARY: ClassVar[str] = "Class-normalised network from signatures to prototypes"
-    GRID: ClassVar = with_standardized(
+    GRID: ClassVar = add_standardized(
         {
             "scale": (4.0, 5.0),
             "learning_rate": (5e-4, 1e-3),
@@ -259,18 +293,18 @@ class CNZSL(DescentClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        count("hidden", self.hidden)
-        count("drop_every", self.drop_every)
-        positive("scale", self.scale)
-        positive("weight_decay", self.weight_decay, zero_allowed=True)
+        check_count("hidden", self.hidden)
+        check_count("drop_every", self.drop_every)
+        check_positive("scale", self.scale)
+        check_positive("weight_decay", self.weight_decay, zero_allowed=True)
 
     def _problem(self, training: Training, seed: int) -> ClassNormalisedNetwork:
         return ClassNormalisedNetwork(training, seed, self)
 
     def _scores(self, X: Array, Y: Array) -> Array:
-        A, a, B, b, C, c = (like(getattr(self, name), Y) for name in LAYERS)
+        A, a, B, b, C, c = (convert_like(getattr(self, name), Y) for name in LAYERS)
         P = relu(relu(Y @ A + a) @ B + b) @ C + c
-        return unit(X) @ like(unit(relu(P) if self.rectified_ else P), X).T
+        return scale_to_unit_length(X) @ convert_like(scale_to_unit_length(relu(P) if self.rectified_ else P), X).T
 
     @classmethod
     def _restore(cls, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], known: Any = None) -> Self:
@@ -284,5 +318,5 @@ class CNZSL(DescentClassifier):
     @classmethod
     def _unstored(cls, name: str, value: Any) -> Any:
         if name == "rectified_":
-            flag("rectified", value)
+            check_flag("rectified", value)
         return super()._unstored(name, value)

@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zskl.arrays import Array, like, namespace, to_numpy
-from zskl.baselines import logistic
-from zskl.baselines.shared_fit import WeightedClassifier, class_signatures, unit
-from zskl.estimators.candidates import softmax
-from zskl.estimators.default_grid import with_standardized
-from zskl.estimators.estimator import Training
-from zskl.parameters import count, positive
+from zskl._arrays import Array, convert_like, namespace, to_numpy
+from zskl._validation import check_count, check_positive
+from zskl.baselines import _linear_models
+from zskl.baselines._linear_models import WeightedClassifier, class_signatures, scale_to_unit_length
+from zskl.estimators._candidates import softmax
+from zskl.estimators._inputs import Training
+from zskl.estimators.default_grid import add_standardized
 
 
 class ConSE(WeightedClassifier):
@@ -81,7 +81,7 @@ class ConSE(WeightedClassifier):
     kind: ClassVar[str] = "conse"
     RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Convex combination of the signatures of the most probable seen classes"
-    GRID: ClassVar = with_standardized(
+    GRID: ClassVar = add_standardized(
         {
             "T": (5, 10, 20, 50, 100),
             "C": (1.0, 3.0, 10.0),
@@ -114,12 +114,12 @@ class ConSE(WeightedClassifier):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        count("T", self.T)
-        positive("C", self.C)
+        check_count("T", self.T)
+        check_positive("C", self.C)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         seen = to_numpy(class_signatures(training))
-        classifier = logistic.path(training)
+        classifier = _linear_models.fit_path(training)
 
         def finish(model: Self) -> None:
             model.weights_, model.intercept_ = classifier(model.C)
@@ -129,12 +129,12 @@ class ConSE(WeightedClassifier):
 
     def _scores(self, X: Array, Y: Array) -> Array:
         xp = namespace(X)
-        p = softmax(X @ like(self.weights_, X) + like(self.intercept_, X))  # (n, C)
+        p = softmax(X @ convert_like(self.weights_, X) + convert_like(self.intercept_, X))  # (n, C)
         if p.shape[1] > self.T_:
             least = xp.sort(p, axis=1)[:, -self.T_ :][:, :1]
             p = xp.where(p >= least, p, 0 * p)
-        return unit(p @ like(self.seen_, X)) @ unit(Y).T
+        return scale_to_unit_length(p @ convert_like(self.seen_, X)) @ scale_to_unit_length(Y).T
 
     @classmethod
     def _unstored(cls, name: str, value: Any) -> Any:
-        return count("T", value) if name == "T_" else super()._unstored(name, value)
+        return check_count("T", value) if name == "T_" else super()._unstored(name, value)

@@ -7,15 +7,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zskl.arrays import Array, to_numpy
-from zskl.baselines.shared_fit import class_sums, unit
-from zskl.estimators.estimator import Training, ZeroShotClassifier
-from zskl.estimators.row_weights import without_weights
-from zskl.estimators.score_parts import ScoreParts
+from zskl._arrays import Array, is_sparse_rows, to_numpy
+from zskl.baselines._linear_models import scale_to_unit_length, sum_by_class
+from zskl.estimators._inputs import Training, refuse_weights
+from zskl.estimators.base import ZeroShotClassifier
+from zskl.estimators.explanation import ScoreParts
 from zskl.scaling import Scaling
-from zskl.sparse_rows import are_sparse
-from zskl.training.scaled_rows import RowsReadOnce
-from zskl.training.streaming import StreamedRows
+from zskl.training.rows import RowsReadOnce, StreamedRows
 
 
 class Cosine(ZeroShotClassifier):
@@ -84,7 +82,7 @@ class Cosine(ZeroShotClassifier):
         self.device = device
         self.random_state = random_state
 
-    @without_weights
+    @refuse_weights
     def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Callable[[Any], object] | None = None) -> Self:
         """Note the seen classes and the means of the scalings.
 
@@ -122,16 +120,18 @@ class Cosine(ZeroShotClassifier):
 
     def _describe_by_means(self, training: Training) -> None:
         """Each seen class by the mean of its scaled rows, which no scaling changes again."""
-        means = to_numpy(class_sums(training)).astype(np.float64) / training.sizes[:, None]
+        means = to_numpy(sum_by_class(training)).astype(np.float64) / training.sizes[:, None]
         self._describe(means)
         self.signature_scaling_ = Scaling(())
 
     def _scorer(self, Y: Array) -> Callable[[Array], Array]:
-        directions = unit(Y)
-        return lambda X: unit(X) @ directions.T
+        directions = scale_to_unit_length(Y)
+        return lambda X: scale_to_unit_length(X) @ directions.T
 
     def _score_parts(self) -> ScoreParts | None:
         """Column by column: unit(x) meets unit(y), without a map in between."""
-        if are_sparse(self.signature_table_.matrix):
+        if is_sparse_rows(self.signature_table_.matrix):
             return None
-        return ScoreParts(np.eye(self.n_features_in_, dtype=np.float32), samples=unit, classes=unit)
+        return ScoreParts(
+            np.eye(self.n_features_in_, dtype=np.float32), samples=scale_to_unit_length, classes=scale_to_unit_length
+        )

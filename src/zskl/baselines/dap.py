@@ -1,19 +1,65 @@
-"""DAP: direct attribute prediction."""
+"""Binarised attributes, and the score of a class by the posteriors of its attributes: what DAP and IAP share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zskl.arrays import Array, like, to_numpy
-from zskl.baselines import attributes, logistic
-from zskl.baselines.linear import rotate
-from zskl.baselines.shared_fit import WeightedClassifier, class_signatures
-from zskl.estimators.default_grid import with_standardized
-from zskl.estimators.estimator import Training
-from zskl.parameters import one_of, positive
+from zskl._arrays import Array, convert_like, namespace, to_numpy
+from zskl._validation import check_option, check_positive
+from zskl.baselines import _linear_models
+from zskl.baselines._linear_models import WeightedClassifier, class_signatures, rotate_rows
+from zskl.estimators._inputs import Training
+from zskl.estimators.default_grid import add_standardized
+
+# Attributes -----------------------------------------------------------------------------------------------------------
+
+THRESHOLDS = ("mean", "median", "matrix-mean")
+
+
+def attribute_thresholds(Y: np.ndarray[Any, Any], rule: str) -> np.ndarray[Any, Any]:
+    """(p,) the threshold above which an attribute is present, for the seen classes Y (C, p).
+
+    It is near the attribute's mean or median, or near the mean of the whole of Y. It lies in the middle between its two
+    neighbouring values, so that rounding cannot move a class across it. The threshold of a constant attribute is its
+    value, unless it is that of the whole of Y: then all classes may have an attribute.
+    """
+    Y = Y.astype(np.float64)
+    if rule == "matrix-mean":
+        about = np.full(Y.shape[1], Y.mean())
+    else:
+        about = Y.mean(axis=0) if rule == "mean" else np.median(Y, axis=0)
+        about = np.where(about >= Y.max(axis=0), Y.min(axis=0), about)  # the median of mostly ones
+    below = np.where(about >= Y, Y, -np.inf).max(axis=0)
+    above = np.where(about < Y, Y, np.inf).min(axis=0)
+    between = np.isfinite(below) & np.isfinite(above)
+    middle: np.ndarray[Any, Any] = np.where(between, 0.5 * (below + above), about)
+    return middle
+
+
+def binarise(Y: Array, threshold: np.ndarray[Any, Any]) -> Array:
+    """(rows, p) 1 where a class has an attribute, else 0."""
+    return namespace(Y).astype(convert_like(threshold, Y) < Y, Y.dtype)
+
+
+def class_scores(log_present: Array, log_absent: Array, A: Array, prior: np.ndarray[Any, Any]) -> Array:
+    """Σ_m log p(a_m = a_mᶜ | x) − log p(a_mᶜ) for classes with attributes A (c, p): scores (n, c).
+
+    The logarithms of the posteriors are (n, p), `prior` (p,) is the share of seen classes with an attribute. One that
+    all or none of them have says nothing about unseen classes and is left out.
+    """
+    varies = (prior > 0) & (prior < 1)
+    safe = np.where(varies, prior, 0.5)
+    use = convert_like(varies, log_present)
+    gain = use * (log_present - convert_like(np.log(safe), log_present))
+    loss = use * (log_absent - convert_like(np.log(1 - safe), log_present))
+    return (gain - loss) @ A.T + namespace(loss).sum(loss, axis=1, keepdims=True)
+
+
+# Dap ------------------------------------------------------------------------------------------------------------------
+# DAP: direct attribute prediction.
 
 
 class DAP(WeightedClassifier):
@@ -81,7 +127,7 @@ class DAP(WeightedClassifier):
     kind: ClassVar[str] = "dap"
     RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Direct attribute prediction: a classifier for each attribute"
-    GRID: ClassVar = with_standardized(
+    GRID: ClassVar = add_standardized(
         {
             "C": (1.0, 3.0, 10.0),
             "threshold": ("mean", "matrix-mean"),
@@ -113,23 +159,23 @@ class DAP(WeightedClassifier):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        positive("C", self.C)
-        one_of("threshold", self.threshold, attributes.THRESHOLDS)
+        check_positive("C", self.C)
+        check_option("threshold", self.threshold, THRESHOLDS)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training))
-        rows = rotate(training.X, training.weights)
+        rows = rotate_rows(training.X, training.weights)
 
         def finish(model: Self) -> None:
-            model.threshold_ = attributes.thresholds(Y, model.threshold)
-            A = to_numpy(attributes.present(Y, model.threshold_))  # (C, p)
+            model.threshold_ = attribute_thresholds(Y, model.threshold)
+            A = to_numpy(binarise(Y, model.threshold_))  # (C, p)
             model.prior_ = A.mean(axis=0, dtype=np.float64)
-            targets = like(A, rows.rotated)[training.codes]
-            model.weights_, model.intercept_ = logistic.binary(rows, targets, model.C)
+            targets = convert_like(A, rows.rotated)[training.codes]
+            model.weights_, model.intercept_ = _linear_models.fit_binary(rows, targets, model.C)
 
         return finish
 
     def _scores(self, X: Array, Y: Array) -> Array:
-        F = X @ like(self.weights_, X) + like(self.intercept_, X)
-        A = attributes.present(Y, self.threshold_)
-        return attributes.class_scores(-logistic.softplus(-F), -logistic.softplus(F), A, self.prior_)
+        F = X @ convert_like(self.weights_, X) + convert_like(self.intercept_, X)
+        A = binarise(Y, self.threshold_)
+        return class_scores(-_linear_models.softplus(-F), -_linear_models.softplus(F), A, self.prior_)

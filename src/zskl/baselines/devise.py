@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zskl.arrays import Array, namespace
-from zskl.baselines.bilinear import BilinearClassifier, Loss, pushed, violations
-from zskl.estimators.default_grid import with_standardized
+from zskl._arrays import Array, namespace
+from zskl.baselines._descent import BilinearClassifier, Loss, balance_gradient, margin_violations
+from zskl.estimators.default_grid import add_standardized
 
 
 def pairwise_hinge(S: Array, own: Array, margin: float) -> tuple[Array, Array]:
     """(1/n) Σ_i Σ_{j≠l} max(0, m + S_ij − S_il) of scores S (n, C), l = own[i], and its gradient (n, C)."""
     xp = namespace(S)
-    H = violations(S, own, margin)
-    return xp.sum(H) / S.shape[0], pushed(xp.astype(H > 0, S.dtype), own)
+    H = margin_violations(S, own, margin)
+    return xp.sum(H) / S.shape[0], balance_gradient(xp.astype(H > 0, S.dtype), own)
 
 
 class DeViSE(BilinearClassifier):
@@ -77,7 +77,7 @@ class DeViSE(BilinearClassifier):
 
     kind: ClassVar[str] = "devise"
     SUMMARY: ClassVar[str] = "Bilinear map, pairwise hinge over all wrong classes"
-    GRID: ClassVar = with_standardized(
+    GRID: ClassVar = add_standardized(
         {
             "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
             "signature_scaling": ("center-l2", "sqrt-center-l2"),

@@ -1,22 +1,93 @@
-"""ESZSL: an embarrassingly simple approach to zero-shot learning."""
+"""Ridge regression from sparse rows onto classes, without a matrix of the size n × n or d × d.
+
+    A = (XᵀX + γI)⁻¹ XᵀL = Xᵀ (XXᵀ + γI)⁻¹ L,   L (n, C) is 1 where a row is of a class, else 0
+
+The system of the smaller side, d or n, is solved by conjugate gradients: each step multiplies X and Xᵀ with one vector
+for each class. So memory holds the rows, and a few arrays of the size of A.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from zskl.arrays import Array, NumPyArray, like, to_numpy
-from zskl.baselines.linear import spectrum
-from zskl.baselines.shared_fit import WeightedClassifier, averaged, class_signatures, sums_and_spectrum
-from zskl.baselines.sparse_ridge import ridge
-from zskl.estimators.estimator import Training
-from zskl.estimators.score_parts import ScoreParts
-from zskl.parameters import one_of, positive
-from zskl.sparse_rows import are_sparse
-from zskl.training.scaled_rows import RowsReadOnce, ScaledRows
+from zskl._arrays import Array, Dense, NumPyArray, SparseRows, convert_like, is_sparse_rows, to_numpy
+from zskl._validation import check_option, check_positive
+from zskl.baselines._linear_models import (
+    WeightedClassifier,
+    average_signatures,
+    class_signatures,
+    class_sums_and_spectrum,
+    row_spectrum,
+)
+from zskl.estimators._inputs import Training
+from zskl.estimators.explanation import ScoreParts
+from zskl.training.rows import RowsReadOnce, ScaledRows
+
+# Sparse ridge ---------------------------------------------------------------------------------------------------------
+
+log = logging.getLogger(__name__)
+Floats = NDArray[np.float64]
+TOLERANCE = 1e-7  # of each residual, in units of the first one
+STEPS = 1000  # at most
+VALUES = 1 << 22  # in each of the arrays of a block of classes: 32 MB
+
+
+def fit_sparse_ridge(
+    X: SparseRows, codes: NDArray[np.int64], classes: int, gamma: float, weights: Floats | None = None
+) -> Floats:
+    """A (d, C) of scaled rows X (n, d) with class indices `codes` (n,).
+
+    With weights w (n,), rows of X and L count √w.
+    """
+    root = np.ones(len(X)) if weights is None else np.sqrt(weights)
+    X = X.astype(np.float64).rows_times(root)
+    n, d = X.shape
+    found = np.empty((d, classes))
+    width = max(1, VALUES // max(n, d))
+    for first in range(0, classes, width):
+        columns = np.arange(first, min(first + width, classes))
+        L = root[:, None] * (codes[:, None] == columns)
+        if n < d:
+            found[:, columns] = X.T @ conjugate_gradient(lambda P: X @ (X.T @ P) + gamma * P, L)
+        else:
+            found[:, columns] = conjugate_gradient(lambda P: X.T @ (X @ P) + gamma * P, X.T @ L)
+    return found
+
+
+def conjugate_gradient(product: Callable[[Dense], Dense], right: Floats) -> Floats:
+    """The solution (m, k) of a system whose matrix is symmetric and positive, given by its `product` with (m, k)."""
+    found, residual, direction = np.zeros_like(right), right.copy(), right.copy()
+    size = (residual * residual).sum(axis=0)
+    enough = TOLERANCE**2 * size
+    for _ in range(STEPS):
+        open_ = size > enough  # (k,)
+        if not open_.any():
+            return found
+        moved = product(direction)
+        curvature = (direction * moved).sum(axis=0)
+        step = np.where(open_, size / np.where(open_, curvature, 1.0), 0.0)
+        found += step * direction
+        residual -= step * moved
+        after = (residual * residual).sum(axis=0)
+        direction = residual + np.where(open_, after / np.where(open_, size, 1.0), 0.0) * direction
+        size = np.where(open_, after, size)
+    log.warning(
+        "after %d steps the map of %d classes is still %.2g from its solution: a larger ridge is solved in fewer",
+        STEPS,
+        int((size > enough).sum()),
+        float(np.sqrt((size / np.where(enough > 0, enough, 1.0)).max()) * TOLERANCE),
+    )
+    return found
+
+
+# Eszsl ----------------------------------------------------------------------------------------------------------------
+# ESZSL: an embarrassingly simple approach to zero-shot learning.
 
 TARGETS = ("zero-one", "signs")
 
@@ -114,17 +185,17 @@ class ESZSL(WeightedClassifier):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        positive("gamma", self.gamma)
-        positive("lam", self.lam)
-        one_of("targets", self.targets, TARGETS)
+        check_positive("gamma", self.gamma)
+        check_positive("lam", self.lam)
+        check_option("targets", self.targets, TARGETS)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         found = class_signatures(training)
-        if are_sparse(training.X) or are_sparse(found):
+        if is_sparse_rows(training.X) or is_sparse_rows(found):
             return self._learn_in_factors(training, found)
         Y = to_numpy(found).astype(np.float64)
-        sums, U, a = sums_and_spectrum(training)
-        V, b = spectrum(Y)
+        sums, U, a = class_sums_and_spectrum(training)
+        V, b = row_spectrum(Y)
         left, right = U.T @ sums.T.astype(np.float64), Y @ V
         middle = {"zero-one": left @ right}  # (d, p): UᵀXᵀLYV
         middle["signs"] = 2 * middle["zero-one"] - np.outer(left.sum(axis=1), right.sum(axis=0))
@@ -140,22 +211,22 @@ class ESZSL(WeightedClassifier):
 
         No matrix of the size d × d or p × p is needed. If Y is sparse, the last Y is left to `_scorer`.
         """
-        C, Y = len(training.sizes), like(signatures, np.empty(0))
+        C, Y = len(training.sizes), convert_like(signatures, np.empty(0))
         products = to_numpy(Y @ Y.T)
 
-        dense = None if are_sparse(training.X) else sums_and_spectrum(training)
+        dense = None if is_sparse_rows(training.X) else class_sums_and_spectrum(training)
 
         @cache
         def onto_classes(gamma: float) -> NumPyArray:
             if dense is None:
-                return ridge(training.X, to_numpy(training.codes), C, gamma, training.weights)
+                return fit_sparse_ridge(training.X, to_numpy(training.codes), C, gamma, training.weights)
             sums, U, a = dense
             return U @ ((U.T @ sums.T.astype(np.float64)) / (a + gamma)[:, None])
 
         @cache
         def onto_signatures(lam: float) -> NumPyArray:
             inverse = np.linalg.inv(products + lam * np.eye(C))
-            return inverse if are_sparse(Y) else inverse @ Y
+            return inverse if is_sparse_rows(Y) else inverse @ Y
 
         def finish(model: Self) -> None:
             A = onto_classes(float(model.gamma))
@@ -166,25 +237,27 @@ class ESZSL(WeightedClassifier):
 
     def _scorer(self, Y: Array) -> Callable[[Array], Array]:
         met = self._met(Y)
-        return lambda X: X @ like(self.projection_, X) @ met.T
+        return lambda X: X @ convert_like(self.projection_, X) @ met.T
 
     def _met(self, Y: Array) -> Array:
         """Signatures as the projection meets them: if those of `fit` are sparse, by their products with seen ones."""
         seen = self.signature_table_.select(self.classes_)
-        if not are_sparse(seen.matrix):
+        if not is_sparse_rows(seen.matrix):
             return Y
-        known = averaged(like(self.signature_scaling_.apply(seen.matrix), Y), seen.padded_rows(), seen.counts)
+        known = average_signatures(
+            convert_like(self.signature_scaling_.apply(seen.matrix), Y), seen.padded_rows(), seen.counts
+        )
         return Y @ known.T
 
     def _score_parts(self) -> ScoreParts | None:
-        return None if are_sparse(self.signature_table_.matrix) else ScoreParts(self.projection_)
+        return None if is_sparse_rows(self.signature_table_.matrix) else ScoreParts(self.projection_)
 
     @classmethod
     def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
         parameters = {"targets": "signs", **header["parameters"]}  # a file of 0.1 names no targets
         model = super()._restore({**header, "parameters": parameters}, arrays, known)
         table = model.signature_table_.matrix
-        width = len(model.classes_) if are_sparse(table) else table.shape[1]
+        width = len(model.classes_) if is_sparse_rows(table) else table.shape[1]
         if model.projection_.shape[1] != width:
             raise ValueError(f"the array projection_ has shape {model.projection_.shape}, expected {width} columns")
         return model

@@ -8,14 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zskl.arrays import Array, like, namespace, to_numpy
-from zskl.baselines.cmt import distances
-from zskl.baselines.linear import spectrum
-from zskl.baselines.shared_fit import WeightedClassifier, class_signatures, class_sums
-from zskl.baselines.sync import squared_distances
-from zskl.estimators.default_grid import with_standardized
-from zskl.estimators.estimator import Training
-from zskl.parameters import count, one_of, positive
+from zskl._arrays import Array, convert_like, namespace, to_numpy
+from zskl._validation import check_count, check_option, check_positive
+from zskl.baselines._linear_models import WeightedClassifier, class_signatures, row_spectrum, sum_by_class
+from zskl.baselines.cmt import signature_distances
+from zskl.baselines.sync import pairwise_distances
+from zskl.estimators._inputs import Training
+from zskl.estimators.default_grid import add_standardized
 
 DISTANCES = ("euclidean", "standardized")
 NOTHING = 1e-12  # of the largest energy: what a component has less is rounding
@@ -97,7 +96,7 @@ class EXEM(WeightedClassifier):
     kind: ClassVar[str] = "exem"
     RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Class exemplars predicted from signatures by kernel regression"
-    GRID: ClassVar = with_standardized(
+    GRID: ClassVar = add_standardized(
         {
             "n_components": (125, 250, 500),
             "sigma": (1.4, 2.0, 2.8),
@@ -146,17 +145,17 @@ class EXEM(WeightedClassifier):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        count("n_components", self.n_components)
-        positive("sigma", self.sigma)
-        positive("lam", self.lam)
-        one_of("distance", self.distance, DISTANCES)
+        check_count("n_components", self.n_components)
+        check_positive("sigma", self.sigma)
+        check_positive("lam", self.lam)
+        check_option("distance", self.distance, DISTANCES)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training)).astype(np.float64)
-        means = to_numpy(class_sums(training)).astype(np.float64) / training.sizes[:, None]
-        basis, deviations = components(training, means)
+        means = to_numpy(sum_by_class(training)).astype(np.float64) / training.sizes[:, None]
+        basis, deviations = principal_components(training, means)
         center = means.mean(axis=0)
-        between = to_numpy(squared_distances(Y, Y))
+        between = to_numpy(pairwise_distances(Y, Y))
 
         @cache
         def kernel(sigma: float) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -177,10 +176,12 @@ class EXEM(WeightedClassifier):
 
     def _scores(self, X: Array, Y: Array) -> Array:
         xp = namespace(X)
-        Y = like(Y, Y, "float64")  # coefficients can be large, and cancel
-        weights = namespace(Y).exp(-squared_distances(Y, like(self.signatures_, Y)) / self.sigma_**2)
-        exemplars = like(weights @ like(self.coefficients_, Y), X)
-        return -xp.sqrt(distances(X @ like(self.basis_, X) - like(self.center_, X), exemplars))
+        Y = convert_like(Y, Y, "float64")  # coefficients can be large, and cancel
+        weights = namespace(Y).exp(-pairwise_distances(Y, convert_like(self.signatures_, Y)) / self.sigma_**2)
+        exemplars = convert_like(weights @ convert_like(self.coefficients_, Y), X)
+        return -xp.sqrt(
+            signature_distances(X @ convert_like(self.basis_, X) - convert_like(self.center_, X), exemplars)
+        )
 
     @classmethod
     def _restore(cls, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], known: Any = None) -> Self:
@@ -192,22 +193,24 @@ class EXEM(WeightedClassifier):
 
     @classmethod
     def _unstored(cls, name: str, value: Any) -> Any:
-        return positive("sigma", value) if name == "sigma_" else super()._unstored(name, value)
+        return check_positive("sigma", value) if name == "sigma_" else super()._unstored(name, value)
 
 
-def components(training: Training, means: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def principal_components(
+    training: Training, means: np.ndarray[Any, Any]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Principal components of the rows (d, r), the widest first, and the mean over classes of the standard deviations
     (r,) of their rows along these, for class means (C, d). Directions in which no row differs are none of them."""
     mass = float(training.sizes.sum())
-    basis, energy = spectrum(training.X, training.weights, training.sizes @ means / mass)
+    basis, energy = row_spectrum(training.X, training.weights, training.sizes @ means / mass)
     order = np.argsort(energy)[::-1]
     order = order[energy[order] > NOTHING * energy.max()] if energy.max() > 0 else order[:1]
     basis, energy = basis[:, order], energy[order]
 
     def squares(block: Array, codes: Array) -> Array:
-        return ((block - like(means, block)[codes]) @ like(basis, block)) ** 2
+        return ((block - convert_like(means, block)[codes]) @ convert_like(basis, block)) ** 2
 
-    within = to_numpy(class_sums(training, squares)).astype(np.float64) / training.sizes[:, None]
+    within = to_numpy(sum_by_class(training, squares)).astype(np.float64) / training.sizes[:, None]
     deviations = np.sqrt(within).mean(axis=0)
     least = LEAST * np.sqrt(energy.max() / mass)
     return basis, np.maximum(deviations, least) if deviations.max() > least else np.ones_like(deviations)

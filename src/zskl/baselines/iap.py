@@ -7,13 +7,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from zskl.arrays import Array, like, namespace, to_numpy
-from zskl.baselines import attributes, logistic
-from zskl.baselines.shared_fit import WeightedClassifier, class_signatures
-from zskl.estimators.candidates import softmax
-from zskl.estimators.default_grid import with_standardized
-from zskl.estimators.estimator import Training
-from zskl.parameters import one_of, positive
+from zskl._arrays import Array, convert_like, namespace, to_numpy
+from zskl._validation import check_option, check_positive
+from zskl.baselines import _linear_models, dap
+from zskl.baselines._linear_models import WeightedClassifier, class_signatures
+from zskl.estimators._candidates import softmax
+from zskl.estimators._inputs import Training
+from zskl.estimators.default_grid import add_standardized
 
 FLOOR = 1e-6  # of a probability whose logarithm is taken
 
@@ -81,7 +81,7 @@ class IAP(WeightedClassifier):
     kind: ClassVar[str] = "iap"
     RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Indirect attribute prediction: attributes recalled from seen classes"
-    GRID: ClassVar = with_standardized(
+    GRID: ClassVar = add_standardized(
         {
             "C": (1.0, 3.0, 10.0, 30.0),
             "threshold": ("mean", "matrix-mean"),
@@ -119,16 +119,16 @@ class IAP(WeightedClassifier):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        positive("C", self.C)
-        one_of("threshold", self.threshold, attributes.THRESHOLDS)
+        check_positive("C", self.C)
+        check_option("threshold", self.threshold, dap.THRESHOLDS)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training))
-        classifier = logistic.path(training)
+        classifier = _linear_models.fit_path(training)
 
         def finish(model: Self) -> None:
-            model.threshold_ = attributes.thresholds(Y, model.threshold)
-            model.present_ = attributes.present(Y, model.threshold_)
+            model.threshold_ = dap.attribute_thresholds(Y, model.threshold)
+            model.present_ = dap.binarise(Y, model.threshold_)
             model.prior_ = model.present_.mean(axis=0, dtype=np.float64)
             model.weights_, model.intercept_ = classifier(model.C)
 
@@ -136,7 +136,7 @@ class IAP(WeightedClassifier):
 
     def _scores(self, X: Array, Y: Array) -> Array:
         xp = namespace(X)
-        classes = softmax(X @ like(self.weights_, X) + like(self.intercept_, X))  # (n, C)
-        p = xp.clip(classes @ like(self.present_, X), FLOOR, 1 - FLOOR)
-        A = attributes.present(Y, self.threshold_)
-        return attributes.class_scores(xp.log(p), xp.log1p(-p), A, self.prior_)
+        classes = softmax(X @ convert_like(self.weights_, X) + convert_like(self.intercept_, X))  # (n, C)
+        p = xp.clip(classes @ convert_like(self.present_, X), FLOOR, 1 - FLOOR)
+        A = dap.binarise(Y, self.threshold_)
+        return dap.class_scores(xp.log(p), xp.log1p(-p), A, self.prior_)

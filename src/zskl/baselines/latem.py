@@ -6,13 +6,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zskl.arrays import Array, like, namespace, to_numpy
-from zskl.baselines.bilinear import pushed, start, violations
-from zskl.baselines.descent import DescentClassifier, Learned, coordinates
-from zskl.baselines.shared_fit import class_signatures
-from zskl.estimators.default_grid import with_standardized
-from zskl.estimators.estimator import Training
-from zskl.parameters import count, positive
+from zskl._arrays import Array, convert_like, namespace, to_numpy
+from zskl._validation import check_count, check_positive
+from zskl.baselines._descent import (
+    DescentClassifier,
+    Learned,
+    balance_gradient,
+    initial_maps,
+    margin_violations,
+    signature_coordinates,
+)
+from zskl.baselines._linear_models import class_signatures
+from zskl.estimators._inputs import Training
+from zskl.estimators.default_grid import add_standardized
 
 
 def mean_hinge(S: Array, own: Array, margin: float) -> tuple[Array, Array]:
@@ -21,10 +27,10 @@ def mean_hinge(S: Array, own: Array, margin: float) -> tuple[Array, Array]:
     r is the number of violating classes. This is the mean over a random draw of one of them.
     """
     xp = namespace(S)
-    H = violations(S, own, margin)
+    H = margin_violations(S, own, margin)
     G = xp.astype(H > 0, S.dtype)
     G /= xp.maximum(xp.sum(G, axis=1, keepdims=True), xp.ones_like(S[:, :1]))
-    return xp.sum(H * G) / S.shape[0], pushed(G, own)
+    return xp.sum(H * G) / S.shape[0], balance_gradient(G, own)
 
 
 class LatentProblem:
@@ -33,9 +39,9 @@ class LatentProblem:
     def __init__(self, training: Training, seed: int, model: LatEm) -> None:
         self.X, self.codes, self.margin = training.X, training.codes, model.margin
         self.prune_every, self.prune_below = model.prune_every, model.prune_below
-        self.Z, self.basis = coordinates(class_signatures(training))
+        self.Z, self.basis = signature_coordinates(class_signatures(training))
         xp = namespace(self.basis)
-        W = start(self.X.shape[1], self.basis, seed, model.n_maps)
+        W = initial_maps(self.X.shape[1], self.basis, seed, model.n_maps)
         self.weights, self.gradients = [W], [xp.zeros_like(W)]
         self.chosen = xp.zeros_like(W[:, 0, 0])  # (K,) rows whose own class each map has scored since the last pruning
 
@@ -130,7 +136,7 @@ class LatEm(DescentClassifier):
 
     kind: ClassVar[str] = "latem"
     SUMMARY: ClassVar[str] = "Latent embeddings: several bilinear maps, the best one scores"
-    GRID: ClassVar = with_standardized(
+    GRID: ClassVar = add_standardized(
         {
             "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
             "signature_scaling": ("center-l2", "sqrt-center-l2"),
@@ -176,10 +182,10 @@ class LatEm(DescentClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        count("n_maps", self.n_maps)
-        count("prune_every", self.prune_every)
-        positive("margin", self.margin)
-        if positive("prune_below", self.prune_below, zero_allowed=True) > 1:
+        check_count("n_maps", self.n_maps)
+        check_count("prune_every", self.prune_every)
+        check_positive("margin", self.margin)
+        if check_positive("prune_below", self.prune_below, zero_allowed=True) > 1:
             raise ValueError(f"prune_below is {self.prune_below!r}: expected a share between 0 and 1")
 
     def _problem(self, training: Training, seed: int) -> LatentProblem:
@@ -187,7 +193,7 @@ class LatEm(DescentClassifier):
 
     def _scores(self, X: Array, Y: Array) -> Array:
         xp = namespace(X)
-        first, *others = like(self.projections_, X)
+        first, *others = convert_like(self.projections_, X)
         best = (X @ first) @ Y.mT
         for W in others:
             best = xp.maximum(best, (X @ W) @ Y.mT)

@@ -7,13 +7,18 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zskl.arrays import Array, like, namespace, to_numpy
-from zskl.baselines.linear import spectrum
-from zskl.baselines.shared_fit import WeightedClassifier, class_signatures, sums_and_spectrum, unit
-from zskl.estimators.estimator import Training
-from zskl.estimators.score_parts import ScoreParts
-from zskl.parameters import one_of, positive
-from zskl.training.scaled_rows import RowsReadOnce, ScaledRows
+from zskl._arrays import Array, convert_like, namespace, to_numpy
+from zskl._validation import check_option, check_positive
+from zskl.baselines._linear_models import (
+    WeightedClassifier,
+    class_signatures,
+    class_sums_and_spectrum,
+    row_spectrum,
+    scale_to_unit_length,
+)
+from zskl.estimators._inputs import Training
+from zskl.estimators.explanation import ScoreParts
+from zskl.training.rows import RowsReadOnce, ScaledRows
 
 DIRECTIONS = ("to-signatures", "to-features")
 
@@ -104,13 +109,13 @@ class SAE(WeightedClassifier):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        positive("lam", self.lam)
-        one_of("direction", self.direction, DIRECTIONS)
+        check_positive("lam", self.lam)
+        check_option("direction", self.direction, DIRECTIONS)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training)).astype(np.float64)
-        sums, U, a = sums_and_spectrum(training)
-        V, b = spectrum(np.sqrt(training.sizes)[:, None] * Y)  # SᵀS without its n rows
+        sums, U, a = class_sums_and_spectrum(training)
+        V, b = row_spectrum(np.sqrt(training.sizes)[:, None] * Y)  # SᵀS without its n rows
         middle = U.T @ sums.T @ Y @ V
 
         def finish(model: Self) -> None:
@@ -122,26 +127,28 @@ class SAE(WeightedClassifier):
         return finish
 
     def _scores(self, X: Array, Y: Array) -> Array:
-        W = like(self.projection_, X)
+        W = convert_like(self.projection_, X)
         if self.direction_ == "to-features":
-            return unit(X) @ unit(Y @ W.T).T
-        return unit(X @ W) @ unit(Y).T
+            return scale_to_unit_length(X) @ scale_to_unit_length(Y @ W.T).T
+        return scale_to_unit_length(X @ W) @ scale_to_unit_length(Y).T
 
     def _score_parts(self) -> ScoreParts:
         """A cosine is bilinear in vectors divided by lengths: unit(x)ᵀW and y/‖Wy‖, or unit(xᵀW) and unit(y)."""
         W = self.projection_
         if self.direction_ == "to-signatures":
-            return ScoreParts(W, samples=lambda X: unit(X @ like(W, X)), classes=unit)
+            return ScoreParts(
+                W, samples=lambda X: scale_to_unit_length(X @ convert_like(W, X)), classes=scale_to_unit_length
+            )
 
         def divided(Y: Array) -> Array:
-            images = Y @ like(W, Y).T
+            images = Y @ convert_like(W, Y).T
             length = namespace(Y).sqrt(namespace(Y).sum(images * images, axis=1, keepdims=True))
             return Y / namespace(Y).where(length > 0, length, namespace(Y).ones_like(length))
 
-        return ScoreParts(W, samples=lambda X: unit(X) @ like(W, X), classes=divided)
+        return ScoreParts(W, samples=lambda X: scale_to_unit_length(X) @ convert_like(W, X), classes=divided)
 
     @classmethod
     def _unstored(cls, name: str, value: Any) -> Any:
         if name == "direction_":
-            one_of("direction", value, DIRECTIONS)
+            check_option("direction", value, DIRECTIONS)
         return super()._unstored(name, value)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from zskl.arrays import Array, namespace
-from zskl.baselines.bilinear import BilinearClassifier, Loss, pushed, violations
-from zskl.estimators.default_grid import with_standardized
+from zskl._arrays import Array, namespace
+from zskl.baselines._descent import BilinearClassifier, Loss, balance_gradient, margin_violations
+from zskl.estimators.default_grid import add_standardized
 
 
 def structured_hinge(S: Array, own: Array, margin: float) -> tuple[Array, Array]:
     """(1/n) Σ_i max_{j≠l} max(0, m + S_ij − S_il) of scores S (n, C), l = own[i], and its gradient (n, C)."""
     xp = namespace(S)
-    H = violations(S, own, margin)
+    H = margin_violations(S, own, margin)
     worst = xp.argmax(H, axis=1)
     largest = xp.max(H, axis=1)
     G = xp.zeros_like(S)
     G[xp.arange(S.shape[0], device=S.device), worst] = xp.astype(largest > 0, S.dtype)
-    return xp.sum(largest) / S.shape[0], pushed(G, own)
+    return xp.sum(largest) / S.shape[0], balance_gradient(G, own)
 
 
 class SJE(BilinearClassifier):
@@ -80,7 +80,7 @@ class SJE(BilinearClassifier):
 
     kind: ClassVar[str] = "sje"
     SUMMARY: ClassVar[str] = "Bilinear map, structured hinge on the most violating class"
-    GRID: ClassVar = with_standardized(
+    GRID: ClassVar = add_standardized(
         {
             "feature_scaling": ("l2-center-l2", "sqrt-center-l2"),
             "signature_scaling": ("center-l2", "sqrt-center-l2"),

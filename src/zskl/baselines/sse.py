@@ -1,22 +1,195 @@
-"""SSE: semantic similarity embedding."""
+"""Points as convex combinations of others: one quadratic programme over the simplex for each point, all at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
 
-from zskl.arrays import Array, like, seed_from
-from zskl.baselines.similarity import EMBEDDINGS, SimilarityProblem, parts, similarities
-from zskl.baselines.simplex import mixtures
-from zskl.estimators.default_grid import with_standardized
-from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.estimators.row_weights import without_weights
-from zskl.parameters import count, one_of, positive
+from zskl._arrays import Array, convert_like, namespace, resolve_seed, runs_on_gpu, to_numpy
+from zskl._validation import check_count, check_option, check_positive
+from zskl.baselines._linear_models import class_membership, class_signatures
+from zskl.estimators._inputs import Training, refuse_weights
+from zskl.estimators.base import ZeroShotClassifier
+from zskl.estimators.default_grid import add_standardized
 from zskl.training import solver
 from zskl.training.solver import DivergenceError, Progress
+
+# Simplex --------------------------------------------------------------------------------------------------------------
+
+PASSES = 5000  # at most
+TOLERANCE = 1e-9  # of the largest change of a weight in one pass
+
+
+def project_to_simplex(A: Array) -> Array:
+    """The nearest point of the simplex {a ≥ 0, Σa = 1} to each row of A (m, k)."""
+    xp = namespace(A)
+    k = A.shape[1]
+    falling = xp.flip(xp.sort(A, axis=1), axis=1)
+    ranks = xp.astype(xp.cumulative_sum(xp.ones_like(A[0, :])), A.dtype)
+    surplus = (xp.cumulative_sum(falling, axis=1) - 1) / ranks  # (m, k) what to subtract if so many weights remain
+    remain = xp.sum(xp.astype(falling > surplus, xp.int64), axis=1)  # (m,) ≥ 1
+    columns = xp.astype(ranks, xp.int64)[None, :] == xp.reshape(remain, (-1, 1))
+    taken = xp.sum(xp.where(columns, surplus, xp.zeros_like(surplus)), axis=1, keepdims=True)
+    return xp.maximum(A - taken, xp.zeros_like(A)) if k > 1 else xp.ones_like(A)
+
+
+def solve_mixtures(points: Array, corners: Array, gamma: float) -> Array:
+    """argmin over a in the simplex of ½‖point − aᵀcorners‖² + ½ gamma ‖a‖², for each of the points (m, p): (m, k).
+
+    Accelerated projected gradient in float64. It starts again for a point that it overshoots.
+    """
+    xp = namespace(points)
+    points, corners = convert_like(points, points, "float64"), convert_like(corners, points, "float64")
+    k = corners.shape[0]
+    H = corners @ corners.T + gamma * xp.eye(k, dtype=points.dtype, device=points.device)
+    linear = points @ corners.T
+    step = 1 / float(xp.linalg.eigvalsh(H)[-1])
+    A = xp.full(linear.shape, 1 / k, dtype=points.dtype, device=points.device)
+    ahead, t = A, xp.ones_like(A[:, :1])
+    for _ in range(PASSES):
+        new = project_to_simplex(ahead - step * (ahead @ H - linear))
+        overshot = xp.sum((ahead - new) * (new - A), axis=1, keepdims=True) > 0
+        t = xp.where(overshot, xp.ones_like(t), t)
+        following = (1 + xp.sqrt(1 + 4 * t * t)) / 2
+        ahead = new + (t - 1) / following * (new - A)
+        change = float(xp.max(xp.abs(new - A)))
+        A, t = new, following
+        if change < TOLERANCE:
+            break
+    return A
+
+
+# Similarity -----------------------------------------------------------------------------------------------------------
+# SSE's core: similarities of samples to seen classes by common features, and the margins they are trained for.
+#
+# π_s(x) = ⟨w, φ_s(x)⟩,   φ_s(x) = min(x, v_s) ("intersection") or max(0, x − v_s) ("relu")
+
+EMBEDDINGS = ("intersection", "relu")
+ROWS = 128  # in a block
+ENTRIES = 1 << 16, 1 << 26  # of φ in memory at once: on a CPU what fits into its cache, on a GPU more
+
+
+def split_by_sign(X: Array, signed: bool) -> Array:
+    """max(0, X) (n, d), or if `signed` max(0, X) beside max(0, −X) (n, 2d)."""
+    xp = namespace(X)
+    zero = xp.zeros_like(X)
+    positive = xp.maximum(X, zero)
+    return xp.concat([positive, xp.maximum(-X, zero)], axis=1) if signed else positive
+
+
+def similarities(X: Array, w: Array, V: Array, embedding: str) -> Array:
+    """π (n, C) of rows X (n, d) for w (d,) and V (C, d)."""
+    xp = namespace(X)
+    parts = []
+    for start in range(0, X.shape[0], ROWS):
+        rows = X[start : start + ROWS]
+        parts.append(
+            xp.concat([_embed_features(rows, V[some], embedding) @ w for some in _row_blocks(rows, V)], axis=0).T
+        )
+    return xp.concat(parts, axis=0)
+
+
+def similarity_gradients(X: Array, w: Array, V: Array, embedding: str, slope: Array) -> tuple[Array, Array]:
+    """∂/∂w (d,) and ∂/∂V (C, d) of Σ slope ∘ π, for slope (n, C)."""
+    xp = namespace(X)
+    slope = slope.T  # (C, n)
+    by_w, by_V = xp.zeros_like(w), []
+    for some in _row_blocks(X, V):
+        by_w += xp.sum(slope[some][:, None, :] @ _embed_features(X, V[some], embedding), axis=(0, 1))
+        above = xp.astype(X[None, :, :] > V[some][:, None, :], X.dtype)  # where a threshold binds
+        by_V.append((slope[some][:, None, :] @ above)[:, 0, :])
+    return by_w, (w if embedding == "intersection" else -w) * xp.concat(by_V, axis=0)
+
+
+def margin_loss(F: Array, own: Array, margins: Array, alignment: float) -> tuple[Array, Array]:
+    """Objective () and gradient (n, C) of how far rows and class means fall short of their margins.
+
+    F (n, C) are scores, own (n, C) has a 1 for each row's class, margins (C, C) are Δ with zeros on the diagonal.
+
+        mean_{i,c} max(0, Δ(y_i, c) − F_i,y_i + F_ic)
+        + alignment · mean_{k,c} max(0, Δ(k, c) − mean_{i of class k} (F_ik − F_ic))   over the classes k of the rows
+    """
+    xp = namespace(F)
+    n, C = F.shape
+    ahead = xp.sum(own * F, axis=1, keepdims=True) - F  # (n, C) of the row's class, before the others
+    lack = own @ margins - ahead
+    short = xp.astype(lack > 0, F.dtype)  # never in the row's own class, where both sides are 0
+    value, slope = xp.sum(lack * short) / (n * C), short / (n * C)
+    if alignment:
+        sizes = xp.sum(own, axis=0)  # (C,)
+        there = xp.astype(sizes > 0, F.dtype)
+        share = own / xp.maximum(sizes, xp.ones_like(sizes))
+        lack = margins - share.T @ ahead
+        short = xp.astype(lack > 0, F.dtype) * there[:, None]
+        weight = alignment / (float(xp.sum(there)) * C)
+        value, slope = value + weight * xp.sum(lack * short), slope + weight * (share @ short)
+    return value, slope - own * xp.sum(slope, axis=1, keepdims=True)
+
+
+class SimilarityProblem:
+    """What the solver sees: one matrix (1, 1 + C, d), w over v, each in units of its size at the start."""
+
+    def __init__(self, training: Training, gamma: float, embedding: str, alignment: float, ridge: float) -> None:
+        xp = namespace(training.X)
+        self.gamma, self.embedding, self.alignment, self.ridge = gamma, embedding, alignment, ridge
+        self.halves = 1 + bool(xp.any(training.X < 0))
+        self.X, self.own = split_by_sign(training.X, self.halves > 1), class_membership(training)
+        self.seen = class_signatures(training)
+        self.Z = convert_like(solve_mixtures(self.seen, self.seen, gamma), self.X)  # (C, C)
+        C = self.Z.shape[0]
+        self.margins = (1 - self.Z @ self.Z.T) * (1 - convert_like(np.eye(C), self.X))
+        V = self.own.T @ self.X / convert_like(training.sizes, self.X)[:, None]
+        w = (1 if embedding == "intersection" else -1) * xp.ones_like(V[0, :])
+        F = similarities(V, w, V, embedding) @ self.Z.T
+        ahead = xp.sum(F * convert_like(np.eye(C), F), axis=1, keepdims=True) - F
+        fit = float(xp.sum(ahead * self.margins)), float(xp.sum(ahead * ahead))  # by how much class means are ahead
+        size = fit[0] / fit[1] if min(fit) > 0 else 1.0
+        spread = float(xp.mean(xp.abs(V))) or 1.0
+        self.units = convert_like(np.array([size] + [spread] * C)[:, None], self.X)  # (1 + C, 1)
+        self.start = (xp.concat([size * w[None, :], V], axis=0) / self.units)[None]
+
+    def step(self, W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
+        xp = namespace(W)
+        now = W[0] * self.units
+        w, V, X = now[0], now[1:], self.X[rows]
+        F = similarities(X, w, V, self.embedding) @ self.Z.T
+        value, slope = margin_loss(F, self.own[rows], self.margins, self.alignment)
+        by_w, by_V = similarity_gradients(X, w, V, self.embedding, slope @ self.Z)
+        gradient = xp.concat([by_w[None, :], by_V], axis=0) + self.ridge * now
+        value = value + 0.5 * self.ridge * xp.sum(now * now)
+        return xp.reshape(value, (1,)), (self.units * gradient)[None], None
+
+    def learned(self, W: Array) -> dict[str, Any]:
+        now = to_numpy(W[0] * self.units).reshape(len(self.units), self.halves, -1)
+        return {
+            "weights_": now[0].copy(),
+            "thresholds_": now[1:].copy(),
+            "seen_": to_numpy(self.seen),
+            "gamma_": float(self.gamma),
+            "embedding_": self.embedding,
+        }
+
+
+def _embed_features(X: Array, V: Array, embedding: str) -> Array:
+    """φ (k, n, d) for V (k, d)."""
+    xp = namespace(X)
+    if embedding == "intersection":
+        return xp.minimum(X[None, :, :], V[:, None, :])
+    difference = X[None, :, :] - V[:, None, :]
+    return xp.maximum(difference, 0 * difference)
+
+
+def _row_blocks(X: Array, V: Array) -> Iterator[slice]:
+    height = max(1, ENTRIES[runs_on_gpu(X, None)] // (X.shape[0] * X.shape[1]))
+    for start in range(0, V.shape[0], height):
+        yield slice(start, start + height)
+
+
+# Sse ------------------------------------------------------------------------------------------------------------------
+# SSE: semantic similarity embedding.
 
 SMOOTHING, EPSILON = 0.9, 1e-12  # of RMSprop
 
@@ -106,7 +279,7 @@ class SSE(ZeroShotClassifier):
 
     kind: ClassVar[str] = "sse"
     SUMMARY: ClassVar[str] = "Semantic similarity embedding: classes and samples as mixtures of seen classes"
-    GRID: ClassVar = with_standardized(
+    GRID: ClassVar = add_standardized(
         {
             "gamma": (0.3, 1.0),
             "alignment": (1.0, 10.0),
@@ -158,7 +331,7 @@ class SSE(ZeroShotClassifier):
         self.device = device
         self.random_state = random_state
 
-    @without_weights
+    @refuse_weights
     def fit(
         self, X: Array, y: Any, signatures: Any = None, *, callback: Callable[[Progress], object] | None = None
     ) -> Self:
@@ -196,7 +369,7 @@ class SSE(ZeroShotClassifier):
     ) -> None:
         """One run that serves every number of epochs among the settings."""
         models = [clone(self).set_params(**setting) for setting in settings]
-        per_epoch = len(y) // min(count("batch_size", self.batch_size), len(y))
+        per_epoch = len(y) // min(check_count("batch_size", self.batch_size), len(y))
         try:
             self._train(models, X, y, signatures, visit)
         except DivergenceError as error:
@@ -205,13 +378,13 @@ class SSE(ZeroShotClassifier):
                     visit(place, error)
 
     def _check_parameters(self) -> None:
-        positive("gamma", self.gamma)
-        one_of("embedding", self.embedding, EMBEDDINGS)
-        positive("alignment", self.alignment, zero_allowed=True)
-        positive("ridge", self.ridge, zero_allowed=True)
-        count("batch_size", self.batch_size)
-        count("epochs", self.epochs)
-        positive("learning_rate", self.learning_rate)
+        check_positive("gamma", self.gamma)
+        check_option("embedding", self.embedding, EMBEDDINGS)
+        check_positive("alignment", self.alignment, zero_allowed=True)
+        check_positive("ridge", self.ridge, zero_allowed=True)
+        check_count("batch_size", self.batch_size)
+        check_count("epochs", self.epochs)
+        check_positive("learning_rate", self.learning_rate)
 
     def _train(
         self,
@@ -228,7 +401,7 @@ class SSE(ZeroShotClassifier):
         last = max(models, key=lambda model: model.epochs)
         training = last._prepare(X, y, signatures)
         prepared = {name: value for name, value in vars(last).items() if name.endswith("_")}
-        seed = seed_from(last.random_state)
+        seed = resolve_seed(last.random_state)
         problem = SimilarityProblem(training, last.gamma, last.embedding, last.alignment, last.ridge)
         total, steps = 0 * problem.start, 0
 
@@ -248,7 +421,7 @@ class SSE(ZeroShotClassifier):
 
         solution = solver.minimise(
             problem.step,
-            solver.start(problem.start),
+            solver.start_state(problem.start),
             n_rows=training.X.shape[0],
             batch_size=last.batch_size,
             epochs=last.epochs,
@@ -263,12 +436,12 @@ class SSE(ZeroShotClassifier):
 
     def _scores(self, X: Array, Y: Array) -> Array:
         w, V = self.weights_.reshape(-1), self.thresholds_.reshape(len(self.thresholds_), -1)
-        X = parts(X, signed=len(self.weights_) > 1)
-        found = similarities(X, like(w, X), like(V, X), self.embedding_)
-        return found @ like(mixtures(Y, like(self.seen_, Y), self.gamma_), X).T
+        X = split_by_sign(X, signed=len(self.weights_) > 1)
+        found = similarities(X, convert_like(w, X), convert_like(V, X), self.embedding_)
+        return found @ convert_like(solve_mixtures(Y, convert_like(self.seen_, Y), self.gamma_), X).T
 
     @classmethod
     def _unstored(cls, name: str, value: Any) -> Any:
         if name == "embedding_":
-            one_of("embedding", value, EMBEDDINGS)
-        return positive("gamma", value) if name == "gamma_" else super()._unstored(name, value)
+            check_option("embedding", value, EMBEDDINGS)
+        return check_positive("gamma", value) if name == "gamma_" else super()._unstored(name, value)

@@ -7,14 +7,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zskl.arrays import Array, like, namespace, to_numpy
-from zskl.baselines.linear import Loss, Rows, minimise, rotate
-from zskl.baselines.logistic import log_sum_exp
-from zskl.baselines.shared_fit import SharedClassifier, class_signatures, members
-from zskl.estimators.candidates import softmax
-from zskl.estimators.default_grid import with_standardized
-from zskl.estimators.estimator import Training
-from zskl.parameters import one_of, positive
+from zskl._arrays import Array, convert_like, namespace, to_numpy
+from zskl._validation import check_option, check_positive
+from zskl.baselines._linear_models import (
+    Loss,
+    Rows,
+    SharedClassifier,
+    class_membership,
+    class_signatures,
+    log_sum_exp,
+    minimise_ridge,
+    rotate_rows,
+)
+from zskl.estimators._candidates import softmax
+from zskl.estimators._inputs import Training
+from zskl.estimators.default_grid import add_standardized
 
 LOSSES = ("one-vs-other", "structured")
 SMOOTHING = 0.05, 0.01, 0.002, 0.0004  # of the structured loss's maximum, each from where the one before ended
@@ -91,7 +98,7 @@ class SynC(SharedClassifier):
     kind: ClassVar[str] = "sync"
     RANDOM: ClassVar[bool] = False
     SUMMARY: ClassVar[str] = "Classifiers synthesised from those of phantom classes"
-    GRID: ClassVar = with_standardized(
+    GRID: ClassVar = add_standardized(
         {
             "lam": (1e-4, 3e-4, 1e-3, 3e-3),
             "sigma": (1.0, 1.4, 2.0, 2.8, 4.0, 5.6),
@@ -127,18 +134,20 @@ class SynC(SharedClassifier):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        positive("lam", self.lam)
-        positive("sigma", self.sigma)
-        one_of("loss", self.loss, LOSSES)
+        check_positive("lam", self.lam)
+        check_positive("sigma", self.sigma)
+        check_option("loss", self.loss, LOSSES)
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         phantoms = to_numpy(class_signatures(training))
-        distances = squared_distances(phantoms.astype(np.float64), phantoms.astype(np.float64))
-        own, rows = members(training), rotate(training.X)
+        distances = pairwise_distances(phantoms.astype(np.float64), phantoms.astype(np.float64))
+        own, rows = class_membership(training), rotate_rows(training.X)
         C = len(phantoms)
         solvers: dict[str, Callable[[float], np.ndarray[Any, Any]]] = {
-            "one-vs-other": lambda lam: minimise(rows, squared_hinge(2 * own - 1), C, lam, 1.0, intercept=False)[0],
-            "structured": lambda lam: structured_classifiers(rows, own, own @ like(distances, own), lam),
+            "one-vs-other": lambda lam: minimise_ridge(rows, squared_hinge(2 * own - 1), C, lam, 1.0, intercept=False)[
+                0
+            ],
+            "structured": lambda lam: fit_structured(rows, own, own @ convert_like(distances, own), lam),
         }
         known: dict[tuple[float, str], np.ndarray[Any, Any]] = {}
 
@@ -153,16 +162,16 @@ class SynC(SharedClassifier):
         return finish
 
     def _scores(self, X: Array, Y: Array) -> Array:
-        Y = like(Y, Y, "float64")  # v can be large, and cancel
-        mixtures = softmax(-squared_distances(Y, like(self.phantoms_, Y)) / self.sigma_**2)
-        return X @ like(mixtures @ like(self.classifiers_, Y), X).T
+        Y = convert_like(Y, Y, "float64")  # v can be large, and cancel
+        mixtures = softmax(-pairwise_distances(Y, convert_like(self.phantoms_, Y)) / self.sigma_**2)
+        return X @ convert_like(mixtures @ convert_like(self.classifiers_, Y), X).T
 
     @classmethod
     def _unstored(cls, name: str, value: Any) -> Any:
-        return positive("sigma", value) if name == "sigma_" else super()._unstored(name, value)
+        return check_positive("sigma", value) if name == "sigma_" else super()._unstored(name, value)
 
 
-def squared_distances(A: Array, B: Array) -> Array:
+def pairwise_distances(A: Array, B: Array) -> Array:
     """(a, b) ‖A_i − B_j‖², never below 0."""
     xp = namespace(A)
     D = xp.sum(A * A, axis=1)[:, None] - 2 * A @ B.T + xp.sum(B * B, axis=1)
@@ -181,27 +190,27 @@ def squared_hinge(signs: Array) -> Loss:
     return loss
 
 
-def structured_classifiers(rows: Rows, own: Array, margins: Array, lam: float) -> np.ndarray[Any, Any]:
+def fit_structured(rows: Rows, own: Array, margins: Array, lam: float) -> np.ndarray[Any, Any]:
     """(d, C) classifiers under the structured loss, with as little smoothing as `CLOSE` asks for."""
     W = None
     for smoothing in SMOOTHING:
-        loss, C = structured(own, margins, smoothing), own.shape[1]
-        W = minimise(rows, loss, C, lam, 1 / C, intercept=False, start=W)[0]
-        F = rows.rotated @ like(rows.basis.T @ W, rows.rotated)
-        exact = published(F, own, margins)
+        loss, C = smoothed_structured_loss(own, margins, smoothing), own.shape[1]
+        W = minimise_ridge(rows, loss, C, lam, 1 / C, intercept=False, start=W)[0]
+        F = rows.rotated @ convert_like(rows.basis.T @ W, rows.rotated)
+        exact = structured_loss(F, own, margins)
         if loss(F)[0] - exact < CLOSE * (exact + 0.5 * lam * float((W * W).sum())):
             break
     assert W is not None
     return W
 
 
-def published(F: Array, own: Array, margins: Array) -> float:
+def structured_loss(F: Array, own: Array, margins: Array) -> float:
     """max_c (margin_c + F_c) − F_own for F, own and margins (n, C), as a mean."""
     xp = namespace(F)
     return float(xp.mean(xp.max(F + margins, axis=1) - xp.sum(own * F, axis=1), dtype=xp.float64))
 
 
-def structured(own: Array, margins: Array, smoothing: float) -> Loss:
+def smoothed_structured_loss(own: Array, margins: Array, smoothing: float) -> Loss:
     """The smoothed max_c (margin_c + F_c) − F_own and its gradient, for F, own and margins (n, C), as a mean."""
     xp = namespace(margins)
     n = margins.shape[0]

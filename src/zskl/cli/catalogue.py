@@ -32,11 +32,13 @@ def methods(
         entry = methods.find(name)
         settings = Table("setting", "value", "tried by --tune", "extended within", box=box.SIMPLE)
         for key, value in methods.build(name)._settings().items():
-            tried, ends = default_grid.tried(entry.grid, key), entry.bounds.get(key, ())
+            tried, ends = default_grid.tried_values(entry.grid, key), entry.bounds.get(key, ())
             settings.add_row(key, str(value), ", ".join(map(str, tried)), " … ".join(f"{end:g}" for end in ends))
         show(settings)
-        for part in default_grid.parts(entry.grid)[1:]:
-            fewer = {key: values for key, values in part.items() if values != default_grid.parts(entry.grid)[0][key]}
+        for part in default_grid.grid_parts(entry.grid)[1:]:
+            fewer = {
+                key: values for key, values in part.items() if values != default_grid.grid_parts(entry.grid)[0][key]
+            }
             words = "; ".join(f"{key} {', '.join(map(str, values))}" for key, values in fewer.items())
             console.print(escape(f"also tried, with fewer values of the others: {words}"), highlight=False)
         return

@@ -49,9 +49,9 @@ def start() -> None:
             raise
         fail("interrupted", 130)
     except Exception as error:
-        from zskl.engines.engine import can_be_mended
+        from zskl.engines import is_user_error
 
-        if os.environ.get("ZSKL_DEBUG") or not can_be_mended(error):
+        if os.environ.get("ZSKL_DEBUG") or not is_user_error(error):
             raise
         fail(str(error) or type(error).__name__, 2)
 

@@ -45,13 +45,13 @@ def compare(
 
     Example: [b]zskl compare runs --differences[/b]
     """
-    from zskl import files
+    from zskl import _files
     from zskl.cli import tables
     from zskl.experiments import compare as source
 
     startup.over()
     if out is not None:
-        files.check_target(out, *runs)
+        _files.check_target(out, *runs)
     table = source.compare(runs, sort, differences)
     for sentence in table.notes:
         note(sentence)
@@ -63,5 +63,5 @@ def compare(
     if out is None:
         typer.echo(text, nl=False)
         return
-    files.write_atomically(out, text.encode())
+    _files.write_atomically(out, text.encode())
     mention(f"wrote {out}: {len(table.rows)} row(s)")

@@ -27,16 +27,16 @@ def embed(
 
     Example: [b]zskl data embed photos/ -o features.npz[/b]
     """
-    from zskl import files
+    from zskl import _files
     from zskl.cli.bars import progress_display
-    from zskl.datasets.images import embed
+    from zskl.datasets import images
 
     startup.over()
-    files.check_target(out, *pictures)
+    _files.check_target(out, *pictures)
     try:
         with progress_display() as bars:
             task = bars.add_task("pictures", total=None)
-            done = embed(
+            done = images.embed(
                 pictures,
                 out,
                 backbone,

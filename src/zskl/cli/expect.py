@@ -32,18 +32,18 @@ def expect(
 
     Example: [b]zskl expect birds[/b]
     """
-    from zskl import arrays
+    from zskl import _arrays
     from zskl.cli import named
     from zskl.cli.bars import progress_display
     from zskl.cli.heard import told_once
     from zskl.experiments import expectation
 
     startup.over()
-    arrays.check_device(device)
+    _arrays.check_device(device)
     loaded = named.load_dataset(data, root, features, signatures, folds)
     with told_once(), progress_display() as progress:
         task = progress.add_task(f"{loaded.name} validation classes", total=None)
-        found = expectation.expect(
+        found = expectation.expect_accuracy(
             loaded, report=lambda done, total: progress.update(task, completed=done, total=total), device=device
         )
     if as_json:

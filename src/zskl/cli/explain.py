@@ -16,7 +16,7 @@ from zskl.cli.consoles import problems
 from zskl.cli.terminal import is_quiet, mention, say
 
 if TYPE_CHECKING:
-    from zskl.batch.explain_file import Explained
+    from zskl.batch.predict import Explained
 
 FIRST = 5  # rows that the terminal shows unless others are asked for
 
@@ -62,17 +62,17 @@ def explain(
 
     Example: [b]zskl explain birds.zskl new.csv --signatures new_classes.csv --rows 0-9 --top 3[/b]
     """
-    from zskl import arrays, files, methods
-    from zskl.batch import explain_file
+    from zskl import _arrays, _files, methods
+    from zskl.batch import predict
     from zskl.cli.heard import noted
 
     startup.over()
     options.check_known(with_known, signatures)
-    arrays.check_device(device)
+    _arrays.check_device(device)
     if out is not None:
-        files.check_target(out, model, features, signatures)
+        _files.check_target(out, model, features, signatures)
     with noted():
-        found = explain_file.explain_file(
+        found = predict.explain_file(
             methods.load(model, device),
             features,
             signatures=signatures,
@@ -81,7 +81,7 @@ def explain(
             top=top,
             label=label,
             against=against,
-            rows=explain_file.row_numbers(rows) if rows else None,
+            rows=predict.parse_row_numbers(rows) if rows else None,
             raw=raw,
         )
         _show(found, bool(rows), out, as_json)
@@ -89,8 +89,8 @@ def explain(
 
 def _show(found: Iterator[Explained], chosen: bool, out: Path | None, as_json: bool) -> None:
     """Write explanations to a file, or the terminal."""
-    from zskl import files
-    from zskl.batch import explain_file, predict_file
+    from zskl import _files
+    from zskl.batch import predict
 
     if as_json:
         lines = (json.dumps(one.record(), ensure_ascii=False) for one in found)
@@ -99,10 +99,10 @@ def _show(found: Iterator[Explained], chosen: bool, out: Path | None, as_json: b
                 typer.echo(line)
             return
         text = "".join(f"{line}\n" for line in lines)
-        files.write_atomically(out, text.encode())
+        _files.write_atomically(out, text.encode())
         mention(f"wrote {out}: {text.count(chr(10))} rows")
     elif out is not None:
-        mention(f"wrote {out}: {predict_file.write(out, explain_file.table(found))} lines")
+        mention(f"wrote {out}: {predict.write_predictions(out, predict.explanation_lines(found))} lines")
     else:
         for one in found if chosen else islice(found, FIRST):
             say(f"{one.named_by} {one.row}: {one.explanation}")

@@ -42,9 +42,9 @@ def export(
 
     Example: [b]zskl export birds.zskl -o classes.usearch --index usearch[/b]
     """
+    from zskl import _files, methods
     from zskl import export as exporting
-    from zskl import files, methods
-    from zskl.batch.index_file import index_file
+    from zskl.batch.predict import write_row_index
     from zskl.cli.heard import noted
 
     startup.over()
@@ -52,7 +52,7 @@ def export(
         raise ValueError(f"--rows {rows} was given without --index: say which library searches them, usearch or faiss")
     if index is not None and fixed:
         raise ValueError("--fixed and --index were both given: --fixed is for ONNX files; leave one out")
-    files.check_target(out, model, rows)
+    _files.check_target(out, model, rows)
     loaded = methods.load(model)
     if index is not None:
         if rows is None:
@@ -60,7 +60,7 @@ def export(
             what = f"the vectors of the {len(loaded.candidates_)} classes of {model}"
         else:
             with noted():
-                what = f"the vectors of {index_file(loaded, rows, out, index.value)} rows of {rows}"
+                what = f"the vectors of {write_row_index(loaded, rows, out, index.value)} rows of {rows}"
         mention(f"wrote {out}: {what} for {index.value}; their names are in {out}.json")
         return
     exporting.to_onnx(loaded, out, signatures=not fixed)

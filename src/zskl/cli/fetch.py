@@ -24,7 +24,7 @@ def fetch(
     Example: [b]zskl data fetch xlsa17[/b]
     """
     from zskl.cli.bars import progress_display
-    from zskl.datasets.xlsa17 import fetch as fetching
+    from zskl.datasets import fetch as fetching
 
     startup.over()
     with progress_display() as progress:

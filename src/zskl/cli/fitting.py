@@ -7,20 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from zskl import methods, selection
+from zskl._validation import check_option
 from zskl.cli.bars import progress_display, reporter
 from zskl.cli.heard import told_once
 from zskl.cli.terminal import mention, note
+from zskl.datasets import folder, images
 from zskl.datasets.dataset import Dataset
-from zskl.datasets.images import backbones
-from zskl.datasets.own import folder
 from zskl.engines import Engine
 from zskl.estimators import default_grid
-from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.parameters import one_of
+from zskl.estimators.base import ZeroShotClassifier
 from zskl.selection import Tuned
 from zskl.selection.class_folds import TooFewRows
 from zskl.selection.search_results import SCORINGS
-from zskl.selection.tuned_table import score
+from zskl.selection.tuning import format_score
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def asked(tune: bool | None, scoring: str | None, calibrate: bool, quick: bool) 
             f"--scoring {scoring} was given without --tune: it says what --tune chooses by; add --tune or leave it out"
         )
     scoring = scoring or ("gzsl" if quick else "zsl")
-    one_of("scoring", scoring, SCORINGS)
+    check_option("scoring", scoring, SCORINGS)
     return Asked(tuned, scoring, calibrate, bool(tune or calibrate))
 
 
@@ -56,7 +55,13 @@ def fitted(
             named = methods.find(method)
             try:
                 found = selection.tune(
-                    *(model, *training, default_grid.without(named.grid, settings), selection.folds(data), how.scoring),
+                    *(
+                        model,
+                        *training,
+                        default_grid.drop_fixed(named.grid, settings),
+                        selection.folds(data),
+                        how.scoring,
+                    ),
                     report=lambda done, total: progress.update(task, completed=done, total=total),
                     extend=named.bounds,
                 )
@@ -74,10 +79,10 @@ def fitted(
 
 def provenance(model: ZeroShotClassifier, place: str, data: Dataset) -> None:
     """Note in the model how its rows were prepared and what made features of pictures."""
-    prepared = folder.preparation_of(place)
+    prepared = folder.read_preparation(place)
     if prepared is not None:
         model.preparation_ = prepared.text()
-    model.backbone_ = data.backbone or backbones.implied(data.features)
+    model.backbone_ = data.backbone or images.backbone_of_features(data.features)
 
 
 def tell(model: ZeroShotClassifier, found: Tuned | None, scoring: str) -> None:
@@ -104,7 +109,7 @@ def _chosen(found: Tuned, scoring: str) -> Iterator[str]:
     chosen = ", ".join(f"{name}={value}" for name, value in found.best.items())
     yield f"chosen of {len(found.settings)} settings by {scoring} on validation classes: {chosen}"
     default = found.search.default
-    beside = f"; of the default setting {score(found, default)}" if default is not None else ""
+    beside = f"; of the default setting {format_score(found, default)}" if default is not None else ""
     yield f"its score there: {100 * found.score:.1f} ± {100 * found.spread:.1f} % over folds{beside}"
     if found.against_default is not None:
         yield str(found.against_default)

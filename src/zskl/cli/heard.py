@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from zskl.cli.terminal import note
-from zskl.engines.remarks import listening
+from zskl.engines import capture_logs
 
 
 class Once(logging.Handler):
@@ -37,7 +37,7 @@ def told_once() -> Iterator[None]:
     """Hold back what is said in this block, also by workers, and tell each sentence once at its end."""
     once = Once()
     try:
-        with listening(once), warnings.catch_warnings():
+        with capture_logs(once), warnings.catch_warnings():
             warnings.showwarning = once.warned
             yield
     finally:

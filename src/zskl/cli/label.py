@@ -16,7 +16,7 @@ from zskl.cli.layout import show
 from zskl.cli.terminal import mention
 
 if TYPE_CHECKING:
-    from zskl.batch.label_file import Questions
+    from zskl.batch.teach import Questions
 
 
 class Strategy(StrEnum):
@@ -57,17 +57,17 @@ def label_next(
 
     Example: [b]zskl teach birds.zskl --features new.csv --labels ask.csv -o taught.zskl[/b]
     """
-    from zskl import arrays, files, methods
-    from zskl.batch import label_file, predict_file
+    from zskl import _arrays, _files, methods
+    from zskl.batch import predict, teach
     from zskl.cli.heard import noted
 
     startup.over()
     options.check_known(with_known, signatures)
-    arrays.check_device(device)
+    _arrays.check_device(device)
     if out is not None:
-        files.check_target(out, model, features, signatures)
+        _files.check_target(out, model, features, signatures)
     with noted():
-        found = label_file.label_next(
+        found = teach.choose_rows_to_label(
             methods.load(model, device),
             features,
             n,
@@ -78,7 +78,7 @@ def label_next(
             diversity=diversity,
         )
     if out is not None:
-        written = predict_file.write(out, found.table())
+        written = predict.write_predictions(out, found.table())
     show(_drawn(found))
     if out is not None:
         mention(f"wrote {out}: {written} rows")

@@ -73,7 +73,7 @@ def fit(
 
     Example: [b]zskl fit shards --labels species --signatures classes.csv -o birds.zskl --engine dask[/b]
     """
-    from zskl import arrays, files, methods
+    from zskl import _arrays, _files, methods
     from zskl.cli import fitting, named
     from zskl.cli.shards import fit_folder
 
@@ -90,9 +90,9 @@ def fit(
             "or leave them out"
         )
     how = fitting.asked(tune, scoring, calibrate, quick=method.lower() == DEFAULT)
-    arrays.check_device(device)
+    _arrays.check_device(device)
     model = methods.build(method, {**settings, "random_state": seed, "device": device})
-    files.check_target(out)
+    _files.check_target(out)
     loaded = named.load_dataset(data, root, features, signatures)
     model, found = fitting.fitted(model, method, settings, loaded, how)
     fitting.provenance(model, data, loaded)
@@ -143,16 +143,16 @@ def predict(
     """
     import csv
 
-    from zskl import arrays, files, methods
-    from zskl.batch import predict_file
-    from zskl.batch import predict_folder as folder
+    from zskl import _arrays, _files, methods
+    from zskl.batch import predict
+    from zskl.batch import predict as folder
     from zskl.cli import named
     from zskl.cli.heard import noted
     from zskl.cli.shards import predict_folder
 
     startup.over()
     options.check_known(with_known, signatures)
-    arrays.check_device(device)
+    _arrays.check_device(device)
     runner = named.engine_of(engine, address, workers)
     asked = folder.Options(
         None if signatures is None else str(signatures),
@@ -170,10 +170,10 @@ def predict(
             f"{features} is not a folder: --engine, --address and --workers are for a folder of shards; leave them out"
         )
     if out is not None:
-        files.check_target(out, model, features, signatures)
+        _files.check_target(out, model, features, signatures)
     with noted():
         lines = asked.predictor(methods.load(model, device)).lines(features)
         if out is None:
             csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
         else:
-            mention(f"wrote {out}: {predict_file.write(out, lines)} rows")
+            mention(f"wrote {out}: {predict.write_predictions(out, lines)} rows")

@@ -8,11 +8,10 @@ from pathlib import Path
 from zskl import datasets
 from zskl.cli.options import EngineName
 from zskl.cli.terminal import mention, note
-from zskl.datasets.xlsa17 import DEFAULT_FEATURES
-from zskl.datasets.xlsa17.benchmarks import folder_of, has_feature_files
-from zskl.datasets.xlsa17.locations import SPLITS
+from zskl.datasets.fetch import SPLITS
+from zskl.datasets.xlsa17 import DEFAULT_FEATURES, find_folder, has_feature_files
 from zskl.engines import Engine
-from zskl.experiments.source import Source
+from zskl.experiments.sweep import Source
 
 
 def engine_of(engine: EngineName | None, address: str | None, workers: int | None) -> Engine | None:
@@ -71,7 +70,7 @@ def sources_of(name: str, roots: list[Path] | None, features: list[str] | None) 
 
     def there(root: Path, file: str) -> bool:
         try:
-            return (folder_of(name, root) / file).is_file()
+            return (find_folder(name, root) / file).is_file()
         except FileNotFoundError:
             return False
 

@@ -85,9 +85,8 @@ def make(
 
     from zskl import datasets
     from zskl.cli.heard import noted
-    from zskl.datasets.own import folder
-    from zskl.datasets.own.new_folder import new_folder
-    from zskl.datasets.xlsa17 import writer
+    from zskl.datasets import folder, xlsa17
+    from zskl.datasets.folder import open_new_folder
 
     startup.over()
     if unseen and unseen_fraction is not None:
@@ -106,10 +105,13 @@ def make(
             data = datasets.make(out, features, labels, signatures, force=force, **how)
             found = datasets.check(data)
         else:
-            with new_folder(out, force) as place, TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as scratch:
+            with (
+                open_new_folder(out, force) as place,
+                TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as scratch,
+            ):
                 made = Path(scratch) / out.name
                 data = datasets.make(made, features, labels, signatures, **how)
-                writer.write(data, place, folder.row_names(made))
+                xlsa17.write_benchmark(data, place, folder.read_row_names(made))
                 found = datasets.check(data)
                 del data
     seen = sum(one.seen for one in found.classes)
@@ -135,7 +137,7 @@ def check(
 
     from zskl import datasets
     from zskl.cli import named
-    from zskl.datasets.own import folder
+    from zskl.datasets import folder, xlsa17
 
     startup.over()
     try:
@@ -143,9 +145,7 @@ def check(
             folder.check_features(Path(path))
         found = datasets.check(named.load_dataset(path, root, features, signatures, folds))
     except ValueError as error:
-        if (
-            Path(path).exists() or path.upper() in datasets.xlsa17.BENCHMARKS
-        ):  # the dataset is there, so this is a fault of it
+        if Path(path).exists() or path.upper() in xlsa17.BENCHMARKS:  # the dataset is there, so this is a fault of it
             fail(f"{path} has 1 fault: {error}", 1)
         raise
     say(f"{found.name}: {found.rows} rows × {found.features} features, {found.attributes} attributes")

@@ -13,7 +13,7 @@ from zskl.cli.signals import STOPS, told
 from zskl.cli.terminal import fail, mention, note, say
 
 if TYPE_CHECKING:
-    from zskl.paper.write import Written
+    from zskl.paper.tables import Written
 
 
 class Part(StrEnum):
@@ -83,24 +83,24 @@ def paper(
 
     Example: [b]zskl paper all --offline --out paper[/b], the same from the records alone
     """
-    from zskl import arrays
+    from zskl import _arrays
     from zskl.cli import named
     from zskl.cli.bars import Display
-    from zskl.datasets.xlsa17.benchmarks import BENCHMARKS
+    from zskl.datasets.xlsa17 import BENCHMARKS
     from zskl.engines import Engine
-    from zskl.paper import methods as paper_methods
-    from zskl.paper.run import Order, conduct
-    from zskl.paper.write import write
+    from zskl.paper import results as paper_methods
+    from zskl.paper.evaluation import Order, run_evaluation
+    from zskl.paper.tables import write_paper
 
     startup.over()
-    arrays.check_device(device)
+    _arrays.check_device(device)
     names = {
         name.lower(): name.upper() if name.upper() in BENCHMARKS else name for name in dataset or paper_methods.DATASETS
     }
     sources = [source for name in names.values() for source in named.sources_of(name, root, features)]
-    methods = paper_methods.chosen(method)
-    parts = paper_methods.parts(part.value)
-    if not paper_methods.needed(parts, methods):
+    methods = paper_methods.choose_methods(method)
+    parts = paper_methods.choose_parts(part.value)
+    if not paper_methods.needed_methods(parts, methods):
         about = ", ".join(dict.fromkeys(name for one in parts for name in paper_methods.PARTS[one]))
         raise ValueError(f"{part.value} is about none of the methods {', '.join(methods)}: expected some of {about}")
 
@@ -117,14 +117,14 @@ def paper(
         offline,
     )
     try:
-        course = conduct(order, named.load, Display, note)
+        course = run_evaluation(order, named.load, Display, note)
     except STOPS as stop:
         how, code = told(stop)
         fail(f"{how}: what is finished is kept; the same command continues", code)
     if not course.results.runs:
         reason = "; ".join(course.failures) or "none of the datasets could be read, and nothing is recorded of them"
         fail(f"nothing to show: {reason}", 2)
-    written = write(course.results, parts, out, docs, readme)
+    written = write_paper(course.results, parts, out, docs, readme)
     _tell(written, out, course.ran)
     if course.failures:
         fail(f"{len(course.failures)} unit(s) failed: {'; '.join(course.failures)}", 2)
@@ -132,10 +132,10 @@ def paper(
 
 def _tell(written: Written, out: Path, ran: int) -> None:
     """What was found, and where it is."""
-    from zskl.paper.claims import NO, UNDECIDED, UNTESTED, YES, counted
+    from zskl.paper.claims import NO, UNDECIDED, UNTESTED, YES, count_verdicts
 
     mention(f"{ran} unit(s) run; {len(written.files)} files in {out}: results.md, tables/, figures/")
     say("claims of the paper, in how many cases:")
-    for claim, *numbers in counted(written.verdicts):
+    for claim, *numbers in count_verdicts(written.verdicts):
         told = ", ".join(f"{number} {word}" for number, word in zip(numbers, (YES, NO, UNDECIDED), strict=True))
         say(f"  {claim}: {told if any(numbers) else UNTESTED}")

@@ -22,12 +22,12 @@ def report(
 
     Example: [b]zskl report runs -o report.html[/b]
     """
-    from zskl import files
-    from zskl import report as source
-    from zskl.experiments.collect import collect
+    from zskl import _files
+    from zskl.experiments.run_folder import collect
+    from zskl.report import page as source
 
     startup.over()
-    files.check_target(out, *(file for path in runs for file in (path, *path.glob("*.jsonl"))))
+    _files.check_target(out, *(file for path in runs for file in (path, *path.glob("*.jsonl"))))
     found = collect(runs)
-    files.write_atomically(out, source.page(found, title, [str(path) for path in runs]).encode())
+    _files.write_atomically(out, source(found, title, [str(path) for path in runs]).encode())
     mention(f"{len(found)} record{'' if len(found) == 1 else 's'}, as a page to open in a browser: {out}")

@@ -110,26 +110,26 @@ def run(
 
     Example: [b]zskl run CUB --tune --calibrate --shots 1 --shots 5 --unlabelled unseen --unlabelled all[/b]
     """
-    from zskl import arrays, methods
+    from zskl import _arrays, methods
     from zskl.cli import named
     from zskl.cli.sweeping import run_pieces
     from zskl.engines import Engine
-    from zskl.experiments import jsonl_log, run_plan
+    from zskl.experiments import run_folder, sweep
     from zskl.experiments.sweep import Piece
 
     startup.over()
-    arrays.check_device(device)
+    _arrays.check_device(device)
     settings = dict(setting(text) for text in set_ or [])
     names = list(dict.fromkeys(name.lower() for name in method or (TAUGHT if shots or unlabelled else DEFAULT)))
     for name in names:
         methods.build(name, settings)  # a bad name or setting is refused before any work
-    plan = run_plan.Plan(settings, device, tune, calibrate, scoring, shots or (), unlabelled or ())
-    units, remarks = run_plan.units(plan, names, seeds, defaults or ())
+    plan = sweep.Plan(settings, device, tune, calibrate, scoring, shots or (), unlabelled or ())
+    units, remarks = sweep.plan_units(plan, names, seeds, defaults or ())
     for remark in remarks:
         mention(remark)
     runner = named.engine_of(engine, address, workers) or (Engine() if tune or calibrate else None)
     if json_ is not None:
-        jsonl_log.check_target(json_)
+        run_folder.check_log_target(json_)
     pieces = []
     for name in dict.fromkeys(dataset):
         source = named.source_of(name, root, features, signatures, folds)

@@ -80,7 +80,7 @@ def serve(
     from zskl.cli import named
 
     try:
-        from zskl.serve import start
+        from zskl.serve import server
     except ImportError as error:
         raise ValueError(f"zskl serve needs the package {error.name}: pip install 'zskl[serve]'") from None
     startup.over()
@@ -90,9 +90,9 @@ def serve(
         raise ValueError("--demo brings its own model and data: leave out --data, --images, --device and the like")
     if images is not None and data is None:
         raise ValueError("--images was given without --data: name the dataset whose rows the pictures show")
-    address = start.Address(host, port, token, public_url)
+    address = server.Address(host, port, token, public_url)
     fitted = None if model is None else methods.load(model, device)
     loaded = None if data is None else named.load_dataset(data, root, features, signatures)
     names = None if data is None else datasets.row_names(data, root, named.features_of(data, features or []))
-    start.run(fitted, model, classes, loaded, names, images, backbone, address, say, workers)
+    server.run_service(fitted, model, classes, loaded, names, images, backbone, address, say, workers)
     mention("stopped")

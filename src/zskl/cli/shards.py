@@ -7,17 +7,18 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from zskl import files, methods
-from zskl.arrays import on_gpu
-from zskl.batch import predict_folder as folder_batch
-from zskl.batch.fit_folder import fit_shards
+from zskl import _files as files
+from zskl import methods
+from zskl._arrays import runs_on_gpu
+from zskl.batch import predict
+from zskl.batch.fit import fit_shards
 from zskl.cli.bars import Display, progress_display
 from zskl.cli.heard import told_once
 from zskl.cli.signals import STOPS, told
 from zskl.cli.terminal import complain, fail, mention
 from zskl.engines import Engine
-from zskl.estimators.class_means.classifier import ClassMeansClassifier
-from zskl.experiments import jsonl_log
+from zskl.estimators.class_means import ClassMeansClassifier
+from zskl.experiments import run_folder
 
 
 def fit_folder(
@@ -62,7 +63,7 @@ def predict_folder(
     model: Path,
     folder: Path,
     out: Path | None,
-    options: folder_batch.Options,
+    options: predict.Options,
     device: str | None,
     engine: Engine | None,
 ) -> None:
@@ -73,9 +74,9 @@ def predict_folder(
         )
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out {out} is a file: expected a folder, since {folder} is one; name another")
-    job, found = folder_batch.job(model, out, options, device), folder_batch.find(folder)
-    with jsonl_log.opened(out, folder_batch.FILE) as folder_of_records:
-        reasons = folder_batch.reasons(job, found, folder_of_records)
+    job, found = predict.plan_job(model, out, options, device), predict.find_shards(folder)
+    with run_folder.open_log(out, predict.FILE) as folder_of_records:
+        reasons = predict.reasons_to_run(job, found, folder_of_records)
         left = {place: found[place] for place in reasons}
         before, failures, rows = len(found) - len(left), 0, 0
         if before:
@@ -84,22 +85,22 @@ def predict_folder(
             mention(f"{number} of {len(found)} shards are done again: {reason}")
         try:
             with Display([shard.name for shard in found], before, "all shards") as display:
-                here = engine is None or on_gpu(None, device)
+                here = engine is None or runs_on_gpu(None, device)
                 for place in set(range(len(found))) - set(left):
                     display.finished(place)
                 runner = None if here else engine
-                run = folder_batch.run(job, left, runner, folder_of_records, display.started, display.told)
+                run = predict.predict_folder(job, left, runner, folder_of_records, display.started, display.told)
                 with closing(run) as outcomes:
                     for place, outcome in outcomes:
                         display.finished(place)
-                        if isinstance(outcome, folder_batch.Failure):
+                        if isinstance(outcome, predict.Failure):
                             failures += 1
                             complain(outcome.sentence)
                         else:
                             rows += outcome
         except STOPS as stop:
             how, code = told(stop)
-            done = len(found) - len(folder_batch.reasons(job, found, folder_of_records))
+            done = len(found) - len(predict.reasons_to_run(job, found, folder_of_records))
             fail(f"{how}: {done} of {len(found)} shards done; the same command continues", code)
     mention(f"wrote {rows} rows of {len(left) - failures} shard(s) to {out}")
     if failures:

@@ -13,7 +13,7 @@ from zskl.cli.signals import STOPS, told
 from zskl.cli.tables import drawn
 from zskl.cli.terminal import fail, mention, say
 from zskl.engines import Engine
-from zskl.experiments import jsonl_log, meaning, run_folder, run_table, sweep
+from zskl.experiments import run_folder, summary, sweep
 from zskl.experiments.record import Record
 from zskl.experiments.sweep import Failure, Piece
 
@@ -23,8 +23,8 @@ def run_pieces(pieces: list[Piece[Record]], engine: Engine | None, out: Path | N
     found: dict[int, Record] = {}
     failures = []
     with (
-        run_folder.opened(out, Record.from_json) if out is not None else nullcontext() as folder,
-        jsonl_log.replaced(json_) if json_ is not None else nullcontext() as append,
+        run_folder.open_run_folder(out, Record.from_json) if out is not None else nullcontext() as folder,
+        run_folder.replace_log(json_) if json_ is not None else nullcontext() as append,
     ):
         before = sum(piece.key in folder.done for piece in pieces) if folder is not None else 0
         if before:
@@ -33,7 +33,7 @@ def run_pieces(pieces: list[Piece[Record]], engine: Engine | None, out: Path | N
             with (
                 told_once(),
                 Display([piece.name for piece in pieces], before) as display,
-                closing(sweep.run(pieces, engine, folder, display)) as outcomes,
+                closing(sweep.run_sweep(pieces, engine, folder, display)) as outcomes,
             ):
                 for place, outcome in outcomes:
                     display.finished(place)
@@ -66,16 +66,16 @@ def _data(record: Record) -> tuple[object, ...]:
 
 def _show(results: list[Record]) -> None:
     """The figures of one dataset, and what they mean."""
-    table = run_table.of_run(results)
+    table = summary.run_table(results)
     say(f"\n{results[0].dataset}: per cent right, the mean over classes, with its 95 % interval below")
     bold = console.is_terminal and any(figure.best for row in table.rows for figure in row.figures.values())
     best = {"bold": "the highest, and what cannot be told apart from it"} if bold else {}
-    for name, words in {**run_table.legend(results, table.figures), **best}.items():
+    for name, words in {**summary.column_legend(results, table.figures), **best}.items():
         say(f" {name:<13} {words}")
     show(drawn(table, below=True))
     for sentence in table.notes:
         say(f"{sentence}\n", wrapped=True)
-    for sentence in meaning.sentences(results):
+    for sentence in summary.summarise(results):
         mention(sentence, wrapped=True)
     first = results[0]
     left_out = sorted({*(() if first.zsl.alone else first.zsl.left_out), *first.gzsl.left_out})

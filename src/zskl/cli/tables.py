@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from zskl.experiments import table_formats
-from zskl.experiments.compare import Comparison, Figure
+from zskl.experiments import compare
+from zskl.experiments.compare import Comparison
+from zskl.experiments.uncertainty import Figure
 
 WIDE = 240  # characters of a table in a file
 
@@ -29,17 +30,17 @@ def drawn(table: Comparison, below: bool = False) -> Table:
         picture.add_column(name.replace(" ", "\n") if below else name, justify="right")
     for row in table.rows:
         cells = [_cell(row.figures.get(name), below) for name in table.figures]
-        seeds = [table_formats.seeds(row)] if counted else []
+        seeds = [compare.format_seeds(row)] if counted else []
         picture.add_row(*(escape(row.labels[name]) for name in table.labels), *seeds, *cells)
     return picture
 
 
 def _cell(figure: Figure | None, below: bool) -> str:
     if below and figure is not None and figure.low is not None and figure.high is not None:
-        text = f"{table_formats.cell(replace(figure, low=None, high=None, deviation=None))}\n"
+        text = f"{compare.format_cell(replace(figure, low=None, high=None, deviation=None))}\n"
         text += f"{figure.low:.0f}–{figure.high:.0f}"
     else:
-        text = escape(table_formats.cell(figure, " ±"))  # the space is where a narrow terminal breaks the line
+        text = escape(compare.format_cell(figure, " ±"))  # the space is where a narrow terminal breaks the line
     return f"[b]{text}[/b]" if figure is not None and figure.best else text
 
 

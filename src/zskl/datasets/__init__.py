@@ -2,21 +2,64 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from os import PathLike, fspath
 from pathlib import Path
 
-from zskl.datasets import digits, letters, xlsa17
+from zskl._validation import suggest
+from zskl.datasets import folder, letters, toy, xlsa17
 from zskl.datasets.dataset import Dataset
+from zskl.datasets.folder import make
 from zskl.datasets.health import Health, check
-from zskl.datasets.own import folder
-from zskl.datasets.own.make import make
-from zskl.datasets.row_names import row_names
-from zskl.datasets.synthetic import make_synthetic
-from zskl.datasets.xlsa17.benchmarks import has_feature_files
-from zskl.parameters import did_you_mean
+from zskl.datasets.tables import arrays
+from zskl.datasets.toy import make_synthetic
+from zskl.datasets.xlsa17 import has_feature_files
 
 __all__ = ["Dataset", "Health", "check", "letters", "load", "make", "make_synthetic", "names", "row_names", "xlsa17"]
+
+
+# Row names ------------------------------------------------------------------------------------------------------------
+# What the files of a dataset call its rows: the ids of your own data, the image files of a benchmark.
+
+
+def row_names(
+    name: str | os.PathLike[str], root: str | os.PathLike[str] | None = None, features: str | None = None
+) -> list[str] | None:
+    """Give the name of each row of a dataset.
+
+    Parameters
+    ----------
+    name : str or path-like
+        The dataset, as for `load`.
+    root : path-like, default=None
+        Where a benchmark is; see `load`.
+    features : str, default=None
+        Which feature file of a benchmark; see `load`.
+
+    Returns
+    -------
+    list of str or None
+        One name per row of `load(name, root, features)`, in its order: the ids of your own data, the image files of a
+        benchmark. None if the rows have no names.
+
+    Examples
+    --------
+    >>> from zskl import datasets
+    >>> datasets.row_names("digits") is None
+    True
+    """
+    name = os.fspath(name)
+    if folder.is_dataset(name):
+        return folder.read_row_names(Path(name))
+    if not xlsa17.has_feature_files(name):
+        return None
+    file = xlsa17.choose_features(xlsa17.find_folder(name, root), features)
+    images = arrays.read_mat(file, (), optional=("image_files",)).get("image_files")
+    return [str(image).replace("\\", "/") for image in images] if isinstance(images, list) else None
+
+
+# Datasets -------------------------------------------------------------------------------------------------------------
 
 BUNDLED: dict[str, tuple[Callable[[], Dataset], str]] = {
     "letters": (
@@ -24,7 +67,7 @@ BUNDLED: dict[str, tuple[Callable[[], Dataset], str]] = {
         "accented letters described by base letter and mark, drawn from fonts; letters:polish holds out a language",
     ),
     "digits": (
-        digits.load,
+        toy.load_digits,
         "hand-written digits described by seven display segments (ships with scikit-learn)",
     ),
     "synthetic": (make_synthetic, "random classes whose features are a linear map of their signatures"),
@@ -79,7 +122,7 @@ def load(
             raise ValueError(
                 f"{name} is a dataset folder, with nothing to choose: leave out root, features, signatures and folds"
             )
-        return folder.load(name)
+        return folder.load_folder(name)
     if name.upper() in xlsa17.BENCHMARKS:
         return xlsa17.load(name, root, features, signatures, folds)
     if has_feature_files(name):
@@ -92,7 +135,7 @@ def load(
     if key not in BUNDLED or (colon and key != "letters"):
         known = [known for known, _ in names()]
         raise ValueError(
-            f"no dataset is called {name!r}{did_you_mean(name.lower(), known)}: expected the path of a dataset folder, "
+            f"no dataset is called {name!r}{suggest(name.lower(), known)}: expected the path of a dataset folder, "
             f"or one of {', '.join(known)}"
         )
     for argument, value in (("root", root), ("features", features), ("signatures", signatures), ("folds", folds)):

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl.datasets.dataset import Dataset
-from zskl.datasets.dataset_checks import REQUIRED_PARTS
-from zskl.parameters import listed
-from zskl.signatures import identifiers
-from zskl.signatures.doubts import equal_classes
+from zskl._validation import list_values
+from zskl.datasets.dataset import REQUIRED_PARTS, Dataset
+from zskl.signatures import table
+from zskl.signatures.table import find_equal_classes
 
 SMALL = 5  # a class with fewer rows gets a note
 BLOCK_VALUES = 1 << 18  # features read together: 2 MB as float64
@@ -104,7 +103,7 @@ def check(data: Dataset) -> Health:
     >>> datasets.check(datasets.make_synthetic()).healthy
     True
     """
-    classes = _counts(data)
+    classes = _count_classes(data)
     return Health(
         name=data.name,
         rows=len(data.X),
@@ -112,12 +111,12 @@ def check(data: Dataset) -> Health:
         attributes=len(data.attribute_names),
         parts={part: len(rows) for part, rows in data.parts.items()},
         classes=classes,
-        faults=tuple(_faults(data)),
+        faults=tuple(_find_faults(data)),
         notes=(*_attribute_notes(data), *_size_notes(data, classes), *_feature_notes(data)),
     )
 
 
-def _counts(data: Dataset) -> tuple[ClassCount, ...]:
+def _count_classes(data: Dataset) -> tuple[ClassCount, ...]:
     number = len(data.class_names)
     columns = [np.bincount(data.codes, minlength=number)]
     columns += [np.bincount(data.codes[data.parts[part]], minlength=number) for part in REQUIRED_PARTS]
@@ -128,15 +127,15 @@ def _counts(data: Dataset) -> tuple[ClassCount, ...]:
     )
 
 
-def _faults(data: Dataset) -> Iterator[str]:
+def _find_faults(data: Dataset) -> Iterator[str]:
     values, names = data.signatures.to_numpy(), np.array(data.attribute_names, dtype=object)
     constant = (values == values[:1]).all(axis=0)
     if constant.any():
-        yield f"attribute {listed(names[constant])} has the same value for every class: it tells nothing, drop it"
-    for group in _equal_columns(values[:, ~constant]):
-        yield f"attributes {listed(names[~constant][group])} have the same values: keep one of them"
-    for labels in equal_classes(data.signatures.index.to_numpy(), values):
-        yield f"classes {listed(labels)} have the same signature, so nothing tells them apart: describe what differs"
+        yield f"attribute {list_values(names[constant])} has the same value for every class: it tells nothing, drop it"
+    for group in _find_equal_columns(values[:, ~constant]):
+        yield f"attributes {list_values(names[~constant][group])} have the same values: keep one of them"
+    for labels in find_equal_classes(data.signatures.index.to_numpy(), values):
+        yield f"classes {list_values(labels)} have the same signature, so nothing tells them apart: describe what differs"
     seen = data.signatures.index.isin(data.seen_classes)
     shared = values[:, (values[seen] != 0).any(axis=0)] != 0  # (rows, attributes that a seen class has)
     related = set(data.signatures.index[shared.any(axis=1)].tolist())
@@ -144,12 +143,12 @@ def _faults(data: Dataset) -> Iterator[str]:
     orphans = [label for label in data.unseen_classes.tolist() if label not in related]
     if orphans:
         yield (
-            f"unseen class {listed(orphans)} is described only by attributes that no seen class has: nothing can be "
+            f"unseen class {list_values(orphans)} is described only by attributes that no seen class has: nothing can be "
             "learned about it; describe it by others too"
         )
 
 
-def _equal_columns(values: NDArray[np.floating]) -> list[list[int]]:
+def _find_equal_columns(values: NDArray[np.floating]) -> list[list[int]]:
     groups: dict[bytes, list[int]] = {}
     for k, column in enumerate((values + 0.0).T):  # + 0.0: minus zero is zero
         groups.setdefault(column.tobytes(), []).append(k)
@@ -162,31 +161,33 @@ def _attribute_notes(data: Dataset) -> Iterator[str]:
     untaught = (seen == seen[:1]).all(axis=0) & ~(values == values[:1]).all(axis=0)
     if untaught.any():
         yield (
-            f"attribute {listed(names[untaught])} has the same value for all seen classes and another for an unseen "
+            f"attribute {list_values(names[untaught])} has the same value for all seen classes and another for an unseen "
             "one: training learns nothing of it"
         )
-    numbering = identifiers.among(data.attribute_names, values, data.signatures.index.to_numpy())
+    numbering = table.find_identifiers(data.attribute_names, values, data.signatures.index.to_numpy())
     if numbering:
-        yield f"attribute {listed(numbering)} numbers or names the classes: if it does not describe them, leave it out"
+        yield f"attribute {list_values(numbering)} numbers or names the classes: if it does not describe them, leave it out"
     empty = data.signatures.index[(values == 0).all(axis=1)].unique()
     if len(empty):
         yield (
-            f"class {listed(empty)} is described by zeros alone: methods that do not centre signatures "
+            f"class {list_values(empty)} is described by zeros alone: methods that do not centre signatures "
             "(signature_scaling) refuse it"
         )
     if "unknown" in data.class_names.tolist():
         yield "a class is called 'unknown', as a rejected row is: reject (--reject) refuses such candidates; rename it"
     varied = ~(values == values[:1]).all(axis=0)
-    yield from _uneven("attribute", names[varied], values[:, varied].astype(np.float64).std(axis=0), UNEVEN_ATTRIBUTES)
+    yield from _uneven_note(
+        "attribute", names[varied], values[:, varied].astype(np.float64).std(axis=0), UNEVEN_ATTRIBUTES
+    )
 
 
 def _size_notes(data: Dataset, classes: tuple[ClassCount, ...]) -> Iterator[str]:
     empty = [one.label for one in classes if not one.rows]
     if empty:
-        yield f"no rows of class {listed(empty)}: such a class can be predicted, not tested"
+        yield f"no rows of class {list_values(empty)}: such a class can be predicted, not tested"
     small = [one.label for one in classes if 0 < one.rows < SMALL]
     if small:
-        yield f"fewer than {SMALL} rows of class {listed(small)}: its accuracy will be coarse"
+        yield f"fewer than {SMALL} rows of class {list_values(small)}: its accuracy will be coarse"
     for part in ("test_seen", "test_unseen"):
         if not len(data.parts[part]):
             yield f"no rows in {part}: zskl run cannot evaluate, fit and predict can be used"
@@ -229,14 +230,14 @@ def _feature_notes(data: Dataset) -> Iterator[str]:
         constant &= (data.X[rows[start : start + height]] == first).all(axis=0)
     names = np.array(range(width) if data.feature_names is None else data.feature_names, dtype=object)
     if constant.any():
-        yield f"feature {listed(names[constant])} has the same value in every training row: it can be left out"
+        yield f"feature {list_values(names[constant])} has the same value in every training row: it can be left out"
     counts = from_0 | from_1
     if counts.any() and len(rows) > 1:
-        yield f"feature {listed(names[counts])} counts the rows: leave it out, or call the column 'id' if it names them"
-    yield from _uneven("feature", names[varied], spread[varied], UNEVEN_FEATURES)
+        yield f"feature {list_values(names[counts])} counts the rows: leave it out, or call the column 'id' if it names them"
+    yield from _uneven_note("feature", names[varied], spread[varied], UNEVEN_FEATURES)
 
 
-def _uneven(what: str, names: NDArray[np.generic], spread: NDArray[np.generic], limit: float) -> Iterator[str]:
+def _uneven_note(what: str, names: NDArray[np.generic], spread: NDArray[np.generic], limit: float) -> Iterator[str]:
     """A note if some columns vary far more than others; `spread` are their standard deviations, above zero."""
     if not len(spread) or spread.max() <= limit * spread.min():
         return

@@ -1,23 +1,356 @@
-"""What speaks for a sample's class and against another. The parts add up to the difference of scores."""
+"""How a score splits into attributes.
+
+With P = Wᵀx and scaled signatures y, the arguments of a kernel are sums over the attributes m:
+
+    D1 = Σₘ (Pₘ − yₘ)²        D2 = ‖x‖² + Σₘ yₘ((WᵀWy)ₘ − 2Pₘ)        s = Σₘ Pₘyₘ
+
+The same holds for the difference between two classes a and b. Each attribute's difference times the secant
+(k(Dₐ) − k(D_b)) / (Dₐ − D_b) is its part in k(Dₐ) − k(D_b), for any kernel.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from zskl.arrays import NumPyArray, to_numpy
-from zskl.estimators import inputs, sparse_inputs
-from zskl.estimators.panel import Panel, best_first
-from zskl.parameters import count, did_you_mean, flag, listed
-from zskl.shown.table import Shown
-from zskl.signatures.labels import one_spelling
+from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
+from zskl._display import Shown
+from zskl._validation import check_count, check_flag, list_values, suggest
+from zskl.estimators import _inputs
+from zskl.estimators._candidates import Panel, top_columns
+from zskl.kernels import Kernel, Pairs, kernel_score
+from zskl.scaling import FITTED, Scaling
+from zskl.signatures.table import unify_spelling
 
 if TYPE_CHECKING:
-    from zskl.estimators.estimator import ZeroShotClassifier
+    from zskl.estimators.base import ZeroShotClassifier
+    from zskl.signatures.table import SignatureTable
+
+
+# Score parts ----------------------------------------------------------------------------------------------------------
+
+ScaledSignatures: TypeAlias = tuple[NumPyArray, NumPyArray | None]  # signatures y (n, p), and WᵀWy where there is a D2
+NEAR = 1e-8  # of Σ|differences|: if their sum is smaller, rounding spoils the secant and the slope takes its place
+EXPLAINED = "the kernel methods, ale, cosine, devise, eszsl, eszsl-signs, sae and sje"
+
+
+@dataclass(frozen=True)
+class ScoreParts:
+    """A score k(D1) + k(D2) with `incoherence`, k(D1) or k(s), or s itself without a kernel.
+
+    `samples` (n, d) → P (n, p) and `classes` (rows, p) → (rows, p) are for methods that do not compare xᵀW and y
+    themselves but, for example, their directions.
+    """
+
+    W: NumPyArray  # (d, p)
+    kernel: Kernel | None = None
+    incoherence: bool = False
+    samples: Callable[[Array], Array] | None = None
+    classes: Callable[[Array], Array] | None = None
+
+    @property
+    def radial(self) -> bool:
+        return self.kernel is not None and self.kernel.radial
+
+    @property
+    def both(self) -> bool:
+        """Whether there is a D2."""
+        return self.radial and self.incoherence
+
+    def projected(self, X: Array) -> Array:
+        """P (n, p) of scaled rows X (n, d)."""
+        return X @ convert_like(self.W, X) if self.samples is None else self.samples(X)
+
+    def described(self, Y: Array) -> Array:
+        """Scaled signatures Y (rows, p) as P meets them."""
+        return Y if self.classes is None else self.classes(Y)
+
+    def images(self, Y: NumPyArray) -> NumPyArray:
+        """WᵀWy (rows, p), at the lower of two costs."""
+        W = self.W.astype(Y.dtype)
+        found: NumPyArray = (Y @ W.T) @ W if len(Y) <= Y.shape[1] else Y @ (W.T @ W)
+        return found
+
+    def scores(self, P: Array, lengths: Array, norms: Array, Y: Array, image_norms: Array | None) -> Array:
+        """(n, rows) of P (n, p) with ‖P‖² and ‖x‖² (n, 1), for Y (rows, p) with ‖Wy‖² (rows,) where there is a D2."""
+        S = P @ Y.T
+        if self.kernel is None:
+            return S
+        in_signatures = Pairs(lengths, S, namespace(Y).sum(Y * Y, axis=1)) if self.radial else None
+        in_features = None if image_norms is None else Pairs(norms, S, image_norms)
+        return kernel_score(self.kernel, S, in_signatures, in_features)
+
+    def pair_scores(self, P: NumPyArray, norms: NumPyArray, Y: NumPyArray, images: NumPyArray | None) -> NumPyArray:
+        """(n,) of rows and signatures one by one: P, Y and WᵀWy are (n, p)."""
+        values = [self._value(argument) for argument in self._arguments(self._addends(P, Y, images), norms)]
+        return sum(values[1:], start=values[0])
+
+    def contributions(
+        self, P: NumPyArray, norms: NumPyArray, first: ScaledSignatures, second: ScaledSignatures
+    ) -> NumPyArray:
+        """(n, p): what each attribute adds to score(first) − score(second), each y and WᵀWy (n, p), in float64."""
+        mine, theirs = self._addends(P, *first), self._addends(P, *second)
+        arguments = zip(mine, theirs, self._arguments(mine, norms), self._arguments(theirs, norms), strict=True)
+        parts = [(u - v) * self._secant(a, b, u - v)[:, None] for u, v, a, b in arguments]
+        return sum(parts[1:], start=parts[0])
+
+    def along(
+        self,
+        P: NumPyArray,
+        norms: NumPyArray,
+        first: ScaledSignatures,
+        second: ScaledSignatures,
+        differences: NumPyArray,
+    ) -> NumPyArray:
+        """(n, p): what each attribute adds if the two signatures differ by `differences` (n, p) in it.
+
+        An argument is a square or bilinear form, so its difference is Σₘ (aₘ − bₘ) Fₘ with F = P, a + b − 2P for D1, or
+        WᵀW(a + b) − 2P for D2. With differences a − b the parts add up to score(first) − score(second).
+        """
+        mine, theirs = self._addends(P, *first), self._addends(P, *second)
+        arguments = zip(mine, theirs, self._arguments(mine, norms), self._arguments(theirs, norms), strict=True)
+        secants = [self._secant(a, b, u - v)[:, None] for u, v, a, b in arguments]
+        slopes = [P]
+        if self.radial:
+            pairs = [(one, other) for one, other in zip(first, second, strict=True) if one is not None]
+            slopes = [one + other - 2 * P for one, other in pairs]
+        factors = [slope * secant for slope, secant in zip(slopes, secants, strict=True)]
+        found: NumPyArray = differences * sum(factors[1:], start=factors[0])
+        return found
+
+    def _addends(self, P: NumPyArray, Y: NumPyArray, images: NumPyArray | None) -> list[NumPyArray]:
+        """(n, p) for each term: what each attribute adds to its argument."""
+        if not self.radial:
+            return [P * Y]
+        return [(P - Y) ** 2] if images is None else [(P - Y) ** 2, Y * (images - 2 * P)]
+
+    def _arguments(self, addends: list[NumPyArray], norms: NumPyArray) -> list[NumPyArray]:
+        """(n,) for each term; what no attribute adds is ‖x‖² in D2."""
+        return [u.sum(axis=1) + (norms[:, 0] if k == 1 else 0.0) for k, u in enumerate(addends)]
+
+    def _value(self, t: NumPyArray) -> NumPyArray:
+        if self.kernel is None:
+            return t
+        return to_numpy(self.kernel.value(t.clip(min=0) if self.radial else t))  # rounding can leave D2 below 0
+
+    def _secant(self, a: NumPyArray, b: NumPyArray, differences: NumPyArray) -> NumPyArray:
+        """(n,) (k(a) − k(b)) / (a − b); the slope between them where a − b, the sum of `differences` (n, p), is 0.
+
+        The denominator is that sum itself, so that parts add up to k(a) − k(b) even where an argument was clamped.
+        """
+        if self.kernel is None:
+            return np.ones_like(a)
+        gap = differences.sum(axis=1)
+        near = np.abs(gap) <= NEAR * np.abs(differences).sum(axis=1)
+        middle = 0.5 * (a + b)
+        slope = to_numpy(self.kernel.slope(middle.clip(min=0) if self.radial else middle))
+        return np.where(near, slope, (self._value(a) - self._value(b)) / np.where(near, 1.0, gap))
+
+
+def score_parts_of(model: ZeroShotClassifier, wish: str = "cannot be explained by attributes") -> ScoreParts:
+    """The parts of a fitted model's score; refuse a method whose score has none."""
+    check_is_fitted(model)
+    _inputs.refuse_sparse_signatures(model.signature_table_, "an explanation or an attribute space")
+    parts: ScoreParts | None = model._score_parts()
+    if parts is None:
+        raise ValueError(
+            f"{type(model).__name__} {wish}: its score is not made of a projection xᵀW that meets a signature "
+            f"attribute by attribute, as those of {EXPLAINED} are"
+        )
+    return parts
+
+
+# Explainer ------------------------------------------------------------------------------------------------------------
+# How differences of scores are split, for the rows of a block: the contract, and the split by attributes.
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Of n rows: `difference` (n,) is the sum of `contributions` (n, k) and of the `terms`, name → (n,).
+
+    `first` and `second` (n,) are the signatures that are compared, among those of the table. `likeness` (n, k) is there
+    if contributions are of seen classes: how much a row is like them.
+    """
+
+    first: NumPyArray
+    second: NumPyArray
+    difference: NumPyArray
+    contributions: NumPyArray
+    terms: Mapping[str, NumPyArray] = field(default_factory=dict)
+    likeness: NumPyArray | None = None
+
+
+class Explainer(Protocol):
+    """A fitted model before a table of candidate classes.
+
+    `names` (k,) are those of the contributions, `values` (rows, k) what each signature of the table has of them.
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def values(self) -> NumPyArray: ...
+
+    def split(self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> Split:
+        """score(first) − score(second) of scaled rows (n, d) in float64; first and second (n,) are candidates."""
+
+
+class ByAttributes:
+    """The split of `score_parts`: attribute by attribute, and nothing is left."""
+
+    def __init__(self, model: ZeroShotClassifier, table: SignatureTable) -> None:
+        self.body = body = score_parts_of(model)
+        self.names = attribute_names(model)
+        self.values = read_only(table.matrix)
+        self.rows = table.padded_rows()
+        self.Y = to_numpy(body.described(model.signature_scaling_.apply(table.matrix)))
+        self.images = body.images(self.Y) if body.both else None
+
+    def split(self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> Split:
+        P, norms = to_numpy(self.body.projected(scaled)), (scaled * scaled).sum(axis=1, keepdims=True)
+
+        def score(rows: NumPyArray) -> NumPyArray:
+            return self.body.pair_scores(P, norms, *self._taken(rows))
+
+        (a, score_a), (b, score_b) = (best_signature_rows(self.rows[classes], score) for classes in (first, second))
+        parts = self.body.contributions(P, norms, self._taken(a), self._taken(b))
+        return Split(a, b, score_a - score_b, parts)
+
+    def along(self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray, differences: NumPyArray) -> NumPyArray:
+        """(n, p): what these differences of signatures first and second make of the difference of scores."""
+        P, norms = to_numpy(self.body.projected(scaled)), (scaled * scaled).sum(axis=1, keepdims=True)
+        return self.body.along(P, norms, self._taken(first), self._taken(second), differences)
+
+    def _taken(self, rows: NumPyArray) -> ScaledSignatures:
+        return self.Y[rows], None if self.images is None else self.images[rows]
+
+
+def best_signature_rows(rows: NumPyArray, score: Callable[[NumPyArray], NumPyArray]) -> tuple[NumPyArray, NumPyArray]:
+    """(n,) the best of the signatures (n, m) of each sample's class, and its score; `score` tells those of (n,)."""
+    scores = np.stack([score(one) for one in rows.T], axis=1)
+    place = np.arange(len(rows)), scores.argmax(axis=1)
+    return rows[place], scores[place]
+
+
+def attribute_names(model: ZeroShotClassifier) -> tuple[str, ...]:
+    """Those of fit, or "attribute 0" and so on."""
+    p = model.signature_table_.matrix.shape[1]
+    return tuple(model.attribute_names_ or (f"attribute {m}" for m in range(p)))
+
+
+def read_only(matrix: NumPyArray) -> NumPyArray:
+    """The same numbers, whose rows can be handed out."""
+    view = matrix.view()
+    view.setflags(write=False)
+    return view
+
+
+# Raw attributes -------------------------------------------------------------------------------------------------------
+# Explanations along attributes as you wrote them: one in which two descriptions agree adds nothing.
+#
+# Of a value r a scaling makes y = a·v + what centring adds. v is r, its square root if the scaling takes one, over the
+# column's standard deviation if it divides by that; a is one number for a signature: what its length was divided by.
+# Two signatures, one with a and v, the other with b and w, differ in attribute m by
+#
+#     yₘ − zₘ = (a + b)/2 · (vₘ − wₘ)  +  what centring and the two lengths make
+#
+# The difference of two scores is Σₘ (yₘ − zₘ) Fₘ with some factors F. So (a + b)/2 · (vₘ − wₘ) Fₘ is the attribute's
+# own part, and all the rest is one term.
+
+SCALING = "centring and lengths"
+NOISE = 1e-12  # of what is added up: a smaller rest is rounding
+Parts: TypeAlias = Callable[[NumPyArray, NumPyArray, NumPyArray], NumPyArray]  # scaled rows, two signatures → (n, p)
+
+
+@dataclass(frozen=True, eq=False)
+class RawValues:
+    """v (rows, p) and a (rows, 1) of each signature."""
+
+    values: NumPyArray
+    factors: NumPyArray
+
+    @classmethod
+    def of(cls, scaling: Scaling, matrix: NumPyArray) -> RawValues:
+        """What a scaling makes of raw signatures (rows, p)."""
+        rows = values = np.asarray(matrix, dtype=np.float64)
+        factors = np.ones((len(rows), 1))
+        for place, step in enumerate(scaling.steps):
+            if step == "sqrt":
+                if any(one in FITTED for one in scaling.steps[:place]):
+                    raise ValueError(
+                        f"signatures are scaled by {'-'.join(scaling.steps)!r}, a square root of centred values: "
+                        "contributions of raw values need the square root first; explain without raw"
+                    )
+                values, factors = np.sign(values) * np.sqrt(np.abs(values)), np.sqrt(factors)
+            elif step == "l2":
+                factors = factors * inverse_lengths(rows)
+            elif step == "standardize":
+                assert scaling.deviation is not None
+                values = values / scaling.deviation
+            rows = replace(scaling, steps=(step,)).apply(rows)
+        return cls(values, factors)
+
+    def times(self, factors: NumPyArray) -> RawValues:
+        """Those of signatures that are multiplied by factors (rows, 1)."""
+        return RawValues(self.values, self.factors * factors)
+
+    def differences(self, first: NumPyArray, second: NumPyArray) -> NumPyArray:
+        """(n, p) (a + b)/2 · (v − w) of signatures first and second (n,)."""
+        mean = 0.5 * (self.factors[first] + self.factors[second])
+        found: NumPyArray = mean * (self.values[first] - self.values[second])
+        return found
+
+
+class AlongRawAttributes:
+    """An explainer whose contributions, and some of its `terms`, are told along raw attributes instead."""
+
+    def __init__(
+        self,
+        model: ZeroShotClassifier,
+        table: SignatureTable,
+        explainer: Explainer,
+        parts: Parts,
+        terms: tuple[str, ...] = (),
+    ) -> None:
+        self.names, self.values = attribute_names(model), read_only(table.matrix)
+        self._explainer, self._parts, self._terms = explainer, parts, terms
+
+    def split(self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> Split:
+        found = self._explainer.split(scaled, first, second)
+        parts = self._parts(scaled, found.first, found.second)
+        told = found.contributions.sum(axis=1) + sum(found.terms.get(name, 0.0) for name in self._terms)
+        others = {name: values for name, values in found.terms.items() if name not in self._terms}
+        rest, size = told - parts.sum(axis=1), np.abs(told) + np.abs(parts).sum(axis=1)
+        terms = {SCALING: np.where(np.abs(rest) > NOISE * size, rest, 0.0), **others}
+        return Split(found.first, found.second, found.difference, parts, terms)
+
+
+def explain_score_parts(model: ZeroShotClassifier, table: SignatureTable) -> AlongRawAttributes:
+    """For methods whose score is made of a projection and attributes."""
+    explainer = ByAttributes(model, table)
+    scaled = model.signature_scaling_.apply(table.matrix)
+    raw = RawValues.of(model.signature_scaling_, table.matrix)
+    raw = raw.times(inverse_lengths(scaled) / inverse_lengths(explainer.Y))  # what a cosine divides by
+
+    def parts(rows: NumPyArray, first: NumPyArray, second: NumPyArray) -> NumPyArray:
+        return explainer.along(rows, first, second, raw.differences(first, second))
+
+    return AlongRawAttributes(model, table, explainer, parts)
+
+
+def inverse_lengths(rows: NumPyArray) -> NumPyArray:
+    """(n, 1) of rows (n, d); 1 for a row of zeros."""
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    found: NumPyArray = 1 / np.where(length > 0, length, 1.0)
+    return found
+
+
+# Explanation ----------------------------------------------------------------------------------------------------------
+# What speaks for a sample's class and against another. The parts add up to the difference of scores.
 
 UNDESCRIBED = "no description"
 
@@ -97,8 +430,8 @@ class Explanation:
                 {
                     "attribute": self.attributes[m],
                     "contribution": float(self.contributions[m]),
-                    "value": _known(self.values[m]),
-                    "value_against": _known(self.values_against[m]),
+                    "value": _to_json_value(self.values[m]),
+                    "value_against": _to_json_value(self.values_against[m]),
                     "like": self.like(m),
                 }
                 for m in self.order
@@ -140,14 +473,14 @@ class Explanation:
         return f"{mine} in both" if mine == theirs else f"{mine} against {theirs}"
 
 
-def _known(value: float) -> float | None:
+def _to_json_value(value: float) -> float | None:
     """What JSON has for a value; null where there is none."""
     return None if np.isnan(value) else float(value)
 
 
-def explain(
+def explain_rows(
     model: ZeroShotClassifier,
-    X: inputs.Rows,
+    X: _inputs.Rows,
     top: int = 5,
     signatures: Any = None,
     candidates: Any = None,
@@ -159,26 +492,26 @@ def explain(
     """One for each row of X; see `Inspection.explain`."""
     check_is_fitted(model)
     model._check_explainable()
-    top = count("top", top)
-    X = inputs.sliceable(model, X, "an explanation")
+    top = check_count("top", top)
+    X = _inputs.as_sliceable(model, X, "an explanation")
     panel = Panel(model, signatures, candidates, calibrated)
     for table in (panel.table, model.signature_table_):
-        sparse_inputs.refuse_signatures(table, "an explanation")
+        _inputs.refuse_sparse_signatures(table, "an explanation")
     if len(panel.labels) < 2:
         raise ValueError(
-            f"the only candidate is {listed(panel.labels)}: an explanation compares two classes, so name another one"
+            f"the only candidate is {list_values(panel.labels)}: an explanation compares two classes, so name another one"
         )
-    mine, theirs = _place(panel, "label", label), _place(panel, "against", against)
+    mine, theirs = _class_column(panel, "label", label), _class_column(panel, "against", against)
     if mine is not None and mine == theirs:
-        raise ValueError(f"label and against are both {listed([label])}: name two different classes")
-    flag("raw", raw)
+        raise ValueError(f"label and against are both {list_values([label])}: name two different classes")
+    check_flag("raw", raw)
     explainer = model._raw_explainer(panel.table) if raw else model._explainer(panel.table)
     labels = panel.labels.tolist()
     constant = panel.constant * panel.seen
     found: list[Explanation] = []
     for rows, scores in panel.blocks(X):
-        scaled = to_numpy(model._scaled(inputs.taken(model, X, rows))).astype(np.float64)
-        first, second = _pairs(to_numpy(scores), mine, theirs)
+        scaled = to_numpy(model._scaled(_inputs.take_rows(model, X, rows))).astype(np.float64)
+        first, second = _column_pairs(to_numpy(scores), mine, theirs)
         split = explainer.split(scaled, first, second)
         found += [
             Explanation(
@@ -199,24 +532,24 @@ def explain(
     return found
 
 
-def _place(panel: Panel, parameter: str, name: Any) -> int | None:
+def _class_column(panel: Panel, parameter: str, name: Any) -> int | None:
     """The column of a named class."""
     if name is None:
         return None
     labels = panel.labels.tolist()
-    name = one_spelling(np.array([name], dtype=object), labels)[0]
+    name = unify_spelling(np.array([name], dtype=object), labels)[0]
     if name not in labels:
-        near = did_you_mean(name, [str(label) for label in labels])
+        near = suggest(name, [str(label) for label in labels])
         raise ValueError(
-            f"{parameter} {listed([name])} is not among the candidates{near}: expected one of {listed(labels)}"
+            f"{parameter} {list_values([name])} is not among the candidates{near}: expected one of {list_values(labels)}"
         )
     return int(labels.index(name))
 
 
-def _pairs(scores: NumPyArray, mine: int | None, theirs: int | None) -> tuple[NumPyArray, NumPyArray]:
+def _column_pairs(scores: NumPyArray, mine: int | None, theirs: int | None) -> tuple[NumPyArray, NumPyArray]:
     """(n,) columns of the class and of the one against it: those named, else the best of the others."""
     if mine is None and theirs is None:
-        order, _ = best_first(scores, 2)
+        order, _ = top_columns(scores, 2)
         return order[:, 0], order[:, 1]
     others = scores.copy()
     others[:, [column for column in (mine, theirs) if column is not None]] = -np.inf

@@ -19,13 +19,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from zskl import scaling as scalings
-from zskl.arrays import NumPyArray
-from zskl.files import write_atomically
+from zskl._arrays import PARTS, NumPyArray, SparseRows, is_sparse_rows
+from zskl._files import write_atomically
 from zskl.signatures.table import SignatureTable
-from zskl.sparse_rows import PARTS, SparseRows, are_sparse
 
 if TYPE_CHECKING:
-    from zskl.estimators.estimator import ZeroShotClassifier
+    from zskl.estimators.base import ZeroShotClassifier
 
 Estimator = TypeVar("Estimator")
 FORMAT = "zskl-model"
@@ -35,7 +34,9 @@ SCALED = {"feature_scaling": "d", "signature_scaling": "p"}
 MAY_BE_SPARSE = ("signatures", "learned.kept_rows_")
 
 
-def pack(model: ZeroShotClassifier, stored: Callable[[str, Any], Any]) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
+def pack_model(
+    model: ZeroShotClassifier, stored: Callable[[str, Any], Any]
+) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
     """Header and arrays; `stored` turns a parameter, or something learned that is not an array, into JSON."""
     arrays = {f"learned.{name}": getattr(model, name) for name, shape in model.LEARNED.items() if shape}
     arrays["signatures"] = model.signature_table_.matrix
@@ -43,7 +44,7 @@ def pack(model: ZeroShotClassifier, stored: Callable[[str, Any], Any]) -> tuple[
         scaling = getattr(model, f"{name}_")
         fitted = {f"{name}_": scaling.mean, f"{name}_deviation": scaling.deviation}
         arrays |= {key: array for key, array in fitted.items() if array is not None}
-    sparse = {name: array for name, array in arrays.items() if are_sparse(array)}
+    sparse = {name: array for name, array in arrays.items() if is_sparse_rows(array)}
     for name, rows in sparse.items():
         arrays |= {f"{name}.{part}": array for part, array in rows.parts().items()}
         del arrays[name]
@@ -69,7 +70,7 @@ def pack(model: ZeroShotClassifier, stored: Callable[[str, Any], Any]) -> tuple[
     return header, arrays
 
 
-def unpack(
+def unpack_model(
     model: Estimator,
     header: dict[str, Any],
     arrays: dict[str, NumPyArray],
@@ -77,13 +78,13 @@ def unpack(
 ) -> Estimator:
     """Set on an unfitted estimator what `pack` took from the fitted one; refuse what does not fit together."""
     learned: dict[str, tuple[str, ...] | None] = model.LEARNED  # type: ignore[attr-defined]
-    arrays = {**arrays, **{name: _sparse(arrays, name, shape) for name, shape in header.get("sparse", {}).items()}}
+    arrays = {**arrays, **{name: _read_sparse(arrays, name, shape) for name, shape in header.get("sparse", {}).items()}}
     labels = _labels_from_json(header["signature_labels"])
     classes = _labels_from_json(header["classes"])
     sizes = {"d": int(header["n_features"]), "C": len(classes), "rows": len(labels), "1": 1}
     if sizes["d"] < 1:
         raise ValueError(f"a model of {sizes['d']} features")
-    matrix = _array(arrays, "signatures", ("rows", "*"), sizes)
+    matrix = _read_array(arrays, "signatures", ("rows", "*"), sizes)
     sizes["p"] = matrix.shape[1]
     names = None if header["attribute_names"] is None else tuple(header["attribute_names"])
     if names is not None and len(names) != sizes["p"]:
@@ -95,16 +96,16 @@ def unpack(
         "signature_table_": SignatureTable(labels, matrix, names),
         "n_features_in_": sizes["d"],
         "calibration_": float(header["calibration"]),
-        "temperatures_": _temperatures(header["temperatures"]),
+        "temperatures_": _read_temperatures(header["temperatures"]),
         "described_": header.get("described") is not False,
     }
     described, seen = fitted["signature_table_"].classes.tolist(), classes.tolist()
     if fitted["candidates_"].tolist() != described or len(seen) < 2 or seen != sorted(set(described[: len(seen)])):
         raise ValueError("the classes and candidates are not those of the signature table, in its order")
     for name, letter in SCALED.items():
-        steps = scalings.parse("-".join(header["scaling"][name]) or "none", name)
-        mean = _array(arrays, f"{name}_", (letter,), sizes) if set(steps) & set(scalings.FITTED) else None
-        spread = _array(arrays, f"{name}_deviation", (letter,), sizes) if "standardize" in steps else None
+        steps = scalings.parse_scaling("-".join(header["scaling"][name]) or "none", name)
+        mean = _read_array(arrays, f"{name}_", (letter,), sizes) if set(steps) & set(scalings.FITTED) else None
+        spread = _read_array(arrays, f"{name}_deviation", (letter,), sizes) if "standardize" in steps else None
         fitted[f"{name}_"] = scalings.Scaling(steps, mean, spread)
     if header["feature_names"]:
         if len(header["feature_names"]) != sizes["d"]:
@@ -117,13 +118,15 @@ def unpack(
         if told is not None:
             fitted[f"{name}_"] = told
     for name, shape in learned.items():
-        value = _array(arrays, f"learned.{name}", shape, sizes) if shape else unstored(name, header["learned"][name])
+        value = (
+            _read_array(arrays, f"learned.{name}", shape, sizes) if shape else unstored(name, header["learned"][name])
+        )
         fitted[name] = value
     model.__dict__.update(fitted)
     return model
 
 
-def _temperatures(stored: Any) -> dict[str, float] | None:
+def _read_temperatures(stored: Any) -> dict[str, float] | None:
     if stored is None:
         return None
     found = {situation: float(stored[situation]) for situation in ("seen", "unseen", "mixed")}
@@ -132,7 +135,7 @@ def _temperatures(stored: Any) -> dict[str, float] | None:
     return found
 
 
-def _array(arrays: dict[str, NumPyArray], name: str, shape: tuple[str, ...], sizes: dict[str, int]) -> NumPyArray:
+def _read_array(arrays: dict[str, NumPyArray], name: str, shape: tuple[str, ...], sizes: dict[str, int]) -> NumPyArray:
     """The named array, refused if it is missing, of another shape or not made of finite floating-point numbers."""
     if name not in arrays:
         raise ValueError(f"the array {name} is missing")
@@ -141,12 +144,12 @@ def _array(arrays: dict[str, NumPyArray], name: str, shape: tuple[str, ...], siz
     fits = len(array.shape) == len(shape) and all(n in e or -1 in e for e, n in zip(expected, array.shape, strict=True))
     if not fits or (array.size == 0 and "?" not in shape):
         raise ValueError(f"the array {name} has shape {array.shape}, expected ({', '.join(shape)}) = {expected}")
-    if not are_sparse(array) and (array.dtype.kind != "f" or not np.isfinite(array).all()):
+    if not is_sparse_rows(array) and (array.dtype.kind != "f" or not np.isfinite(array).all()):
         raise ValueError(f"the array {name} of type {array.dtype} is not made of finite floating-point numbers")
     return array
 
 
-def _sparse(arrays: dict[str, NumPyArray], name: str, shape: Any) -> Any:
+def _read_sparse(arrays: dict[str, NumPyArray], name: str, shape: Any) -> Any:
     """The sparse rows of that name; refused if one of their parts is missing or does not fit."""
     parts = {part: arrays[f"{name}.{part}"] for part in PARTS if f"{name}.{part}" in arrays}
     if name not in MAY_BE_SPARSE or len(parts) < len(PARTS) or len(shape) != 2 or min(map(int, shape)) < 0:
@@ -165,7 +168,7 @@ def _labels_from_json(stored: dict[str, Any]) -> NumPyArray:
     return labels
 
 
-def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NumPyArray]) -> None:
+def write_model(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NumPyArray]) -> None:
     """Write the file whole or not at all: a failure leaves what was there."""
     header = {"format": FORMAT, "version": VERSION, **header}
     packed = save(
@@ -175,7 +178,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
     write_atomically(path, packed)
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
+def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
     """Header and arrays; refuse a file that is truncated, not a model, or of a newer format."""
     path = Path(path)
     if not path.is_file():
@@ -186,7 +189,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NumPyA
     except SafetensorError as error:
         raise ValueError(f"{path} is not a readable zskl model file ({error}): {damaged}") from None
     with file:
-        header = _header(path, (file.metadata() or {}).get(_KEY))
+        header = _parse_header(path, (file.metadata() or {}).get(_KEY))
         try:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
         except (SafetensorError, TypeError, ValueError, AttributeError) as error:
@@ -194,7 +197,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NumPyA
     return header, arrays
 
 
-def _header(path: Path, text: str | None) -> dict[str, Any]:
+def _parse_header(path: Path, text: str | None) -> dict[str, Any]:
     try:
         header = json.loads(text) if text is not None else None
     except ValueError as error:

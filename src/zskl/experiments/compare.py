@@ -1,20 +1,205 @@
-"""Records → one row per dataset and method: figures with their intervals, the best marked; or their differences."""
+"""Sentences about what validation chose: numbers at an edge, and figures that folds or seeds do not agree on."""
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from zskl.experiments import choice_notes, given_figures, leading, uncertainty
-from zskl.experiments.collect import Runs, collect
-from zskl.experiments.figure import FIGURES, Figure, over_seeds
-from zskl.experiments.record import Record
-from zskl.metrics.results import no_choice
-from zskl.parameters import did_you_mean, one_of
+from zskl._validation import check_option, suggest
+from zskl.experiments import uncertainty
+from zskl.experiments.record import Choice, Edge, Record
+from zskl.experiments.run_folder import Runs, collect
+from zskl.experiments.uncertainty import FIGURES, Difference, Figure, Leaders, mean_over_seeds
+from zskl.protocols import single_class_note
+from zskl.selection.search_results import AgainstDefault, is_wide
 
-__all__ = ["FIGURES", "LABELS", "SECONDS", "Comparison", "Figure", "Row", "compare", "labels", "over_seeds"]
+__all__ = ["FIGURES", "LABELS", "SECONDS", "Comparison", "Figure", "Row", "compare", "mean_over_seeds", "row_labels"]
+
+
+# Choice notes ---------------------------------------------------------------------------------------------------------
+
+SPOKEN = {"zsl": "zero-shot", "seen": "seen", "unseen": "unseen", "harmonic": "H", "gzsl": "calibrated H"}
+WATCHED: Mapping[str, tuple[str, Callable[[Record], float | None]]] = {  # figure → the choice behind it, and its value
+    "zero-shot": ("zsl", lambda record: record.zsl.accuracy),
+    "seen": ("zsl", lambda record: record.gzsl.seen),
+    "calibrated H": ("gzsl", lambda record: record.gzsl_calibrated.harmonic if record.gzsl_calibrated else None),
+}
+
+
+def describe_edges(choice: Choice) -> str:
+    """The numbers of a choice that are at an edge, each with the reason."""
+    return ", ".join(map(describe_edge, choice.edges or ()))
+
+
+def describe_edge(one: Edge) -> str:
+    """Such as "lam 100 at its bound"."""
+    return f"{one.name} {one.value:g} {one.why}"
+
+
+def fold_spreads(choice: Choice) -> str:
+    """The standard deviation over folds of each figure, in points."""
+    found = {name: values for name, values in (choice.figures or {}).items() if len(values) > 1}
+    return ", ".join(f"{SPOKEN.get(name, name)} {100 * statistics.stdev(one):.1f}" for name, one in found.items())
+
+
+def unsteady_figures(choice: Choice) -> list[str]:
+    """The figures that differ widely between folds, such as "seen 8.0 to 43.4 %"."""
+    figures = {name: (choice.figures or {}).get(name, ()) for name in ("seen", "gzsl")}
+    return [_format_range(SPOKEN[name], values) for name, values in figures.items() if is_wide(values)]
+
+
+def edge_note(records: Iterable[Record]) -> str | None:
+    """One sentence on all choices of these records at an edge."""
+    found = dict.fromkeys(
+        f"{record.method} {describe_edges(choice)}"
+        for record in records
+        for _, choice in record.tune.choices.items()
+        if choice.edges
+    )
+    return f"chosen at the edge of what was tried: {'; '.join(found)}" if found else None
+
+
+def default_notes(records: Sequence[Record]) -> list[str]:
+    """A sentence for each method on whether the default setting was kept, by each scoring that chose."""
+    found: dict[str, dict[str, list[AgainstDefault]]] = {}
+    for record in records:
+        for scoring, choice in record.tune.choices.items():
+            if choice.against_default is not None:
+                found.setdefault(record.method, {}).setdefault(scoring, []).append(choice.against_default)
+    return [
+        f"{method}: {'; '.join(f'by {SPOKEN[scoring]} {_kept_default(seeds)}' for scoring, seeds in mine.items())}"
+        for method, mine in found.items()
+    ]
+
+
+def _kept_default(seeds: Sequence[AgainstDefault]) -> str:
+    """The sentence on one seed, or on how many of several kept the default."""
+    if len(seeds) == 1:
+        return str(seeds[0])
+    return f"the default setting is kept for {sum(one.kept for one in seeds)} of {len(seeds)} seeds"
+
+
+def fold_spread_note(records: Iterable[Record]) -> str | None:
+    """One sentence on all choices of these records whose figures differ widely between folds."""
+    found = dict.fromkeys(
+        f"{record.method} {', '.join(unsteady_figures(choice))}"
+        for record in records
+        for _, choice in record.tune.choices.items()
+        if unsteady_figures(choice)
+    )
+    return f"differ widely between validation folds, so expect luck: {'; '.join(found)}" if found else None
+
+
+def seed_spread_notes(groups: Iterable[Sequence[Record]]) -> list[str]:
+    """A note for each group of records whose seeds chose the same setting and yet differ widely."""
+    notes = []
+    for group in groups:
+        for figure, (scoring, read) in WATCHED.items():
+            by_setting: dict[str, dict[int, float]] = {}
+            for record in group:
+                choice, value = dict(record.tune.choices.items()).get(scoring), read(record)
+                if value is not None and (choice is not None or record.tune.scoring is None):
+                    setting = "" if choice is None else json.dumps(choice.setting, sort_keys=True, default=str)
+                    by_setting.setdefault(setting, {})[record.seed] = value
+            for values in by_setting.values():
+                if is_wide(list(values.values())):
+                    first = group[0]
+                    notes.append(
+                        f"{first.dataset} {first.method}: {len(values)} seeds with the same settings differ widely, "
+                        f"{_format_range(figure, values.values())}; their mean says little"
+                    )
+    return notes
+
+
+def _format_range(name: str, values: Iterable[float]) -> str:
+    found = [100 * value for value in values]
+    return f"{name} {min(found):.1f} to {max(found):.1f} %"
+
+
+# Leading --------------------------------------------------------------------------------------------------------------
+# Which figures of a comparison are the best, and how far the others are from the first.
+
+FIRST = " (first)"  # marks the figure that others are compared with
+Pairs = Sequence[tuple["Row", Sequence[Record]]]
+
+
+def mark_best(pairs: Pairs, columns: Sequence[str]) -> tuple[list[Row], list[str]]:
+    """The rows with the best marked; and why where none is."""
+    best: dict[tuple[int, str], bool] = {}
+    notes = []
+    for problem, groups in _group_problems(pairs).items():
+        found = {column: uncertainty.leaders(groups, column) for column in columns}
+        best |= {(int(name), column): True for column, one in found.items() for name in one.best}
+        notes += _leading_notes(problem, found, groups)
+
+    def mark(place: int, figures: Mapping[str, Figure]) -> dict[str, Figure]:
+        return {name: replace(figure, best=(place, name) in best) for name, figure in figures.items()}
+
+    return [replace(row, figures=mark(place, row.figures)) for place, (row, _) in enumerate(pairs)], notes
+
+
+def subtract_best(pairs: Pairs, columns: Sequence[str]) -> tuple[list[Row], list[str]]:
+    """The rows with paired differences from the highest figure of each column in place of figures."""
+    rows, notes = mark_best(pairs, columns)
+    for groups in _group_problems(pairs).values():
+        for column in columns:
+            first = uncertainty.leaders(groups, column).first
+            if first is None:
+                continue
+            for name in groups:
+                mine = dict(rows[int(name)].figures)
+                if column in mine:
+                    paired = None if name == first else uncertainty.difference(groups[name], groups[first], column)
+                    mean = mine[column].mean - pairs[int(first)][0].figures[column].mean
+                    mine[column] = _difference_from_best(mean, paired, mine[column].best, name == first)
+                    rows[int(name)] = replace(rows[int(name)], figures=mine)
+    return rows, notes
+
+
+def _difference_from_best(mean: float, paired: Difference | None, best: bool, first: bool) -> Figure:
+    mark = FIRST if first else ""
+    found = Figure(mean, None, best, mark)
+    return found if paired is None else replace(found, low=paired.low, high=paired.high)
+
+
+def _group_problems(pairs: Pairs) -> dict[str, dict[str, Sequence[Record]]]:
+    """Dataset, features and data, which must be equal for figures to compete → the records of rows by their places."""
+    found: dict[tuple[str, ...], dict[str, Sequence[Record]]] = {}
+    for place, (row, group) in enumerate(pairs):
+        problem = row.labels["dataset"], row.labels["features"], row.labels["data"]
+        found.setdefault(problem, {})[str(place)] = group
+    names = [problem[0] for problem in found]
+    twins = {problem: names.count(problem[0]) > 1 for problem in found}
+    return {", ".join(filter(None, problem)) if twins[problem] else problem[0]: one for problem, one in found.items()}
+
+
+def _leading_notes(problem: str, found: Mapping[str, Leaders], groups: Mapping[str, Sequence[Record]]) -> list[str]:
+    """What to mind of intervals, and why no figure of a column is marked."""
+    unknown = {groups[name][0].method: None for one in found.values() for name in one.unknown}
+    few = uncertainty.few_classes_note(record for group in groups.values() for record in group)
+    notes = [f"{problem}: {few}"] if few else []
+    if unknown:
+        notes.append(
+            f"{problem}: the records of {', '.join(unknown)} keep no answers of rows, so these figures have no "
+            "interval and no figure is marked as the best; run them again into a new folder"
+        )
+    shared = [column for column, one in found.items() if one.rivals > 1 and not one.best and not one.unknown]
+    if shared:
+        notes.append(
+            f"{problem}: no method is clearly the best in {', '.join(shared)}, since the paired interval of each with "
+            "the first includes 0"
+        )
+    return notes
+
+
+# Compare --------------------------------------------------------------------------------------------------------------
+# Records → one row per dataset and method: figures with their intervals, the best marked; or their differences.
 
 SECONDS = "seconds"  # of search, calibration and fit
 LABELS: Mapping[str, Callable[[Record], str]] = {  # what tells rows apart; all but two only where mixed
@@ -22,8 +207,8 @@ LABELS: Mapping[str, Callable[[Record], str]] = {  # what tells rows apart; all 
     "features": lambda record: record.features,
     "data": lambda record: f"{record.fingerprint[:8]} {record.features_digest[:8]}".strip(),
     "method": lambda record: record.method,
-    "chosen by": lambda record: _mode(record),
-    "grid": lambda record: _grid(record),
+    "chosen by": lambda record: _mode_label(record),
+    "grid": lambda record: _grid_label(record),
     "settings": lambda record: ", ".join(f"{name}={value}" for name, value in record.settings.items()),
 }
 ALWAYS = ("dataset", "method")
@@ -54,7 +239,7 @@ class Comparison:
     @property
     def given(self) -> tuple[str, ...]:
         """The columns of models that were given examples or unlabelled rows."""
-        return tuple(name for name in self.figures if given_figures.is_given(name))
+        return tuple(name for name in self.figures if uncertainty.is_evidence_column(name))
 
     def parted(self) -> tuple[Comparison, Comparison | None]:
         """The columns of plain figures, and those in `given` with the rows that have any, where there are some."""
@@ -64,9 +249,8 @@ class Comparison:
 
     def to_text(self, format: str = "markdown") -> str:
         """The table as text: "markdown", "csv" or "latex"."""
-        from zskl.experiments.table_formats import FORMATS  # it needs this module
 
-        one_of("format", format, tuple(FORMATS))
+        check_option("format", format, tuple(FORMATS))
         return FORMATS[format](self)
 
 
@@ -118,40 +302,40 @@ def compare(runs: Runs, sort: str | None = None, differences: bool = False) -> C
     found = collect(runs)
     groups: dict[tuple[str, ...], list[Record]] = {}
     for record in found:
-        groups.setdefault(labels(record), []).append(record)
-    uncertainty.prepare(found)
-    rows = [_row(names, group) for names, group in groups.items()]
-    mixed = [name for name in LABELS if name in ALWAYS or _varies(rows, name)]
-    order = (*FIGURES, SECONDS, *given_figures.columns(found))
+        groups.setdefault(row_labels(record), []).append(record)
+    uncertainty.prepare_draws(found)
+    rows = [_comparison_row(names, group) for names, group in groups.items()]
+    mixed = [name for name in LABELS if name in ALWAYS or _label_varies(rows, name)]
+    order = (*FIGURES, SECONDS, *uncertainty.evidence_columns(found))
     columns = [name for name in order if any(name in row.figures for row in rows)]
-    notes = [*_notes(rows), *_alone(found)]
-    notes += [*given_figures.notes(groups.values()), *choice_notes.over_seeds(groups.values())]
+    notes = [*_comparison_notes(rows), *_single_class_notes(found)]
+    notes += [*uncertainty.evidence_notes(groups.values()), *seed_spread_notes(groups.values())]
     pairs = list(zip(rows, groups.values(), strict=True))
     if differences:
         columns = [name for name in columns if name != SECONDS]
-        rows, more = leading.apart(pairs, columns)
+        rows, more = subtract_best(pairs, columns)
     else:
-        rows, more = leading.marked(pairs, columns)
-    return Comparison(tuple(mixed), tuple(columns), tuple(_sorted(rows, sort, mixed, columns)), (*notes, *more))
+        rows, more = mark_best(pairs, columns)
+    return Comparison(tuple(mixed), tuple(columns), tuple(_sort_rows(rows, sort, mixed, columns)), (*notes, *more))
 
 
-def _row(names: Sequence[str], group: Sequence[Record]) -> Row:
+def _comparison_row(names: Sequence[str], group: Sequence[Record]) -> Row:
     """All seeds of a method. Seeds count where something is random: the method, or the examples it was taught."""
     figures = uncertainty.figures(group)
     seconds = {record.seed: record.seconds.training for record in group}
     times = [value for value in seconds.values() if value is not None]
     random = any(uncertainty.is_random(group[0].method, name) for name in figures)
     if len(times) == len(seconds):
-        figures[SECONDS] = over_seeds(times) if random else Figure(sum(times) / len(times))
+        figures[SECONDS] = mean_over_seeds(times) if random else Figure(sum(times) / len(times))
     return Row(dict(zip(LABELS, names, strict=True)), len(seconds) if random else None, figures)
 
 
-def labels(record: Record) -> tuple[str, ...]:
+def row_labels(record: Record) -> tuple[str, ...]:
     """The values of `LABELS`: records that share all of them are one row."""
     return tuple(label(record) for label in LABELS.values())
 
 
-def _mode(record: Record) -> str:
+def _mode_label(record: Record) -> str:
     calibrated, tuned = record.gzsl_calibrated is not None, record.tune.scoring
     if tuned:
         plain = " without constant" if tuned == "zsl" and not calibrated else ""
@@ -159,23 +343,23 @@ def _mode(record: Record) -> str:
     return "folds, constant only" if calibrated else "defaults"
 
 
-def _grid(record: Record) -> str:
+def _grid_label(record: Record) -> str:
     """A short name of the grid that was searched."""
     grid, also, bounds = record.tune.grid, record.tune.also, record.tune.bounds
     searched = [grid, *(also or ()), bounds] if also or bounds else grid
     return hashlib.sha256(json.dumps(searched, sort_keys=True).encode()).hexdigest()[:6] if grid else ""
 
 
-def _varies(rows: Sequence[Row], label: str) -> bool:
+def _label_varies(rows: Sequence[Row], label: str) -> bool:
     """Features and data belong to a dataset, a grid to a method: they tell rows apart only where one has several."""
     if label == "grid":
-        return any(len(values) > 1 for values in _by(rows, ("dataset", "method"), label).values())
+        return any(len(values) > 1 for values in _group_values(rows, ("dataset", "method"), label).values())
     if label in ("features", "data"):
-        return any(len(values) > 1 for values in _by(rows, ("dataset",), label).values())
+        return any(len(values) > 1 for values in _group_values(rows, ("dataset",), label).values())
     return len({row.labels[label] for row in rows}) > 1
 
 
-def _by(rows: Sequence[Row], names: Sequence[str], label: str) -> dict[tuple[str, ...], set[str]]:
+def _group_values(rows: Sequence[Row], names: Sequence[str], label: str) -> dict[tuple[str, ...], set[str]]:
     """The values of a label for each combination of others."""
     found: dict[tuple[str, ...], set[str]] = {}
     for row in rows:
@@ -183,7 +367,7 @@ def _by(rows: Sequence[Row], names: Sequence[str], label: str) -> dict[tuple[str
     return found
 
 
-def _sorted(rows: list[Row], sort: str | None, labels: Sequence[str], figures: Sequence[str]) -> list[Row]:
+def _sort_rows(rows: list[Row], sort: str | None, labels: Sequence[str], figures: Sequence[str]) -> list[Row]:
     order = {name: place for place, name in enumerate(dict.fromkeys(row.labels["dataset"] for row in rows))}
     rows = sorted(rows, key=lambda row: order[row.labels["dataset"]])
     if sort is None:
@@ -192,7 +376,7 @@ def _sorted(rows: list[Row], sort: str | None, labels: Sequence[str], figures: S
     column = columns.get(sort.lower())
     if column is None:
         raise ValueError(
-            f"no column {sort!r} to sort by{did_you_mean(sort, columns.values())}: expected one of "
+            f"no column {sort!r} to sort by{suggest(sort, columns.values())}: expected one of "
             f"{', '.join(columns.values())}"
         )
     if column == "dataset":
@@ -211,13 +395,13 @@ def _sorted(rows: list[Row], sort: str | None, labels: Sequence[str], figures: S
     return sorted(rows, key=lambda row: (order[row.labels["dataset"]], merit(row)))
 
 
-def _alone(records: Sequence[Record]) -> list[str]:
+def _single_class_notes(records: Sequence[Record]) -> list[str]:
     """A note for each dataset with a single unseen class."""
-    found = {f"{one.dataset}: {no_choice(one.zsl.alone)}": None for one in records if one.zsl.alone is not None}
+    found = {f"{one.dataset}: {single_class_note(one.zsl.alone)}": None for one in records if one.zsl.alone is not None}
     return list(found)
 
 
-def _notes(rows: Sequence[Row]) -> list[str]:
+def _comparison_notes(rows: Sequence[Row]) -> list[str]:
     notes = []
     versions: dict[tuple[str, str], set[str]] = {}
     for row in rows:
@@ -232,3 +416,120 @@ def _notes(rows: Sequence[Row]) -> list[str]:
     if len(counts) > 1:
         notes.append(f"rows have from {min(counts)} to {max(counts)} seeds: not all means are of as many runs")
     return notes
+
+
+# Table formats --------------------------------------------------------------------------------------------------------
+# A comparison as Markdown, CSV or LaTeX.
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "†": r"$\dagger$",
+    "↓": r"$\downarrow$",
+    "‖": r"$\|$",
+    "ᵀ": r"$^\top$",
+    "−": "$-$",
+    "²": "$^2$",
+    "σ": r"$\sigma$",
+    "λ": r"$\lambda$",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+
+KINDS = ("mean", "low", "high", "std")  # columns of a figure in CSV
+_SPECIAL = re.compile("[" + re.escape("".join(_LATEX)) + "]")
+
+
+def format_cell(figure: Figure | None, between: str = "±") -> str:
+    """ "59.6 [56.1, 63.0]"; without an interval "59.6±0.3", or "59.6" for one seed. Empty for no figure."""
+    if figure is None:
+        return ""
+
+    def text(number: float) -> str:
+        shown = f"{number:.{figure.digits}f}"
+        return shown if float(shown) else shown.removeprefix("-")
+
+    if figure.low is not None and figure.high is not None:
+        spread = f" [{text(figure.low)}, {text(figure.high)}]"
+    else:
+        spread = "" if figure.deviation is None else f"{between}{text(figure.deviation)}"
+    return f"{text(figure.mean)}{spread}{figure.mark}"
+
+
+def format_seeds(row: Row) -> str:
+    """How many, where something is random."""
+    return "" if row.seeds is None else str(row.seeds)
+
+
+def to_markdown(table: Comparison) -> str:
+    def escape(text: str) -> str:
+        return text.replace("\\", "\\\\").replace("|", "\\|")
+
+    def figure(one: Figure | None) -> str:
+        text = format_cell(one, " ± ")
+        return f"**{text}**" if one is not None and one.best else text
+
+    lines = [[*table.labels, *_has_seed_column(table), *table.figures]]
+    lines.append(["---"] * len(table.labels) + ["---:"] * (len(lines[0]) - len(table.labels)))
+    for row in table.rows:
+        figures = [figure(row.figures.get(name)) for name in table.figures]
+        count = [format_seeds(row) for _ in _has_seed_column(table)]
+        lines.append([*(escape(text) for text in _label_cells(table, row)), *count, *figures])
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def to_csv(table: Comparison) -> str:
+    """Plain numbers, accuracies in per cent: for each figure mean, both ends of the interval, deviation over seeds."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([*table.labels, "seeds", *(f"{name} {kind}" for name in table.figures for kind in KINDS)])
+    for row in table.rows:
+        numbers: list[str] = []
+        for name in table.figures:
+            figure = row.figures.get(name)
+            found = figure and (figure.mean, figure.low, figure.high, figure.deviation)
+            numbers += ["" if number is None else f"{number:.4f}" for number in found or [None] * len(KINDS)]
+        writer.writerow([*_label_cells(table, row), format_seeds(row), *numbers])
+    return file.getvalue()
+
+
+def to_latex(table: Comparison) -> str:
+    """A tabular that needs no package."""
+
+    def escape(text: str) -> str:
+        return re.sub(_SPECIAL, lambda found: _LATEX[found[0]], text)
+
+    def figure(one: Figure | None) -> str:
+        text = escape(format_cell(one, " ± "))
+        return f"\\textbf{{{text}}}" if one is not None and one.best else text
+
+    def line(cells: list[str]) -> str:
+        return " & ".join(cells) + r" \\" + "\n"
+
+    count = _has_seed_column(table)
+    columns = "l" * len(table.labels) + "r" * (len(table.figures) + len(count))
+    head = line([escape(name) for name in (*table.labels, *count, *table.figures)])
+    body = "".join(
+        line(
+            [
+                *map(escape, _label_cells(table, row)),
+                *(format_seeds(row) for _ in count),
+                *(figure(row.figures.get(name)) for name in table.figures),
+            ]
+        )
+        for row in table.rows
+    )
+    return f"\\begin{{tabular}}{{{columns}}}\n\\hline\n{head}\\hline\n{body}\\hline\n\\end{{tabular}}\n"
+
+
+def _has_seed_column(table: Comparison) -> list[str]:
+    """The column of seeds, where any row has them."""
+    return ["seeds"] if any(row.seeds is not None for row in table.rows) else []
+
+
+def _label_cells(table: Comparison, row: Row) -> list[str]:
+    return [row.labels[name] for name in table.labels]
+
+
+FORMATS: Mapping[str, Callable[[Comparison], str]] = {"markdown": to_markdown, "csv": to_csv, "latex": to_latex}

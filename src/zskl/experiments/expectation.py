@@ -16,20 +16,18 @@ from sklearn.base import clone
 
 from zskl import engines, methods
 from zskl.datasets.dataset import Dataset
-from zskl.datasets.split_by_class import LEAST_HELD
+from zskl.datasets.split import LEAST_HELD
 from zskl.engines import Engine
-from zskl.estimators.class_means.classifier import ClassMeansClassifier
+from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.metrics import harmonic_mean
-from zskl.metrics.seen_unseen import Margins, margins
-from zskl.selection.calibration import engine_for
+from zskl.metrics.seen_unseen import Margins, row_margins
+from zskl.selection.calibration import choose_engine
+from zskl.selection.class_folds import Material, prepare_material
 from zskl.selection.class_folds import folds as make_folds
-from zskl.selection.fold_worker import Examiner
 from zskl.selection.grid import Grid
-from zskl.selection.grid_search import Plan, Report, examined, plan, walked
-from zskl.selection.material import Material, material
-from zskl.selection.search_results import Choice, Search, judge
-from zskl.signatures.groups import attribute_groups
-from zskl.signatures.table import SignatureTable
+from zskl.selection.grid_search import Examiner, Plan, Report, examine_settings, extend_search, plan_search
+from zskl.selection.search_results import Choice, Search, judge_settings
+from zskl.signatures.table import SignatureTable, attribute_groups
 
 METHOD = "class-means"
 TINY = 1e-6  # of the largest number in a table
@@ -82,12 +80,17 @@ class Expectation:
     def to_json(self) -> dict[str, Any]:
         """Plain numbers, for JSON."""
         groups = [
-            {"group": one.name, "attributes": one.attributes, "without": _plain(one.without), "loss": _plain(one.loss)}
+            {
+                "group": one.name,
+                "attributes": one.attributes,
+                "without": _plain_figure(one.without),
+                "loss": _plain_figure(one.loss),
+            }
             for one in self.groups
         ]
         return {
-            "zero_shot": _plain(self.zero_shot),
-            "harmonic": None if self.harmonic is None else _plain(self.harmonic),
+            "zero_shot": _plain_figure(self.zero_shot),
+            "harmonic": None if self.harmonic is None else _plain_figure(self.harmonic),
             "chance": self.chance,
             "held_out": list(self.held_out),
             "settings": [dict(one) for one in self.settings],
@@ -95,7 +98,7 @@ class Expectation:
         }
 
 
-def expect(
+def expect_accuracy(
     data: Dataset,
     grid: Grid | None = None,
     engine: Engine | str | None = "auto",
@@ -109,7 +112,7 @@ def expect(
     """
     estimator = ClassMeansClassifier(device=device)
     X, y = data.samples("trainval")
-    shared = material(estimator, X, y, data.signatures, make_folds(data))
+    shared = prepare_material(estimator, X, y, data.signatures, make_folds(data))
     held = tuple(len(np.unique(shared.y[fold.val_unseen])) for fold in shared.folds)
     if min(held) < LEAST_HELD:
         raise ValueError(
@@ -117,27 +120,27 @@ def expect(
             f"figure, because every answer would be right: expected at least {LEAST_HELD} in each fold; leave out the "
             "folds of this dataset to have others made"
         )
-    runner = engine_for(engine, estimator, X)
+    runner = choose_engine(engine, estimator, X)
     method = methods.find(METHOD)
-    planned = plan(shared, method.grid, method.bounds) if grid is None else plan(shared, grid)
-    tried = _Tried(planned, runner)
+    planned = plan_search(shared, method.grid, method.bounds) if grid is None else plan_search(shared, grid)
+    tried = _TriedSettings(planned, runner)
     tried.add(planned, report)
     searches = [tried.by_others(fold) for fold in range(len(shared.folds))]
     choices = [search.pick("zsl") for search in searches]
-    groups = attribute_groups(_names(shared.table))
-    losses = _without_groups(shared, [choice.setting for choice in choices], groups, runner)
+    groups = attribute_groups(_attribute_names(shared.table))
+    losses = _score_without_groups(shared, [choice.setting for choice in choices], groups, runner)
     whole = Figure(tuple(tried.margins(choice, fold).zsl for fold, choice in enumerate(choices)))
     ranked = [Group(name, len(groups[name]), figure, whole - figure) for name, figure in losses.items()]
     return Expectation(
         whole,
-        _harmonic(searches, tried) if all(len(fold.val_seen) for fold in shared.folds) else None,
+        _fold_harmonics(searches, tried) if all(len(fold.val_seen) for fold in shared.folds) else None,
         held,
         tuple(choice.setting for choice in choices),
         tuple(sorted(ranked, key=lambda one: (-one.loss.mean, one.name))),
     )
 
 
-class _Tried:
+class _TriedSettings:
     """What came of each setting on each fold, for folds that judge without one another."""
 
     def __init__(self, planned: Plan, engine: Engine | None) -> None:
@@ -146,7 +149,7 @@ class _Tried:
 
     def add(self, part: Plan, report: Report | None = None) -> None:
         """Make these runs on all folds."""
-        for (place, fold), answer in examined(part, self.engine, report).items():
+        for (place, fold), answer in examine_settings(part, self.engine, report).items():
             self.found[repr(part.settings[place]), fold] = answer
 
     def by_others(self, fold: int) -> Search:
@@ -160,9 +163,9 @@ class _Tried:
                 self.add(self.planned.beyond(new))
             keys = [repr(setting) for setting in settings]
             part = {(k, n): self.found[key, other] for k, key in enumerate(keys) for n, other in enumerate(others)}
-            return judge(settings, [folds[k] for k in others], part)
+            return judge_settings(settings, [folds[k] for k in others], part)
 
-        return walked(seen(self.planned.settings), self.planned.reach, seen)
+        return extend_search(seen(self.planned.settings), self.planned.reach, seen)
 
     def margins(self, choice: Choice, fold: int) -> Margins:
         answer = self.found[repr(choice.setting), fold]
@@ -170,14 +173,14 @@ class _Tried:
         return answer
 
 
-def _harmonic(searches: Sequence[Search], tried: _Tried) -> Figure:
+def _fold_harmonics(searches: Sequence[Search], tried: _TriedSettings) -> Figure:
     """H of each fold, with the setting and the constant that the other folds chose."""
     choices = [search.pick("gzsl") for search in searches]
     both = [tried.margins(choice, fold).at(choice.calibration) for fold, choice in enumerate(choices)]
     return Figure(tuple(harmonic_mean(*one) for one in both))
 
 
-def _names(table: SignatureTable) -> list[str]:
+def _attribute_names(table: SignatureTable) -> list[str]:
     p = table.matrix.shape[1]
     return [f"attribute {k}" for k in range(p)] if table.names is None else [str(name) for name in table.names]
 
@@ -191,25 +194,25 @@ class _Task:
     groups: Groups
 
 
-def _without_groups(
+def _score_without_groups(
     shared: Material, settings: Sequence[Mapping[str, Any]], groups: Groups, engine: Engine | None
 ) -> dict[str, Figure]:
     """Zero-shot accuracies without each group, fold by fold."""
     tasks = [_Task(fold, setting, groups) for fold, setting in enumerate(settings)]
-    parts = dict(engines.each(_leave_out, tasks, shared, engine))
+    parts = dict(engines.each(_leave_out_groups, tasks, shared, engine))
     return {name: Figure(tuple(parts[fold][name] for fold in range(len(tasks)))) for name in groups}
 
 
-def _leave_out(shared: Material, task: _Task) -> dict[str, float]:
+def _leave_out_groups(shared: Material, task: _Task) -> dict[str, float]:
     """Fit once; then score the fold's held-out classes without each group of attributes."""
     examiner, found = Examiner(shared, task.fold), {}
 
     def visit(place: int, model: Any) -> None:
         examiner.scores(model)  # what all groups share is worked out here
         for name, columns in task.groups.items():
-            table = _lacking(shared.table, columns)
+            table = _flatten_columns(shared.table, columns)
             scores = examiner.scores(model._redescribed(table), table)
-            found[name] = margins(scores, examiner.own, examiner.is_seen).zsl
+            found[name] = row_margins(scores, examiner.own, examiner.is_seen).zsl
 
     rows = shared.folds[task.fold].train
     estimator = clone(shared.estimator)
@@ -217,7 +220,7 @@ def _leave_out(shared: Material, task: _Task) -> dict[str, float]:
     return found
 
 
-def _lacking(table: SignatureTable, columns: Sequence[int]) -> SignatureTable:
+def _flatten_columns(table: SignatureTable, columns: Sequence[int]) -> SignatureTable:
     """A table whose classes do not differ in these columns."""
     matrix = table.matrix.copy()
     matrix[:, columns] = 0.0
@@ -226,5 +229,5 @@ def _lacking(table: SignatureTable, columns: Sequence[int]) -> SignatureTable:
     return SignatureTable(table.labels, matrix, table.names)
 
 
-def _plain(figure: Figure) -> dict[str, Any]:
+def _plain_figure(figure: Figure) -> dict[str, Any]:
     return {"mean": figure.mean, "spread": figure.spread, "folds": list(figure.folds)}

@@ -1,30 +1,527 @@
-"""What one finished run left behind: its configuration, choices, results, times, seed, versions and data.
+"""Frozen dataclasses ↔ JSON, by the types of their fields.
 
-A record is one line of JSON in `records.jsonl`. The fields here are the fields there. Lines of zskl 0.1 have no
-`version`; they are read too, and so are those of versions 2 and 3. A field that this version does not know is ignored,
-and so lost when the record is written again. A line of a newer version is refused.
+What is missing or null becomes the default of its field. A value of another type is refused with its place and what was
+expected. A field that a dataclass does not know is ignored.
 """
 
 from __future__ import annotations
 
+import base64
+import types
+import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from functools import lru_cache
+from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from zskl.experiments import record_table, typed_json
-from zskl.experiments.answers import ClassRows
-from zskl.experiments.record_parts import (
-    Adapted,
-    Course,
-    Generalised,
-    Probabilities,
-    Seconds,
-    Setting,
-    Shares,
-    Taught,
-    Tuning,
-    ZeroShot,
-)
+import numpy as np
+from numpy.typing import NDArray
+
+from zskl._display import Shown, format_percent
+from zskl.selection.search_results import AgainstDefault
+
+# Typed json -----------------------------------------------------------------------------------------------------------
+
+T = TypeVar("T")
+
+
+class Missing(ValueError):
+    """A field that has no default is not there."""
+
+
+def to_json(value: object) -> Any:
+    """Dataclasses as objects, tuples as lists. A field is left out where it is None, or a part that holds nothing."""
+    if is_dataclass(value) and not isinstance(value, type):
+        found = {one.name: getattr(value, one.name) for one in fields(value)}
+        return {one.name: to_json(found[one.name]) for one in fields(value) if not _is_absent(one, found[one.name])}
+    if isinstance(value, Mapping):
+        return {str(name): to_json(one) for name, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [to_json(one) for one in value]
+    return value
+
+
+def from_json(kind: type[T], value: object, place: str = "") -> T:
+    """A dataclass from what `json.loads` gave. `place` names the value in error messages."""
+    if not isinstance(value, Mapping):
+        raise ValueError(_type_error(place, value, "an object with named fields"))
+    hints = _type_hints(kind)  # type: ignore[arg-type]  # a class is hashable
+    found = {}
+    for one in fields(kind):  # type: ignore[arg-type]  # every `kind` is a dataclass
+        inside = f"{place}.{one.name}" if place else one.name
+        given = value.get(one.name)
+        if given is not None:
+            found[one.name] = _from_value(hints[one.name], given, inside)
+        elif _field_default(one) is MISSING:
+            raise Missing(f"`{inside}` is missing: expected {_type_name(hints[one.name])}")
+    return kind(**found)
+
+
+def _from_value(hint: Any, value: object, place: str) -> Any:
+    """One value of a type that a field may have; never null."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        (kind,) = [one for one in inner if one is not types.NoneType]
+        try:
+            return _from_value(kind, value, place)
+        except Missing:
+            return None  # a part that may be absent lacks something it needs
+    if hint is object:
+        return value
+    if is_dataclass(hint):
+        return from_json(hint, value, place)  # type: ignore[arg-type]
+    if hint is bool and isinstance(value, bool):
+        return value
+    if hint in (float, int, str):
+        allowed = (int, float) if hint is float else hint
+        if not isinstance(value, allowed) or isinstance(value, bool):
+            raise ValueError(_type_error(place, value, _type_name(hint)))
+        return hint(value)
+    if origin is Mapping and isinstance(value, Mapping):
+        kind = inner[1]
+        return {
+            name: _from_nullable(kind, one, f"{place}.{name}") for name, one in value.items() if _is_kept(kind, one)
+        }
+    if origin is tuple and isinstance(value, list | tuple):
+        kinds = (inner[0],) * len(value) if inner[-1] is Ellipsis else inner
+        if len(kinds) == len(value):
+            return tuple(
+                _from_nullable(kind, one, f"{place}[{k}]")
+                for k, (kind, one) in enumerate(zip(kinds, value, strict=True))
+            )
+    raise ValueError(_type_error(place, value, _type_name(hint)))
+
+
+def _is_kept(kind: Any, value: object) -> bool:
+    """A null entry of a mapping says no more than a missing one, except where any value may stand."""
+    return value is not None or kind is object or types.NoneType in get_args(kind)
+
+
+def _from_nullable(kind: Any, value: object, place: str) -> Any:
+    if value is None and (kind is object or types.NoneType in get_args(kind)):
+        return None
+    if value is None:
+        raise ValueError(_type_error(place, value, _type_name(kind)))
+    return _from_value(kind, value, place)
+
+
+def _is_absent(field: Field[Any], value: object) -> bool:
+    return value is None or (is_dataclass(value) and value == _field_default(field))
+
+
+def _field_default(field: Field[Any]) -> object:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+@lru_cache(maxsize=64)
+def _type_hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _type_error(place: str, value: object, expected: str) -> str:
+    text = repr(value)
+    return f"`{place or 'the line'}` is {text if len(text) < 60 else text[:57] + '...'}: expected {expected}"
+
+
+def _type_name(hint: Any) -> str:
+    """What a reader would call this type."""
+    plain = {float: "a number", int: "a whole number", str: "a text", bool: "true or false"}
+    if hint in plain:
+        return plain[hint]
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return _type_name(next(one for one in inner if one is not types.NoneType))
+    if origin is tuple:
+        return "a list" if inner[-1] is Ellipsis else f"a list of {len(inner)} values"
+    return "an object with named fields"
+
+
+# Answers --------------------------------------------------------------------------------------------------------------
+# What each test row was answered, packed into a few kilobytes of text, so that uncertainty is computed from records.
+#
+# The rows of a part lie class by class, in the order of `class_names` of the dataset, and within a class as the part
+# has them. Whole numbers are packed into text: a byte with the bits of a number (1, 8, 16 or 32), then the numbers,
+# all compressed by zlib and written in base64.
+
+Integers = NDArray[np.int64]
+LEVELS = 31  # of gaps: the area is then within 0.1 points of the exact one
+_LARGEST = 2**28  # bytes
+
+
+@dataclass(frozen=True)
+class ClassRows:
+    """How many rows of each class are in "test_unseen" and in "test_seen"; classes without rows are left out."""
+
+    unseen: str
+    seen: str
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers of one result, packed, for the rows of "test_unseen" and, in the generalised protocol, "test_seen".
+
+    A code is 0 for a right answer. Otherwise it is 1 + k where the answer is entry k of `[*per_class, *left_out]` of
+    the same result, or just 1 in a compact record.
+
+    `unseen_levels` and `seen_levels` give the area under the seen–unseen curve: 0 for a row that is wrong among the
+    classes of its own side, otherwise a number from 1 to 31 that rises with the constant at which the row changes
+    sides; each number has about as many rows. `examples` has 1 for each row of "test_unseen" that the model was
+    taught, which is not scored.
+    """
+
+    unseen: str
+    seen: str | None = None
+    unseen_levels: str | None = None
+    seen_levels: str | None = None
+    examples: str | None = None
+
+    def compact(self) -> Answers:
+        """Right or wrong alone."""
+        seen = None if self.seen is None else pack_answers(np.minimum(unpack_answers(self.seen), 1))
+        return replace(self, unseen=pack_answers(np.minimum(unpack_answers(self.unseen), 1)), seen=seen)
+
+
+def pack_answers(numbers: NDArray[np.integer] | NDArray[np.bool_]) -> str:
+    """Whole numbers from 0 to 2³² − 1 as text."""
+    found = np.asarray(numbers, dtype=np.int64)
+    largest = int(found.max(initial=0))
+    if largest > 1:
+        bits = 8 if largest < 2**8 else 16 if largest < 2**16 else 32
+        written = bytes([bits]) + found.astype(f"<u{bits // 8}").tobytes()
+    else:  # the bits that fill the last byte are counted in the first one
+        written = bytes([1, -len(found) % 8]) + np.packbits(found.astype(np.uint8)).tobytes()
+    return base64.b64encode(zlib.compress(written, 9)).decode()
+
+
+def unpack_answers(text: str, length: int | None = None) -> Integers:
+    """What `pack` made text of; `length` is how many numbers there must be."""
+    try:
+        engine = zlib.decompressobj()
+        raw = engine.decompress(base64.b64decode(text, validate=True), _LARGEST)
+        found = _read_packed(raw)
+    except (ValueError, IndexError, zlib.error):
+        raise ValueError(f"answers of a record cannot be read ({text[:20]!r}): restore or remove that record") from None
+    if length is not None and len(found) != length:
+        raise ValueError(
+            f"a record has answers of {len(found)} rows for classes of {length}: restore or remove that record"
+        )
+    return found
+
+
+def _read_packed(raw: bytes) -> Integers:
+    if raw[0] == 1:
+        bits = np.unpackbits(np.frombuffer(raw, np.uint8, offset=2)).astype(np.int64)
+        return bits[: len(bits) - raw[1]]
+    return np.frombuffer(raw, {8: "<u1", 16: "<u2"}.get(raw[0], "<u4"), offset=1).astype(np.int64)
+
+
+def gap_levels(gap: NDArray[np.float64], right: NDArray[np.bool_]) -> Integers:
+    """0 where a row is not right on its own side, otherwise 1 to LEVELS, rising with its gap; equal for equal gaps."""
+    ordered = np.sort(gap[right])
+    place = np.searchsorted(ordered, gap, side="left")  # how many gaps are lower
+    return np.where(right, 1 + LEVELS * place // max(1, len(ordered)), 0)
+
+
+# Record parts ---------------------------------------------------------------------------------------------------------
+# The parts of a record: results of both protocols, what validation tried and chose, times.
+#
+# Every part is frozen. What a line does not hold is None or empty.
+
+Setting: TypeAlias = Mapping[str, object]  # name of a parameter → its value, as JSON has it
+Shares: TypeAlias = Mapping[str, tuple[tuple[str, float], ...]]  # name of a class → (name, share), largest first
+
+
+@dataclass(frozen=True)
+class SeenUnseenCurve:
+    """Accuracy of seen and of unseen classes at each calibration constant; at most 200 points."""
+
+    calibration: tuple[float, ...]
+    seen: tuple[float, ...]
+    unseen: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        _same_length("curve", calibration=self.calibration, seen=self.seen, unseen=self.unseen)
+
+
+@dataclass(frozen=True)
+class ZeroShot:
+    """The zero-shot protocol: unseen classes alone. Accuracies are fractions.
+
+    `left_out` names candidates without a test row. `mistaken` lists the most frequent wrong answers for each class.
+    Of a single unseen class there is no figure, also where an earlier version wrote one: every answer would be right.
+    `declined` says why a model did not adapt to unlabelled rows, `adaptation` what it says about it if it did.
+    `answers` has what each row was answered.
+    """
+
+    protocol: str = "zsl"
+    accuracy: float | None = None
+    per_class: Mapping[str, float] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    mistaken: Shares = field(default_factory=dict)
+    declined: str | None = None
+    adaptation: Setting | None = None
+    answers: Answers | None = None
+
+    def __post_init__(self) -> None:
+        if self.alone is not None:
+            nothing: dict[str, object] = {"accuracy": None, "per_class": {}, "mistaken": {}, "left_out": (self.alone,)}
+            for name, value in nothing.items():
+                object.__setattr__(self, name, value)
+
+    @property
+    def alone(self) -> str | None:
+        """The only unseen class, where there is only one."""
+        names = [*self.per_class, *self.left_out]
+        return names[0] if len(names) == 1 else None
+
+
+@dataclass(frozen=True)
+class Generalised:
+    """The generalised protocol: seen and unseen classes together.
+
+    `harmonic` is H and `ausuc` the area under the curve. `calibration` is the constant that was subtracted from the
+    scores of seen classes. `declined`, `adaptation` and `answers` are as in `ZeroShot`.
+    """
+
+    protocol: str = "gzsl"
+    unseen: float | None = None
+    seen: float | None = None
+    harmonic: float | None = None
+    ausuc: float | None = None
+    calibration: float | None = None
+    per_class: Mapping[str, float] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    curve: SeenUnseenCurve | None = None
+    declined: str | None = None
+    adaptation: Setting | None = None
+    answers: Answers | None = None
+
+
+@dataclass(frozen=True)
+class Taught:
+    """Results of a model that was taught `shots` examples of each unseen class, which are not scored.
+
+    Classes in `short` have so few rows that they got fewer examples: one row at least is scored.
+    """
+
+    shots: int
+    zsl: ZeroShot
+    gzsl: Generalised
+    gzsl_calibrated: Generalised | None = None
+    short: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """Results of a model that adapted to test rows without their labels: `unlabelled` is "unseen" or "all".
+
+    There are generalised results only with "all".
+    """
+
+    unlabelled: str
+    zsl: ZeroShot
+    gzsl: Generalised | None = None
+    gzsl_calibrated: Generalised | None = None
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """How far probabilities can be trusted. `ece` is the expected calibration error.
+
+    `coverage` holds (threshold, share of rows answered, accuracy of these, or None where no row is answered).
+    """
+
+    protocol: str = ""
+    ece: float | None = None
+    accuracy: float | None = None
+    mean_confidence: float | None = None
+    coverage: tuple[tuple[float, float, float | None], ...] = ()
+
+
+@dataclass(frozen=True)
+class Probabilities:
+    """The confidence of both protocols; None where the model has no temperatures."""
+
+    zsl: Confidence | None = None
+    gzsl: Confidence | None = None
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A number of a chosen setting that is the "lowest" or "highest" that was tried.
+
+    `bound` is the bound that kept the search from going on; None where the grid was not extended.
+    """
+
+    name: str
+    value: float
+    side: str
+    bound: float | None = None
+
+    @property
+    def why(self) -> str:
+        return "not extended" if self.bound is None else "at its bound"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The setting that validation chose by one scoring, and its scores on the folds.
+
+    `figures` are its other figures on each fold: "zsl", "seen", "unseen" and "harmonic" without a constant, "gzsl" with
+    it. `edges` are its numbers beyond which nothing was tried, `against_default` whether the default setting was kept.
+    These are None in records that do not know.
+    """
+
+    setting: Setting = field(default_factory=dict)
+    score: float | None = None
+    fold_scores: tuple[float, ...] = ()
+    spread: float | None = None
+    calibration: float | None = None
+    figures: Mapping[str, tuple[float, ...]] | None = None
+    edges: tuple[Edge, ...] | None = None
+    against_default: AgainstDefault | None = None
+
+
+@dataclass(frozen=True)
+class Choices:
+    """By zero-shot accuracy and by H at the best constant, as far as these were asked for."""
+
+    zsl: Choice | None = None
+    gzsl: Choice | None = None
+
+    def items(self) -> tuple[tuple[str, Choice], ...]:
+        """(scoring, choice) of those that were made."""
+        pairs = (("zsl", self.zsl), ("gzsl", self.gzsl))
+        return tuple((scoring, choice) for scoring, choice in pairs if choice is not None)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Every setting of the grid: a row has the values of `names`, then its mean zsl and gzsl score over folds.
+
+    A score is None where training diverged.
+    """
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+
+    def __post_init__(self) -> None:
+        wrong = next((row for row in self.rows if len(row) != len(self.names) + 2), None)
+        if wrong is not None:
+            raise ValueError(
+                f"a row of `tune.table` has {len(wrong)} values: expected {len(self.names)} settings and 2 scores"
+            )
+
+
+@dataclass(frozen=True)
+class Diverged:
+    """A setting whose training diverged on a fold, and at which step."""
+
+    setting: Setting
+    step: int
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What was tried on the folds and what was chosen; all None or empty without tuning."""
+
+    scoring: str | None = None
+    grid: Mapping[str, tuple[object, ...]] | None = None
+    also: tuple[Mapping[str, tuple[object, ...]], ...] | None = None  # smaller grids that were tried beside it
+    bounds: Mapping[str, tuple[float, float]] | None = None  # to which the grid may be extended
+    folds: int | None = None
+    settings: int | None = None  # how many were tried
+    extended: int | None = None  # how many of these, the last ones, are beyond the grid
+    table: Tried | None = None
+    diverged: tuple[Diverged, ...] = ()
+    choices: Choices = field(default_factory=Choices)
+
+
+@dataclass(frozen=True)
+class Course:
+    """The objective of mini-batches during training: means of at most 200 blocks, each at its last step."""
+
+    step: tuple[int, ...]
+    objective: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        _same_length("convergence", step=self.step, objective=self.objective)
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Wall time of each stage."""
+
+    search: float | None = None
+    calibrate: float | None = None
+    fit: float | None = None
+    evaluate: float | None = None
+
+    @property
+    def training(self) -> float | None:
+        """What choosing and fitting took together; None where no time is recorded."""
+        if self == Seconds():
+            return None
+        return sum(stage for stage in (self.search, self.calibrate, self.fit) if stage is not None)
+
+
+def _same_length(name: str, **lists: tuple[object, ...]) -> None:
+    lengths = {part: len(values) for part, values in lists.items()}
+    if len(set(lengths.values())) > 1:
+        counts = ", ".join(f"{length} {part}" for part, length in lengths.items())
+        raise ValueError(f"`{name}` has {counts}: expected lists of one length")
+
+
+# Record table ---------------------------------------------------------------------------------------------------------
+# The table that a `Record` shows: what was run, how it was chosen, and its figures.
+
+
+def record_table(record: Record) -> Shown:
+    """Figures of both protocols, and what the model was."""
+    rows = [*plain_figures(record), *_evidence_rows(record), ("settings", describe_choice(record)), *_time_rows(record)]
+    features = f" ({record.features})" if record.features else ""
+    return Shown(f"{record.method} on {record.dataset}{features}, seed {record.seed}", ("", ""), rows)
+
+
+def plain_figures(record: Record) -> list[tuple[str, str]]:
+    """(name, value) of each plain figure that there is."""
+    found = [("zero-shot", record.zsl.accuracy), ("unseen", record.gzsl.unseen), ("seen", record.gzsl.seen)]
+    found.append(("H", record.gzsl.harmonic))
+    if record.gzsl_calibrated is not None:
+        found.append(("calibrated H", record.gzsl_calibrated.harmonic))
+    return [(name, format_percent(value)) for name, value in found if value is not None]
+
+
+def describe_choice(record: Record, counted: bool = True) -> str:
+    """Whether settings are tuned (and of how many, if `counted`) or default, and which were set by hand."""
+    tuned = bool(record.tune.scoring)
+    of = f" (best of {record.tune.settings})" if counted and tuned and record.tune.settings else ""
+    own = ", ".join(f"{name}={value}" for name, value in record.settings.items())
+    return f"{'tuned' if tuned else 'default'}{of}{f', with {own}' if own else ''}"
+
+
+def _evidence_rows(record: Record) -> list[tuple[str, str]]:
+    rows = [
+        (f"zero-shot, {one.shots} shot{'' if one.shots == 1 else 's'}", format_percent(one.zsl.accuracy))
+        for one in record.taught or ()
+    ]
+    rows += [
+        (f"zero-shot, unlabelled {one.unlabelled}", format_percent(one.zsl.accuracy)) for one in record.adapted or ()
+    ]
+    return [row for row in rows if row[1]]
+
+
+def _time_rows(record: Record) -> list[tuple[str, str]]:
+    seconds = record.seconds.training
+    return [] if seconds is None else [("training", f"{seconds:.1f} s")]
+
+
+# Record ---------------------------------------------------------------------------------------------------------------
+# What one finished run left behind: its configuration, choices, results, times, seed, versions and data.
+#
+# A record is one line of JSON in `records.jsonl`. The fields here are the fields there. Lines of zskl 0.1 have no
+# `version`; they are read too, and so are those of versions 2 and 3. A field that this version does not know is
+# ignored, and so lost when the record is written again. A line of a newer version is refused.
 
 VERSION = 4  # since 3 there are `taught` and `adapted`, since 4 the answers of rows
 
@@ -137,14 +634,14 @@ class Record:
         return str(self.config.get("device") or "cpu")
 
     def __repr__(self) -> str:
-        figures = ", ".join(f"{name} {value}" for name, value in record_table.figures(self))
+        figures = ", ".join(f"{name} {value}" for name, value in plain_figures(self))
         return f"Record({self.dataset!r}, {self.method!r}, seed {self.seed}{f': {figures}' if figures else ''})"
 
     def __str__(self) -> str:
-        return record_table.of_record(self).text()
+        return record_table(self).text()
 
     def _repr_html_(self) -> str:
-        return record_table.of_record(self).html()
+        return record_table(self).html()
 
     def to_json(self) -> dict[str, Any]:
         """The record as an object for `json.dumps`; what was not measured has no entry.
@@ -154,7 +651,7 @@ class Record:
         dict
             The fields by name, as they stand in a line of `records.jsonl`.
         """
-        found: dict[str, Any] = typed_json.to_json(self)
+        found: dict[str, Any] = to_json(self)
         return found
 
     @classmethod
@@ -176,10 +673,10 @@ class Record:
         ValueError
             If the line is not a record, a field has the wrong type, or the line is of a newer version.
         """
-        return typed_json.from_json(cls, current(line))
+        return from_json(cls, upgrade_line(line))
 
 
-def current(line: object) -> Mapping[str, Any]:
+def upgrade_line(line: object) -> Mapping[str, Any]:
     """The line in the present version.
 
     A line of zskl 0.1 has no `version`, one before version 3 nothing `taught` or `adapted`, and one before version 4 no

@@ -1,13 +1,254 @@
-"""Typed records in a run folder: a line appended for each that is finished, and every line checked when it is read."""
+"""A file of JSON lines that grows by one line for each finished piece of work. It knows nothing of what a line says.
+
+A line is appended by one write and flushed to the disk, so that whatever ends a run leaves whole lines. A line that a
+power cut tore is cut off when the file is opened again.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import hashlib
+import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, Generic, Protocol, TypeVar
+import platform
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from zskl.experiments import jsonl_log
+import numpy as np
+
+from zskl import _files as files
+from zskl._files import write_atomically
+from zskl.experiments.record import Record
+from zskl.kernels import Kernel
+from zskl.version import __version__
+
+# Jsonl log ------------------------------------------------------------------------------------------------------------
+
+FILE = "records.jsonl"
+PACKAGES = ("numpy", "scikit-learn", "torch")
+
+
+def package_versions() -> dict[str, str]:
+    """The versions that a figure depends on; a package that is not installed has none."""
+    found = {"zskl": __version__, "python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def to_line(record: Mapping[str, object]) -> str:
+    """The record as one line of JSON."""
+    return json.dumps(record, ensure_ascii=False, allow_nan=False, default=_plain_value)
+
+
+def to_plain_json(values: Mapping[str, object]) -> dict[str, object]:
+    """The values as they are when read back from JSON: no NumPy numbers, no tuples, no kernels."""
+    found: dict[str, object] = json.loads(to_line(values))
+    return found
+
+
+def write_lines(path: str | os.PathLike[str], records: Iterable[Mapping[str, object]]) -> None:
+    """All records to one file, a line each, whole or not at all; missing folders are made."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, "".join(to_line(record) + "\n" for record in records).encode())
+
+
+def check_log_target(path: str | os.PathLike[str]) -> None:
+    """Refuse, before any work is done, a path that `write` could not write to; missing folders are made."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    files.check_target(path)
+
+
+def unit_key(unit: Mapping[str, object]) -> str:
+    """SHA-256 in hex of what defines a unit of work, as JSON with sorted names. It is the same in every process."""
+    return hashlib.sha256(json.dumps(unit, sort_keys=True, allow_nan=False, default=_plain_value).encode()).hexdigest()
+
+
+class LogBusyError(OSError):
+    """Another process has the file."""
+
+
+class LogFolder:
+    """A file of lines, held open for appending. `done` maps keys to the lines that are there."""
+
+    def __init__(self, path: Path, handle: int) -> None:
+        self.path = path
+        self._handle, self._shared = handle, False
+        self._torn: int | None = None  # where whole lines end, if something follows them
+        _repair_last_line(path, handle)
+        self.done: dict[str, dict[str, Any]] = {}
+        self.refresh()
+
+    @property
+    def handle(self) -> int:
+        """The open file."""
+        return self._handle
+
+    def refresh(self) -> None:
+        """Read `done` again: an interrupt may come between the writing of a line and the next statement."""
+        self.done = {str(one["key"]): one for one in read_log(self.path) if isinstance(one, dict) and "key" in one}
+
+    def rewrite(self, records: Iterable[Mapping[str, object]]) -> None:
+        """Put these lines in place of all, in one step. The new file is locked before it has its name, so that no other
+        process comes between. A failure leaves what was there, and so does somebody else's file."""
+        records = list(records)
+        fresh = self.path.with_name(f".{self.path.name}.{os.getpid()}{files.PART}")
+        handle = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
+        try:
+            files.lock_file(handle, self._shared)
+            content = "".join(to_line(record) + "\n" for record in records).encode()
+            if os.write(handle, content) < len(content):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(handle)
+            fresh.chmod(os.fstat(self._handle).st_mode & 0o777)  # of what was there, even if somebody has removed it
+            if _was_replaced(self._handle, self.path):
+                raise LogBusyError(f"another program has replaced {self.path}: what it put there stays")
+            os.replace(fresh, self.path)
+        except BaseException:
+            os.close(handle)
+            fresh.unlink(missing_ok=True)
+            raise
+        os.close(self._handle)
+        self._handle, self._torn = handle, None  # from here on the new file is the one, whatever fails
+        self.done = {str(record["key"]): dict(record) for record in records}
+        files.flush_folder(self.path.parent)  # or a power cut could bring the old file back, without later lines
+
+    def share(self) -> None:
+        """From now on, other processes may open the file with a shared lock; those who want it alone are kept out."""
+        if not files.lock_file(self._handle, shared=True):  # the system may give the lock to somebody else in between
+            raise LogBusyError(
+                f"another run is writing to {self.path.parent}: wait for it, or give this one another folder"
+            )
+        self._shared = True
+
+    def close(self) -> None:
+        """Close the file, and give its lock back."""
+        os.close(self._handle)
+
+    def append(self, record: Mapping[str, object]) -> None:
+        """Add a line, whole or not at all."""
+        line = (to_line(record) + "\n").encode()
+        before = os.fstat(self._handle).st_size if self._torn is None else self._torn
+        try:
+            if self._torn is not None:  # what an earlier line left, and nobody could cut off
+                os.ftruncate(self._handle, before)
+            if os.write(self._handle, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(self._handle)
+        except OSError as error:
+            self._torn = before  # what stays is cut off before the next line, or when the folder is opened again
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._handle, before)
+                self._torn = None
+            raise OSError(
+                f"cannot append to {self.path} ({error.strerror}): the records in it are whole; make room there, then "
+                "the same command continues"
+            ) from None
+        self._torn = None
+        self.done[str(record["key"])] = dict(record)
+
+
+@contextmanager
+def open_log(folder: str | os.PathLike[str], file: str = FILE) -> Iterator[LogFolder]:
+    """The file of a folder, both made where they are missing, for one process at a time."""
+    path = Path(folder) / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    check_log_target(path)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        _lock_log(handle, path)
+        found = LogFolder(path, handle)
+    except BaseException:
+        os.close(handle)
+        raise
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+@contextmanager
+def replace_log(path: str | os.PathLike[str]) -> Iterator[Callable[[Mapping[str, object]], None]]:
+    """A function that appends a line. The first line takes the place of what the file held; until then that stays."""
+    path = Path(path)
+    with ExitStack() as stack:
+        logs: list[LogFolder] = []
+
+        def append(line: Mapping[str, object]) -> None:
+            if logs:
+                logs[0].append(line)
+                return
+            write_lines(path, [line])
+            logs.append(stack.enter_context(open_log(path.parent, path.name)))
+
+        yield append
+
+
+def _lock_log(handle: int, path: Path) -> None:
+    """Keep others out until the file is closed or the process ends, however it ends."""
+    if not files.lock_file(handle) or _was_replaced(handle, path):
+        raise LogBusyError(f"another run is writing to {path.parent}: wait for it, or give this one another folder")
+
+
+def _was_replaced(handle: int, path: Path) -> bool:
+    """Whether another process has put a new file there since this one was opened."""
+    return path.exists() and not os.path.samestat(os.fstat(handle), path.stat())
+
+
+def _repair_last_line(path: Path, handle: int) -> None:
+    """Cut off an unfinished last line; if only the line break is missing, add it."""
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    tail = content[whole:]
+    if not tail:
+        return
+    try:
+        finished = isinstance(json.loads(tail), dict)
+    except ValueError:
+        finished = False
+    if finished:
+        os.write(handle, b"\n")
+    else:
+        os.ftruncate(handle, whole)
+    os.fsync(handle)
+
+
+def read_log(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """The lines of a file. A line that is not JSON is refused by its number; an unfinished last one is left out."""
+    return parse_lines(Path(path).read_bytes(), path)
+
+
+def parse_lines(content: bytes, path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """The same of what was read from the file at `path`."""
+    records = []
+    lines = content.splitlines(keepends=True)
+    for number, line in enumerate(lines, start=1):
+        try:
+            records.append(json.loads(line))
+        except ValueError as error:
+            if number == len(lines) and not line.endswith(b"\n"):
+                break
+            raise ValueError(f"{path}, line {number} is not JSON ({error}): restore or remove that line") from None
+    return records
+
+
+def _plain_value(value: object) -> object:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, Kernel):
+        return {"name": value.name, **value.parameters()}
+    raise TypeError(f"a record cannot hold a {type(value).__name__}: expected numbers, text, lists and objects")
+
+
+# Run folder -----------------------------------------------------------------------------------------------------------
+# Typed records in a run folder: a line appended for each that is finished, and every line checked when it is read.
 
 
 class Stored(Protocol):
@@ -26,7 +267,7 @@ Reader = Callable[[object], R]
 class RunFolder(Generic[R]):
     """A run folder held open for appending. `done` maps keys to the records that are there."""
 
-    def __init__(self, log: jsonl_log.Folder, reader: Reader[R]) -> None:
+    def __init__(self, log: LogFolder, reader: Reader[R]) -> None:
         self._log, self._reader = log, reader
         self.path = log.path
         self.done: dict[str, R] = {}
@@ -34,7 +275,7 @@ class RunFolder(Generic[R]):
 
     def refresh(self) -> None:
         """Read `done` again: an interrupt may come between the writing of a line and the next statement."""
-        self.done = {record.key: record for record in read(self.path, self._reader) if record.key}
+        self.done = {record.key: record for record in read_records(self.path, self._reader) if record.key}
 
     def append(self, record: R) -> None:
         """Add a line, whole or not at all."""
@@ -43,16 +284,16 @@ class RunFolder(Generic[R]):
 
 
 @contextmanager
-def opened(folder: str | os.PathLike[str], reader: Reader[R]) -> Iterator[RunFolder[R]]:
+def open_run_folder(folder: str | os.PathLike[str], reader: Reader[R]) -> Iterator[RunFolder[R]]:
     """The run folder, made where it is missing, for one process at a time."""
-    with jsonl_log.opened(folder) as log:
+    with open_log(folder) as log:
         yield RunFolder(log, reader)
 
 
-def read(file: str | os.PathLike[str], reader: Reader[R]) -> list[R]:
+def read_records(file: str | os.PathLike[str], reader: Reader[R]) -> list[R]:
     """The records of a file; a line that is not one is refused by its number."""
     found = []
-    for number, line in enumerate(jsonl_log.read(file), start=1):
+    for number, line in enumerate(read_log(file), start=1):
         try:
             found.append(reader(line))
         except ValueError as error:
@@ -60,3 +301,58 @@ def read(file: str | os.PathLike[str], reader: Reader[R]) -> list[R]:
                 f"{file}, line {number} is not a record of a run: {error}; restore or remove that line"
             ) from None
     return found
+
+
+# Collect --------------------------------------------------------------------------------------------------------------
+# Run folders and files → their records, each run once.
+
+Place: TypeAlias = str | os.PathLike[str]
+Runs: TypeAlias = Place | Record | Iterable[Place | Record]
+
+
+def collect(runs: Runs) -> list[Record]:
+    """Read the records of run folders and files.
+
+    Parameters
+    ----------
+    runs : path, Record, or sequence of these
+        Run folders that `zskl run --out` wrote, .jsonl files, or records, which stay as they are.
+
+    Returns
+    -------
+    list of Record
+        One for each finished run. Where the same run was recorded more than once, the last record counts.
+
+    Raises
+    ------
+    ValueError
+        If a line is not a record.
+
+    Examples
+    --------
+    >>> import zskl
+    >>> line = {"dataset": "digits", "method": "eszsl", "seed": 0, "zsl": {"accuracy": 0.5}, "gzsl": {}}
+    >>> [record.method for record in zskl.collect(zskl.Record.from_json(line))]
+    ['eszsl']
+    """
+    found: dict[object, Record] = {}
+    given = [runs] if isinstance(runs, str | os.PathLike | Record) else list(runs)
+    for place, run in enumerate(given):
+        for key, record in [(place, run)] if isinstance(run, Record) else _read_records(Path(run)):
+            found.pop(key, None)
+            found[key] = record
+    if not found:
+        where = f" in {', '.join(map(str, given))}" if given else ""
+        raise ValueError(f"no record{where}: no unit has finished yet; run zskl run first")
+    return list(found.values())
+
+
+def _read_records(path: Path) -> Iterator[tuple[object, Record]]:
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    if not files or not all(file.is_file() for file in files):
+        raise FileNotFoundError(
+            f"no records at {path}: expected a folder that zskl run --out wrote, or a .jsonl file; check the path"
+        )
+    for file in files:
+        for number, record in enumerate(read_records(file, Record.from_json), start=1):
+            yield record.key or (file, number), record

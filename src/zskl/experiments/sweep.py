@@ -1,22 +1,124 @@
-"""Many units of work: what is left to do, where it runs, and a record appended for each that finishes."""
+"""Where a dataset comes from."""
 
 from __future__ import annotations
 
+import os
 import uuid
 import warnings
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from zskl import engines
-from zskl.arrays import on_gpu
-from zskl.datasets import Dataset
+from zskl import datasets, engines, methods
+from zskl._arrays import runs_on_gpu
+from zskl._validation import suggest
+from zskl.datasets import Dataset, xlsa17
+from zskl.datasets.fetch import benchmark_folder
 from zskl.engines import Engine
 from zskl.experiments.run_folder import RunFolder, Stored
-from zskl.experiments.source import Source
-from zskl.experiments.unit import Report
+from zskl.experiments.unit import Report, Unit, useful_seeds
+
+# Source ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a dataset comes from, so that a worker can load it: the arguments of `datasets.load`."""
+
+    name: str
+    root: str | None = None
+    features: str | None = None
+    signatures: str | None = None
+    folds: str | None = None
+
+    def load(self) -> Dataset:
+        return datasets.load(self.name, self.root, self.features, self.signatures, self.folds)
+
+    def absolute(self, data: Dataset) -> Source:
+        """The same, independent of the working folder, environment and defaults of this process."""
+        name, root = self.name, self.root
+        if name.upper() in xlsa17.BENCHMARKS:
+            root = str(benchmark_folder(name.upper(), root).resolve().parent)
+        elif os.path.exists(name) and name.lower() not in datasets.BUNDLED:
+            name = os.path.abspath(name)
+        signatures = self.signatures
+        if signatures and any(Path(file).is_file() for file in (signatures, signatures.rpartition(":")[0])):
+            signatures = os.path.abspath(signatures)
+        return Source(name, root, data.features or None, signatures, self.folds)
+
+
+# Run plan -------------------------------------------------------------------------------------------------------------
+# The units that one command asks for: which methods are tuned, which stay at defaults, which are given more.
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What holds for all methods; see `Unit`."""
+
+    settings: Mapping[str, object]
+    device: str | None = None
+    tune: bool = False
+    calibrate: bool = False
+    scoring: str | None = None
+    shots: Sequence[int] = ()
+    unlabelled: Sequence[str] = ()
+
+
+def plan_units(
+    plan: Plan, names: Sequence[str], seeds: int, defaults: Sequence[str] = ()
+) -> tuple[list[Unit], list[str]]:
+    """A unit for each method and useful seed, and a sentence on whatever is not as asked for all of them."""
+    untuned = {name.lower() for name in defaults}
+    for name in sorted(untuned - set(names)):
+        raise ValueError(
+            f"--defaults {name}{suggest(name, names)}: expected one of the methods that are run, "
+            f"{', '.join(names)}; add --method {name}"
+        )
+    if untuned and not plan.tune:
+        raise ValueError(f"--defaults {next(iter(defaults))} was given without --tune: leave it out, or add --tune")
+    taught = _able_methods(names, "add_examples", "learn from examples", bool(plan.shots))
+    adapted = _able_methods(names, "adapt", "adapt to unlabelled rows", bool(plan.unlabelled))
+    found, once = [], []
+    for name in names:
+        shots = plan.shots if name in taught else ()
+        unlabelled = plan.unlabelled if name in adapted else ()
+        tune = plan.tune and name not in untuned
+        scoring = plan.scoring if tune or not untuned else None
+        calibrate = plan.calibrate or (plan.tune and not tune and plan.scoring in ("gzsl", "both"))
+        mine = useful_seeds(name, seeds, shots)
+        found += [
+            Unit(name, seed, plan.settings, plan.device, tune, calibrate, scoring, shots, unlabelled) for seed in mine
+        ]
+        once += [name] if len(mine) < seeds else []
+    remarks = [f"{', '.join(once)}: run once, since every seed gives the same model"] if once else []
+    if untuned:
+        one = ", with one seed" if seeds == 1 else ""
+        how = "" if plan.settings else ", at default settings"
+        remarks.append(f"{', '.join(name for name in names if name in untuned)}: not tuned{how}{one}")
+    without: dict[str, list[str]] = {}
+    for asked, able, words in ((plan.shots, taught, "examples"), (plan.unlabelled, adapted, "unlabelled rows")):
+        unable = [name for name in names if name not in able]
+        if asked and unable:
+            without.setdefault(", ".join(unable), []).append(words)
+    for who, what in without.items():
+        them = "they" if "," in who else "it"
+        remarks.append(f"{who}: scored without {' and '.join(what)}, from which {them} cannot learn")
+    return found, remarks
+
+
+def _able_methods(names: Sequence[str], ability: str, words: str, asked: bool) -> set[str]:
+    """Those of the methods that can; refused where it is asked for and none can."""
+    found = {name for name in names if hasattr(methods.find(name).estimator, ability)}
+    if asked and not found:
+        methods.check_ability(names[0], ability, words)
+    return found
+
+
+# Sweep ----------------------------------------------------------------------------------------------------------------
+# Many units of work: what is left to do, where it runs, and a record appended for each that finishes.
 
 R = TypeVar("R", bound=Stored)
 R_co = TypeVar("R_co", bound=Stored, covariant=True)
@@ -79,7 +181,7 @@ Outcome: TypeAlias = R | Failure
 Outcomes: TypeAlias = Generator[tuple[int, R | Failure], None, None]
 
 
-def run(
+def run_sweep(
     pieces: Sequence[Piece[R]],
     engine: Engine | None = None,
     folder: RunFolder[R] | None = None,
@@ -97,44 +199,50 @@ def run(
     before = [place for place, piece in enumerate(pieces) if piece.key in done]
     yield from ((place, done[pieces[place].key]) for place in before)
     left = [place for place, piece in enumerate(pieces) if piece.key not in done]
-    with closing(_outcomes(pieces, left, engine, watch)) as outcomes:
+    with closing(_run_pieces(pieces, left, engine, watch)) as outcomes:
         for place, outcome in outcomes:
             if folder is not None and not isinstance(outcome, Failure):
                 folder.append(outcome)
             yield place, outcome
 
 
-def _outcomes(pieces: Sequence[Piece[R]], left: list[int], engine: Engine | None, watch: Watch | None) -> Outcomes[R]:
-    if not left or engine is None or any(on_gpu(pieces[place].data.X, pieces[place].unit.device) for place in left):
-        yield from _here(pieces, left, None, watch)
+def _run_pieces(pieces: Sequence[Piece[R]], left: list[int], engine: Engine | None, watch: Watch | None) -> Outcomes[R]:
+    if (
+        not left
+        or engine is None
+        or any(runs_on_gpu(pieces[place].data.X, pieces[place].unit.device) for place in left)
+    ):
+        yield from _run_here(pieces, left, None, watch)
         return
     with engines.opened(engine) as ready:
         inside = any(pieces[place].unit.divisible for place in left)
         if inside and len(left) < engines.slots(ready):
-            yield from _here(pieces, left, ready, watch)
+            yield from _run_here(pieces, left, ready, watch)
             return
         sources = {id(piece.data): piece.source.absolute(piece.data) for piece in pieces}
-        tasks = [(sources[id(pieces[place].data)], _identity(pieces[place].data), pieces[place].unit) for place in left]
+        tasks = [
+            (sources[id(pieces[place].data)], _data_identity(pieces[place].data), pieces[place].unit) for place in left
+        ]
 
         def started(number: int) -> None:
             if watch is not None:
                 watch.started(left[number])
 
-        with closing(engines.each(_work, tasks, uuid.uuid4().hex, ready, started)) as results:
+        with closing(engines.each(_run_on_worker, tasks, uuid.uuid4().hex, ready, started)) as results:
             for number, outcome in results:
                 yield left[number], outcome
 
 
-def _here(
+def _run_here(
     pieces: Sequence[Piece[R]], left: list[int], engine: Engine | None, watch: Watch | None
 ) -> Iterator[tuple[int, Outcome[R]]]:
     for place in left:
         if watch is not None:
             watch.started(place)
-        yield place, _one(pieces[place].unit, pieces[place].data, _reporter(watch, place), engine)
+        yield place, _run_unit(pieces[place].unit, pieces[place].data, _make_reporter(watch, place), engine)
 
 
-def _reporter(watch: Watch | None, place: int) -> Report | None:
+def _make_reporter(watch: Watch | None, place: int) -> Report | None:
     if watch is None:
         return None
 
@@ -145,7 +253,7 @@ def _reporter(watch: Watch | None, place: int) -> Report | None:
     return report
 
 
-def _one(unit: Work[R], data: Dataset, report: Report | None, engine: Engine | None) -> Outcome[R]:
+def _run_unit(unit: Work[R], data: Dataset, report: Report | None, engine: Engine | None) -> Outcome[R]:
     try:
         return unit.run(data, report, engine)
     except (ArithmeticError, ValueError, MemoryError, RuntimeError) as error:
@@ -155,24 +263,24 @@ def _one(unit: Work[R], data: Dataset, report: Report | None, engine: Engine | N
         return Failure(f"{data.name} {unit.name}: {error or type(error).__name__}")
 
 
-def _work(sweep: str, task: tuple[Source, str, Work[R]]) -> Outcome[R]:
+def _run_on_worker(sweep: str, task: tuple[Source, str, Work[R]]) -> Outcome[R]:
     """Run on a worker, which loads a dataset once per sweep; features of a benchmark are mapped from their file."""
     source, expected, unit = task
-    data = _loaded(source, sweep)
-    if _identity(data) != expected:
+    data = _load_once(source, sweep)
+    if _data_identity(data) != expected:
         raise ValueError(
-            f"dataset {data.name!r} differs on a worker ({data.source}): its fingerprint is {_identity(data)}, "
+            f"dataset {data.name!r} differs on a worker ({data.source}): its fingerprint is {_data_identity(data)}, "
             f"expected {expected}; give all machines the same files"
         )
-    return _one(unit, data, None, None)
+    return _run_unit(unit, data, None, None)
 
 
-def _identity(data: Dataset) -> str:
+def _data_identity(data: Dataset) -> str:
     return f"{data.fingerprint[:12]} with features {data.features_digest[:12]}"
 
 
 @lru_cache(maxsize=4)
-def _loaded(source: Source, sweep: str) -> Dataset:
+def _load_once(source: Source, sweep: str) -> Dataset:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # these were shown where the sweep began
         return source.load()

@@ -1,4 +1,4 @@
-"""Config → dataset → tune → fit → both protocols → record. The only conductor."""
+"""What a report draws of one evaluated model, compact enough for a record: a few kilobytes."""
 
 from __future__ import annotations
 
@@ -9,20 +9,282 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from zskl import methods, selection
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from zskl import methods, metrics, protocols, selection
+from zskl._arrays import to_numpy
+from zskl._validation import check_count, check_option
 from zskl.datasets import Dataset
 from zskl.engines import Engine
 from zskl.estimators import default_grid
-from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.evidence import UNLABELLED
-from zskl.experiments import evaluation, jsonl_log, model_summary
-from zskl.experiments import record_parts as parts
-from zskl.experiments.record import Record
-from zskl.parameters import count, one_of
+from zskl.estimators.base import ZeroShotClassifier
+from zskl.experiments import record, run_folder
+from zskl.experiments.record import (
+    Adapted,
+    Answers,
+    ClassRows,
+    Confidence,
+    Course,
+    Generalised,
+    Probabilities,
+    Record,
+    SeenUnseenCurve,
+    Shares,
+    Taught,
+    Tried,
+    ZeroShot,
+    gap_levels,
+    pack_answers,
+)
+from zskl.protocols import UNLABELLED, Given, Result, give_evidence
 from zskl.selection import Choice, Search
-from zskl.selection.material import check_seen
+from zskl.selection.class_folds import check_seen
 from zskl.selection.search_results import SCORINGS as SELECTED
 from zskl.training.solver import Progress
+
+# Model summary --------------------------------------------------------------------------------------------------------
+
+GRAM = 10  # rows and columns of WᵀW
+POINTS = 200  # of a course of training
+NEAREST = 3  # attributes of a class
+
+
+@dataclass(frozen=True)
+class ModelSummary:
+    """What can be shown of a model; None where the model has no such thing."""
+
+    incoherence: float | None = None
+    gram: tuple[tuple[float, ...], ...] | None = None
+    gram_names: tuple[str, ...] | None = None
+    attributes: Shares | None = None
+    convergence: Course | None = None
+
+
+def frequent_mistakes(result: Result) -> Shares:
+    """Class → its most frequent wrong answers, each with its share of the rows of the class."""
+    found = result.mistaken.items()
+    return {str(true): tuple((str(answer), round_figure(share)) for answer, share in wrong) for true, wrong in found}
+
+
+def summarise_model(model: ZeroShotClassifier, data: Dataset) -> ModelSummary:
+    """As far as the model has what a summary shows."""
+    projection, history = getattr(model, "projection_", None), getattr(model, "history_", None)
+    convergence = thin_objective(history.objective) if history is not None and len(history.objective) else None
+    if projection is None:
+        return ModelSummary(convergence=convergence)
+    named = projection.shape[1] == len(data.attribute_names)
+    nearest = shown_attributes(model, data) if named else None
+    names = tuple(data.attribute_names[:GRAM]) if named else None
+    return ModelSummary(metrics.incoherence(projection), gram_entries(projection), names, nearest, convergence)
+
+
+def gram_entries(W: NDArray[np.floating]) -> tuple[tuple[float, ...], ...]:
+    """The first entries of ŴᵀŴ, Ŵ being W (d, p) with columns of unit length."""
+    first = np.asarray(W, np.float64)[:, :GRAM]
+    length = np.linalg.norm(first, axis=0)
+    unit = first / np.where(length > 0, length, 1.0)
+    return tuple(tuple(round_figure(value) for value in row) for row in (unit.T @ unit).tolist())
+
+
+def thin_objective(objective: NDArray[np.floating]) -> Course:
+    """The objective of mini-batches (steps,) as means of at most POINTS blocks, under each block's last step."""
+    values = np.asarray(objective, np.float64)
+    blocks = np.array_split(values, min(POINTS, len(values)))
+    means = [float(block.mean()) for block in blocks]
+    steps = np.cumsum([len(block) for block in blocks]).tolist()
+    finite = [(step, round_figure(mean)) for step, mean in zip(steps, means, strict=True) if np.isfinite(mean)]
+    return Course(tuple(step for step, _ in finite), tuple(mean for _, mean in finite))
+
+
+def shown_attributes(model: ZeroShotClassifier, data: Dataset) -> Shares:
+    """Unseen class → attributes of the largest entries of the mean Wᵀx of its test rows, as shares of its length."""
+    rows = data.parts["test_unseen"]
+    landed = to_numpy(model.feature_scaling_.apply(data.X[rows])) @ np.asarray(model.projection_)  # (n, p)
+    labels = data.y[rows]
+    found: dict[str, tuple[tuple[str, float], ...]] = {}
+    for label in data.unseen_classes.tolist():
+        mine = landed[labels == label]
+        if not len(mine):
+            continue
+        mean = mine.mean(axis=0, dtype=np.float64)
+        length = float(np.linalg.norm(mean)) or 1.0
+        places = np.argsort(-mean, kind="stable")[:NEAREST].tolist()
+        found[str(label)] = tuple((str(data.attribute_names[k]), round_figure(mean[k] / length)) for k in places)
+    return found
+
+
+def tried_settings(search: Search) -> Tried:
+    """Every setting as a row of its values and its mean "zsl" and "gzsl" over folds, None where it diverged."""
+    names = tuple(dict.fromkeys(name for setting in search.settings for name in setting))
+    means = np.stack([search.zsl.mean(axis=1), search.gzsl.mean(axis=1)], axis=1).tolist()
+    scores = [tuple(round_figure(mean) if np.isfinite(mean) else None for mean in pair) for pair in means]
+    rows = zip(search.settings, scores, strict=True)
+    return Tried(names, tuple((*(setting.get(name) for name in names), *pair) for setting, pair in rows))
+
+
+def round_figure(value: float) -> float:
+    """Four digits, which is what a record needs."""
+    return float(f"{value:.4g}")
+
+
+# Evaluation -----------------------------------------------------------------------------------------------------------
+# A fitted model on the test rows of a dataset: the results of both protocols as parts of a record.
+
+CURVE_POINTS = 200  # of a seen–unseen curve in a record
+
+
+@dataclass(frozen=True)
+class Results:
+    """Of both protocols, as far as they apply; `short` names classes with fewer examples than were asked for."""
+
+    zsl: ZeroShot
+    gzsl: Generalised | None = None
+    gzsl_calibrated: Generalised | None = None
+    short: tuple[str, ...] = ()
+
+
+def evaluate(
+    plain: ZeroShotClassifier,
+    calibrated: ZeroShotClassifier | None,
+    data: Dataset,
+    shots: int = 0,
+    seed: int = 0,
+    unlabelled: str | None = None,
+) -> Results:
+    """Of the `plain` model both protocols, and the generalised one of the `calibrated` model if there is one.
+
+    Each model is given examples or unlabelled rows first, where asked for.
+    """
+    given = give_evidence(plain, data, shots, seed, unlabelled)
+    zsl = evaluate_zero_shot(given, data)
+    if unlabelled == "unseen":  # rows that the generalised protocol does not tell apart
+        return Results(zsl)
+    after = None
+    if calibrated is not None:
+        again = given if calibrated is plain else give_evidence(calibrated, data, shots, seed, unlabelled)
+        after = evaluate_generalised(again, data, "model")
+    return Results(zsl, evaluate_generalised(given, data, None), after, tuple(map(str, given.short)))
+
+
+def evaluate_zero_shot(given: Given, data: Dataset) -> ZeroShot:
+    """The zero-shot result with its mistakes."""
+    result = protocols.score_zero_shot(given, data)
+    return ZeroShot(
+        accuracy=result.accuracy,
+        per_class=_name_classes(result.per_class),
+        left_out=tuple(map(str, result.left_out)),
+        mistaken=frequent_mistakes(result),
+        declined=result.declined,
+        adaptation=None if result.adaptation is None else run_folder.to_plain_json(result.adaptation),
+        answers=pack_result_answers(result, given, data),
+    )
+
+
+def evaluate_generalised(given: Given, data: Dataset, calibration: str | None) -> Generalised:
+    """The generalised result with its curve, thinned; the area is that of the whole curve."""
+    result = protocols.score_generalised(given, data, calibration=calibration)
+    assert result.curve is not None
+    curve = result.curve.thinned(CURVE_POINTS)
+    return Generalised(
+        unseen=result.unseen,
+        seen=result.seen,
+        harmonic=result.harmonic,
+        ausuc=result.ausuc,
+        calibration=result.calibration,
+        per_class=_name_classes(result.per_class),
+        left_out=tuple(map(str, result.left_out)),
+        curve=SeenUnseenCurve(_round_values(curve.calibration), _round_values(curve.seen), _round_values(curve.unseen)),
+        declined=result.declined,
+        adaptation=None if result.adaptation is None else run_folder.to_plain_json(result.adaptation),
+        answers=pack_result_answers(result, given, data),
+    )
+
+
+def pack_result_answers(result: Result, given: Given, data: Dataset) -> Answers:
+    """What each row was answered; with what the area needs, of a model that was given nothing and is not calibrated."""
+    scored = result.scored
+    assert scored is not None
+    place = np.full(len(data.y), -1)
+    place[scored.rows] = np.arange(len(scored.rows))
+    names = pd.Index([*result.per_class, *result.left_out])
+    codes = np.where(scored.answers == data.y[scored.rows], 0, 1 + names.get_indexer(pd.Index(scored.answers)))
+
+    def packed(part: str, values: NDArray[np.int64]) -> str:
+        return pack_answers(
+            np.append(values, 1)[place[rows_by_class(data, part)]]
+        )  # a row that is not scored has place -1
+
+    unseen = packed("test_unseen", codes)
+    examples = pack_answers(place[rows_by_class(data, "test_unseen")] < 0) if len(given.drawn) else None
+    if scored.gaps is None or scored.right is None:
+        return Answers(unseen, examples=examples)
+    seen = packed("test_seen", codes)
+    if result.calibration or given.shots or given.unlabelled:
+        return Answers(unseen, seen, examples=examples)
+    found = gap_levels(scored.gaps, scored.right)
+    return Answers(unseen, seen, packed("test_unseen", found), packed("test_seen", found))
+
+
+def count_class_rows(data: Dataset) -> ClassRows:
+    """How many test rows each class has."""
+    counts = (np.bincount(data.codes[data.parts[part]]) for part in ("test_unseen", "test_seen"))
+    return ClassRows(*(pack_answers(count[count > 0]) for count in counts))
+
+
+def rows_by_class(data: Dataset, part: str) -> NDArray[np.int64]:
+    """The rows of a part, class by class."""
+    rows = data.parts[part]
+    return rows[np.argsort(data.codes[rows], kind="stable")]
+
+
+def evaluate_taught(
+    plain: ZeroShotClassifier, calibrated: ZeroShotClassifier | None, data: Dataset, shots: Sequence[int], seed: int
+) -> tuple[Taught, ...] | None:
+    """The results after each number of examples; None where none is asked for."""
+    found = []
+    for number in shots:
+        after = evaluate(plain, calibrated, data, shots=number, seed=seed)
+        assert after.gzsl is not None
+        found.append(Taught(number, after.zsl, after.gzsl, after.gzsl_calibrated, after.short))
+    return tuple(found) or None
+
+
+def evaluate_adapted(
+    plain: ZeroShotClassifier, calibrated: ZeroShotClassifier | None, data: Dataset, unlabelled: Sequence[str]
+) -> tuple[Adapted, ...] | None:
+    """The results after adaptation to each choice of unlabelled rows; None where none is asked for."""
+    found = []
+    for rows in unlabelled:
+        after = evaluate(plain, calibrated, data, unlabelled=rows)
+        found.append(Adapted(rows, after.zsl, after.gzsl, after.gzsl_calibrated))
+    return tuple(found) or None
+
+
+def evaluate_probabilities(plain: ZeroShotClassifier, calibrated: ZeroShotClassifier, data: Dataset) -> Probabilities:
+    """How far probabilities can be trusted; all None where the model has no temperatures."""
+    if plain.temperatures_ is None:
+        return Probabilities()
+    zsl = _evaluate_confidence(plain, data, "zsl") if len(data.unseen_classes) > 1 else None
+    return Probabilities(zsl, _evaluate_confidence(calibrated, data, "gzsl"))
+
+
+def _evaluate_confidence(model: ZeroShotClassifier, data: Dataset, protocol: str) -> Confidence:
+    found = protocols.confidence(model, data, protocol)
+    return Confidence(protocol, found.ece, found.accuracy, found.mean_confidence, found.coverage)
+
+
+def _name_classes(per_class: Mapping[object, float]) -> dict[str, float]:
+    return {str(label): value for label, value in per_class.items()}
+
+
+def _round_values(values: NDArray[np.float64]) -> tuple[float, ...]:
+    return tuple(float(f"{value:.6g}") for value in values.tolist())
+
+
+# Unit -----------------------------------------------------------------------------------------------------------------
+# Config → dataset → tune → fit → both protocols → record. The only conductor.
 
 log = logging.getLogger(__name__)
 SCORINGS = (*SELECTED, "both")
@@ -58,14 +320,14 @@ class Unit:
     fixed_grid: Mapping[str, Sequence[Any]] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shots", tuple(sorted({count("shots", number) for number in self.shots})))
+        object.__setattr__(self, "shots", tuple(sorted({check_count("shots", number) for number in self.shots})))
         for rows in self.unlabelled:
-            one_of("unlabelled", rows, tuple(UNLABELLED))
+            check_option("unlabelled", rows, tuple(UNLABELLED))
         object.__setattr__(self, "unlabelled", tuple(rows for rows in UNLABELLED if rows in self.unlabelled))
         if self.shots:
-            methods.check_able(self.method, "add_examples", "learn from examples")
+            methods.check_ability(self.method, "add_examples", "learn from examples")
         if self.unlabelled:
-            methods.check_able(self.method, "adapt", "adapt to unlabelled rows")
+            methods.check_ability(self.method, "adapt", "adapt to unlabelled rows")
         if not self.tune:
             if self.scoring is not None:
                 raise ValueError(
@@ -73,7 +335,7 @@ class Unit:
                 )
             return
         scoring = self.scoring or ("both" if self.calibrate else "zsl")
-        one_of("scoring", scoring, (*SCORINGS, "both"))
+        check_option("scoring", scoring, (*SCORINGS, "both"))
         object.__setattr__(self, "scoring", scoring)
         object.__setattr__(self, "calibrate", self.calibrate or scoring != "zsl")
 
@@ -83,7 +345,7 @@ class Unit:
         if not self.tune:
             return []
         grid = methods.find(self.method).grid if self.fixed_grid is None else self.fixed_grid
-        return default_grid.without(grid, self.settings)
+        return default_grid.drop_fixed(grid, self.settings)
 
     @property
     def compares_default(self) -> bool:
@@ -98,10 +360,10 @@ class Unit:
 
     def key(self, data: Dataset) -> str:
         """What a finished unit is known by: all that decides its figures, but not where they were computed."""
-        halved = self.compares_default and default_grid.trains(methods.find(self.method).grid)
-        return jsonl_log.key_of(
+        halved = self.compares_default and default_grid.trains_kernel(methods.find(self.method).grid)
+        return run_folder.unit_key(
             {
-                **identity(data),
+                **data_identity(data),
                 "method": self.method,
                 "seed": self.seed,
                 "settings": {**({} if self.tune else REDEFINED.get(self.method.lower(), {})), **self.settings},
@@ -129,7 +391,7 @@ class Unit:
 
     def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> Record:
         """See the function `run`."""
-        return run(self, data, report, engine)
+        return run_unit(self, data, report, engine)
 
 
 def useful_seeds(method: str, seeds: int, shots: Sequence[int] = ()) -> range:
@@ -137,7 +399,7 @@ def useful_seeds(method: str, seeds: int, shots: Sequence[int] = ()) -> range:
     return range(seeds if methods.find(method).random or shots else min(seeds, 1))
 
 
-def identity(data: Dataset) -> dict[str, str]:
+def data_identity(data: Dataset) -> dict[str, str]:
     """What tells data apart, for keys."""
     return {
         "dataset": data.name,
@@ -147,31 +409,31 @@ def identity(data: Dataset) -> dict[str, str]:
     }
 
 
-def finished() -> str:
+def utc_now() -> str:
     """The present time in UTC, as records have it."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def seed_of(dataset: str, method: str, seed: int) -> int:
+def unit_seed(dataset: str, method: str, seed: int) -> int:
     """The random state of a unit (31 bits), from its names alone: adding a method or dataset changes no other."""
     digest = hashlib.sha256(f"{dataset}/{method}/{seed}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
 
 
-def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> Record:
+def run_unit(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> Record:
     """Choose where asked, fit on the trainval rows, evaluate both protocols, and return the record.
 
     The search and the fits of calibration go through `engine`."""
-    state = seed_of(data.name, unit.method, unit.seed)
+    state = unit_seed(data.name, unit.method, unit.seed)
     estimator = methods.build(unit.method, {**unit.settings, "random_state": state, "device": unit.device})
     clock = Clock()
-    model, calibrated, tuning = _fitted(unit, estimator, data, report, engine, clock)
-    inductive = evaluation.results(model, calibrated, data)
+    model, calibrated, tuning = _fit_models(unit, estimator, data, report, engine, clock)
+    inductive = evaluate(model, calibrated, data)
     assert inductive.gzsl is not None
-    probabilities = evaluation.probabilities(model, model if calibrated is None else calibrated, data)
-    taught = evaluation.taught(model, calibrated, data, unit.shots, unit.seed)
-    adapted = evaluation.adapted(model, calibrated, data, unit.unlabelled)
-    summary = model_summary.of_model(model, data)
+    probabilities = evaluate_probabilities(model, model if calibrated is None else calibrated, data)
+    taught = evaluate_taught(model, calibrated, data, unit.shots, unit.seed)
+    adapted = evaluate_adapted(model, calibrated, data, unit.unlabelled)
+    summary = summarise_model(model, data)
     clock.lap("evaluate")
     times = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in clock.seconds.items())
     log.info("%s %s: %s", data.name, unit.name, times)
@@ -184,8 +446,8 @@ def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine 
         method=unit.method,
         seed=unit.seed,
         random_state=state,
-        config=jsonl_log.plain(model._settings()),
-        settings=jsonl_log.plain(unit.settings),
+        config=run_folder.to_plain_json(model._settings()),
+        settings=run_folder.to_plain_json(unit.settings),
         tune=tuning,
         zsl=inductive.zsl,
         gzsl=inductive.gzsl,
@@ -199,11 +461,11 @@ def run(unit: Unit, data: Dataset, report: Report | None = None, engine: Engine 
         gram_names=summary.gram_names,
         attributes=summary.attributes,
         convergence=summary.convergence,
-        seconds=parts.Seconds(**clock.seconds),
+        seconds=record.Seconds(**clock.seconds),
         rows={name: len(part) for name, part in data.parts.items()},
-        class_rows=evaluation.class_rows(data),
-        versions=jsonl_log.versions(),
-        finished=finished(),
+        class_rows=count_class_rows(data),
+        versions=run_folder.package_versions(),
+        finished=utc_now(),
     )
 
 
@@ -220,9 +482,9 @@ class Clock:
         self._last = now
 
 
-def _fitted(
+def _fit_models(
     unit: Unit, estimator: ZeroShotClassifier, data: Dataset, report: Report | None, engine: Engine | None, clock: Clock
-) -> tuple[ZeroShotClassifier, ZeroShotClassifier | None, parts.Tuning]:
+) -> tuple[ZeroShotClassifier, ZeroShotClassifier | None, record.Tuning]:
     """The model of the plain figures, that of the calibrated figures (if asked for), and how they were chosen."""
     rows = data.parts["trainval"]
     X, y, table = data.X[rows], data.y[rows], data.signatures
@@ -239,10 +501,10 @@ def _fitted(
         estimator.fit(X, y, table, callback=fitting)
         clock.lap("fit")
         if not unit.calibrate:
-            return estimator, None, parts.Tuning()
+            return estimator, None, record.Tuning()
         selection.calibrate(estimator, X, y, table, selection.folds(data), engine)
         clock.lap("calibrate")
-        return estimator, estimator, parts.Tuning()
+        return estimator, estimator, record.Tuning()
 
     folds = selection.folds(data)
     if unit.scoring != "zsl":
@@ -266,27 +528,27 @@ def _fitted(
         models[scoring] = refits[choices[scoring].place]
     clock.lap("fit")
     plain, calibrated = next(iter(models.values())), list(models.values())[-1]
-    return plain, calibrated if unit.calibrate else None, _choosing(unit, search, choices)
+    return plain, calibrated if unit.calibrate else None, _describe_choosing(unit, search, choices)
 
 
-def _choosing(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> parts.Tuning:
+def _describe_choosing(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> record.Tuning:
     """What was tried and what was chosen."""
     diverged = search.diverged.items()
     made = {
-        scoring: parts.Choice(
-            jsonl_log.plain(choice.setting),
+        scoring: record.Choice(
+            run_folder.to_plain_json(choice.setting),
             choice.score,
             choice.fold_scores,
             choice.spread,
             choice.calibration,
-            {name: tuple(map(model_summary.short, figures)) for name, figures in choice.figures.items()},
-            tuple(parts.Edge(edge.name, float(edge.value), edge.side, edge.bound) for edge in choice.edges),
+            {name: tuple(map(round_figure, figures)) for name, figures in choice.figures.items()},
+            tuple(record.Edge(edge.name, float(edge.value), edge.side, edge.bound) for edge in choice.edges),
             choice.against_default,
         )
         for scoring, choice in choices.items()
     }
     grids = [{name: tuple(values) for name, values in grid.items()} for grid in unit.grids]
-    return parts.Tuning(
+    return record.Tuning(
         scoring=unit.scoring,
         grid=grids[0],
         also=tuple(grids[1:]) or None,
@@ -294,7 +556,9 @@ def _choosing(unit: Unit, search: Search, choices: Mapping[str, Choice]) -> part
         bounds=unit.bounds or None,
         settings=len(search.settings),
         extended=search.extended,
-        table=model_summary.tried(search),
-        diverged=tuple(parts.Diverged(jsonl_log.plain(search.settings[place]), step) for place, step in diverged),
-        choices=parts.Choices(made.get("zsl"), made.get("gzsl")),
+        table=tried_settings(search),
+        diverged=tuple(
+            record.Diverged(run_folder.to_plain_json(search.settings[place]), step) for place, step in diverged
+        ),
+        choices=record.Choices(made.get("zsl"), made.get("gzsl")),
     )

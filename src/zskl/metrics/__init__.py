@@ -5,9 +5,9 @@ small one.
 """
 
 from zskl.metrics.accuracy import harmonic_mean, mean_per_class_accuracy, per_class_accuracy, wrong_answers
-from zskl.metrics.confidence import coverage_accuracy, expected_calibration_error
 from zskl.metrics.projections import alignment, incoherence, polarisation
 from zskl.metrics.seen_unseen import Curve, seen_unseen_curve
+from zskl.metrics.uncertainty import coverage_accuracy, expected_calibration_error
 
 __all__ = [
     "Curve",

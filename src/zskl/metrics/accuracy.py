@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from zskl._validation import to_plain
 from zskl.metrics.seen_unseen import harmonic_means
-from zskl.parameters import plain
 
 
 def per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> dict[Any, float]:
@@ -33,10 +33,10 @@ def per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> dict[Any, float]
     >>> per_class_accuracy(["ant", "ant", "bee"], ["ant", "bee", "bee"])
     {'ant': 0.5, 'bee': 1.0}
     """
-    true, predicted = _paired(y_true, y_pred)
+    true, predicted = _check_pairs(y_true, y_pred)
     labels, codes = np.unique(true, return_inverse=True)
     accuracy = np.bincount(codes, weights=true == predicted) / np.bincount(codes)
-    return dict(zip((plain(label) for label in labels), accuracy.tolist(), strict=True))
+    return dict(zip((to_plain(label) for label in labels), accuracy.tolist(), strict=True))
 
 
 def mean_per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
@@ -122,11 +122,11 @@ def wrong_answers(true: ArrayLike, predicted: ArrayLike, most: int = 3) -> dict[
         answers, counts = np.unique(p[(t == label) & (p != label)], return_counts=True)
         order = np.argsort(-counts, kind="stable")[:most]
         rows = int(np.sum(t == label))
-        found[plain(label)] = tuple((plain(answers[k]), float(counts[k] / rows)) for k in order)
+        found[to_plain(label)] = tuple((to_plain(answers[k]), float(counts[k] / rows)) for k in order)
     return found
 
 
-def _paired(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+def _check_pairs(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
     """Both as arrays, refused if they cannot be compared row by row."""
     true, predicted = np.asarray(y_true), np.asarray(y_pred)
     if true.ndim != 1 or predicted.ndim != 1:
@@ -137,7 +137,7 @@ def _paired(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDArray
         )
     if isinstance(true[0], str) != isinstance(predicted[0], str):
         raise ValueError(
-            f"y_true holds labels like {plain(true[0])!r} and y_pred like {plain(predicted[0])!r}, "
+            f"y_true holds labels like {to_plain(true[0])!r} and y_pred like {to_plain(predicted[0])!r}, "
             "which are never equal: make both strings or both numbers"
         )
     return true, predicted

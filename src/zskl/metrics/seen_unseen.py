@@ -1,8 +1,4 @@
-"""Seen against unseen accuracy, as a constant is subtracted from the scores of seen classes.
-
-Every row is reduced to its gap, its best seen score minus its best unseen score. Sorting the gaps gives all that can
-happen, so accuracies are exact for every constant, and so is the best constant.
-"""
+"""Rows of scores reduced to the best of both sides, seen and unseen classes, where the scores are: on a device too."""
 
 from __future__ import annotations
 
@@ -13,10 +9,77 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zskl.arrays import Array
-from zskl.metrics.row_gaps import gaps
+from zskl._arrays import Array, convert_like, is_torch, namespace, to_numpy
+
+# Row gaps -------------------------------------------------------------------------------------------------------------
 
 Floats = NDArray[np.float64]
+
+
+def row_gaps(
+    scores: Array, own: NDArray[np.intp], is_seen: NDArray[np.bool_]
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Of each row (..., n): best seen minus best unseen score, the larger size of both, whether its own side is right.
+
+    Its own side is right where its class has the best score among the seen, or among the unseen, classes. Scores on a
+    device stay there: only the best of each row are fetched.
+    """
+    gap, largest, right, _ = gaps_from_best(to_numpy(best_scores(scores, Sides(own, is_seen, scores))))
+    return gap, largest, right
+
+
+class Sides:
+    """The columns of seen and of unseen classes, and the column (n,) of each row's own class, where scores are."""
+
+    def __init__(self, own: NDArray[np.intp], is_seen: NDArray[np.bool_], scores: Array) -> None:
+        self.seen, self.unseen, self.own = (
+            convert_like(places, scores, "int64") for places in (np.flatnonzero(is_seen), np.flatnonzero(~is_seen), own)
+        )
+
+
+def best_scores(scores: Array, sides: Sides) -> Array:
+    """(4, ..., n) of each row of scores (..., n, c), where they are: the best seen and the best unseen score, whether
+    its own side is right, and whether all its scores are finite. `told` reads it."""
+    xp = namespace(scores)
+    best_seen, seen_right = _best_score(scores, sides.seen, sides.own)
+    best_unseen, unseen_right = _best_score(scores, sides.unseen, sides.own)
+    checks = (xp.astype(check, scores.dtype) for check in (seen_right | unseen_right, _all_finite(scores)))
+    return xp.stack([best_seen, best_unseen, *checks])
+
+
+def gaps_from_best(found: NDArray[np.floating]) -> tuple[Floats, Floats, NDArray[np.bool_], NDArray[np.bool_]]:
+    """What `gaps` says of rows, and whether all scores of each are finite, from their `best_scores`."""
+    best_seen, best_unseen = found[0].astype(np.float64), found[1].astype(np.float64)
+    largest = np.maximum(np.abs(best_seen), np.abs(best_unseen))
+    return best_seen - best_unseen, largest, found[2] > 0, found[3] > 0
+
+
+def _all_finite(S: Array) -> Array:
+    """(..., n) whether all scores of a row are finite."""
+    if is_torch(S):
+        found: Array = (0 * S).sum(dim=-1) == 0  # 0 times what is not finite is not a number: fewer calls again
+        return found
+    xp = namespace(S)
+    return xp.all(xp.isfinite(S), axis=-1)
+
+
+def _best_score(S: Array, columns: Array, own: Array) -> tuple[Array, Array]:
+    """The best score (..., n) of each row among the columns, and whether it is that of the row's own class."""
+    if is_torch(S):  # the same in fewer calls, which take longer than their work
+        score, winner = S.index_select(-1, columns).max(dim=-1)
+        return score, columns[winner] == own
+    xp = namespace(S)
+    part = xp.take(S, columns, axis=-1)  # rows stay in one piece, unlike those of S[..., columns]
+    winner = xp.argmax(part, axis=-1)
+    score = xp.take_along_axis(part, winner[..., None], axis=-1)[..., 0]
+    return score, columns[winner] == own
+
+
+# Seen unseen ----------------------------------------------------------------------------------------------------------
+# Seen against unseen accuracy, as a constant is subtracted from the scores of seen classes.
+#
+# Every row is reduced to its gap, its best seen score minus its best unseen score. Sorting the gaps gives all that can
+# happen, so accuracies are exact for every constant, and so is the best constant.
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +134,7 @@ class Curve:
             both sides right.
         """
         harmonic = harmonic_means(self.seen, self.unseen)
-        place = highest(self.calibration, harmonic)
+        place = highest_place(self.calibration, harmonic)
         return (0.0, 0.0) if place is None else (float(self.calibration[place]), float(harmonic[place]))
 
     def thinned(self, points: int) -> Curve:
@@ -125,7 +188,7 @@ def seen_unseen_curve(scores: ArrayLike, y_true: ArrayLike, candidates: ArrayLik
     >>> curve.area
     1.0
     """
-    constants, kept, gained = curves([margins(*_checked_scores(scores, y_true, candidates, seen))])
+    constants, kept, gained = trace_curves([row_margins(*_check_scores(scores, y_true, candidates, seen))])
     return Curve(constants, kept[0], gained[0])
 
 
@@ -155,16 +218,16 @@ class Margins:
         return min(float(self.seen[gone:].sum()), 1.0), min(float(self.unseen[:gone].sum()), 1.0)
 
 
-def margins(scores: Array, own: NDArray[np.intp], is_seen: NDArray[np.bool_]) -> Margins:
+def row_margins(scores: Array, own: NDArray[np.intp], is_seen: NDArray[np.bool_]) -> Margins:
     """Margins from scores (n, c), the column (n,) of each row's class and whether each column (c,) is of a seen class.
 
     A row leaves the seen classes as soon as the constant γ exceeds its gap. A right row adds
     1 / (rows of its class · classes of its side) to its mean per-class accuracy.
     """
-    return sorted_margins(*gaps(scores, own, is_seen), shares(own, is_seen))
+    return sort_margins(*row_gaps(scores, own, is_seen), row_shares(own, is_seen))
 
 
-def shares(own: NDArray[np.intp], is_seen: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def row_shares(own: NDArray[np.intp], is_seen: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """(n,) what each row adds to the seen, and to the unseen accuracy if it is right."""
     rows_of = np.bincount(own, minlength=len(is_seen))  # (c,)
     classes = np.where(is_seen, np.sum(is_seen & (rows_of > 0)), np.sum(~is_seen & (rows_of > 0)))
@@ -172,7 +235,7 @@ def shares(own: NDArray[np.intp], is_seen: NDArray[np.bool_]) -> tuple[Floats, F
     return share * is_seen[own], share * ~is_seen[own]
 
 
-def sorted_margins(gap: Floats, largest: Floats, right: NDArray[np.bool_], added: tuple[Floats, Floats]) -> Margins:
+def sort_margins(gap: Floats, largest: Floats, right: NDArray[np.bool_], added: tuple[Floats, Floats]) -> Margins:
     """`margins` from what `gaps` found, and the `shares` of the rows."""
     moving = np.flatnonzero(right)
     moving = moving[np.argsort(gap[moving], kind="stable")]
@@ -186,7 +249,7 @@ def sorted_margins(gap: Floats, largest: Floats, right: NDArray[np.bool_], added
     )
 
 
-def curves(parts: Sequence[Margins]) -> tuple[Floats, Floats, Floats]:
+def trace_curves(parts: Sequence[Margins]) -> tuple[Floats, Floats, Floats]:
     """Constants (k,) that rise, and under each of them the seen and the unseen accuracy (F, k) of each of F parts.
 
     All constants between two neighbouring gaps, of any part, give the same answers. Each interval has one point,
@@ -215,7 +278,7 @@ def curves(parts: Sequence[Margins]) -> tuple[Floats, Floats, Floats]:
     return constants, np.minimum(lost[:, -1:] - lost, 1.0), np.minimum(gained, 1.0)
 
 
-def highest(constants: Floats, figures: Floats) -> int | None:
+def highest_place(constants: Floats, figures: Floats) -> int | None:
     """The place of the highest figure, of equals the one whose constant is nearest 0; None if all figures are 0."""
     if figures.max() == 0:
         return None
@@ -229,7 +292,7 @@ def harmonic_means(seen: Floats, unseen: Floats) -> Floats:
     return 2 * seen * unseen / np.where(total > 0, total, 1.0)
 
 
-def _checked_scores(
+def _check_scores(
     scores: ArrayLike, y_true: ArrayLike, candidates: ArrayLike, seen: ArrayLike
 ) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.bool_]]:
     """The scores (n, c), the column (n,) of each row's own class, and which columns (c,) are seen."""

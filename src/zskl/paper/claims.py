@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from zskl.experiments.compare import Figure
-from zskl.experiments.table_formats import cell
-from zskl.experiments.uncertainty import Difference
-from zskl.paper import sensitivity
-from zskl.paper.methods import FIRST, OURS, PAIRS, RIVALS
-from zskl.paper.published import KERNELS
-from zskl.paper.results import Results
+from zskl.experiments.compare import format_cell
+from zskl.experiments.uncertainty import Difference, Figure
+from zskl.paper import figures
+from zskl.paper.results import FIRST, KERNELS, OURS, PAIRS, RIVALS, Results
 
 YES, NO, UNDECIDED, UNTESTED = "yes", "no", "undecided", "not by these data"
 INCOHERENCE = "incoherence lowers ‖WᵀW − I‖²"
@@ -38,15 +35,15 @@ class Verdict:
     figure: str
 
 
-def judge(results: Results) -> list[Verdict]:
+def judge_claims(results: Results) -> list[Verdict]:
     """Every claim for all that was measured; one that nothing tests is listed as such."""
     found = [
-        *_lowered(results),
-        *_raised(results),
-        *_ends(results),
-        *_interior(results),
-        *_beaten(results, BEATEN, KERNELS, FIRST),
-        *_beaten(results, OWN, OURS, RIVALS),
+        *_judge_incoherence(results),
+        *_judge_accuracy(results),
+        *_judge_lambda_ends(results),
+        *_judge_sigma_interior(results),
+        *_judge_baselines(results, BEATEN, KERNELS, FIRST),
+        *_judge_baselines(results, OWN, OURS, RIVALS),
     ]
     untested = [
         Verdict(claim, "", UNTESTED, "nothing was run that could tell")
@@ -56,39 +53,39 @@ def judge(results: Results) -> list[Verdict]:
     return sorted([*found, *untested], key=lambda verdict: CLAIMS.index(verdict.claim))
 
 
-def counted(verdicts: Sequence[Verdict]) -> list[tuple[str, int, int, int]]:
+def count_verdicts(verdicts: Sequence[Verdict]) -> list[tuple[str, int, int, int]]:
     """(claim, how often yes, how often no, how often undecided)."""
     answers = {claim: [verdict.answer for verdict in verdicts if verdict.claim == claim] for claim in CLAIMS}
     return [(claim, mine.count(YES), mine.count(NO), mine.count(UNDECIDED)) for claim, mine in answers.items()]
 
 
-def _lowered(results: Results) -> Iterator[Verdict]:
+def _judge_incoherence(results: Results) -> Iterator[Verdict]:
     for problem in results.measured:
         for without, with_ in PAIRS:
             before, after = results.incoherence(problem, without), results.incoherence(problem, with_)
             if before is not None and after is not None:
-                told = f"{_said(before)} without, {_said(after)} with"
-                yield Verdict(INCOHERENCE, f"{problem.name}, {without}", _answer(after.mean < before.mean), told)
+                told = f"{_format_figure(before)} without, {_format_figure(after)} with"
+                yield Verdict(INCOHERENCE, f"{problem.name}, {without}", _verdict_of(after.mean < before.mean), told)
 
 
-def _raised(results: Results) -> Iterator[Verdict]:
+def _judge_accuracy(results: Results) -> Iterator[Verdict]:
     for problem in results.measured:
         for without, with_ in PAIRS:
             for column, claim in RAISED.items():
                 before, after = (results.figure(problem, name, column) for name in (without, with_))
                 if before is not None and after is not None:
-                    told = f"{_said(before)} without, {_said(after)} with; "
+                    told = f"{_format_figure(before)} without, {_format_figure(after)} with; "
                     apart = results.difference(problem, with_, without, column)
-                    answer, words = _paired(apart, before, after)
+                    answer, words = _judge_difference(apart, before, after)
                     yield Verdict(claim, f"{problem.name}, {without}", answer, told + words)
 
 
-def _ends(results: Results) -> Iterator[Verdict]:
+def _judge_lambda_ends(results: Results) -> Iterator[Verdict]:
     """Test accuracy at the end of the curve against that at the λ which validation chose."""
     for (problem, method), found in results.curves.items():
         if "repulsion" not in found[0].curves:
             continue
-        curve = [point for point in sensitivity.points(found, "repulsion") if point.test is not None]
+        curve = [point for point in figures.curve_points(found, "repulsion") if point.test is not None]
         chosen = found[0].chosen("repulsion")
         middle = next((point for point in curve if point.value == chosen), None)
         if middle is None or middle.test is None:
@@ -96,19 +93,19 @@ def _ends(results: Results) -> Iterator[Verdict]:
         for claim, end in ((SMALL, curve[0]), (LARGE, curve[-1])):
             if end is middle or end.test is None:
                 continue
-            told = f"{_said(end.test)} at λ = {end.value:g}, {_said(middle.test)} at the chosen {chosen:g}"
+            told = f"{_format_figure(end.test)} at λ = {end.value:g}, {_format_figure(middle.test)} at the chosen {chosen:g}"
             where = f"{problem.name}, {method}, {len(found)} seed(s)"
-            yield Verdict(claim, where, _answer(end.test.mean < middle.test.mean), told)
+            yield Verdict(claim, where, _verdict_of(end.test.mean < middle.test.mean), told)
 
 
-def _interior(results: Results) -> Iterator[Verdict]:
+def _judge_sigma_interior(results: Results) -> Iterator[Verdict]:
     """The σ inside with the highest mean on validation is above both ends on test rows, which decide."""
     for (problem, method), found in results.curves.items():
         if "sigma" not in found[0].curves:
             continue
         curve = [
             (one.value, one.validation.mean, one.test)
-            for one in sensitivity.points(found, "sigma")
+            for one in figures.curve_points(found, "sigma")
             if one.validation is not None and one.test is not None
         ]
         if len(curve) < 3:
@@ -116,14 +113,16 @@ def _interior(results: Results) -> Iterator[Verdict]:
         (first, low_validation, low), (last, high_validation, high) = curve[0], curve[-1]
         best, validation, top = max(curve[1:-1], key=lambda point: point[1])
         told = (
-            f"test {_said(top)} at σ = {best:g}; ends {_said(low)} at {first:g}, {_said(high)} at {last:g} "
+            f"test {_format_figure(top)} at σ = {best:g}; ends {_format_figure(low)} at {first:g}, {_format_figure(high)} at {last:g} "
             f"(validation {validation:.1f}; {low_validation:.1f}, {high_validation:.1f})"
         )
-        answer = _answer(top.mean > max(low.mean, high.mean))
+        answer = _verdict_of(top.mean > max(low.mean, high.mean))
         yield Verdict(INTERIOR, f"{problem.name}, {method}, {len(found)} seed(s)", answer, told)
 
 
-def _beaten(results: Results, claim: str, methods: Sequence[str], baselines: Sequence[str]) -> Iterator[Verdict]:
+def _judge_baselines(
+    results: Results, claim: str, methods: Sequence[str], baselines: Sequence[str]
+) -> Iterator[Verdict]:
     """The best mean of the methods against the best of the baselines; it holds if no other baseline comes as near."""
     for problem in results.measured:
         for column in ("zero-shot", "H", "calibrated H"):
@@ -131,27 +130,27 @@ def _beaten(results: Results, claim: str, methods: Sequence[str], baselines: Seq
             if mine and rivals:
                 (name, best), (rival, other) = mine[0], rivals[0]
                 above = sum(figure.mean > other.mean for _, figure in mine)
-                answer, words = _paired(results.difference(problem, name, rival, column), other, best)
+                answer, words = _judge_difference(results.difference(problem, name, rival, column), other, best)
                 apart = {one: results.difference(problem, name, one, column) for one, _ in rivals[1:]}
                 near = [one for one, found in apart.items() if found is not None and not found.decided]
                 if answer == YES and near:
                     answer, words = UNDECIDED, f"{words}, but not clearly above {', '.join(near)}"
-                told = f"{name} {_said(best)} against {rival} {_said(other)}; {words}"
+                told = f"{name} {_format_figure(best)} against {rival} {_format_figure(other)}; {words}"
                 told += f"; {above} of {len(mine)} have a higher mean than the best of {len(rivals)} baselines"
                 yield Verdict(claim, f"{problem.name}, {column}", answer, told)
 
 
-def _paired(apart: Difference | None, before: Figure, after: Figure) -> tuple[str, str]:
+def _judge_difference(apart: Difference | None, before: Figure, after: Figure) -> tuple[str, str]:
     """Whether the difference is above 0, by its interval; by means alone where records have no answers."""
     if apart is None:
-        return _answer(after.mean > before.mean), f"difference {after.mean - before.mean:+.1f}, by means alone"
+        return _verdict_of(after.mean > before.mean), f"difference {after.mean - before.mean:+.1f}, by means alone"
     words = f"difference {apart.mean:+.1f} [{apart.low:+.1f}, {apart.high:+.1f}]"
-    return (_answer(apart.mean > 0) if apart.decided else UNDECIDED), words
+    return (_verdict_of(apart.mean > 0) if apart.decided else UNDECIDED), words
 
 
-def _said(figure: Figure) -> str:
-    return cell(figure, " ± ")
+def _format_figure(figure: Figure) -> str:
+    return format_cell(figure, " ± ")
 
 
-def _answer(true: bool) -> str:
+def _verdict_of(true: bool) -> str:
     return YES if true else NO

@@ -13,8 +13,7 @@ from zskl.plots.gram import GramDisplay
 from zskl.plots.reliability import ReliabilityDisplay
 from zskl.plots.seen_unseen_curve import SeenUnseenCurveDisplay
 from zskl.plots.sensitivity import SensitivityDisplay
-from zskl.plots.validation_grid import ValidationGridDisplay
-from zskl.plots.validation_test import ValidationTestDisplay
+from zskl.plots.validation import ValidationGridDisplay, ValidationTestDisplay
 
 __all__ = [
     "ClassAccuracyDisplay",

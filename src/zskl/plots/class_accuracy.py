@@ -11,10 +11,9 @@ import numpy as np
 from zskl import protocols
 from zskl.datasets import Dataset
 from zskl.experiments.record import Record
-from zskl.metrics.results import no_choice
-from zskl.plots import bars
-from zskl.plots.display import Display
-from zskl.plots.records import required
+from zskl.plots import display
+from zskl.plots.display import Display, read_required
+from zskl.protocols import single_class_note
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,12 +22,12 @@ REMEDY = "run the method again with this version, on data with two unseen classe
 MOST = 20  # bars; of more classes the worst and the best halves of that
 
 
-def read(record: Record) -> Mapping[str, float] | None:
+def read_class_accuracy(record: Record) -> Mapping[str, float] | None:
     """Class → accuracy of the zero-shot protocol; None where a record does not hold single classes."""
     return record.zsl.per_class or None
 
 
-def left_out(record: Record) -> int:
+def classes_without_rows(record: Record) -> int:
     """Candidates without a test row: they have no bar, but chance depends on them."""
     return len(record.zsl.left_out)
 
@@ -88,7 +87,7 @@ class ClassAccuracyDisplay(Display):
         """
         result = protocols.zsl(model, data)
         if result.alone is not None:
-            raise ValueError(f"there is {no_choice(result.alone)}: expected two unseen classes or more")
+            raise ValueError(f"there is {single_class_note(result.alone)}: expected two unseen classes or more")
         chance = 1 / (len(result.per_class) + len(result.left_out))
         return cls({str(name): value for name, value in result.per_class.items()}, chance=chance).plot(ax)
 
@@ -109,11 +108,11 @@ class ClassAccuracyDisplay(Display):
             The display, drawn.
         """
         found: dict[str, list[float]] = {}
-        for one in required(records, read, "accuracies of single classes", REMEDY):
+        for one in read_required(records, read_class_accuracy, "accuracies of single classes", REMEDY):
             for name, value in one.items():
                 found.setdefault(name, []).append(value)
         means = {name: statistics.mean(values) for name, values in found.items()}
-        return cls(means, chance=1 / (len(means) + left_out(records[0]))).plot(ax)
+        return cls(means, chance=1 / (len(means) + classes_without_rows(records[0]))).plot(ax)
 
     @property
     def description(self) -> str:
@@ -130,9 +129,9 @@ class ClassAccuracyDisplay(Display):
         return [*pairs[:half], (f"… {len(pairs) - MOST} classes between …", np.nan), *pairs[-half:]]
 
     def _height(self) -> float:
-        return bars.height(len(self._rows()))
+        return display.bars_height(len(self._rows()))
 
     def _draw(self, ax: Axes) -> None:
         names, values = zip(*self._rows(), strict=True)
-        self.bars_ = bars.draw(ax, names, 100 * np.array(values), 100 * self.chance)
+        self.bars_ = display.draw_bars(ax, names, 100 * np.array(values), 100 * self.chance)
         ax.set_xlabel("accuracy (%)")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zskl.experiments.compare import Figure, compare
+from zskl.experiments.compare import compare
 from zskl.experiments.record import Record
-from zskl.plots import canvas
-from zskl.plots.canvas import COLOURS, tick_names
-from zskl.plots.display import Display
+from zskl.experiments.uncertainty import Figure
+from zskl.plots import display
+from zskl.plots.display import COLOURS, Display, set_tick_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,7 +105,7 @@ class ComparisonDisplay(Display):
         means = [[np.nan if one is None else one.mean for one in column] for column in found]
         methods = [row.labels["method"] for row in rows]
         return cls(
-            methods, means, names=figures, whiskers=[reach(column) for column in found], axis="accuracy (%)"
+            methods, means, names=figures, whiskers=[whisker_lengths(column) for column in found], axis="accuracy (%)"
         ).plot(ax)
 
     @property
@@ -133,15 +133,15 @@ class ComparisonDisplay(Display):
             colour = COLOURS[rank % len(COLOURS)]
             options |= {"color": colour, "label": name, "elinewidth": 1.5, "clip_on": False}
             ax.errorbar(means, places, xerr=whiskers, **options)
-        tick_names(ax.yaxis, places, [canvas.cut(name, LETTERS) for name in self.methods])
+        set_tick_names(ax.yaxis, places, [display.shorten(name, LETTERS) for name in self.methods])
         ax.set_ylim(len(self.methods) - 0.5, -0.5)
         ax.set_xlim(left=0)
         ax.set_xlabel(self.axis)
         columns = len(self.names) // self._legend_rows()
-        canvas.legend(ax, columns, handletextpad=0.2, columnspacing=1, borderaxespad=0)
+        display.draw_legend(ax, columns, handletextpad=0.2, columnspacing=1, borderaxespad=0)
 
 
-def reach(figures: Sequence[Figure | None]) -> NDArray[np.float64]:
+def whisker_lengths(figures: Sequence[Figure | None]) -> NDArray[np.float64]:
     """How far whiskers go to the left and to the right (2, n): to the ends of intervals, or one deviation."""
 
     def ends(one: Figure | None) -> tuple[float, float]:

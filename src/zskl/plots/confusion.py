@@ -12,10 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from zskl.datasets import Dataset
 from zskl.experiments.record import Record
 from zskl.metrics import per_class_accuracy, wrong_answers
-from zskl.metrics.results import no_choice
-from zskl.plots import bars, canvas, cells
-from zskl.plots.display import Display
-from zskl.plots.records import required
+from zskl.plots import display
+from zskl.plots.display import Display, read_required
+from zskl.protocols import single_class_note
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,12 +34,12 @@ class Reading:
     answers: list[str]
 
 
-def read(record: Record) -> Reading | None:
+def read_confusion(record: Record) -> Reading | None:
     """Of the zero-shot protocol; None where a record holds no wrong answers."""
-    return _matrix(record.zsl.mistaken, record.zsl.per_class) if record.zsl.mistaken else None
+    return _confusion_matrix(record.zsl.mistaken, record.zsl.per_class) if record.zsl.mistaken else None
 
 
-def _matrix(
+def _confusion_matrix(
     mistaken: Mapping[Any, Sequence[Sequence[Any]]], right: Mapping[Any, float], complete: bool = False
 ) -> Reading:
     """Records hold at most three wrong answers of a class; a share that is not there is 0 only if all answers are."""
@@ -117,11 +116,11 @@ class ConfusionDisplay(Display):
         """
         rows, candidates = data.parts["test_unseen"], data.unseen_classes
         if len(candidates) == 1:
-            raise ValueError(f"there is {no_choice(candidates[0])}: expected two unseen classes or more")
+            raise ValueError(f"there is {single_class_note(candidates[0])}: expected two unseen classes or more")
         table = data.signatures.loc[data.signatures.index.isin(candidates)]
         true, answers = data.y[rows], model.predict(data.X[rows], table)
         wrong = wrong_answers(true, answers, most=len(candidates))
-        found = _matrix(wrong, per_class_accuracy(true, answers), complete=True)
+        found = _confusion_matrix(wrong, per_class_accuracy(true, answers), complete=True)
         return cls(found.shares, found.classes, found.answers).plot(ax)
 
     @classmethod
@@ -140,7 +139,7 @@ class ConfusionDisplay(Display):
         ConfusionDisplay
             The display, drawn.
         """
-        (found,) = required(records[:1], read, "wrong answers", "run the method again with this version")
+        (found,) = read_required(records[:1], read_confusion, "wrong answers", "run the method again with this version")
         return cls(found.shares, found.classes, found.answers).plot(ax)
 
     @property
@@ -166,16 +165,16 @@ class ConfusionDisplay(Display):
 
     def _height(self) -> float:
         if self.whole:
-            return cells.height(self.classes, self.answers)
-        return bars.height(len(self.pairs[:PAIRS]), above=True)
+            return display.cells_height(self.classes, self.answers)
+        return display.bars_height(len(self.pairs[:PAIRS]), above=True)
 
     def _draw(self, ax: Axes) -> None:
         if self.whole:
-            cells.draw(ax, 100 * self.shares, self.classes, self.answers, (0.0, 100.0))
+            display.draw_cells(ax, 100 * self.shares, self.classes, self.answers, (0.0, 100.0))
             ax.set_xlabel("answer")
             ax.set_ylabel("true class")
             return
         shown = self.pairs[:PAIRS]
-        names = [f"{canvas.cut(true, LETTERS)} → {canvas.cut(answer, LETTERS)}" for true, answer, _ in shown]
-        bars.draw(ax, names, 100 * np.array([share for *_, share in shown]), above=True)
+        names = [f"{display.shorten(true, LETTERS)} → {display.shorten(answer, LETTERS)}" for true, answer, _ in shown]
+        display.draw_bars(ax, names, 100 * np.array([share for *_, share in shown]), above=True)
         ax.set_xlabel("share of the class's rows (%)")

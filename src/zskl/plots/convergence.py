@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zskl.experiments import model_summary
+from zskl.experiments import unit
 from zskl.experiments.record import Record
-from zskl.plots import lines
-from zskl.plots.display import Display
-from zskl.plots.records import named, ranked, required
+from zskl.plots import display
+from zskl.plots.display import Display, display_names, display_ranks, read_required
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +21,7 @@ WINDOW = 15  # points of a running mean
 Course = tuple[NDArray[np.float64], NDArray[np.float64]]  # iterations, objective
 
 
-def read(record: Record) -> Course | None:
+def read_objective(record: Record) -> Course | None:
     """The course of training in a record, or None where its method is not trained by iterations."""
     found = record.convergence
     return None if found is None else (np.array(found.step, np.float64), np.array(found.objective, np.float64))
@@ -81,7 +80,7 @@ class ConvergenceDisplay(Display):
         self.steps, self.values = ([np.asarray(one, np.float64) for one in side] for side in (steps, values))
         self.names, self.quantity, self.relative = names, quantity, relative
         self.deviations = deviations or [None] * len(names)
-        self.ranks = ranked(ranks, len(names))
+        self.ranks = display_ranks(ranks, len(names))
 
     @classmethod
     def from_estimator(cls, model: Any, *, name: str | None = None, ax: Axes | None = None) -> Self:
@@ -101,7 +100,7 @@ class ConvergenceDisplay(Display):
         ConvergenceDisplay
             The display, drawn.
         """
-        found = model_summary.course(model.history_.objective)
+        found = unit.thin_objective(model.history_.objective)
         return cls([found.step], [found.objective], names=[name or type(model).__name__]).plot(ax)
 
     @classmethod
@@ -134,9 +133,9 @@ class ConvergenceDisplay(Display):
         ConvergenceDisplay
             The display, drawn.
         """
-        found = required(records, read, "course of training", "run a kernel method")
+        found = read_required(records, read_objective, "course of training", "run a kernel method")
         steps, values = [one[0] for one in found], [one[1] for one in found]
-        return cls(steps, values, names=named(records, names), ranks=ranks, relative=relative).plot(ax)
+        return cls(steps, values, names=display_names(records, names), ranks=ranks, relative=relative).plot(ax)
 
     @property
     def description(self) -> str:
@@ -148,19 +147,19 @@ class ConvergenceDisplay(Display):
         )
 
     def _height(self) -> float:
-        return lines.height(len(self.names))
+        return display.lines_height(len(self.names))
 
     def _draw(self, ax: Axes) -> None:
-        looks = lines.styles(self.ranks)
-        values = [_relative(one) for one in self.values] if self.relative else self.values
+        looks = display.line_styles(self.ranks)
+        values = [_to_relative(one) for one in self.values] if self.relative else self.values
         self.lines_ = []
         for steps, line, name, look, spread in zip(self.steps, values, self.names, looks, self.deviations, strict=True):
             if spread is None and len(line) > MANY:  # mini-batches are noisy: the course is that of their running mean
                 ax.plot(steps, line, color=look["color"], linewidth=0.8, alpha=0.35)
                 line = _running_mean(line)
-            self.lines_.append(lines.line(ax, steps, line, name, look, spread))
+            self.lines_.append(display.draw_line(ax, steps, line, name, look, spread))
         quantity = "objective, its own range (%)" if self.relative else self.quantity
-        lines.frame(ax, "iterations", quantity, len(self.names))
+        display.draw_frame(ax, "iterations", quantity, len(self.names))
         ax.set_xlim(left=0)
 
 
@@ -173,7 +172,7 @@ def _running_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return mean
 
 
-def _relative(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _to_relative(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """100 at the highest value, 0 at the lowest."""
     span = float(np.ptp(values))
     found: NDArray[np.float64] = 100 * (values - values.min()) / (span or 1.0)

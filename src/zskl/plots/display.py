@@ -1,15 +1,425 @@
-"""The contract of a display: it holds the arrays that it draws, and draws them in any axes."""
+"""The look of every figure: its size, colours and fonts; axes to draw in, the user's or our own."""
 
 from __future__ import annotations
 
+import io
+import re
+import textwrap
+import warnings
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from xml.etree import ElementTree
 
-from zskl.plots import canvas, image
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from zskl.experiments.record import Record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+
+
+# Canvas ---------------------------------------------------------------------------------------------------------------
+
+WIDTH = 400  # of a figure, in points: about the pixels of a phone
+INK, QUIET, RULE, PAPER = "#1b1b1b", "#5c5c5c", "#dddddd", "#ffffff"
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07800", "#56b4e9", INK)  # after Okabe and Ito
+DASHES: tuple[Any, ...] = (  # one for each colour, so that print without colour can be read too
+    "solid", (0, (3.5, 1.5)), (0, (1, 1)), (0, (4.5, 1.5, 1, 1.5)), (0, (2, 1)), (0, (6, 1.5)), (0, (0.5, 1.5)),
+)  # fmt: skip
+PLUS, MINUS = "#004b87", "#a84300"  # full colour of a positive and of a negative cell
+PANELS = 2  # side by side
+LEGEND = 42  # how far a legend is below the frame
+_UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # what neither HTML nor XML can hold
+LOOK: dict[str, Any] = {
+    "axes.autolimit_mode": "round_numbers",
+    "axes.edgecolor": QUIET,
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.labelcolor": INK,
+    "axes.labelsize": 11,
+    "axes.labelweight": "bold",
+    "axes.spines.left": False,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 11.5,
+    "axes.titleweight": "bold",
+    "axes.xmargin": 0,
+    "axes.ymargin": 0,
+    "font.size": 11,
+    "figure.constrained_layout.h_pad": 0.08,
+    "figure.constrained_layout.w_pad": 0.08,
+    "grid.color": RULE,
+    "grid.linewidth": 1,
+    "legend.fontsize": 11,
+    "lines.linewidth": 2,
+    "svg.fonttype": "none",  # text stays text
+    "text.color": INK,
+    "text.parse_math": False,  # a class may be named $5
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "xtick.major.pad": 6,
+    "ytick.major.pad": 6,
+    "xtick.labelsize": 11,
+    "ytick.labelsize": 11,
+}
+
+
+@contextmanager
+def apply_style() -> Iterator[None]:
+    """Our settings of matplotlib, whatever the user's are; those are back afterwards."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        settings: Any = matplotlib.rcParams
+        settings.update(LOOK)
+        yield
+
+
+@contextmanager
+def open_axes(ax: Axes | None, height: float) -> Iterator[Axes]:
+    """The user's axes, or those of a new figure of this height; matplotlib's settings are ours only for our own."""
+    if ax is not None:
+        yield ax
+        return
+    with open_panels(1, height) as (own,):
+        yield own
+
+
+@contextmanager
+def open_panels(count: int, height: float) -> Iterator[list[Axes]]:
+    """Axes side by side and below each other in one new figure, each of this height."""
+    from matplotlib.figure import Figure
+
+    across = min(PANELS, count)
+    down = -(-count // across)
+    with apply_style():
+        figure = Figure(figsize=(across * WIDTH / 72, down * height / 72), layout="constrained")
+        made = list(figure.subplots(down, across, squeeze=False).flat)
+        for one in made:
+            one.locator_params(nbins=5, steps=[1, 2, 5, 10])
+        for spare in made[count:]:
+            spare.remove()
+        yield made[:count]
+
+
+def draw_legend(ax: Axes, columns: int, **options: float) -> None:
+    """A legend under the axis and its name, without a frame."""
+    from matplotlib.transforms import ScaledTranslation
+
+    place = ax.transAxes + ScaledTranslation(0, -LEGEND / 72, ax.figure.dpi_scale_trans)
+    anchor: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": place}
+    ax.legend(ncols=columns, frameon=False, **anchor | options)
+
+
+def remove_unprintable(text: object) -> str:
+    """The text without characters that a page cannot hold."""
+    return _UNFIT.sub("\ufffd", str(text))
+
+
+def shorten(name: object, limit: int) -> str:
+    """A name on one line, of at most `limit` letters."""
+    whole = " ".join(remove_unprintable(name).split())
+    return whole if len(whole) <= limit else whole[: limit - 1] + "…"
+
+
+def set_tick_names(axis: Axis, places: ArrayLike, names: Sequence[str], rotation: float = 0) -> None:
+    """Names at places of an axis, as they are: a dollar sign starts no formula."""
+    for tick in axis.set_ticks(places, names, rotation=rotation):
+        tick.label1.set_parse_math(False)
+
+
+# Bars -----------------------------------------------------------------------------------------------------------------
+# Horizontal bars from 0 to 100 per cent, a name before or above and a number behind each.
+
+BAR_ROW, BAR_ABOVE = 20, 36  # height of a row; of one with the name above its bar
+BAR_LETTERS, BAR_LINE = 22, 48  # of a name before and above
+
+
+def bars_height(count: int, above: bool = False) -> float:
+    """Of a figure with this many bars."""
+    return count * (BAR_ABOVE if above else BAR_ROW) + 56
+
+
+def draw_bars(
+    ax: Axes, names: Sequence[str], values: NDArray[np.float64], chance: float | None = None, above: bool = False
+) -> Any:
+    """Bars from top to bottom, a dashed line at `chance`. A row without a value (NaN) is words alone."""
+    places = np.arange(len(names), dtype=np.float64)
+    known = ~np.isnan(values)
+    low = 0.22 if above else 0.0  # the bar stands in the lower half, the name over it
+    drawn = ax.barh(places[known] + low, values[known], height=0.42 if above else 0.75, color=COLOURS[0])
+    right = ax.get_yaxis_transform()
+    for place, name, value in zip(places, names, values, strict=True):
+        if np.isnan(value):
+            ax.text(50, place, shorten(name, BAR_LINE), ha="center", va="center", color=QUIET, parse_math=False)
+            continue
+        ax.text(1.02, place + low, f"{value:.1f}", transform=right, va="center")
+        if above:
+            ax.text(1, place - 0.22, shorten(name, BAR_LINE), va="center", parse_math=False)
+    if chance is not None:
+        ax.axvline(chance, color=COLOURS[1], linewidth=1.5, linestyle=(0, (3, 2)))
+    beside = (
+        [] if above else [shorten(name, BAR_LETTERS) for name, is_known in zip(names, known, strict=True) if is_known]
+    )
+    set_tick_names(ax.yaxis, places[known] if beside else [], beside)
+    ax.set_xlim(0, 100)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.grid(False)
+    ax.spines["left"].set_visible(True)
+    return drawn
+
+
+# Cells ----------------------------------------------------------------------------------------------------------------
+# Numbers in coloured cells: deeper is larger, another hue is negative.
+
+TALL = 34  # of a cell
+CELL_LETTERS = 16  # of a name
+LETTER = 6.6  # about the width of one
+NARROW = 44  # a cell in which numbers below 1 go without their zero
+DEEP = 0.65  # depth from which numbers are white
+
+
+def cells_height(rows: Sequence[str], columns: Sequence[str]) -> float:
+    """Of a figure with these names."""
+    wide = _cell_width(rows, columns)
+    below = LETTER * max(len(shorten(name, CELL_LETTERS)) for name in columns) if _label_rotation(columns, wide) else 14
+    return max(100.0, min(TALL, wide) * len(rows) + below + 40)
+
+
+def draw_cells(
+    ax: Axes,
+    values: NDArray[np.float64],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    span: tuple[float, float],
+    digits: int = 1,
+    chosen: tuple[int, int] | None = None,
+) -> Any:
+    """`span`: the values of no and of full colour. A gap (NaN) shows a dash; the `chosen` cell gets a frame."""
+    from matplotlib.colors import to_rgb
+    from matplotlib.patches import Rectangle
+
+    low, high = span
+    depth = np.clip((np.abs(values) - low) / (high - low), 0, 1) if high > low else np.full(values.shape, 0.5)
+    depth = np.nan_to_num(depth)
+    hue = np.where((values < 0)[..., None], to_rgb(MINUS), to_rgb(PLUS))
+    mesh = ax.pcolormesh(np.concatenate([hue, depth[..., None]], axis=-1))
+    wide = _cell_width(rows, columns)
+    for (i, j), value in np.ndenumerate(values):
+        colour = QUIET if np.isnan(value) else PAPER if depth[i, j] > DEEP else INK
+        text = _cell_text(value, digits, wide < NARROW)
+        number = ax.text(j + 0.5, i + 0.5, text, ha="center", va="center", color=colour, size=10)
+        number.set_in_layout(False)  # it stays in its cell, so that nobody has to measure it
+    if chosen is not None:
+        place = (chosen[1] + 0.04, chosen[0] + 0.04)
+        ax.add_patch(Rectangle(place, 0.92, 0.92, fill=False, edgecolor=COLOURS[1], linewidth=3))
+    short = [shorten(name, CELL_LETTERS) for name in columns]
+    steep = _label_rotation(columns, wide)
+    set_tick_names(ax.xaxis, np.arange(len(columns)) + 0.5, short, rotation=90 if steep else 0)
+    set_tick_names(ax.yaxis, np.arange(len(rows)) + 0.5, [shorten(name, CELL_LETTERS) for name in rows])
+    ax.set_xlim(0, len(columns))
+    ax.set_ylim(len(rows), 0)
+    ax.grid(False)
+    ax.spines[:].set_visible(False)
+    return mesh
+
+
+def _cell_width(rows: Sequence[str], columns: Sequence[str]) -> float:
+    """About the width of a cell."""
+    longest = max(len(shorten(name, CELL_LETTERS)) for name in rows)
+    return (WIDTH - 40 - LETTER * longest) / len(columns)
+
+
+def _label_rotation(columns: Sequence[str], wide: float) -> bool:
+    return any(len(shorten(name, CELL_LETTERS)) * LETTER > wide - 4 for name in columns)
+
+
+def _cell_text(value: float, digits: int, narrow: bool) -> str:
+    if np.isnan(value):
+        return "–"
+    text = f"{value:.{digits}f}"
+    if not float(text):
+        return "0"
+    return (text.replace("0.", ".", 1) if narrow and abs(value) < 1 else text).replace("-", "−")
+
+
+# Lines ----------------------------------------------------------------------------------------------------------------
+# Lines in a frame: a colour and a dash for each, a legend below.
+
+HEIGHT = 290  # of a figure with one line
+LEGEND_ROW = 18  # of a legend
+LEGEND_LETTERS = 24  # of a name in it
+MOST = len(COLOURS)  # lines that can be told apart
+
+
+def lines_height(count: int) -> float:
+    """Of a figure with this many lines: the legend takes room."""
+    return HEIGHT + LEGEND_ROW * -(-count // 2) if count > 1 else HEIGHT
+
+
+def line_styles(ranks: Sequence[int]) -> list[dict[str, Any]]:
+    """Colour and dash of each rank; where two would share one, the later takes the next that is free."""
+    taken: list[int] = []
+    for rank in ranks:
+        free = [k % MOST for k in range(rank, rank + MOST) if k % MOST not in taken]
+        taken.append(free[0] if free else rank % MOST)
+    return [{"color": COLOURS[number], "linestyle": DASHES[number]} for number in taken]
+
+
+def draw_line(
+    ax: Axes, x: ArrayLike, y: ArrayLike, name: str, style: dict[str, Any], deviation: ArrayLike | None = None
+) -> Any:
+    """A line, and a shade one deviation wide on both sides where that is known."""
+    (drawn,) = ax.plot(x, y, label=shorten(name, LEGEND_LETTERS), **style)
+    if deviation is not None:
+        middle, spread = np.asarray(y, np.float64), np.asarray(deviation, np.float64)
+        ax.fill_between(x, middle - spread, middle + spread, color=style["color"], alpha=0.16, linewidth=0)
+    return drawn
+
+
+def draw_dots(
+    ax: Axes, x: ArrayLike, y: ArrayLike, style: dict[str, Any], size: float = 5, hollow: bool = False
+) -> None:
+    """Single points, drawn whole at the edge of the frame too."""
+    inside = {"markerfacecolor": "none", "markeredgewidth": 2} if hollow else {"markeredgewidth": 0}
+    ax.plot(x, y, "o", color=style["color"], markersize=size, clip_on=False, zorder=3, **inside)
+
+
+def draw_frame(ax: Axes, xlabel: str, ylabel: str, count: int) -> None:
+    """Names of the axes, and a legend of more than one line."""
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+    if count > 1:
+        draw_legend(ax, 2, handlelength=2.2, borderaxespad=0)
+
+
+# Image ----------------------------------------------------------------------------------------------------------------
+# A figure as SVG or PNG, the same bytes in every run.
+
+FONTS = "DejaVu Sans, Helvetica, Arial, sans-serif"
+DPI = 150
+_NUMBER = re.compile(r"-?\d+\.\d+")
+_FONT = re.compile(r"(?:(?P<weight>bold|\d{3}) )?(?P<size>[\d.]+)px")
+_DROPPED = {"metadata", "style"}
+
+
+def to_svg(figure: Figure, title: str, description: str, inline: bool = False) -> str:
+    """The figure with its text alternative. Text stays text.
+
+    `inline` is for a page: without background, fonts and namespaces, which the page brings. Looks are attributes, not
+    styles, so that a page's policy can forbid styles and its style sheet can change colours. Ids depend on the title.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    file = io.StringIO()
+    with _lay_out(figure):
+        matplotlib.rcParams["svg.hashsalt"] = title
+        ground = figure.get_facecolor()
+        figure.set_facecolor("none" if inline else PAPER)
+        drawer: Any = FigureCanvasSVG(figure)  # matplotlib gives its `print_svg` no types
+        drawer.print_svg(file, metadata={"Date": None})  # `savefig` would draw everything twice
+        figure.set_facecolor(ground)
+    drawn = ElementTree.fromstring(file.getvalue())
+    used = {value for one in drawn.iter() for value in _references(one)}
+    _clean_svg(drawn, used)
+    root = ElementTree.Element("svg", {"viewBox": drawn.attrib["viewBox"], "role": "img"})
+    root.attrib |= {"aria-label": remove_unprintable(f"{title}. {description}"), "stroke-linejoin": "round"}
+    if not inline:
+        size = {name: drawn.attrib[name] for name in ("width", "height")}
+        root.attrib |= {"xmlns": "http://www.w3.org/2000/svg", "font-family": FONTS, **size}
+    for name, words in (("title", title), ("desc", description)):
+        ElementTree.SubElement(root, name).text = remove_unprintable(words)
+    if not inline:
+        ElementTree.SubElement(root, "metadata").text = f"Matplotlib {matplotlib.__version__}"
+    root.extend(drawn)
+    return ElementTree.tostring(root, "unicode") + "\n"
+
+
+def to_png(figure: Figure) -> bytes:
+    """The figure in pixels, on white."""
+    file = io.BytesIO()
+    with _lay_out(figure):
+        figure.savefig(file, format="png", dpi=DPI, metadata={"Software": None}, facecolor=PAPER)
+    return file.getvalue()
+
+
+@contextmanager
+def _lay_out(figure: Figure) -> Iterator[None]:
+    """Laid out once, because a second layout starts from the first and differs.
+
+    A letter that the font lacks is measured as a box; the reader's own font draws it.
+    """
+    with apply_style(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+        layout = figure.get_layout_engine()
+        if layout is not None:
+            layout.execute(figure)
+            figure.set_layout_engine("none")
+        yield
+
+
+def _references(one: ElementTree.Element) -> Iterator[str]:
+    for name, value in one.attrib.items():
+        if name.endswith("href"):
+            yield value.removeprefix("#")
+        elif value.startswith("url(#"):
+            yield value[5:-1]
+
+
+def _clean_svg(parent: ElementTree.Element, used: set[str]) -> None:
+    """Drop what nobody sees, and say the rest in short."""
+    for child in list(parent):
+        child.tag = child.tag.rpartition("}")[2]
+        _clean_svg(child, used)
+        _attributes(child, used)
+        empty = not len(child) and child.tag in ("g", "defs")
+        if child.tag in _DROPPED or empty or _is_invisible(child):
+            parent.remove(child)
+        child.tail = None
+    if parent.tag != "text":
+        parent.text = None
+
+
+def _is_invisible(one: ElementTree.Element) -> bool:
+    return one.tag == "path" and one.get("fill") == "none" and not one.get("stroke") and not one.get("id")
+
+
+def _attributes(one: ElementTree.Element, used: set[str]) -> None:
+    found = {name.rpartition("}")[2]: value for name, value in one.attrib.items()}
+    found |= _style(found.pop("style", ""))
+    if found.get("id") not in used:
+        found.pop("id", None)
+    if re.match(r"rotate\(-?0 ", found.get("transform", "")):
+        del found["transform"]
+    for name in {"d", "x", "y", "transform", "width", "height"} & set(found):
+        found[name] = " ".join(_NUMBER.sub(lambda number: f"{float(number[0]):.2f}", found[name]).split())
+    one.attrib.clear()
+    one.attrib |= found
+
+
+def _style(text: str) -> dict[str, str]:
+    """A style as attributes; the fonts are those of the page or of the whole file."""
+    pairs = (part.partition(":") for part in text.split(";") if part.strip())
+    found = {name.strip(): value.strip() for name, _, value in pairs}
+    found.pop("font-family", None)
+    if short := _FONT.match(found.pop("font", "")):  # older versions write all in one
+        found |= {f"font-{name}": value for name, value in short.groupdict().items() if value}
+    return {name: value.removesuffix("px") for name, value in found.items()}
+
+
+# Display --------------------------------------------------------------------------------------------------------------
+# The contract of a display: it holds the arrays that it draws, and draws them in any axes.
 
 
 class Display(ABC):
@@ -33,7 +443,7 @@ class Display(ABC):
         """
         from matplotlib.figure import Figure
 
-        with canvas.axes(ax, self._height()) as place:
+        with open_axes(ax, self._height()) as place:
             self._draw(place)
         figure = place.figure
         self.ax_, self.figure_ = place, figure if isinstance(figure, Figure) else figure.figure
@@ -41,7 +451,7 @@ class Display(ABC):
 
     def _repr_png_(self) -> bytes:
         """Notebooks show this."""
-        return image.png(self.figure_ if hasattr(self, "figure_") else self.plot().figure_)
+        return to_png(self.figure_ if hasattr(self, "figure_") else self.plot().figure_)
 
     @property
     @abstractmethod
@@ -54,3 +464,73 @@ class Display(ABC):
 
     @abstractmethod
     def _draw(self, ax: Axes) -> None: ...
+
+
+# Drawing --------------------------------------------------------------------------------------------------------------
+# Displays as panels of one figure, ready for files.
+
+HEADING = 16  # height of a line of a panel's heading
+HEADING_LETTERS = 42  # in such a line
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure with its text alternative."""
+
+    figure: Figure
+    title: str
+    description: str
+
+    def svg(self) -> str:
+        return to_svg(self.figure, self.title, self.description)
+
+    def png(self) -> bytes:
+        return to_png(self.figure)
+
+
+def draw_panels(title: str, parts: Sequence[tuple[str, Display]]) -> Drawing:
+    """Displays side by side, each under its heading."""
+    rows = max(len(textwrap.wrap(heading, HEADING_LETTERS)) for heading, _ in parts)
+    height = HEADING * rows + 6 + max(display._height() for _, display in parts)
+    with open_panels(len(parts), height) as axes:
+        for ax, (heading, display) in zip(axes, parts, strict=True):
+            display.plot(ax)
+            ax.set_title(textwrap.fill(heading, HEADING_LETTERS))
+    said = "; ".join(f"{heading}: {display.description}" for heading, display in parts)
+    return Drawing(parts[0][1].figure_, title, parts[0][1].description if len(parts) == 1 else said)
+
+
+# Records --------------------------------------------------------------------------------------------------------------
+# What all displays ask of a record: the name of its method, and whether it says anything at all.
+
+T = TypeVar("T")
+
+
+def display_names(records: Sequence[Record], names: Sequence[str] | None) -> list[str]:
+    """The names given, or those of the methods, with the seed where a method comes more than once."""
+    if names is not None:
+        return list(names)
+    methods = [record.method for record in records]
+    return [
+        f"{method}, seed {record.seed}" if methods.count(method) > 1 else method
+        for method, record in zip(methods, records, strict=True)
+    ]
+
+
+def display_ranks(ranks: Sequence[int] | None, count: int) -> list[int]:
+    """The ranks given, or the order of the lines."""
+    return list(range(count)) if ranks is None else list(ranks)
+
+
+def read_required(records: Sequence[Record], read: Callable[[Record], T | None], what: str, remedy: str) -> list[T]:
+    """What `read` finds in each record; a record without it is refused."""
+    found = []
+    for record in records:
+        one = read(record)
+        if one is None:
+            who = f"{record.dataset} {record.method} seed {record.seed}"
+            raise ValueError(f"the record {who} has no {what}: expected one that holds it; {remedy}")
+        found.append(one)
+    if not found:
+        raise ValueError(f"records is empty: expected at least one with {what}; {remedy}")
+    return found

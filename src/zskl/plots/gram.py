@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zskl.experiments import model_summary
+from zskl.experiments import unit
 from zskl.experiments.record import Record
-from zskl.plots import cells
-from zskl.plots.display import Display
-from zskl.plots.records import required
+from zskl.plots import display
+from zskl.plots.display import Display, read_required
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 AXIS = "column of W"
 
 
-def read(record: Record) -> NDArray[np.float64] | None:
+def read_gram(record: Record) -> NDArray[np.float64] | None:
     """The matrix of a record, or None where its method has no W."""
     return np.array(record.gram, np.float64) if record.gram else None
 
@@ -74,7 +73,7 @@ class GramDisplay(Display):
         GramDisplay
             The display, drawn.
         """
-        gram, names = model_summary.gram(model.projection_), getattr(model, "attribute_names_", None)
+        gram, names = unit.gram_entries(model.projection_), getattr(model, "attribute_names_", None)
         own = None if names is None or len(names) != model.projection_.shape[1] else names[: len(gram)]
         return cls(gram, names=own).plot(ax)
 
@@ -94,7 +93,7 @@ class GramDisplay(Display):
         GramDisplay
             The display, drawn.
         """
-        (found,) = required(records[:1], read, "Gram matrix", "run a kernel method")
+        (found,) = read_required(records[:1], read_gram, "Gram matrix", "run a kernel method")
         return cls(found, names=records[0].gram_names).plot(ax)
 
     @property
@@ -120,10 +119,10 @@ class GramDisplay(Display):
         return numbers if self.names is None or len(self.names) != len(numbers) else list(self.names)
 
     def _height(self) -> float:
-        return cells.height(self.columns, self.columns)
+        return display.cells_height(self.columns, self.columns)
 
     def _draw(self, ax: Axes) -> None:
-        self.mesh_ = cells.draw(ax, self.gram, self.columns, self.columns, (0.0, 1.0), digits=2)
+        self.mesh_ = display.draw_cells(ax, self.gram, self.columns, self.columns, (0.0, 1.0), digits=2)
         if self.columns != list(self.names or ()):  # names say themselves what they are
             ax.set_xlabel(AXIS)
             ax.set_ylabel(AXIS)

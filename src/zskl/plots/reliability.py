@@ -12,21 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 from zskl import protocols
 from zskl.datasets import Dataset
 from zskl.experiments.record import Record
-from zskl.plots import lines
-from zskl.plots.display import Display
-from zskl.plots.records import named, ranked, required
+from zskl.plots import display
+from zskl.plots.display import Display, display_names, display_ranks, read_required
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def read(record: Record, protocol: str) -> NDArray[np.float64] | None:
+def read_reliability(record: Record, protocol: str) -> NDArray[np.float64] | None:
     """(thresholds, 3): threshold, share answered, accuracy of these; None where the record holds nothing of it."""
     found = record.probabilities.zsl if protocol == "zsl" else record.probabilities.gzsl
-    return None if found is None else _known(found.coverage)
+    return None if found is None else _known_points(found.coverage)
 
 
-def _known(points: Sequence[Sequence[float | None]]) -> NDArray[np.float64] | None:
+def _known_points(points: Sequence[Sequence[float | None]]) -> NDArray[np.float64] | None:
     known = [point for point in points if point[2] is not None]
     return np.array(known, np.float64) if known else None
 
@@ -81,7 +80,7 @@ class ReliabilityDisplay(Display):
         self.names = names
         gaps = [np.full(len(one), np.nan) for one in self.answered]
         self.thresholds = gaps if thresholds is None else [np.asarray(one, np.float64) for one in thresholds]
-        self.ranks = ranked(ranks, len(names))
+        self.ranks = display_ranks(ranks, len(names))
 
     @classmethod
     def from_estimator(
@@ -107,7 +106,7 @@ class ReliabilityDisplay(Display):
         ReliabilityDisplay
             The display, drawn.
         """
-        points = _known(protocols.confidence(model, data, protocol).coverage)
+        points = _known_points(protocols.confidence(model, data, protocol).coverage)
         assert points is not None  # all rows are answered at threshold 0
         names = [name or type(model).__name__]
         return cls([points[:, 1]], [points[:, 2]], names=names, thresholds=[points[:, 0]]).plot(ax)
@@ -142,11 +141,13 @@ class ReliabilityDisplay(Display):
         ReliabilityDisplay
             The display, drawn.
         """
-        found = required(records, partial(read, protocol=protocol), "probabilities", "run with --calibrate")
+        found = read_required(
+            records, partial(read_reliability, protocol=protocol), "probabilities", "run with --calibrate"
+        )
         made = cls(
             [points[:, 1] for points in found],
             [points[:, 2] for points in found],
-            names=named(records, names),
+            names=display_names(records, names),
             thresholds=[points[:, 0] for points in found],
             ranks=ranks,
         )
@@ -168,15 +169,15 @@ class ReliabilityDisplay(Display):
         return f"Accuracy as fewer rows are answered: {ends}"
 
     def _height(self) -> float:
-        return lines.height(len(self.names))
+        return display.lines_height(len(self.names))
 
     def _draw(self, ax: Axes) -> None:
         self.lines_ = []
-        looks = lines.styles(self.ranks)
+        looks = display.line_styles(self.ranks)
         for name, look, x, y in zip(self.names, looks, self.answered, self.accuracy, strict=True):
-            self.lines_.append(lines.line(ax, 100 * x, 100 * y, name, look))
-            lines.dots(ax, 100 * x, 100 * y, look)
-        lines.frame(ax, "rows answered (%)", "accuracy of these (%)", len(self.names))
+            self.lines_.append(display.draw_line(ax, 100 * x, 100 * y, name, look))
+            display.draw_dots(ax, 100 * x, 100 * y, look)
+        display.draw_frame(ax, "rows answered (%)", "accuracy of these (%)", len(self.names))
         ax.update_datalim([(0, 100), (100, 100)])
         ax.autoscale_view()
         ax.set_xlim(0, 100)

@@ -11,11 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from zskl import protocols
 from zskl.datasets import Dataset
-from zskl.experiments.record import Record
-from zskl.experiments.record_parts import Generalised
-from zskl.plots import lines
-from zskl.plots.display import Display
-from zskl.plots.records import named, ranked, required
+from zskl.experiments.record import Generalised, Record
+from zskl.plots import display
+from zskl.plots.display import Display, display_names, display_ranks, read_required
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,22 +32,22 @@ class Reading:
     calibrated_path: Path | None  # where the calibrated model is another one
 
 
-def read(record: Record) -> Reading | None:
+def read_curve(record: Record) -> Reading | None:
     """The curves and points of a record, or None where it holds no curve."""
     plain, after = record.gzsl, record.gzsl_calibrated or Generalised()
-    path, other = _path(plain), _path(after)
+    path, other = _curve_path(plain), _curve_path(after)
     if path is None:
         return None
     same = other is None or all(np.array_equal(mine, theirs) for mine, theirs in zip(path, other, strict=True))
-    return Reading(path, _point(plain), _point(after), None if same else other)
+    return Reading(path, _curve_point(plain), _curve_point(after), None if same else other)
 
 
-def _path(part: Generalised) -> Path | None:
+def _curve_path(part: Generalised) -> Path | None:
     curve = part.curve
     return None if curve is None else (np.asarray(curve.unseen, np.float64), np.asarray(curve.seen, np.float64))
 
 
-def _point(part: Generalised | protocols.Result) -> Point | None:
+def _curve_point(part: Generalised | protocols.Result) -> Point | None:
     return None if part.unseen is None or part.seen is None else (part.unseen, part.seen)
 
 
@@ -112,7 +110,7 @@ class SeenUnseenCurveDisplay(Display):
         self.plain = plain or [None] * len(names)
         self.calibrated = calibrated or [None] * len(names)
         self.calibrated_curves = calibrated_curves or [None] * len(names)
-        self.ranks = ranked(ranks, len(names))
+        self.ranks = display_ranks(ranks, len(names))
 
     @classmethod
     def from_estimator(cls, model: Any, data: Dataset, *, name: str | None = None, ax: Axes | None = None) -> Self:
@@ -148,9 +146,9 @@ class SeenUnseenCurveDisplay(Display):
         calibrated = None
         if getattr(model, "calibration_", 0.0):
             after = protocols.gzsl(model, data, "model")
-            calibrated = [_point(after)]
+            calibrated = [_curve_point(after)]
         curve, names = result.curve, [name or type(model).__name__]
-        made = cls([curve.unseen], [curve.seen], names=names, plain=[_point(result)], calibrated=calibrated)
+        made = cls([curve.unseen], [curve.seen], names=names, plain=[_curve_point(result)], calibrated=calibrated)
         return made.plot(ax)
 
     @classmethod
@@ -180,11 +178,11 @@ class SeenUnseenCurveDisplay(Display):
         SeenUnseenCurveDisplay
             The display, drawn.
         """
-        found = required(records, read, "seen–unseen curve", "run the method again with this version")
+        found = read_required(records, read_curve, "seen–unseen curve", "run the method again with this version")
         made = cls(
             [one.path[0] for one in found],
             [one.path[1] for one in found],
-            names=named(records, names),
+            names=display_names(records, names),
             plain=[one.plain for one in found],
             calibrated=[one.calibrated for one in found],
             calibrated_curves=[one.calibrated_path for one in found],
@@ -206,12 +204,12 @@ class SeenUnseenCurveDisplay(Display):
         return ". ".join(words)
 
     def _height(self) -> float:
-        return lines.height(len(self.names))
+        return display.lines_height(len(self.names))
 
     def _draw(self, ax: Axes) -> None:
-        looks = lines.styles(self.ranks)
+        looks = display.line_styles(self.ranks)
         self.lines_ = [
-            lines.line(ax, 100 * x, 100 * y, name, look)
+            display.draw_line(ax, 100 * x, 100 * y, name, look)
             for x, y, name, look in zip(self.seen, self.unseen, self.names, looks, strict=True)
         ]
         for look, other in zip(looks, self.calibrated_curves, strict=True):
@@ -221,7 +219,7 @@ class SeenUnseenCurveDisplay(Display):
         for points, hollow in ((self.plain, True), (self.calibrated, False)):
             for look, point in zip(looks, points, strict=True):
                 if point is not None:
-                    lines.dots(ax, [100 * point[1]], [100 * point[0]], look, 10 if hollow else 8, hollow)
-        lines.frame(ax, "accuracy of seen classes (%)", "accuracy of unseen classes (%)", len(self.names))
+                    display.draw_dots(ax, [100 * point[1]], [100 * point[0]], look, 10 if hollow else 8, hollow)
+        display.draw_frame(ax, "accuracy of seen classes (%)", "accuracy of unseen classes (%)", len(self.names))
         ax.set_xlim(left=0)
         ax.set_ylim(bottom=0)

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zskl.plots import lines
-from zskl.plots.canvas import tick_names
-from zskl.plots.display import Display
+from zskl.plots import display
+from zskl.plots.display import Display, set_tick_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +53,7 @@ class Reading:
     chosen: float
 
 
-def read(records: Sequence[Varying], setting: str) -> Reading:
+def read_sensitivity(records: Sequence[Varying], setting: str) -> Reading:
     """Over the records of all seeds of one method."""
     curves = [record.curves[setting] for record in records]
     values = list(curves[0].values)
@@ -63,14 +62,14 @@ def read(records: Sequence[Varying], setting: str) -> Reading:
         folds = [fold for curve in curves if (fold := curve.validation[place]) is not None]
         tested = [right for curve in curves if (right := curve.test[place]) is not None]
         means = [statistics.mean(fold) for fold in zip(*folds, strict=True)]  # of each fold over seeds
-        pairs.append([*_summary(means), *_summary(tested)])
+        pairs.append([*_mean_and_deviation(means), *_mean_and_deviation(tested)])
         diverged.append(len(records) - len(tested))
     validation, folds_apart, test, seeds_apart = np.array(pairs, np.float64).T
     chosen = records[0].chosen(setting)
     return Reading(values, validation, folds_apart, test, seeds_apart, diverged, chosen)
 
 
-def _summary(values: Iterable[float]) -> tuple[float, float]:
+def _mean_and_deviation(values: Iterable[float]) -> tuple[float, float]:
     """Mean and standard deviation."""
     seen = list(values)
     return statistics.mean(seen) if seen else NONE, statistics.stdev(seen) if len(seen) > 1 else NONE
@@ -150,7 +149,7 @@ class SensitivityDisplay(Display):
         SensitivityDisplay
             The display, drawn.
         """
-        return cls._of(read(records, setting), setting).plot(ax)
+        return cls._of(read_sensitivity(records, setting), setting).plot(ax)
 
     @classmethod
     def _of(cls, found: Reading, setting: str) -> Self:
@@ -175,25 +174,25 @@ class SensitivityDisplay(Display):
         )
 
     def _height(self) -> float:
-        return lines.height(2)
+        return display.lines_height(2)
 
     def _draw(self, ax: Axes) -> None:
         places = self._place(self.values)
         self.lines_ = []
-        for (name, side), look in zip(self.sides.items(), lines.styles([0, 1]), strict=True):
+        for (name, side), look in zip(self.sides.items(), display.line_styles([0, 1]), strict=True):
             known = ~np.isnan(side)
             x, y = places[known], 100 * side[known]
             spread = self.deviations[name]
             spread = None if spread is None else 100 * np.asarray(spread, np.float64)[known]
-            self.lines_.append(lines.line(ax, x, y, name, look, spread))
-            lines.dots(ax, x, y, look)
+            self.lines_.append(display.draw_line(ax, x, y, name, look, spread))
+            display.draw_dots(ax, x, y, look)
             if self.chosen is not None:
                 ring = self.values[known] == self.chosen
-                lines.dots(ax, x[ring], y[ring], look, 10, hollow=True)
+                display.draw_dots(ax, x[ring], y[ring], look, 10, hollow=True)
         letter = LETTERS.get(self.setting)
         word = f"{letter} ({self.setting})" if letter else self.setting
-        lines.frame(ax, f"{word}, logarithmic", "mean per-class accuracy (%)", 2)
-        tick_names(ax.xaxis, *self._ticks())
+        display.draw_frame(ax, f"{word}, logarithmic", "mean per-class accuracy (%)", 2)
+        set_tick_names(ax.xaxis, *self._ticks())
         ax.set_xlim(places[0], places[-1])
 
     def _place(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -211,6 +210,6 @@ class SensitivityDisplay(Display):
         return [*zero, *map(math.log10, shown)], [*("0" for _ in zero), *(f"{value:g}" for value in shown)]
 
 
-def display_of(records: Sequence[Varying], setting: str) -> SensitivityDisplay:
+def make_display(records: Sequence[Varying], setting: str) -> SensitivityDisplay:
     """The display of these records, not drawn yet."""
-    return SensitivityDisplay._of(read(records, setting), setting)
+    return SensitivityDisplay._of(read_sensitivity(records, setting), setting)

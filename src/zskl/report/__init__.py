@@ -1,6 +1,5 @@
 """Records → one self-contained HTML page. Never trains."""
 
-from zskl.report.html_file import write
-from zskl.report.page import page
+from zskl.report.page import page, write
 
 __all__ = ["page", "write"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
@@ -11,14 +12,25 @@ from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
+from zskl import _files as files
 from zskl.experiments import compare
 from zskl.experiments.record import Record
-from zskl.plots.canvas import readable
-from zskl.report import classes, seen_unseen, summary, tables, training, tuning
-from zskl.report.commands import compare_command, report_command, run_commands
-from zskl.report.contents import Fold, Section
-from zskl.report.groups import Case, Problem, problems
+from zskl.experiments.run_folder import Runs, collect
+from zskl.plots.display import remove_unprintable
+from zskl.report import sections as sectionss
+from zskl.report.sections import (
+    Case,
+    Fold,
+    Problem,
+    Section,
+    compare_command,
+    group_problems,
+    report_command,
+    run_commands,
+)
 from zskl.version import __version__
+
+# Page -----------------------------------------------------------------------------------------------------------------
 
 METHODS = 24  # whose classes are drawn in a problem: a page of more would be too large to open
 
@@ -59,20 +71,25 @@ def page(found: Sequence[Record], title: str = "Zero-shot report", runs: Sequenc
     if not found:
         raise ValueError("no record to report on: expected at least one; run zskl run ... --out DIR first")
     table = compare.compare(found)
-    here = problems(found, table)
-    shown = [*tables.protocols(table), *tables.differences(compare.compare(found, differences=True))]
+    here = group_problems(found, table)
+    shown = [*sectionss.protocol_tables(table), *sectionss.difference_tables(compare.compare(found, differences=True))]
     sections = [
         Section("tables", "Both protocols", tables=shown, commands=[compare_command(runs)]),
-        *(_of(problem) for problem in here),
-        Section("times-all", "Times", tables=[tables.times(here)], commands=run_commands(found)),
-        Section("again", "Where this comes from", tables=[tables.sources(here)], commands=_again(found, runs)),
+        *(_problem_sections(problem) for problem in here),
+        Section("times-all", "Times", tables=[sectionss.time_table(here)], commands=run_commands(found)),
+        Section(
+            "again",
+            "Where this comes from",
+            tables=[sectionss.source_table(here)],
+            commands=_command_section(found, runs),
+        ),
     ]
     style, script = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
-    return _template().render(
+    return _load_template().render(
         title=title,
         style=style,
         script=script,
-        summary=summary.sentences(here, table),
+        summary=sectionss.summary_sentences(here, table),
         report_command=report_command(runs),
         sections=sections,
         version=__version__,
@@ -81,7 +98,7 @@ def page(found: Sequence[Record], title: str = "Zero-shot report", runs: Sequenc
 
 
 @cache
-def _template() -> Template:
+def _load_template() -> Template:
     return _environment().get_template("page.html")
 
 
@@ -91,18 +108,24 @@ def _environment(escape: bool = True) -> Environment:
         loader=PackageLoader("zskl", "report"),
         autoescape=escape,
         undefined=StrictUndefined,
-        finalize=lambda value: readable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value,
+        finalize=lambda value: (
+            remove_unprintable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+        ),
         keep_trailing_newline=True,
     )
     environment.filters |= {"digest": _digest, "data_address": _data_address}
     return environment
 
 
-def _of(problem: Problem) -> Section:
-    figures = [*seen_unseen.curves(problem), *seen_unseen.confidence(problem), *training.courses(problem)]
-    listed = [*tuning.choices(problem), *seen_unseen.errors(problem)]
+def _problem_sections(problem: Problem) -> Section:
+    figures = [
+        *sectionss.curve_figure(problem),
+        *sectionss.confidence_figures(problem),
+        *sectionss.objective_figure(problem),
+    ]
+    listed = [*sectionss.choice_table(problem), *sectionss.calibration_error_table(problem)]
     cases = problem.ranked("zero-shot")
-    folds = [fold for place, case in enumerate(cases[:METHODS]) if (fold := _fold(problem, case, place == 0))]
+    folds = [fold for place, case in enumerate(cases[:METHODS]) if (fold := _case_fold(problem, case, place == 0))]
     words = [] if figures or listed or folds else ["The records hold nothing beyond the tables above."]
     if len(cases) > METHODS:
         words.append(f"Figures of single classes: of the {METHODS} methods of highest zero-shot accuracy.")
@@ -110,20 +133,20 @@ def _of(problem: Problem) -> Section:
     return Section(problem.address, problem.name, figures, listed, words, folds, run_commands(mine))
 
 
-def _fold(problem: Problem, case: Case, shown: bool) -> Fold | None:
+def _case_fold(problem: Problem, case: Case, shown: bool) -> Fold | None:
     figures = [
-        *classes.accuracies(problem, case),
-        *classes.confusions(problem, case),
-        *tuning.grids(problem, case),
-        *training.grams(problem, case),
+        *sectionss.class_accuracy_figure(problem, case),
+        *sectionss.confusion_figures(problem, case),
+        *sectionss.grid_figures(problem, case),
+        *sectionss.gram_figure(problem, case),
     ]
-    listed = classes.attributes(problem, case)
+    listed = sectionss.attribute_table(problem, case)
     if not figures and not listed:
         return None
     return Fold(f"method-{problem.place(case)}", f"{case.name} on {problem.name}", figures, listed, shown)
 
 
-def _again(found: Sequence[Record], runs: Sequence[str]) -> list[str]:
+def _command_section(found: Sequence[Record], runs: Sequence[str]) -> list[str]:
     out = runs[0] if runs and not runs[0].endswith(".jsonl") else "runs"
     return [*run_commands(found, out), compare_command(runs), report_command(runs)]
 
@@ -135,4 +158,47 @@ def _digest(text: str) -> str:
 
 def _data_address(data: str) -> str:
     """The data in the page itself, as the address of a link that saves them."""
-    return "data:text/csv;charset=utf-8," + quote(readable(data), safe=",. -:;=()'/")
+    return "data:text/csv;charset=utf-8," + quote(remove_unprintable(data), safe=",. -:;=()'/")
+
+
+# Html file ------------------------------------------------------------------------------------------------------------
+# The page as a file.
+
+
+def write(runs: Runs, out: str | os.PathLike[str] = "report.html", title: str = "Zero-shot report") -> int:
+    """Write what was run as one HTML page that needs nothing else: tables, figures, their data and commands.
+
+    Parameters
+    ----------
+    runs : path, Record, or sequence of these
+        Run folders that `zskl run --out` wrote, .jsonl files, or records.
+    out : path, default="report.html"
+        The file to write. It is replaced in one step.
+    title : str, default="Zero-shot report"
+        The title of the page.
+
+    Returns
+    -------
+    int
+        The number of records on the page.
+
+    Raises
+    ------
+    ValueError
+        If a line is not a record, or there is no record at all.
+
+    Examples
+    --------
+    >>> import tempfile, zskl
+    >>> from zskl.experiments.unit import Unit
+    >>> record = Unit("eszsl", 0).run(zskl.datasets.load("digits"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     zskl.report.write(record, f"{folder}/report.html")
+    1
+    """
+    files.check_target(out)
+    given = [runs] if isinstance(runs, str | os.PathLike | Record) else list(runs)
+    found = collect(given)
+    paths = [str(run) for run in given if not isinstance(run, Record)]
+    files.write_atomically(out, page(found, title, paths).encode())
+    return len(found)

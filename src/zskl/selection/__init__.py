@@ -1,12 +1,11 @@
 """Folds that hold whole classes out, the search over them, the calibration constant. It never sees a test row."""
 
-from zskl.selection.against_default import AgainstDefault
 from zskl.selection.calibration import calibrate
 from zskl.selection.class_folds import Fold, folds
-from zskl.selection.edges import Edge
+from zskl.selection.grid import Edge
 from zskl.selection.method_search import search
-from zskl.selection.search_results import Choice, Search
-from zskl.selection.tuned_model import Tuned, refit, tune
+from zskl.selection.search_results import AgainstDefault, Choice, Search
+from zskl.selection.tuning import Tuned, refit, tune
 
 __all__ = [
     "AgainstDefault",

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.base import clone
 
-from zskl.arrays import generator
-from zskl.datasets.dataset import Dataset
-from zskl.datasets.dataset_checks import fold_names
-from zskl.datasets.split_by_class import FOLDS, LEAST_HELD, LEAST_SEEN, folds_of_thirds
-from zskl.parameters import count
-from zskl.signatures.table import as_labels
+from zskl._arrays import is_torch, make_generator
+from zskl._validation import check_count, list_values
+from zskl.datasets.dataset import Dataset, fold_names
+from zskl.datasets.split import FOLDS, LEAST_HELD, LEAST_SEEN, hold_out_thirds
+from zskl.estimators._inputs import check_training
+from zskl.estimators.base import ZeroShotClassifier
+from zskl.signatures import table as tables
+from zskl.signatures.table import SignatureTable, to_labels
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+
+# Class folds ----------------------------------------------------------------------------------------------------------
 
 SEEN_SHARE = 0.2  # of the rows of each other class, for validation of seen classes
 _CLASSES, _ROWS = range(2)  # streams of the seed
@@ -100,23 +113,23 @@ def folds(
     >>> [fold.val_unseen.tolist() for fold in folds]
     [[2, 3, 6, 7], [0, 1, 4, 5]]
     """
-    count("n_folds", n_folds)
+    check_count("n_folds", n_folds)
     if not 0 <= seen_share < 1:
         raise ValueError(f"seen_share is {seen_share!r}: expected a number from 0 to below 1")
     if isinstance(source, Dataset):
         trainval = source.parts["trainval"]
         y = source.y[trainval]
-        own = _of_dataset(source, trainval)
+        own = _dataset_folds(source, trainval)
     else:
-        y, own = as_labels(source, "y"), []
+        y, own = to_labels(source, "y"), []
         if not len(y):
             raise ValueError("folds of no rows: expected the labels of the training rows")
     codes = np.unique(y, return_inverse=True)[1]
-    pairs = own or [_without(codes, held) for held in _held_out(int(codes.max()) + 1, n_folds, seed)]
-    return [_fold(codes, train, val, seen_share, seed, k) for k, (train, val) in enumerate(pairs)]
+    pairs = own or [_rows_without(codes, held) for held in _hold_out_classes(int(codes.max()) + 1, n_folds, seed)]
+    return [_make_fold(codes, train, val, seen_share, seed, k) for k, (train, val) in enumerate(pairs)]
 
 
-def _of_dataset(data: Dataset, trainval: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _dataset_folds(data: Dataset, trainval: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """(train, val) positions within trainval of each fold that the dataset has, by number."""
     position = np.full(len(data.y), -1, dtype=np.int64)
     position[trainval] = np.arange(len(trainval))
@@ -124,32 +137,150 @@ def _of_dataset(data: Dataset, trainval: NDArray[np.int64]) -> list[tuple[NDArra
     return [(position[data.parts[f"{name}_train"]], position[data.parts[f"{name}_val"]]) for name in names]
 
 
-def _held_out(classes: int, n_folds: int, seed: int) -> list[NDArray[np.int64]]:
+def _hold_out_classes(classes: int, n_folds: int, seed: int) -> list[NDArray[np.int64]]:
     if classes < 2 * LEAST_HELD:
         raise TooFewRows(
             f"the training rows are of {classes} class(es): validation holds out {LEAST_HELD} of them and trains on "
             f"{LEAST_HELD} others, so at least {2 * LEAST_HELD} are needed; set parameters by hand instead"
         )
     if classes < LEAST_SEEN:  # a third would be a single class: hold out pairs, a different one in each fold
-        pairs = generator(seed, _CLASSES).permutation(list(combinations(range(classes), LEAST_HELD)))
+        pairs = make_generator(seed, _CLASSES).permutation(list(combinations(range(classes), LEAST_HELD)))
         return [pairs[k % len(pairs)] for k in range(n_folds)]
-    turns = [generator(seed, _CLASSES, turn) for turn in range(-(-n_folds // FOLDS))]
-    held = [val for draw in turns for _, val in folds_of_thirds(np.arange(classes), draw)]
+    turns = [make_generator(seed, _CLASSES, turn) for turn in range(-(-n_folds // FOLDS))]
+    held = [val for draw in turns for _, val in hold_out_thirds(np.arange(classes), draw)]
     return held[:n_folds]
 
 
-def _without(codes: NDArray[np.int64], held: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _rows_without(codes: NDArray[np.int64], held: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     away = np.isin(codes, held)
     return np.flatnonzero(~away), np.flatnonzero(away)
 
 
-def _fold(
+def _make_fold(
     codes: NDArray[np.int64], train: NDArray[np.int64], val: NDArray[np.int64], share: float, seed: int, k: int
 ) -> Fold:
     kept, seen = [], []
     for code in np.unique(codes[train]):
-        rows = generator(seed, _ROWS, k, int(code)).permutation(np.sort(train[codes[train] == code]))
+        rows = make_generator(seed, _ROWS, k, int(code)).permutation(np.sort(train[codes[train] == code]))
         held = min(max(1, round(share * len(rows))), len(rows) - 1) if share else 0
         seen.append(rows[:held])
         kept.append(rows[held:])
     return Fold(np.sort(np.concatenate(kept)), np.sort(np.concatenate(seen)), np.sort(val))
+
+
+# Material -------------------------------------------------------------------------------------------------------------
+# What every run of a search shares: checked training rows, the signatures of their classes, and folds that fit.
+
+
+@dataclass(frozen=True)
+class Material:
+    """The estimator, the training rows, the signatures of their classes, and the folds.
+
+    Of a pipeline's last step `prepared` has the rows of each fold, to train on and to validate on, as the steps before
+    it hand them over; X is then what it trains on in the first.
+    """
+
+    estimator: Any  # a ZeroShotClassifier, or a pipeline that ends in one
+    X: Any  # (n, d)
+    y: NDArray[Any]  # (n,)
+    table: SignatureTable
+    folds: Sequence[Fold]
+    prepared: tuple[tuple[Any, Any], ...] = ()
+
+    def training(self, fold: int) -> Any:
+        """The rows that a fold trains on."""
+        return self.prepared[fold][0] if self.prepared else take_rows(self.X, self.folds[fold].train)
+
+    def validation(self, fold: int) -> Any:
+        """The rows that it validates on: those of trained classes, then those of held-out ones."""
+        return self.prepared[fold][1] if self.prepared else take_rows(self.X, self.folds[fold].validation)
+
+
+def take_rows(X: Any, rows: NDArray[np.int64]) -> Any:
+    """Rows of an array, a tensor, a data frame or a list of rows."""
+    if isinstance(X, list | tuple):
+        return [X[row] for row in rows]
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows.copy() if is_torch(X) else rows]  # PyTorch wants indices that it could write to
+
+
+def prepare_material(
+    estimator: ZeroShotClassifier | Pipeline, X: Any, y: Any, table: Any, given: Sequence[Fold] | int | None = None
+) -> Material:
+    """Check training rows, signatures and folds; keep only the signatures of the classes in y."""
+    last = last_step(estimator)
+    if table is None:
+        raise ValueError("signatures is None: expected a table, because selection holds classes out and describes them")
+    X = X.tocsr() if issparse(X) else X  # whose rows can be taken
+    rows = X if last is estimator else np.zeros((_count_rows(X), 1))  # the first step of a pipeline checks its own
+    labels = check_training(clone(last), rows, y)[1]
+    classes = np.unique(labels)
+    described = tables.read_table(table, classes)
+    missing = [label for label in classes.tolist() if label not in set(described.labels.tolist())]
+    if missing:
+        raise ValueError(f"no signature for class {list_values(missing)}: every label in y needs a row in signatures")
+    if given is None or isinstance(given, Integral):
+        chosen = folds(labels, 3 if given is None else int(given))
+    else:
+        chosen = folds(given) if isinstance(given, Dataset) else _check_folds(given)
+    for fold in chosen:
+        _check_material(fold, labels)
+    return Material(estimator, X, labels, described.select(classes), chosen)
+
+
+def is_pipeline(estimator: Any) -> TypeGuard[Pipeline]:
+    """Whether this is a pipeline of scikit-learn. Most are not, and to import its module takes long."""
+    module = sys.modules.get("sklearn.pipeline")  # whoever has made a pipeline has imported it
+    return module is not None and isinstance(estimator, module.Pipeline)
+
+
+def last_step(estimator: Any) -> ZeroShotClassifier:
+    """The estimator of a pipeline that ranks classes, or the estimator itself."""
+    last = estimator.steps[-1][1] if is_pipeline(estimator) else estimator
+    if not isinstance(last, ZeroShotClassifier):
+        where = "the last step of the pipeline" if last is not estimator else "estimator"
+        raise ValueError(f"{where} is a {type(last).__name__}: expected an estimator of zskl")
+    return last
+
+
+def check_seen(folds: Sequence[Fold]) -> None:
+    """Refuse folds that cannot compare seen with unseen classes."""
+    if not all(len(fold.val_seen) for fold in folds):
+        raise TooFewRows(
+            "a fold has no val_seen rows, so it cannot compare seen with unseen classes: every class has a single "
+            "training row, or the folds were made with seen_share=0; choose by scoring='zsl' and without calibration"
+        )
+
+
+def _check_folds(given: Any) -> list[Fold]:
+    found = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    if not found or not all(isinstance(fold, Fold) for fold in found):
+        raise ValueError(
+            f"folds is {str(given)[:60]!r}: expected a number, a dataset, or a list of at least one "
+            "selection.Fold(train, val_seen, val_unseen), as selection.folds makes it"
+        )
+    return found
+
+
+def _check_material(fold: Fold, labels: NDArray[Any]) -> None:
+    rows = np.concatenate([fold.train, fold.val_seen, fold.val_unseen])
+    if rows.min() < 0 or rows.max() >= len(labels):
+        raise ValueError(
+            f"a fold names row {rows.max()}, X has rows 0 to {len(labels) - 1}: folds are positions within the "
+            "training rows, as selection.folds makes them"
+        )
+    if len(np.unique(rows)) < len(rows):
+        raise ValueError("a fold names a row twice: expected no row in two of train, val_seen and val_unseen")
+    shared = np.intersect1d(labels[fold.train], labels[fold.val_unseen])
+    if len(shared):
+        raise ValueError(f"a fold trains on rows of {list_values(shared)} and holds that class out: keep classes apart")
+    strangers = np.setdiff1d(labels[fold.val_seen], labels[fold.train])
+    if len(strangers):
+        raise ValueError(
+            f"val_seen of a fold has rows of {list_values(strangers)}, which it does not train on: remove them"
+        )
+
+
+def _count_rows(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)

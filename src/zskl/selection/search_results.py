@@ -1,22 +1,224 @@
-"""What a search found: the figures of every setting on every fold, and the setting that one of them chooses."""
+"""The temperature T at which softmax(scores / T) fits validation rows best."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
 
-from zskl.metrics.seen_unseen import Margins, harmonic_means
-from zskl.parameters import one_of
-from zskl.selection.against_default import ROUNDING, AgainstDefault, preferred, verdict
-from zskl.selection.class_folds import Fold
-from zskl.selection.constant import best_constant
-from zskl.selection.edges import Edge
-from zskl.selection.material import check_seen
-from zskl.selection.steadiness import steady_first, wide
+from zskl._validation import check_option
+from zskl.estimators._candidates import calibrate_scores
+from zskl.metrics.seen_unseen import Margins, harmonic_means, highest_place, row_margins, trace_curves
+from zskl.selection.class_folds import Fold, check_seen
+from zskl.selection.grid import Edge
+
+# Temperatures ---------------------------------------------------------------------------------------------------------
+
+log = logging.getLogger(__name__)
+Answered = tuple[NDArray[Any], NDArray[np.int64]]  # scores (n, c) of rows, and the column of each row's class
+FLAT = 0.5  # in log T; a minimum this near to the end of the range lies beyond it
+FEW = 5  # candidates: with fewer, a fold says little
+RANGE = (1e-4, 1e4)  # of T, in units of the spread of the scores
+
+
+def fit_temperature(answered: Sequence[Answered], candidates: str = "these", rough: bool = False) -> float:
+    """argmin over T of the mean over folds of −log softmax(scores / T)[own class].
+
+    The loss is convex in 1/T. If all scores are equal, T is 1. If no finite T is best, because the scores mislead more
+    than they help, T is the highest in the range, and the log says so. A `rough` T is within 2 % and says nothing.
+    """
+    parts = [(scores.astype(np.float64), own) for scores, own in answered if len(own)]
+    spread = float(np.mean([np.std(scores, axis=1).mean() for scores, _ in parts])) if parts else 0.0
+    if spread <= 0:
+        return 1.0
+
+    def loss(log_t: float) -> float:
+        return float(
+            np.mean([_negative_log_likelihood(scores / (spread * np.exp(log_t)), own) for scores, own in parts])
+        )
+
+    within = {"xatol": 0.02 if rough else 1e-4}
+    found = minimize_scalar(loss, bounds=tuple(np.log(RANGE)), method="bounded", options=within)
+    if not rough and found.x > np.log(RANGE[1]) - FLAT:
+        log.warning("%s", _flatness_reason(candidates, max(scores.shape[1] for scores, _ in parts)))
+    return float(spread * np.exp(found.x))
+
+
+def _flatness_reason(candidates: str, classes: int) -> str:
+    """Why probabilities will be nearly equal."""
+    few = f"a validation fold has only {classes} of them, too few to tell how sure to be"
+    reason = few if classes < FEW else "on validation rows the scores mislead as often as they help"
+    candidates = "seen and unseen" if candidates == "mixed" else candidates
+    return f"probabilities among {candidates} classes will be nearly equal, though their order is right: {reason}"
+
+
+def _negative_log_likelihood(logits: NDArray[np.float64], own: NDArray[np.int64]) -> float:
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    mine = np.take_along_axis(shifted, own[:, None], axis=1)[:, 0]
+    return float(np.mean(np.log(np.exp(shifted).sum(axis=1)) - mine))
+
+
+# Constant -------------------------------------------------------------------------------------------------------------
+# The calibration constant that is best over all folds, and the temperatures that go with it.
+
+Scored = tuple[NDArray[Any], NDArray[np.int64], NDArray[np.bool_]]  # scores (n, c), own columns (n,), seen ones (c,)
+
+
+def best_constant(folds: Sequence[Margins]) -> tuple[float, NDArray[np.float64]]:
+    """The constant γ with the highest mean over folds of the harmonic mean, and the harmonic mean (F,) of each there.
+
+    All constants between two neighbouring gaps are equal. We choose the middle of the best interval; of several equal
+    ones, the one nearest 0. If no constant gets both sides right, γ is 0.
+    """
+    constants, seen, unseen = trace_curves(folds)
+    harmonic = harmonic_means(seen, unseen)  # (F, k)
+    place = highest_place(constants, harmonic.mean(axis=0))
+    return (0.0, np.zeros(len(folds))) if place is None else (float(constants[place]), harmonic[:, place])
+
+
+def fit_calibration(scored: Sequence[Scored], constant: float | None = None, rough: bool = False) -> dict[str, Any]:
+    """`calibration` (the best constant, unless you give one), mean harmonic mean `gzsl` there, and `temperatures`.
+
+    Temperatures may be `rough`.
+    """
+    harmonic = np.zeros(0)
+    if constant is None:
+        constant, harmonic = best_constant([row_margins(scores, own, seen) for scores, own, seen in scored])
+    mixed = [(calibrate_scores(scores.astype(np.float64), seen, constant), own) for scores, own, seen in scored]
+    return {
+        "calibration": float(constant),
+        "gzsl": float(harmonic.mean()) if len(harmonic) else None,
+        "temperatures": {
+            "seen": fit_temperature([_select_side(*one, wanted=True) for one in scored], "seen", rough),
+            "unseen": fit_temperature([_select_side(*one, wanted=False) for one in scored], "unseen", rough),
+            "mixed": fit_temperature(mixed, "mixed", rough),
+        },
+    }
+
+
+def _select_side(
+    scores: NDArray[Any], own: NDArray[np.int64], seen: NDArray[np.bool_], *, wanted: bool
+) -> tuple[Any, Any]:
+    """Rows and columns of the seen classes alone, or of the others."""
+    columns = np.flatnonzero(seen == wanted)
+    rows = np.flatnonzero(seen[own] == wanted)
+    return scores[np.ix_(rows, columns)], np.searchsorted(columns, own[rows])
+
+
+# Steadiness -----------------------------------------------------------------------------------------------------------
+# When figures on folds, or from seeds, are so far apart that their mean says little.
+
+POINTS, SHARE = 0.05, 0.2  # a standard deviation above both, the second of the mean, is wide
+EQUAL = 0.005  # a wide setting gives way to the best steady one whose mean is at most this far below
+
+
+def is_wide(figures: ArrayLike) -> NDArray[np.bool_]:
+    """For accuracies (..., k) whether the k of each row are wide apart; a single one never is."""
+    values = np.asarray(figures, np.float64)
+    if values.shape[-1] < 2:
+        return np.zeros(values.shape[:-1], np.bool_)
+    finite = np.where(np.isfinite(values), values, 0.0)  # of a setting that diverged
+    found: NDArray[np.bool_] = finite.std(axis=-1, ddof=1) > np.maximum(POINTS, SHARE * finite.mean(axis=-1))
+    return found
+
+
+def prefer_steady(
+    ranking: NDArray[np.int64], means: NDArray[np.float64], unsteady: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """A ranking whose first, if it is not steady, gives way to the best steady one that is nearly as good."""
+    first = ranking[0]
+    if not unsteady[first]:
+        return ranking
+    for place, candidate in enumerate(ranking.tolist()):
+        if not means[candidate] >= means[first] - EQUAL:
+            break
+        if not unsteady[candidate]:
+            return np.concatenate([[candidate], np.delete(ranking, place)])
+    return ranking
+
+
+# Against default ------------------------------------------------------------------------------------------------------
+# Whether another setting takes the place of the default one. This is the one place of the rule.
+#
+# The setting with the highest mean over folds replaces the default only if it is better by more than the spread of the
+# differences: the standard deviation over folds of its score less the default's score on the same fold. Folds are hard
+# or easy for all settings alike, so differences say more than scores. Of many settings the best on few classes is
+# mostly lucky: a gain that changes from fold to fold by more than its own size is not one to count on. Only the best
+# is asked. Of hundreds of others some would nearly always pass on three folds, by luck again.
+
+ROUNDING = 9  # digits after the point: those behind are of the order of addition, not of answers
+
+
+@dataclass(frozen=True)
+class AgainstDefault:
+    """How a chosen setting compares with the default one on the folds.
+
+    Parameters
+    ----------
+    kept : bool
+        Whether the default setting itself was chosen.
+    gain : float or None
+        The mean difference of scores over folds: of the chosen setting less the default, or of the best other setting
+        less the default where that was kept. None where one of both diverged, or nothing else was tried.
+    spread : float
+        The standard deviation of these differences; 0 of a single fold.
+
+    Examples
+    --------
+    >>> from zskl.selection import AgainstDefault
+    >>> print(AgainstDefault(kept=True, gain=-0.01, spread=0.02))
+    the default setting is kept: no other has a higher mean
+    """
+
+    kept: bool
+    gain: float | None = None
+    spread: float = 0.0
+
+    def __str__(self) -> str:
+        if self.gain is None:
+            return "the default setting is kept: no other could be compared" if self.kept else "the default diverged"
+        points, spread = 100 * self.gain, 100 * self.spread
+        if not self.kept:
+            beyond = f", more than the differences spread over folds ({spread:.1f})"
+            return f"the default setting is replaced: the chosen one is {points:.1f} points better{beyond}"
+        if points <= 0:
+            return "the default setting is kept: no other has a higher mean"
+        within = f"no more than the differences spread over folds ({spread:.1f})"
+        return f"the default setting is kept: the best other is {points:.1f} points better, {within}"
+
+
+def difference_from_default(scores: NDArray[np.float64], default: NDArray[np.float64]) -> tuple[float, float] | None:
+    """Mean and spread over folds of scores (F,) less those of the default (F,); None where one of both diverged."""
+    if not (np.isfinite(scores).all() and np.isfinite(default).all()):
+        return None
+    apart = scores - default
+    spread = float(apart.std(ddof=1)) if len(apart) > 1 else 0.0
+    return round(float(apart.mean()), ROUNDING), round(spread, ROUNDING)
+
+
+def prefer_default(ranking: NDArray[np.int64], scores: NDArray[np.float64], default: int) -> NDArray[np.int64]:
+    """The ranking of settings with scores (S, F); led by the default unless the first is better by the rule."""
+    found = difference_from_default(scores[ranking[0]], scores[default])
+    if found is None or found[0] > found[1]:  # None: the default diverged
+        return ranking
+    return np.concatenate([[default], ranking[ranking != default]])
+
+
+def judge_choice(ranking: NDArray[np.int64], scores: NDArray[np.float64], default: int, place: int) -> AgainstDefault:
+    """What is said of the setting at a place that was chosen."""
+    kept = place == default
+    others = [one for one in ranking.tolist() if one != default] if kept else [place]
+    found = difference_from_default(scores[others[0]], scores[default]) if others else None
+    return AgainstDefault(kept) if found is None else AgainstDefault(kept, *found)
+
+
+# Search results -------------------------------------------------------------------------------------------------------
+# What a search found: the figures of every setting on every fold, and the setting that one of them chooses.
 
 SCORINGS = ("zsl", "gzsl")
 
@@ -72,12 +274,12 @@ class Choice:
     @property
     def steadiness(self) -> dict[str, float]:
         """The standard deviation over folds of each of `figures`."""
-        return {name: _spread(values) for name, values in self.figures.items()}
+        return {name: _format_spread(values) for name, values in self.figures.items()}
 
     @property
     def wide(self) -> tuple[str, ...]:
         """Which of "seen" and "gzsl" differ so widely between folds that the choice is a matter of luck."""
-        return tuple(name for name in ("seen", "gzsl") if wide(self.figures.get(name, ())))
+        return tuple(name for name in ("seen", "gzsl") if is_wide(self.figures.get(name, ())))
 
 
 @dataclass(frozen=True)
@@ -156,7 +358,7 @@ class Search:
         ndarray of shape (S, F)
             The score of every setting on every fold.
         """
-        one_of("scoring", scoring, SCORINGS)
+        check_option("scoring", scoring, SCORINGS)
         return self.zsl if scoring == "zsl" else self.gzsl
 
     def ranking(self, scoring: str) -> NDArray[np.int64]:
@@ -176,8 +378,8 @@ class Search:
             Places of the settings, best first; of equals, the earlier one first.
         """
         means = self.scores(scoring).mean(axis=1).round(ROUNDING)
-        unsteady = wide(self.seen) | wide(self.gzsl)
-        return steady_first(np.argsort(-means, kind="stable"), means, unsteady)
+        unsteady = is_wide(self.seen) | is_wide(self.gzsl)
+        return prefer_steady(np.argsort(-means, kind="stable"), means, unsteady)
 
     def order(self, scoring: str) -> NDArray[np.int64]:
         """Order the settings as they are chosen: the ranking, with the default first where the search keeps it.
@@ -195,7 +397,7 @@ class Search:
         ranking = self.ranking(scoring)
         if self.default is None or not self.keeps_default:
             return ranking
-        return preferred(ranking, self.scores(scoring), self.default)
+        return prefer_default(ranking, self.scores(scoring), self.default)
 
     def pick(self, scoring: str, place: int | None = None) -> Choice:
         """Choose the best setting.
@@ -230,7 +432,7 @@ class Search:
             dict(self.settings[best]),
             float(mine.mean()),
             tuple(mine.tolist()),
-            _spread(mine),
+            _format_spread(mine),
             float(self.constants[best]),
             {name: tuple(figures[best].tolist()) for name, figures in parts.items()},
             () if passed_over else self.edges.get(best, ()),
@@ -240,7 +442,7 @@ class Search:
     def _verdict(self, scoring: str, place: int) -> AgainstDefault | None:
         if self.default is None or not self.keeps_default:
             return None
-        return verdict(self.ranking(scoring), self.scores(scoring), self.default, place)
+        return judge_choice(self.ranking(scoring), self.scores(scoring), self.default, place)
 
     def joined(self, more: Search) -> Search:
         """Both searches of the same folds as one; what comes after is beyond the grid.
@@ -270,7 +472,7 @@ class Search:
         )
 
 
-def judge(
+def judge_settings(
     settings: Sequence[Mapping[str, Any]],
     folds: Sequence[Fold],
     found: Mapping[tuple[int, int], Margins | int],
@@ -296,5 +498,5 @@ def judge(
     return Search(tuple(settings), tuple(folds), *figures, diverged, dropped=dropped - set(diverged))
 
 
-def _spread(values: Sequence[float] | NDArray[np.float64]) -> float:
+def _format_spread(values: Sequence[float] | NDArray[np.float64]) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0

@@ -1,20 +1,260 @@
-"""The application: the routes of all resources, put together. `guard` goes around it."""
+"""Large answers on their way to clients: so many bytes of them are kept, and no more."""
 
 from __future__ import annotations
 
-from fastapi import FastAPI, Request
-from starlette.convertors import PathConvertor, register_url_convertor
-from starlette.types import Receive, Scope, Send
+import asyncio
+import hmac
+import ipaddress
+import json
+import logging
+import time
+from collections.abc import Iterable
+from urllib.parse import urlsplit
 
-from zskl.serve import openapi
-from zskl.serve.replies import answer_errors, reply_to
-from zskl.serve.routes import classes, diagnostics, examples, fits, model, page, predict, rows, teaching, words
-from zskl.serve.schemas.predictions import PredictionOptions
+from fastapi import FastAPI, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.convertors import PathConvertor, register_url_convertor
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from zskl.serve import responses, routes
+from zskl.serve.classes import Classes
+from zskl.serve.limits import ConcurrencyLimits, Limits, Refusal
+from zskl.serve.responses import error_response, handle_errors
+from zskl.serve.schemas import PredictionOptions
 from zskl.serve.service import Service
-from zskl.serve.turns import Turns
 from zskl.version import __version__
 
-AT_ONCE = (predict.PATH, "POST", b"")  # path, method and parameters
+# Unread ---------------------------------------------------------------------------------------------------------------
+
+MOST = 256 << 20  # bytes that were not read yet
+PIECE = 256 << 10  # bytes that are sent at once: who does not read them gets no more
+
+
+class CutOff(BaseException):
+    """Nobody reads an answer, and others need its place. No Exception: the application has nothing to say to it."""
+
+
+class Unread:
+    """Who sends answers in pieces. If more than `most` bytes wait, those go whose clients have read nothing for the
+    longest time. Whoever reads goes on."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._left: dict[asyncio.Timeout, int] = {}  # bytes of each answer, the longest wait first
+
+    async def send(self, body: bytes, more: bool, send: Send) -> None:
+        """A body, or a part of it with `more` to come."""
+        if len(body) <= PIECE:
+            await send({"type": "http.response.body", "body": body, "more_body": more})
+            return
+        try:
+            async with asyncio.timeout(None) as clock:
+                for place in range(0, len(body), PIECE):
+                    rest = len(body) - place - PIECE
+                    if rest > 0:
+                        self._keep(clock, len(body) - place)
+                    piece = body[place : place + PIECE]
+                    await send({"type": "http.response.body", "body": piece, "more_body": more or rest > 0})
+        except TimeoutError:
+            raise CutOff from None
+        finally:
+            self._left.pop(clock, None)
+
+    def _keep(self, clock: asyncio.Timeout, size: int) -> None:
+        if clock.when() is not None:  # it was cut off while its client read
+            raise CutOff
+        self._left.pop(clock, None)  # its client has read: to the end of the queue
+        self._left[clock] = size
+        waiting, now = sum(self._left.values()), asyncio.get_running_loop().time()
+        for other in list(self._left)[:-1]:
+            if waiting <= self._most:
+                return
+            waiting -= self._left.pop(other)
+            other.reschedule(now)
+
+
+# Guard ----------------------------------------------------------------------------------------------------------------
+# What stands before the service: who may ask, from where, how much at once; and the headers of every answer.
+
+PORTS = {"http": 80, "https": 443}
+OPEN = ("/", "/page/")  # the page itself holds no data: it asks for the token
+SLOWEST = 1 << 20  # bytes a second that a large body must at least bring
+HEADERS = [
+    (
+        b"content-security-policy",
+        b"default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'; base-uri 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def page_origin(address: str) -> str:
+    """What a browser sends as the origin of a page at this address: https://birds.example"""
+    try:
+        parts = urlsplit(address)
+        port = "" if parts.port is None or parts.port == PORTS.get(parts.scheme) else f":{parts.port}"
+    except ValueError:
+        parts, port = urlsplit(""), ""
+    if parts.scheme not in PORTS or not parts.hostname or parts.username or parts.query or parts.fragment:
+        raise ValueError(
+            f"--public-url is {address!r}: expected the address that people type, such as https://birds.example/"
+        )
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}{port}"
+
+
+class GuardMiddleware:
+    """An ASGI application around another.
+
+    Without a token only names of this machine are answered, so that no page on the web can reach the service under
+    another name. Requests from a page of another origin are always refused; `public` is the address of our own page
+    behind a proxy. With a token, everything but the page
+    needs it. Bodies are counted as they arrive, answers go out in pieces. HEAD is answered wherever GET is.
+    """
+
+    def __init__(
+        self, app: ASGIApp, token: str | None, hosts: Iterable[str], limits: Limits, public: str | None = None
+    ) -> None:
+        self._app, self._token, self._limits = app, token, limits
+        self._public = None if public is None else page_origin(public)
+        self._hosts, self._unread = {host.lower() for host in hosts}, Unread()
+        if self._public is not None:
+            self._hosts.add(_without_port(self._public.partition("://")[2]))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        started, head = False, scope["method"] == "HEAD"
+        if head:  # the same as GET, without the body
+            scope = {**scope, "method": "GET"}
+
+        async def marked(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                message["headers"] = [*message.get("headers", []), *HEADERS]
+                await send(message)
+                return
+            body = b"" if head else message.get("body", b"")
+            await self._unread.send(body, message.get("more_body", False), send)
+
+        headers = {name.lower(): value for name, value in scope["headers"]}
+        try:
+            self._check(scope["path"], headers)
+            await self._app(scope, self._counted(receive, headers), marked)
+        except Refusal as refusal:
+            if not started:
+                await _send_refusal(marked, refusal)
+        except CutOff:
+            return  # the server closes the connection, because the answer is not whole
+
+    def _check(self, path: str, headers: dict[bytes, bytes]) -> None:
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        if self._token is None and _without_port(host) not in self._hosts:
+            raise Refusal(
+                421,
+                f"the request is for the host {host[:60]!r}: this service answers to {', '.join(sorted(self._hosts))}",
+            )
+        page = headers.get(b"origin", b"").decode("latin-1").lower()
+        if page and page.partition("://")[2] != host and page != self._public:
+            raise Refusal(
+                403,
+                f"a page of another origin, {page[:60]}, may not use this service, which was asked as {host[:60]}: if "
+                "it is the service's own page behind a proxy, start the service with --public-url and its address",
+            )
+        if self._token is None or path == OPEN[0] or path.startswith(OPEN[1]):
+            return
+        scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
+        if scheme.lower() != b"bearer" or not hmac.compare_digest(given.strip(), self._token.encode()):
+            what = "the token is wrong" if given else "this service needs a token"
+            raise Refusal(401, f"{what}: send the header Authorization: Bearer TOKEN")
+
+    def _counted(self, receive: Receive, headers: dict[bytes, bytes]) -> Receive:
+        most, seen, waited = self._limits.body_bytes, 0, 0.0
+        sentence = f"the body is larger than {most} bytes, more than this service takes: send rows in parts"
+        announced = headers.get(b"content-length", b"0")
+        if announced.isdigit() and int(announced[:20]) > most:
+            raise Refusal(413, sentence)
+
+        async def counted() -> Message:
+            nonlocal seen, waited
+            began = time.monotonic()
+            try:
+                async with asyncio.timeout(self._limits.seconds + seen / SLOWEST - waited):
+                    message = await receive()
+            except TimeoutError:
+                raise Refusal(
+                    408, f"the body did not arrive in {self._limits.seconds:g} seconds: send it faster"
+                ) from None
+            waited += time.monotonic() - began
+            seen += len(message.get("body", b""))
+            if seen > most:
+                raise Refusal(413, sentence)
+            return message
+
+        return counted
+
+
+def _without_port(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return (name if colon and port.isdigit() else host).strip("[]")
+
+
+async def _send_refusal(send: Send, refusal: Refusal) -> None:
+    body = json.dumps({"error": refusal.sentence}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if refusal.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send(
+        {"type": "http.response.start", "status": refusal.status, "headers": [*headers, (b"connection", b"close")]}
+    )
+    await send({"type": "http.response.body", "body": body})
+
+
+# Newest ---------------------------------------------------------------------------------------------------------------
+# Requests see what any worker has acknowledged before they began.
+
+log = logging.getLogger("zskl.serve")
+
+
+class SyncMiddleware:
+    """An ASGI application around another. If another worker has changed the classes, this one takes that over first.
+    One request does so, and the others wait for it. Where it cannot be read the request is refused, which the guard
+    around this answers."""
+
+    def __init__(self, app: ASGIApp, classes: Classes) -> None:
+        self._app, self._classes, self._turn = app, classes, asyncio.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._classes.stale:
+            async with self._turn:
+                if self._classes.stale:
+                    try:
+                        await run_in_threadpool(self._classes.catch_up)
+                    except (OSError, ValueError) as error:
+                        log.error("%s", error)
+                        raise Refusal(
+                            503, "the file of classes has changed and cannot be read: its log says why; try again"
+                        ) from None
+        await self._app(scope, receive, send)
+
+
+# App ------------------------------------------------------------------------------------------------------------------
+# The application: the routes of all resources, put together. `guard` goes around it.
+
+AT_ONCE = (routes.PATH, "POST", b"")  # path, method and parameters
 
 
 class _Text(PathConvertor):
@@ -37,7 +277,7 @@ class Application(FastAPI):
     """FastAPI's, but for predictions without options in their address: these go to their handler at once. They are
     asked for by the thousand, and finding their route takes FastAPI as long as answering them."""
 
-    predictions: predict.Handler
+    predictions: routes.Handler
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or (scope["path"], scope["method"], scope["query_string"]) != AT_ONCE:
@@ -46,29 +286,29 @@ class Application(FastAPI):
         try:
             reply = await self.predictions.answer(Request(scope, receive), PredictionOptions())
         except Exception as error:
-            reply = reply_to(error)
+            reply = error_response(error)
         await reply(scope, receive, send)
 
 
-def build(service: Service) -> Application:
+def build_app(service: Service) -> Application:
     """The application of a service. Its large requests take turns."""
-    app = Application(title="zskl", version=__version__, description=openapi.ABOUT, docs_url=None, redoc_url=None)
-    turns = Turns()
-    app.predictions = predict.Handler(service, turns)
+    app = Application(title="zskl", version=__version__, description=responses.ABOUT, docs_url=None, redoc_url=None)
+    turns = ConcurrencyLimits()
+    app.predictions = routes.Handler(service, turns)
     routers = (
-        page.router(),
-        model.router(service),
-        examples.router(service, turns),  # before classes, whose names may have anything in them
-        classes.router(service),
-        predict.router(app.predictions),
-        rows.router(service, turns),
-        diagnostics.router(service),
-        words.router(service),
-        fits.router(service, turns),
-        teaching.router(service, turns),
+        routes.page_routes(),
+        routes.model_routes(service),
+        routes.example_routes(service, turns),  # before classes, whose names may have anything in them
+        routes.class_routes(service),
+        routes.predict_routes(app.predictions),
+        routes.row_routes(service, turns),
+        routes.diagnostic_routes(service),
+        routes.word_routes(service),
+        routes.fit_routes(service, turns),
+        routes.teaching_routes(service, turns),
     )
     for router in routers:
         app.include_router(router)
-    answer_errors(app, [*app.routes, *(route for router in routers for route in router.routes)])
-    openapi.describe(app)
+    handle_errors(app, [*app.routes, *(route for router in routers for route in router.routes)])
+    responses.describe_api(app)
     return app

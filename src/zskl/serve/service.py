@@ -1,4 +1,8 @@
-"""What a running service knows and can be asked, without HTTP: the classes, the loaded data, what the model is."""
+"""One worked example for any data: a sentence that the page types for you.
+
+A sentence of the table below is taken if the model has attributes for most of its words. Otherwise one is made of what
+sets a class apart that is new to the model. Nothing but the class table is looked at.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +10,164 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
+from pydantic import JsonValue
 
-from zskl.estimators import sparse_inputs
-from zskl.estimators.estimator import ZeroShotClassifier
-from zskl.serve import fitting, model_facts, rows_to_label, worked_examples
-from zskl.serve.class_book import Book, Described
-from zskl.serve.class_file import ClassFile
-from zskl.serve.class_map import ClassMap
-from zskl.serve.classes import Classes
-from zskl.serve.diagnostics import Diagnostics
-from zskl.serve.lessons import Example as Marked
-from zskl.serve.limits import Limits
-from zskl.serve.neighbours import Neighbours
-from zskl.serve.photos import Photos
-from zskl.serve.refusal import Refusal, no_class, shown
-from zskl.serve.rows import LoadedRows
-from zskl.serve.schemas.classes import ClassDetails, ClassList
-from zskl.serve.schemas.examples import ExampleList, ListedExample
-from zskl.serve.schemas.fits import FittingClass, FittingClasses
-from zskl.serve.schemas.model import Example, Health, Model
-from zskl.serve.schemas.rows import Row
-from zskl.serve.schemas.teaching import Among, RowsToLabel, Verdict
-from zskl.serve.sentences import Sentences
-from zskl.serve.shared_class_file import SharedClassFile
-from zskl.serve.taught_model import check_able
-from zskl.serve.teaching import Teaching, promised
+from zskl.estimators import _inputs
+from zskl.estimators.base import ZeroShotClassifier
+from zskl.serve import gallery
+from zskl.serve.classes import Book, Classes, Described
+from zskl.serve.gallery import ClassMap, Diagnostics, LoadedRows
+from zskl.serve.limits import Limits, Refusal, quote_value, unknown_class
+from zskl.serve.predictions import Neighbours
+from zskl.serve.requests import BYTES, Photos
+from zskl.serve.schemas import (
+    Among,
+    ClassDetails,
+    ClassList,
+    Example,
+    ExampleList,
+    FittingClass,
+    FittingClasses,
+    Health,
+    ListedExample,
+    LoadedData,
+    Model,
+    RequestLimits,
+    Row,
+    RowsToLabel,
+    SentenceVectors,
+    Verdict,
+)
+from zskl.serve.store import ClassFile, SharedClassFile
+from zskl.serve.teaching import Example as Marked
+from zskl.serve.teaching import Teaching, can_learn, check_can_learn, promised_gain
+from zskl.serve.vocabulary import Sentences, Vocabulary
 from zskl.version import __version__
+
+# Worked examples ------------------------------------------------------------------------------------------------------
+
+SENTENCES = ("small black bird with a yellow head", "big black and white animal with stripes and hooves")
+ENOUGH = 3  # attributes that a sentence has to name
+TELLING = 4  # attributes of a class that a made sentence names
+WORDS = (
+    "This is typed for you: each part of it becomes an attribute, and you see which classes fit. Change it as you like."
+)
+
+
+def worked_example(model: ZeroShotClassifier, words: Vocabulary) -> list[Example]:
+    """The example, if there are words for one."""
+    for sentence in (*SENTENCES, _make_example(model, words)):
+        found = words.named(sentence) if sentence else []
+        if len(found) >= ENOUGH or (found and sentence not in SENTENCES):
+            return [{"title": sentence, "sentence": sentence, "attributes": {}, "words": WORDS}]
+    return []
+
+
+def _make_example(model: ZeroShotClassifier, words: Vocabulary) -> str:
+    """The attributes that set a class apart, as words that are understood: of the first class new to the model."""
+    seen = set(model.classes_.tolist())
+    label = next((one for one in model.candidates_.tolist() if one not in seen), model.candidates_[0])
+    values = model.signature_table_.select([label]).matrix.mean(axis=0)
+    spread = np.where(words.high > words.low, words.high - words.low, 1.0)
+    above = (values - words.mean) / spread
+    phrases: list[str] = []
+    for place in np.argsort(-above, kind="stable").tolist():
+        phrase = words.phrase(place)
+        if len(phrases) < TELLING and above[place] > 0 and words.named(phrase) == [place]:
+            phrases.append(phrase)
+    return ", ".join(phrases)
+
+
+# Model facts ----------------------------------------------------------------------------------------------------------
+# GET /model: what a service says of its model, its data and its limits.
+
+
+def describe_model(
+    name: str,
+    classes: Classes,
+    limits: Limits,
+    rows: LoadedRows | None,
+    photos: Photos | None,
+    examples: Sequence[Example],
+) -> Model:
+    """All of it; `name` is that of the model file."""
+    book, model = classes.book, classes.model
+    names = getattr(model, "feature_names_in_", None)
+    kinds = list(book.kinds.values())
+    return {
+        "file": name,
+        "estimator": model.kind,
+        "parameters": {setting: _plain_setting(value) for setting, value in model._settings().items()},
+        "features": int(model.n_features_in_),
+        "feature_names": None if names is None else [str(one) for one in names],
+        "attributes": classes.words.as_json(),
+        "seen": kinds.count("seen"),
+        "unseen": kinds.count("unseen"),
+        "added": kinds.count("added"),
+        "calibration": float(book.model.calibration_),
+        "probabilities": model.temperatures_ is not None,
+        "explains": _can_explain(model),
+        "teaches": can_learn(model),
+        "data": None if rows is None else _describe_data(rows),
+        "examples": list(examples),
+        "sentences": _describe_sentences(classes.sentences),
+        "photos": None if photos is None else photos.name,
+        "limits": _describe_limits(limits),
+    }
+
+
+def _describe_data(rows: LoadedRows) -> LoadedData:
+    return {
+        "name": rows.data.name,
+        "item": "row" if rows.pictures is None else rows.pictures.item,
+        "rows": len(rows.X),
+        "pictures": rows.pictures is not None,
+        "pictured": int(rows.pictured.sum()),
+        "picture_key": rows.picture_key,
+        "parts": {part: len(found) for part, found in rows.data.parts.items()},
+    }
+
+
+def _describe_limits(limits: Limits) -> RequestLimits:
+    return {
+        "body_bytes": limits.body_bytes,
+        "rows": limits.rows,
+        "explained_rows": limits.explained_rows,
+        "values": limits.values,
+        "json_values": limits.json_values,
+        "answers": limits.answers,
+        "name_length": limits.name_length,
+        "classes": limits.classes,
+        "examples": limits.examples,
+        "photo_bytes": BYTES,
+    }
+
+
+def _describe_sentences(sentences: Sentences | None) -> SentenceVectors | None:
+    if sentences is None:
+        return None
+    return {"encoder": sentences.recorded, "missing": sentences.missing, "example": sentences.example}
+
+
+def _can_explain(model: ZeroShotClassifier) -> bool:
+    try:
+        model._check_explainable()
+    except ValueError:
+        return False
+    return True
+
+
+def _plain_setting(value: object) -> JsonValue:
+    """A setting as JSON has it."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    number = getattr(value, "item", None)  # of NumPy and PyTorch numbers
+    found: JsonValue = str(value) if number is None else number()
+    return found
+
+
+# Service --------------------------------------------------------------------------------------------------------------
+# What a running service knows and can be asked, without HTTP: the classes, the loaded data, what the model is.
 
 NEAREST = 8  # classes shown beside the one you look at
 
@@ -51,14 +187,14 @@ class Service:
         photos: Photos | None = None,
         sentences: Sentences | None = None,
     ) -> None:
-        sparse_inputs.refuse_signatures(model.signature_table_, "the service")
+        _inputs.refuse_sparse_signatures(model.signature_table_, "the service")
         self.name, self.limits, self._rows = name, limits, rows
         self._photos = photos
         self.classes, self.map = Classes(model, limits, kept, sentences), ClassMap()
         self.teaching = Teaching(self.classes, limits)
         self._diagnostics = None if rows is None else Diagnostics(rows, self.classes.words)
         self._neighbours = None if rows is None else Neighbours(rows)
-        self._examples = list(examples) or worked_examples.of(self.classes.model, self.classes.words)
+        self._examples = list(examples) or worked_example(self.classes.model, self.classes.words)
         self._began = time.monotonic()
 
     @property
@@ -70,7 +206,7 @@ class Service:
     def rows(self) -> LoadedRows:
         """The loaded data. Without any, the request is refused."""
         if self._rows is None:
-            raise _no_data()
+            raise _no_data_error()
         return self._rows
 
     @property
@@ -86,14 +222,14 @@ class Service:
     def neighbours(self) -> Neighbours:
         """Which loaded rows are nearest. Without any, the request is refused."""
         if self._neighbours is None:
-            raise _no_data()
+            raise _no_data_error()
         return self._neighbours
 
     @property
     def diagnostics(self) -> Diagnostics:
         """Figures on test rows of the loaded data. Without any, the request is refused."""
         if self._diagnostics is None:
-            raise _no_data()
+            raise _no_data_error()
         return self._diagnostics
 
     def health(self) -> Health:
@@ -103,7 +239,7 @@ class Service:
 
     def model(self) -> Model:
         """GET /model."""
-        return model_facts.facts(self.name, self.classes, self.limits, self._rows, self._photos, self._examples)
+        return describe_model(self.name, self.classes, self.limits, self._rows, self._photos, self._examples)
 
     def work_of_ranking(self, attributes: int) -> int:
         """Multiplications that it takes to rank all loaded rows by a description."""
@@ -118,14 +254,14 @@ class Service:
         """POST /fits."""
         book, words = self.book, self.classes.words
         if replaces is not None and book.kinds.get(book.called(replaces)) != "added":
-            raise Refusal(422, f"replaces is {shown(replaces)}: expected an added class")
+            raise Refusal(422, f"replaces is {quote_value(replaces)}: expected an added class")
         names, vector, given = list(book.kinds), described.vector, described.given(words.names)
-        alike = fitting.similarities(book, vector)
+        alike = gallery.class_similarities(book, vector)
         telling = words.telling(vector, given)
         if described.sentence is None:
             if not given.any():
                 raise Refusal(422, "the description has no attributes: give at least one")
-            agreed, values = fitting.agreements(book, words, vector, telling)
+            agreed, values = gallery.class_agreements(book, words, vector, telling)
             fits = agreed.mean(axis=1)
         else:
             agreed = values = np.zeros((len(names), 0))
@@ -139,7 +275,7 @@ class Service:
                 "class": names[k],
                 "kind": book.kinds[names[k]],
                 "fit": float(fits[k]),
-                "why": fitting.reasons(words, vector, telling, agreed[k], values[k]),
+                "why": gallery.fit_reasons(words, vector, telling, agreed[k], values[k]),
                 "rows": best.get(names[k], []),
             }
             for k in order
@@ -161,7 +297,7 @@ class Service:
         book = self.book
         name = book.called(name)
         if name not in book.kinds:
-            raise no_class(name, book.kinds, 404)
+            raise unknown_class(name, book.kinds, 404)
         marked = book.lessons.of(name)
         right = sum(one.right for one in marked)
         return {
@@ -181,13 +317,13 @@ class Service:
 
     def adaptation(self) -> Verdict:
         """GET /adapt."""
-        check_able(self.classes.model)
+        check_can_learn(self.classes.model)
         found = self.book.lessons.adaptation
-        return promised(self.book, len(self.rows.unlabelled("all")), "all") if found is None else found.told
+        return promised_gain(self.book, len(self.rows.unlabelled("all")), "all") if found is None else found.told
 
     def adapt(self, among: Among, force: bool) -> Verdict:
         """POST /adapt, with the rows that may be of such classes."""
-        check_able(self.classes.model)
+        check_can_learn(self.classes.model)
         rows = self.rows.unlabelled(among)
         if not len(rows):
             raise Refusal(409, "all loaded rows are training rows: load data with other rows to adapt to")
@@ -195,7 +331,7 @@ class Service:
 
     def label_next(self, count: int, pictures: bool) -> RowsToLabel:
         """GET /label-next."""
-        return rows_to_label.chosen(self.rows, self.book, count, pictures)
+        return gallery.choose_rows_to_label(self.rows, self.book, count, pictures)
 
     def listed(self) -> ClassList:
         """GET /classes."""
@@ -220,7 +356,7 @@ class Service:
         book, words = self.book, self.classes.words
         name = book.called(name)
         if name not in book.kinds:
-            raise no_class(name, book.kinds, 404)
+            raise unknown_class(name, book.kinds, 404)
         values = book.table.select([name]).matrix.mean(axis=0)
         added = book.added.get(name)
         return {
@@ -237,5 +373,5 @@ class Service:
         }
 
 
-def _no_data() -> Refusal:
+def _no_data_error() -> Refusal:
     return Refusal(409, "no data are loaded: start the service with --data to look at rows")

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from zskl.arrays import Array, is_symbol, namespace
-from zskl.kernels import Kernel, squared_distances
-from zskl.kernels.score import Pairs, kernel_score
+from zskl._arrays import Array, is_symbol, namespace
+from zskl.kernels import Kernel, Pairs, kernel_score, squared_distances
 
 LOSSES = ("squared", "linear", "softmax")
 BALANCES = ("mean", "paper", "sizes", "printed")

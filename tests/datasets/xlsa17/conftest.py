@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from package_files import tiny, write_package
-from package_server import Server, serving, zipped
-from zskl.datasets.xlsa17 import fetch
+from benchmark_files import Server, serving, tiny, write_package, zipped
+from zskl.datasets import fetch
 
 
 @pytest.fixture

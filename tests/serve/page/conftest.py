@@ -9,20 +9,20 @@ import pytest
 
 from browsing import DESKTOP, FEATURES, browser, new_page
 from zskl import ClassMeansClassifier, ZeroShotKernelClassifier, datasets, methods, selection
-from zskl.serve import row_pictures
+from zskl.serve import gallery
 
 
 def in_thread(*arguments, **options):
     """`served.in_thread`, imported when it is called: it needs the extra `serve`."""
-    import served
+    import services
 
-    return served.in_thread(*arguments, **options)
+    return services.in_thread(*arguments, **options)
 
 
 @pytest.fixture(scope="package", autouse=True)
 def kept():
     """The browser keeps the files of the page: to ask for each of them at every visit takes longer than most tests."""
-    from zskl.serve.routes.page import KEPT
+    from zskl.serve.routes import KEPT
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(KEPT, "cache-control", "max-age=3600")
@@ -123,7 +123,7 @@ def pictured(tmp_path_factory):
     images = place / "images"
     images.mkdir()
     for row in (0, 8, 16, 39):
-        (images / f"{row}.png").write_bytes(row_pictures.drawn_digits(data.X[few]).read(row)[0])
+        (images / f"{row}.png").write_bytes(gallery.draw_digits(data.X[few]).read(row)[0])
     (images / "rows.csv").write_text("file,row\n" + "".join(f"{row}.png,{row}\n" for row in (0, 8, 16, 39)))
     with in_thread(place / "own.zskl", data=str(place / "own"), images=images) as (address, _):
         yield address

@@ -1,11 +1,16 @@
 """The view Classify: the answer for a row, and why."""
 
+import io
 import json
 import re
 
+import numpy as np
 import pytest
 
-from browsing import DESKTOP, MARKS, PHONE, asked, ranked
+from browsing import DESKTOP, MARKS, PHONE, asked, axe_faults, ranked, saved, until
+from zskl import datasets
+
+# Classify -------------------------------------------------------------------------------------------------------------
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
 pytestmark = MARKS
@@ -138,3 +143,157 @@ def test_one_bad_row_of_a_file_silences_no_other(segments, visit, tmp_path):
     expect(cards.nth(1)).to_contain_text("cannot be read")
     for place in (0, 2):
         expect(cards.nth(place).locator("b")).to_have_text(re.compile(r"\d"))
+
+
+# Photos ---------------------------------------------------------------------------------------------------------------
+# Your own photos on the page, with a network that reads 8 × 8 pixels.
+
+pytestmark = MARKS
+QUIET = "document.querySelectorAll('section:not([hidden]) [aria-busy=true]').length === 0"
+DROP = """(bytes) => {
+  const files = new DataTransfer();
+  files.items.add(new File([new Uint8Array(bytes)], "dropped.png", { type: "image/png" }));
+  const event = new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true });
+  document.querySelector("#classify-title").dispatchEvent(event);
+}"""
+
+
+@pytest.fixture(scope="module")
+def reading(digits_file):
+    """A service of the digits that reads photos."""
+    import services
+    from zskl.datasets import images
+    from zskl.datasets.images import Backbone
+    from zskl.serve import requests
+
+    def prepare(image):
+        return np.asarray(image.convert("L"), np.float32)[None] / 15
+
+    network = Backbone("pixels", "pixels", prepare, lambda batch: np.resize(batch, (len(batch), 64)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(images, "load_backbone", lambda name, device: network)
+        patch.setattr(requests, "import_or_explain", lambda *names: None)
+        kept = digits_file.with_name("photos.jsonl")
+        with services.in_thread(digits_file, data="digits", backbone="onnx:pixels.onnx", classes=kept) as (address, _):
+            yield address
+
+
+def photo(row, name="one.png"):
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.fromarray((15 * datasets.load("digits").X[row].reshape(8, 8)).astype(np.uint8)).save(out, "PNG")
+    return {"name": name, "mimeType": "image/png", "buffer": out.getvalue()}
+
+
+def test_photos_are_chosen_dropped_counted_and_downloaded(reading, visit):
+    page = visit(f"{reading}/#classify?row=5")
+    expect(page.locator(".sample")).to_contain_text("Picture 5")
+    best = page.locator(".top .name").first.inner_text()
+    page.get_by_label("Choose photos").set_input_files(photo(5))
+    expect(page.locator(".sample")).to_contain_text("one.png")
+    expect(page.locator(".sample")).to_contain_text("not kept")
+    assert page.locator(".top .name").first.inner_text() == best  # as of the row with the same pixels
+    expect(page.locator(".top .first .looks img")).to_have_count(3)
+    page.evaluate(DROP, list(photo(7)["buffer"]))
+    expect(page.locator(".sample")).to_contain_text("dropped.png")
+    heic = {"name": "b.heic", "mimeType": "image/heic", "buffer": b"\0\0\0\x18ftypheic" + bytes(20)}
+    page.get_by_label("Choose photos").set_input_files([photo(1, "=SUM(A1).png"), photo(2, 'a",b.png'), heic])
+    expect(page.locator(".all h4")).to_have_text("2 photos by class")
+    expect(page.locator(".drop")).to_contain_text("b.heic is a HEIC photo")
+    page.get_by_label("Say so where the best class").fill("100")
+    expect(page.locator(".answer")).to_contain_text("Probably none of these.")
+    expect(page.locator(".counts")).to_contain_text("none of these")
+    until(page, QUIET)
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Download the answers").click()
+    with open(found.value.path(), encoding="utf-8-sig", newline="") as file:
+        lines = file.read().split("\r\n")
+    assert lines[0] == "photo,class,probability,kind,none_of_these"
+    assert lines[1].startswith("'=SUM(A1).png,")
+    assert lines[2].startswith('"a"",b.png",')
+    assert lines[1].endswith(",true")
+
+
+def test_a_photo_on_a_phone(reading, visit):
+    page = visit(f"{reading}/#classify", size=PHONE, has_touch=True, is_mobile=True, color_scheme="dark")
+    expect(page.get_by_role("button", name="Take a photo")).to_be_visible()
+    page.get_by_label("Take a photo").last.set_input_files(photo(5, "camera.png"))
+    expect(page.locator(".sample")).to_contain_text("camera.png")
+    until(page, QUIET)
+    until(page, "scrollY > 100")  # the answer is brought into sight
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert axe_faults(page) == []
+
+
+def test_a_model_without_probabilities_says_so(means, visit):
+    page = visit(f"{means}/#classify?row=3")
+    expect(page.locator(".answer")).to_contain_text("zskl fit … --calibrate")
+    expect(page.locator(".answer")).to_contain_text("an empty bar is a class with an average score")
+    widths = page.locator(".top .fill").evaluate_all("(all) => all.map((one) => parseFloat(one.style.width))")
+    assert widths[0] == 100
+    assert widths == sorted(widths, reverse=True)
+    expect(page.get_by_label("Say so where")).to_have_count(0)
+
+
+# Letters --------------------------------------------------------------------------------------------------------------
+# The demonstration: letters, of which you choose a base letter and a mark.
+
+pytestmark = MARKS
+
+
+def test_a_letter_and_a_mark_bring_pictures_of_a_letter_that_is_new_to_the_model(demo, visit):
+    page = visit(demo)
+    assert ranked(page)[:12].count("å") > 9
+    expect(page.locator(".examples")).to_contain_text("new to the model")
+    letter, mark = (page.get_by_role("radiogroup", name=name, exact=True) for name in ("letter", "mark"))
+    expect(letter.get_by_label("a", exact=True)).to_be_checked()
+    asked(page, lambda: mark.get_by_label("grave", exact=True).check())
+    expect(mark.get_by_label("ring above")).not_to_be_checked()
+    assert ranked(page)[:12].count("à") > 9
+    expect(page.locator(".examples p")).to_be_hidden()
+    letter.get_by_label("a", exact=True).focus()
+    asked(page, lambda: page.keyboard.press("ArrowRight"))
+    expect(letter.get_by_label("b", exact=True)).to_be_checked()
+    page.reload()
+    expect(letter.get_by_label("b", exact=True)).to_be_checked()
+    asked(page, lambda: mark.get_by_label("not set").check())
+    assert ranked(page)[:12].count("b") > 9
+    asked(page, lambda: page.get_by_label("Start from").select_option(label="ñ"))
+    expect(mark.get_by_label("tilde")).to_be_checked()
+    expect(mark.get_by_label("not set")).to_be_hidden()
+    page.get_by_label("Start from").select_option(index=0)
+    expect(letter.get_by_label("not set")).to_be_checked()
+
+
+def test_a_letter_that_no_language_has_becomes_a_class(demo, visit):
+    page = visit(demo)
+    asked(page, page.get_by_role("button", name="q with ring above").click)
+    expect(page.locator("div.rest")).to_contain_text("All attributes are set.")
+    assert {"å", "ů"} <= set(ranked(page))
+    saved(page, "q̊")
+    page.get_by_role("link", name="Show it in Classes").click()
+    expect(page.locator("#class-title")).to_contain_text("q̊")
+    expect(page.locator(".detail .near").first).to_contain_text("q")
+    asked(page, page.get_by_role("link", name="Classify").click, "/predict")
+    asked(page, lambda: page.get_by_label("Compare with").select_option("=q̊"), "/predict")
+    expect(page.locator(".answer h4").nth(1)).to_contain_text("q̊")
+    page.go_back()
+    expect(page.locator("#class-title")).to_be_focused()  # the panel is new
+    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.locator("#view-classes")).not_to_contain_text("q̊")
+
+
+def test_axe_finds_no_serious_fault_in_a_choice(demo, visit):
+    pytest.importorskip("axe_playwright_python")
+    page = visit(demo, PHONE, color_scheme="light", reduced_motion="reduce")
+    ranked(page)  # what is still loading is paler
+    assert axe_faults(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    page.emulate_media(color_scheme="dark")
+    assert axe_faults(page, ["color-contrast"]) == []
+    heights = page.locator(".choice label").evaluate_all(
+        "(all) => all.map((one) => one.getBoundingClientRect().height)"
+    )
+    assert min(heights) >= 40

@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 from browsing import MARKS, asked, ranked, until
-from served import in_thread
+from services import in_thread
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: install the extra browser")
 pytestmark = MARKS

@@ -18,21 +18,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from zskl.datasets.tables import (
-    array_files,
-    label_files,
-    parquet_files,
-    prepared_file,
-    signature_files,
-    source,
-    text_files,
-)
-from zskl.datasets.tables.feature_file import Block, FeatureFile, Head, Wanted
-from zskl.datasets.tables.label_files import Labels, is_whole, matched, plain, repeated, typed
+from zskl._validation import list_values, suggest
+from zskl.datasets.tables import arrays, features, parquet
+from zskl.datasets.tables import descriptions as signature_files
+from zskl.datasets.tables import labels as label_files
+from zskl.datasets.tables import preparation as preparations
+from zskl.datasets.tables import text as text_files
+from zskl.datasets.tables.features import STANDARD_INPUT, Block, FeatureFile, Head, Source, Wanted
+from zskl.datasets.tables.labels import Labels, find_repeated, is_whole, match_labels, plain_label, to_label_type
 from zskl.datasets.tables.preparation import Preparation
-from zskl.datasets.tables.source import STANDARD_INPUT, Source
-from zskl.parameters import did_you_mean, listed
-from zskl.signatures.labels import composed
+from zskl.signatures.table import normalise_name
 
 __all__ = [
     "STANDARD_INPUT",
@@ -42,37 +37,37 @@ __all__ = [
     "Labels",
     "Preparation",
     "Wanted",
-    "backbone_of",
+    "find_backbone",
+    "find_repeated",
     "is_whole",
     "label_column",
-    "look",
-    "matched",
+    "match_labels",
     "open_features",
     "open_prepared",
-    "plain",
+    "plain_label",
     "read_features",
+    "read_header",
     "read_labels",
     "read_signatures",
     "read_some_labels",
-    "repeated",
-    "typed",
+    "to_label_type",
 ]
 
-TABLES = (*text_files.SUFFIXES, *parquet_files.SUFFIXES, *array_files.SUFFIXES)
+TABLES = (*text_files.SUFFIXES, *parquet.SUFFIXES, *arrays.SUFFIXES)
 
 
-def look(path: str | os.PathLike[str]) -> Head:
+def read_header(path: str | os.PathLike[str]) -> Head:
     """The names of the columns, or arrays, in a features file, without reading its rows."""
-    file = _existing(path, "features", TABLES)
+    file = _check_exists(path, "features", TABLES)
     if file.suffix in text_files.SUFFIXES:
-        return text_files.look(file)
-    return parquet_files.look(file) if file.suffix in parquet_files.SUFFIXES else array_files.look(file)
+        return text_files.read_text_header(file)
+    return parquet.read_schema(file) if file.suffix in parquet.SUFFIXES else arrays.read_array_names(file)
 
 
-def backbone_of(path: str | os.PathLike[str]) -> str | None:
+def find_backbone(path: str | os.PathLike[str]) -> str | None:
     """The network that made the features in a file, if `zskl data embed` wrote it."""
     named = str(path).lower().endswith(".npz")  # other files have no place for it
-    return array_files.backbone_of(_existing(path, "features", TABLES)) if named else None
+    return arrays.read_backbone(_check_exists(path, "features", TABLES)) if named else None
 
 
 def label_column(head: Head, features: str | os.PathLike[str], labels: str | os.PathLike[str]) -> str | None:
@@ -82,7 +77,7 @@ def label_column(head: Head, features: str | os.PathLike[str], labels: str | os.
     if str(labels) != STANDARD_INPUT and not Path(labels).exists():
         raise ValueError(
             f"labels is {str(labels)!r}, which is neither a file nor a column of {features}"
-            f"{did_you_mean(labels, head.fields)}: its columns are {listed(head.fields) or 'without names'}"
+            f"{suggest(labels, head.fields)}: its columns are {list_values(head.fields) or 'without names'}"
         )
     return None
 
@@ -95,14 +90,14 @@ def open_features(
     width: int | None = None,
 ) -> FeatureFile:
     """The features file at `path`, ready to be read block by block; the options are those of `Wanted`."""
-    return look(path).open(Wanted(labels, columns, rows, width))
+    return read_header(path).open(Wanted(labels, columns, rows, width))
 
 
 def open_prepared(
     path: str | os.PathLike[str], preparation: Preparation, labels: str | None = None, rows: int | None = None
 ) -> FeatureFile:
     """The features file at `path`, its holes and words turned into numbers as was learned from training rows."""
-    return prepared_file.open_prepared(look(path), preparation, labels, rows)
+    return preparations.open_prepared_file(read_header(path), preparation, labels, rows)
 
 
 def read_features(
@@ -123,12 +118,12 @@ def read_features(
 
 def read_labels(path: str | os.PathLike[str]) -> tuple[Labels, list[str] | None]:
     """The labels of a file of their own, as text, and the names of the rows, if it gives them."""
-    return label_files.read(_existing(path, "labels", (".txt", *TABLES)))
+    return label_files.read_label_file(_check_exists(path, "labels", (".txt", *TABLES)))
 
 
 def read_some_labels(path: str | os.PathLike[str]) -> tuple[Labels, list[str] | None, bool]:
     """The same of a table that names some rows, as `zskl label-next` writes it; whether by their numbers, from 0."""
-    return label_files.read_some(_existing(path, "labels", (".txt", *TABLES)))
+    return label_files.read_some_label_file(_check_exists(path, "labels", (".txt", *TABLES)))
 
 
 def read_signatures(
@@ -142,9 +137,9 @@ def read_signatures(
     A column that only numbers or names the classes is left out, with a warning, unless it is in `keep`, or in `known`,
     the attributes of a model.
     """
-    table = signature_files.read(_existing(path, "signatures", TABLES), label_column, keep, known)
-    return table.set_axis(pd.Index(map(composed, table.index), name=table.index.name), axis=0)
+    table = signature_files.read_descriptions(_check_exists(path, "signatures", TABLES), label_column, keep, known)
+    return table.set_axis(pd.Index(map(normalise_name, table.index), name=table.index.name), axis=0)
 
 
-def _existing(path: str | os.PathLike[str], what: str, suffixes: Sequence[str]) -> Source:
-    return source.find(path, what, suffixes)
+def _check_exists(path: str | os.PathLike[str], what: str, suffixes: Sequence[str]) -> Source:
+    return features.find_source(path, what, suffixes)

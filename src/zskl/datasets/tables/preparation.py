@@ -6,14 +6,30 @@ All of it is learned from training rows and kept, so that new rows become featur
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl.datasets.tables.cells import numbers_in, refusal
-from zskl.datasets.tables.feature_file import Cells, rows_per_block
+from zskl._validation import list_values
+from zskl.datasets.tables.features import (
+    Block,
+    Cells,
+    FeatureFile,
+    Head,
+    Wanted,
+    block_rows,
+    cell_error,
+    is_date,
+    is_missing,
+    is_numeral,
+    parse_numbers,
+)
+from zskl.signatures import table
+
+# Preparation ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -89,24 +105,24 @@ def raw_numbers(
     for k, (name, column, words) in enumerate(zip(names, cells.columns, categories, strict=True)):
         if words is not None:
             places = {word: place for place, word in enumerate(words)}
-            raw[:, k] = [places.get(text, np.nan) for text in texts_of(column)]
+            raw[:, k] = [places.get(text, np.nan) for text in column_texts(column)]
             continue
-        values, other = (column, list[int]()) if isinstance(column, np.ndarray) else numbers_in(column)
+        values, other = (column, list[int]()) if isinstance(column, np.ndarray) else parse_numbers(column)
         other = other or np.flatnonzero(np.abs(values) > np.finfo(np.float32).max).tolist()
         if other:
-            raise refusal(f"{source}, {unit} {cells.where[other[0]]}, column {name!r}", str(column[other[0]]))
+            raise cell_error(f"{source}, {unit} {cells.where[other[0]]}, column {name!r}", str(column[other[0]]))
         raw[:, k] = values
     return raw
 
 
-def texts_of(column: Sequence[str] | NDArray[np.float64]) -> list[str]:
+def column_texts(column: Sequence[str] | NDArray[np.float64]) -> list[str]:
     """The cells of a column as texts, without spaces around them; whole numbers without a point."""
     if isinstance(column, np.ndarray):
         return ["" if value != value else f"{value:.17g}" for value in column.tolist()]
     return [cell.strip() for cell in column]
 
 
-def learned(
+def learn_preparation(
     raw: NDArray[np.float32],
     rows: NDArray[np.int64],
     names: Sequence[str],
@@ -120,7 +136,7 @@ def learned(
     """
     sums, counts = np.zeros(len(names)), np.zeros(len(names), dtype=np.int64)
     places: list[set[float]] = [set() for _ in names]
-    height = rows_per_block(raw.shape[1])
+    height = block_rows(raw.shape[1])
     for start in range(0, len(rows), height):
         block = np.asarray(raw[rows[start : start + height]], dtype=np.float64)
         known = ~np.isnan(block)
@@ -138,3 +154,163 @@ def learned(
         else:
             columns.append(Column(name, float(sums[k] / max(counts[k], 1)) if fill or not counts[k] else None))
     return columns, empty
+
+
+# Survey ---------------------------------------------------------------------------------------------------------------
+# A first reading of a table with holes and words: columns of numbers, of categories, and those that identify rows.
+
+MOST_CATEGORIES = 1000
+
+
+@dataclass
+class Found:
+    """What the cells of a column say, as far as it was read."""
+
+    name: str
+    rows: int = 0
+    words: dict[str, None] = field(default_factory=dict)  # different texts, until there are too many
+    first_word: tuple[int, str] | None = None  # where a cell holds neither a number nor nothing, and what it holds
+    first_hole: tuple[int, str] | None = None
+    more_numbers: int = 0  # than words
+    _seen: set[str] | None = field(default_factory=set)  # None as soon as a text comes twice
+
+    def __post_init__(self) -> None:
+        self._numbering = table.Numbering([self.name])
+
+    def see(self, cells: Sequence[str] | NDArray[np.float64], where: Sequence[int]) -> NDArray[np.bool_]:
+        """Take in some rows; whether each has a hole."""
+        texts = column_texts(cells)
+        values, other = (cells, list[int]()) if isinstance(cells, np.ndarray) else parse_numbers(cells)
+        holes = np.isnan(values)
+        holes[other] = False
+        self.more_numbers += len(texts) - int(holes.sum()) - 2 * len(other)
+        if other and self.first_word is None:
+            self.first_word = where[other[0]], texts[other[0]]
+        if holes.any() and self.first_hole is None:
+            self.first_hole = where[int(holes.argmax())], texts[int(holes.argmax())]
+        if len(self.words) <= MOST_CATEGORIES:
+            self.words.update(dict.fromkeys(text for text in texts if not is_missing(text)))
+        if self._seen is not None and table.has_identifier_name(self.name):
+            before = len(self._seen)
+            given = [text for text in texts if not is_missing(text)]
+            self._seen.update(given)
+            self._seen = self._seen if len(self._seen) == before + len(given) else None
+        if not holes.all():
+            self._numbering.see(values[~holes, None])
+        self.rows += len(texts)
+        return holes
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether it holds words: not dates, and not numbers with a few mistakes among them."""
+        word = "" if self.first_word is None else self.first_word[1]
+        return self.more_numbers <= 0 and not is_date(word) and not is_numeral(word)
+
+    @property
+    def is_identifier(self) -> bool:
+        """Whether it counts the rows or names them: by another word for each, or another value under such a name."""
+        if self.rows < table.FEWEST or (self.first_word is not None and is_date(self.first_word[1])):
+            return False
+        names = table.has_identifier_name(self.name) and self._seen is not None
+        if self.first_word is not None:
+            return names or (self.has_categories and len(self.words) == self.rows)
+        return bool(self._numbering.counts[0] or (names and self._numbering.whole[0]))
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The columns to read, by `names` and `places`, with the categories of each, None for numbers; and rows to keep.
+
+    Columns that are empty, or identify rows, are not among them.
+    """
+
+    names: tuple[str, ...]
+    places: tuple[int, ...]
+    categories: tuple[tuple[str, ...] | None, ...]
+    identifiers: tuple[str, ...]
+    empty: tuple[str, ...]
+    rows: NDArray[np.bool_]
+
+
+def survey_columns(file: FeatureFile, missing: str | None, categories: str | None, keep: Sequence[str]) -> Survey:
+    """Read a table once; refuse the first hole without `missing` and the first word without `categories`."""
+    names = file.names or tuple(str(k) for k in range(file.width))
+    found = [Found(name) for name in names]
+    holes: list[NDArray[np.bool_]] = []
+    for block in file.cells():
+        some = [one.see(column, block.where) for one, column in zip(found, block.columns, strict=True)]
+        holes.append(np.stack(some) if missing == "drop" else np.zeros((file.width, len(block.where)), dtype=bool))
+    named = file.names is not None  # of a matrix without names every column stays
+    going = tuple(one.name for one in found if named and one.is_identifier and one.name not in keep)
+    empty = tuple(one.name for one in found if named and not one.words)
+    places = tuple(k for k, one in enumerate(found) if one.name not in {*going, *empty})
+    kept = [found[k] for k in places]
+    for one in kept:
+        where = f"{file.source}, {file.unit} "
+        if one.first_word is not None and (categories is None or not one.has_categories):
+            raise cell_error(f"{where}{one.first_word[0]}, column {one.name!r}", one.first_word[1])
+        if one.first_word is not None and len(one.words) > MOST_CATEGORIES:
+            raise ValueError(
+                f"{file.source}, column {one.name!r} has more than {MOST_CATEGORIES} different words, such as "
+                f"{one.first_word[1]!r}: expected categories that rows share; call it 'id' if it names the rows, or "
+                "drop it"
+            )
+        if one.first_hole is not None and missing is None:
+            raise cell_error(f"{where}{one.first_hole[0]}, column {one.name!r}", one.first_hole[1])
+    complete = ~np.concatenate([block[list(places)].any(axis=0) for block in holes])
+    return Survey(
+        tuple(one.name for one in kept),
+        places,
+        tuple(None if one.first_word is None else tuple(sorted(one.words)) for one in kept),
+        going,
+        empty,
+        complete,
+    )
+
+
+# Prepared file --------------------------------------------------------------------------------------------------------
+# A features file for a model whose dataset had holes and words: its rows are prepared as the training rows were.
+
+
+def open_prepared_file(head: Head, preparation: Preparation, labels: str | None, rows: int | None) -> FeatureFile:
+    """The file, its holes and words turned into numbers as was learned from training rows."""
+    file = head.open(Wanted(labels, preparation.names, rows, loose=True))
+    return replace(
+        file,
+        width=len(preparation.features),
+        names=preparation.features,
+        blocks=lambda: _prepared_blocks(file, preparation),
+    )
+
+
+def _prepared_blocks(file: FeatureFile, preparation: Preparation) -> Iterator[Block]:
+    names, categories = preparation.names, [column.categories for column in preparation.columns]
+    new: dict[str, dict[str, None]] = {}
+    for cells in file.cells():
+        raw = raw_numbers(cells, file.source, file.unit, names, categories)
+        _check_whole(file, preparation, cells, raw)
+        for k, name in enumerate(names):
+            if categories[k] is not None and np.isnan(raw[:, k]).any():
+                texts = column_texts(cells.columns[k])
+                found = (texts[row] for row in np.flatnonzero(np.isnan(raw[:, k])))
+                new.setdefault(name, {}).update(dict.fromkeys(text for text in found if not is_missing(text)))
+        yield Block(preparation.apply(raw), cells.ids, cells.labels)
+    for name, words in new.items():
+        if words:
+            warnings.warn(
+                f"{file.source}: column {name!r} holds {list_values(words)}, which no training row did: it counts as none "
+                "of the categories",
+                stacklevel=2,
+            )
+
+
+def _check_whole(file: FeatureFile, preparation: Preparation, cells: Cells, raw: NDArray[np.float32]) -> None:
+    """Refuse a hole that nothing was learned for."""
+    for k, column in enumerate(preparation.columns):
+        holes = np.isnan(raw[:, k])
+        if column.categories is None and column.fill is None and holes.any():
+            raise ValueError(
+                f"{file.source}, {file.unit} {cells.where[int(holes.argmax())]}, column {column.name!r}: found "
+                "nothing, and the model was fitted on rows without holes: fill it in, or fit it on a dataset made with "
+                "--missing mean"
+            )

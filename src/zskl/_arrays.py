@@ -1,0 +1,644 @@
+"""Rows that are mostly zeros, such as counts of words: only the other values are kept.
+
+    X = S − B M,   S (n, d) sparse,   B (n, r),   M (r, d),   r ≤ 2
+
+Centring subtracts a mean, which would fill every place. So what is subtracted stays apart: a product with X is one with
+S, corrected by a product of rank r. Nothing of the size n × d is ever made.
+"""
+
+from __future__ import annotations
+
+import mmap
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, overload
+
+import array_api_compat
+import array_api_compat.numpy
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+if TYPE_CHECKING:
+    import torch
+
+
+# Sparse rows ----------------------------------------------------------------------------------------------------------
+
+Floats: TypeAlias = NDArray[np.float64]
+Dense: TypeAlias = np.ndarray[Any, Any]
+ROUNDING = 4  # units in the last place
+NOISE = 64 * 2.0**-52  # of ‖m‖²: what is left of it after a subtraction is rounding below this
+PARTS = ("values", "columns", "starts", "weights", "subtracted")  # what a file holds
+
+
+def is_sparse(given: Any) -> bool:
+    """Whether a caller's array is sparse: SciPy's of any format, or a pandas frame whose columns all are."""
+    if sparse.issparse(given):
+        return True
+    kinds = getattr(given, "dtypes", None) if hasattr(given, "iloc") and getattr(given, "ndim", 0) == 2 else None
+    return kinds is not None and len(kinds) > 0 and all(hasattr(kind, "fill_value") for kind in kinds)
+
+
+def is_sparse_rows(rows: object) -> TypeGuard[Any]:
+    """Whether these are `SparseRows`, which stand where an array could."""
+    return isinstance(rows, SparseRows)
+
+
+class SparseRows:
+    """n rows in d columns: `values` S without the `weights` B times what is `subtracted` M."""
+
+    __array_ufunc__ = None  # NumPy leaves `array @ rows` to this class
+    ndim, device = 2, "cpu"
+
+    def __init__(self, values: Any, weights: Floats | None = None, subtracted: Floats | None = None) -> None:
+        self.values = values  # a csr_array without duplicates
+        n, d = values.shape
+        self.weights: Floats = np.empty((n, 0)) if weights is None else weights
+        self.subtracted: Floats = np.empty((0, d)) if subtracted is None else subtracted
+
+    @classmethod
+    def of(cls, given: Any) -> SparseRows:
+        """From SciPy's sparse arrays and matrices of any format; a single row may be 1-D."""
+        if hasattr(given, "iloc"):
+            given = given.sparse.to_coo()
+        values = sparse.csr_array(given.reshape(1, -1) if given.ndim == 1 else given)
+        if values.dtype not in (np.float32, np.float64):
+            values = values.astype(np.float64)
+        if not values.has_canonical_format:
+            values = values.copy()
+            values.sum_duplicates()
+        return cls(values)
+
+    # What it has in common with an array ------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.values.shape[0], self.values.shape[1]
+
+    @property
+    def size(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def dtype(self) -> Any:
+        return self.values.dtype
+
+    @property
+    def T(self) -> Columns:
+        return Columns(self)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Rows by a slice, by their numbers or by a mask; of values as they were given also columns, or one value."""
+        if isinstance(rows, tuple):
+            found = self.values[rows]
+            return SparseRows.of(found) if sparse.issparse(found) else found
+        rows = rows if isinstance(rows, slice) else np.asarray(rows)
+        if not isinstance(rows, slice) and rows.size == 0:
+            rows = slice(0, 0)
+        return SparseRows(self.values[rows], self.weights[rows], self.subtracted)
+
+    def astype(self, dtype: Any) -> SparseRows:
+        return SparseRows(self.values.astype(dtype, copy=False), self.weights, self.subtracted)
+
+    def __sub__(self, row: Dense) -> SparseRows:
+        """x − row for each row x."""
+        if not row.any():
+            return self
+        weights = np.concatenate([self.weights, np.ones((len(self), 1))], axis=1)
+        return SparseRows(self.values, weights, np.concatenate([self.subtracted, row[None].astype(np.float64)]))
+
+    def __mul__(self, row: Dense) -> SparseRows:
+        """Each column times its own factor."""
+        data = self.values.data * row[self.values.indices].astype(self.dtype)
+        return SparseRows(self._with(data), self.weights, self.subtracted * row)
+
+    def __truediv__(self, row: Dense) -> SparseRows:
+        return self * (1 / row.astype(np.float64))
+
+    def __matmul__(self, other: Any) -> Dense:
+        """(n, d) @ (d, k) → a dense (n, k)."""
+        if isinstance(other, Columns):
+            return self._products(other.rows)
+        return self._corrected(self.values @ other, self.weights @ (self.subtracted @ other))
+
+    def __rmatmul__(self, other: Dense) -> Dense:
+        """(k, n) @ (n, d) → a dense (k, d)."""
+        found: Dense = (self.T @ other.T).T
+        return found
+
+    def _products(self, other: SparseRows) -> Dense:
+        """(n, c) of these rows with those."""
+        B, M, E, N = self.weights, self.subtracted, other.weights, other.subtracted
+        off = (self.values @ N.T) @ E.T + B @ (other.values @ M.T).T - B @ ((M @ N.T) @ E.T)
+        return self._corrected((self.values @ other.values.T).toarray(), off)
+
+    def _corrected(self, found: Dense, off: Dense) -> Dense:
+        return found if not off.any() else (found - off).astype(found.dtype, copy=False)
+
+    def mean(self, axis: int = 0, weights: Floats | None = None) -> Floats:
+        """(d,) over the rows, in float64; with weights (n,) a row counts as often as its own says."""
+        counts = _row_counts(len(self), weights)
+        found: Floats = (counts[None] @ self.astype(np.float64))[0] / max(counts.sum(), np.finfo(float).tiny)
+        return found
+
+    # What only sparse rows need ---------------------------------------------------------------------------------------
+
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """(stored,) the row of each stored value."""
+        return np.repeat(np.arange(len(self)), np.diff(self.values.indptr))
+
+    def _with(self, data: Dense) -> Any:
+        """S with other values in the same places."""
+        return sparse.csr_array((data, self.values.indices, self.values.indptr), shape=self.shape)
+
+    def _by_row(self, data: Dense) -> Floats:
+        """(n,) sums of what belongs to the stored values."""
+        return np.bincount(self.owners, weights=data, minlength=len(self)).astype(np.float64)  # of no data: integers
+
+    def any(self, axis: int = 1) -> NDArray[np.bool_]:
+        """(n,) whether a row has a value that is not 0, where nothing is subtracted."""
+        return self._by_row(np.abs(self.values.data)) > 0
+
+    def not_finite(self) -> NDArray[np.int64]:
+        """(k, 2) the places of values that are NaN or infinite, row by row."""
+        wrong = np.flatnonzero(~np.isfinite(self.values.data))
+        return np.stack([self.owners[wrong], self.values.indices[wrong]], axis=1)
+
+    def squares(self) -> Floats:
+        """(n,) ‖x‖² in float64.
+
+        Where a row has values, (s − m)² is added up as it is. The rest of ‖m‖² is what m has elsewhere.
+        """
+        data = self.values.data.astype(np.float64)
+        if not len(self.subtracted):
+            return self._by_row(data * data)
+        there = (self.weights[self.owners] * self.subtracted.T[self.values.indices]).sum(axis=1)
+        whole = ((self.weights @ (self.subtracted @ self.subtracted.T)) * self.weights).sum(axis=1)
+        elsewhere = whole - self._by_row(there * there)
+        return self._by_row((data - there) ** 2) + np.where(elsewhere > NOISE * whole, elsewhere, 0.0)
+
+    def unit(self) -> SparseRows:
+        """Rows of unit length. One that is 0, or equals what is subtracted up to rounding, becomes 0."""
+        largest = np.zeros(len(self))
+        np.maximum.at(largest, self.owners, np.abs(self.values.data).astype(np.float64))
+        largest += np.abs(self.weights) @ np.abs(self.subtracted).max(axis=1, initial=0.0)
+        small = self.rows_times(1 / np.where(largest > 0, largest, 1.0))  # so that no square leaves the range
+        squares = small.squares()
+        parts = small._by_row(small.values.data.astype(np.float64) ** 2)
+        parts += ((small.weights @ (small.subtracted @ small.subtracted.T)) * small.weights).sum(axis=1)
+        clear = squares > max(NOISE, float(ROUNDING * np.finfo(self.dtype).eps) ** 2) * parts
+        return small.rows_times(np.where(clear, 1 / np.sqrt(np.where(clear, squares, 1.0)), 0.0))
+
+    def rows_times(self, factors: Floats) -> SparseRows:
+        """Each row times its own factor."""
+        data = (self.values.data * factors[self.owners]).astype(self.dtype, copy=False)
+        return SparseRows(self._with(data), self.weights * factors[:, None], self.subtracted)
+
+    def square_roots(self) -> SparseRows:
+        """sign(x)·√|x|."""
+        if len(self.subtracted):
+            raise ValueError(
+                "a scaling takes square roots after it has centred, which would fill every place of sparse rows: "
+                "expected 'sqrt' first, as in 'sqrt-center-l2'"
+            )
+        return SparseRows(self._with(np.sign(self.values.data) * np.sqrt(np.abs(self.values.data))))
+
+    def column_squares(self, weights: Floats | None = None) -> Floats:
+        """(d,) the sum of x² of each column, in float64, for weights (n,) of the rows."""
+        exact, counts = self.values.astype(np.float64), _row_counts(len(self), weights)
+        squares = np.bincount(exact.indices, counts[self.owners] * exact.data**2, minlength=self.shape[1])
+        heavy = self.weights * counts[:, None]
+        crossed, inner = (exact.T @ heavy).T, heavy.T @ self.weights  # (r, d), (r, r)
+        found: Floats = squares + ((inner @ self.subtracted - 2 * crossed) * self.subtracted).sum(axis=0)
+        return np.maximum(found, 0.0)
+
+    def variances(self, mean: Floats, weights: Floats | None = None) -> Floats:
+        """(d,) of each column about its mean, where nothing is subtracted yet, for weights (n,) of the rows."""
+        columns, d, counts = self.values.indices, self.shape[1], _row_counts(len(self), weights)
+        mine = counts[self.owners]
+        apart = np.bincount(columns, mine * (self.values.data - mean[columns]) ** 2, minlength=d)
+        zeros = np.maximum(counts.sum() - np.bincount(columns, mine, minlength=d), 0.0)
+        found: Floats = (apart + zeros * mean**2) / counts.sum()
+        return found
+
+    def sums_by(self, codes: NDArray[np.int64], classes: int, weights: Floats | None = None) -> Floats:
+        """(C, d) the sum of the rows of each class, each times its weight, in float64."""
+        places = codes, np.arange(len(self))
+        member = sparse.csr_array((_row_counts(len(self), weights), places), shape=(classes, len(self)))
+        found: Floats = (member @ self.values.astype(np.float64)).toarray() - (member @ self.weights) @ self.subtracted
+        return found
+
+    def combined(self, weights: Dense) -> SparseRows:
+        """Weighted sums (k, d) of rows, for weights (k, n)."""
+        factors = sparse.csr_array(weights.astype(self.dtype))
+        return SparseRows(sparse.csr_array(factors @ self.values), weights @ self.weights, self.subtracted)
+
+    # Files ------------------------------------------------------------------------------------------------------------
+
+    def parts(self) -> dict[str, Dense]:
+        """What a file holds of it, by the names in `PARTS`."""
+        columns, starts = (array.astype(np.int64) for array in (self.values.indices, self.values.indptr))
+        return dict(zip(PARTS, (self.values.data, columns, starts, self.weights, self.subtracted), strict=True))
+
+    @classmethod
+    def from_parts(cls, parts: Mapping[str, Dense], shape: tuple[int, int]) -> SparseRows:
+        """Refuses what does not fit together: SciPy would read beyond its arrays."""
+        data, columns, starts, weights, subtracted = (parts[name] for name in PARTS)
+        n, d = shape
+        r = subtracted.shape[0] if subtracted.ndim else -1
+        fits = (
+            data.ndim == 1
+            and data.shape == columns.shape
+            and starts.shape == (n + 1,)
+            and (weights.shape, subtracted.shape) == ((n, r), (r, d))
+            and all(array.dtype.kind == "i" for array in (columns, starts))
+            and all(array.dtype.kind == "f" and np.isfinite(array).all() for array in (data, weights, subtracted))
+            and (starts[0], starts[-1]) == (0, len(data))
+            and bool((np.diff(starts) >= 0).all())
+            and bool(((columns >= 0) & (columns < d)).all())
+        )
+        if not fits:
+            raise ValueError(f"sparse rows of shape {shape} whose parts do not fit together")
+        values = cls.of(sparse.csr_array((data, columns, starts), shape=shape)).values
+        return cls(values, weights.astype(np.float64), subtracted.astype(np.float64))
+
+
+class Columns:
+    """Sparse rows, transposed: for products alone."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, rows: SparseRows) -> None:
+        self.rows = rows
+
+    def __matmul__(self, other: Dense) -> Dense:
+        """(d, n) @ (n, k) → a dense (d, k)."""
+        rows = self.rows
+        return rows._corrected(rows.values.T @ other, rows.subtracted.T @ (rows.weights.T @ other))
+
+    def __rmatmul__(self, other: Dense) -> Dense:
+        """(k, d) @ (d, n) → a dense (k, n)."""
+        found: Dense = (self.rows @ other.T).T
+        return found
+
+
+def _row_counts(n: int, weights: Floats | None) -> Floats:
+    return np.ones(n) if weights is None else weights
+
+
+def to_dense(rows: Any) -> Any:
+    """A few rows, such as one for each class, as an ordinary array."""
+    if not is_sparse_rows(rows):
+        return rows
+    return rows._corrected(rows.values.toarray(), rows.weights @ rows.subtracted)
+
+
+def stack_rows(*parts: Any) -> Any:
+    """Rows on top of each other: sparse if one part is; all that have something subtracted must have the same."""
+    if not any(is_sparse_rows(part) for part in parts):
+        return np.concatenate(parts)
+    rows = [part if is_sparse_rows(part) else SparseRows.of(sparse.csr_array(part)) for part in parts]
+    rows = [part for part in rows if len(part)] or rows[:1]
+    subtracted = rows[0].subtracted
+    assert all(np.array_equal(part.subtracted, subtracted) for part in rows)  # fitted on the same rows
+    values = sparse.csr_array(sparse.vstack([part.values for part in rows]))
+    return SparseRows(values, np.concatenate([part.weights for part in rows]), subtracted)
+
+
+# Mapped rows ----------------------------------------------------------------------------------------------------------
+# Rows of a memory-mapped file, without its pages staying in the memory of the process.
+
+PIECE = 1 << 20  # bytes picked from a file before its pages are given back
+
+
+def is_mapped(X: Any) -> bool:
+    """Whether the values lie in a memory-mapped file: an np.memmap, or a view of one."""
+    return _find_mapping(X) is not None
+
+
+def release_pages(X: Any) -> None:
+    """Let the system have the pages of a mapped file that were read; it still has what the file holds.
+
+    Only of a file that was opened to be read: changes that are not in the file would be lost.
+    """
+    mapping = _find_mapping(X)
+    if mapping is not None and hasattr(mmap, "MADV_DONTNEED") and not _is_writeable(X):
+        mapping.madvise(mmap.MADV_DONTNEED)
+
+
+def take_rows(X: Any, rows: Any) -> Any:
+    """X[rows] (k, d) of rows by their numbers (k,); from a file in pieces, so that all of it is never in memory."""
+    if not is_mapped(X):
+        return X[rows]
+    found = np.empty((len(rows), X.shape[1]), X.dtype)
+    height = max(1, PIECE // max(1, X.shape[1] * X.itemsize))
+    for start in range(0, len(rows), height):
+        found[start : start + height] = X[rows[start : start + height]]
+        release_pages(X)
+    return found
+
+
+def _find_mapping(X: Any) -> mmap.mmap | None:
+    while isinstance(X, np.ndarray):
+        X = X.base
+    return X if isinstance(X, mmap.mmap) else None
+
+
+def _is_writeable(X: Any) -> bool:
+    """Whether X, or an array that it is a view of, can be written to."""
+    found = False
+    while isinstance(X, np.ndarray):
+        found, X = found or X.flags.writeable, X.base
+    return found
+
+
+# Arrays ---------------------------------------------------------------------------------------------------------------
+# The only place that knows array libraries: which one, on which device, at which precision, from which seed.
+
+NumPyArray: TypeAlias = np.ndarray[Any, Any]  # of any shape and type
+Operand: TypeAlias = Any  # an array or a number: what each library combines with its own arrays
+Index: TypeAlias = Any  # what each library takes in square brackets
+DType: TypeAlias = Any
+Device: TypeAlias = Any
+Axes: TypeAlias = int | tuple[int, ...] | None
+Flag: TypeAlias = bool  # where a class below has a member of that name
+
+
+class Array(Protocol):
+    """What NumPy arrays and PyTorch tensors have in common, as far as the formulas of this library use it.
+
+    It has no `__array__` on purpose: `to_numpy` is how any of them becomes a NumPy array, also from a GPU.
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def dtype(self) -> DType: ...
+    @property
+    def device(self) -> Device: ...
+    @property
+    def T(self) -> Array: ...
+    @property
+    def mT(self) -> Array: ...
+
+    def reshape(self, shape: tuple[int, ...], /) -> Array: ...
+    def clip(self, min: float) -> Array: ...
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: Index, /) -> Array: ...
+    def __setitem__(self, key: Index, value: Operand, /) -> None: ...
+    def __iter__(self) -> Iterator[Array]: ...
+    def __float__(self) -> float: ...
+
+    def __neg__(self) -> Array: ...
+    def __add__(self, other: Operand, /) -> Array: ...
+    def __radd__(self, other: Operand, /) -> Array: ...
+    def __sub__(self, other: Operand, /) -> Array: ...
+    def __rsub__(self, other: Operand, /) -> Array: ...
+    def __mul__(self, other: Operand, /) -> Array: ...
+    def __rmul__(self, other: Operand, /) -> Array: ...
+    def __truediv__(self, other: Operand, /) -> Array: ...
+    def __rtruediv__(self, other: Operand, /) -> Array: ...
+    def __pow__(self, other: Operand, /) -> Array: ...
+    def __matmul__(self, other: Operand, /) -> Array: ...
+    def __eq__(self, other: Operand, /) -> Array: ...  # type: ignore[override]
+    def __lt__(self, other: Operand, /) -> Array: ...
+    def __le__(self, other: Operand, /) -> Array: ...
+    def __or__(self, other: Operand, /) -> Array: ...
+    def __gt__(self, other: Operand, /) -> Array: ...
+    def __ge__(self, other: Operand, /) -> Array: ...
+
+
+class Namespace(Protocol):
+    """The functions of the array API that the formulas of this library use, as NumPy, PyTorch and symbols have them."""
+
+    @property
+    def bool(self) -> DType: ...
+    @property
+    def float32(self) -> DType: ...
+    @property
+    def float64(self) -> DType: ...
+    @property
+    def int64(self) -> DType: ...
+    @property
+    def linalg(self) -> Any: ...
+    def finfo(self, dtype: DType, /) -> Any: ...
+
+    def abs(self, x: Array, /) -> Array: ...
+    def exp(self, x: Array, /) -> Array: ...
+    def isfinite(self, x: Array, /) -> Array: ...
+    def log(self, x: Array, /) -> Array: ...
+    def log1p(self, x: Array, /) -> Array: ...
+    def sign(self, x: Array, /) -> Array: ...
+    def sqrt(self, x: Array, /) -> Array: ...
+    def tanh(self, x: Array, /) -> Array: ...
+    def clip(self, x: Array, /, min: Operand = ..., max: Operand = ...) -> Array: ...
+    def maximum(self, x: Array, y: Array, /) -> Array: ...
+    def minimum(self, x: Array, y: Array, /) -> Array: ...
+    def matmul(self, x: Array, y: Array, /, *, out: Array = ...) -> Array: ...
+    def where(self, condition: Array, x: Array, y: Array, /) -> Array: ...
+
+    def sum(self, x: Array, /, *, axis: Axes = ..., dtype: DType = ..., keepdims: Flag = ...) -> Array: ...
+    def mean(self, x: Array, /, *, axis: Axes = ..., dtype: DType = ..., keepdims: Flag = ...) -> Array: ...
+    def max(self, x: Array, /, *, axis: Axes = ..., keepdims: Flag = ...) -> Array: ...
+    def min(self, x: Array, /, *, axis: Axes = ..., keepdims: Flag = ...) -> Array: ...
+    def all(self, x: Array, /, *, axis: Axes = ..., keepdims: Flag = ...) -> Array: ...
+    def any(self, x: Array, /, *, axis: Axes = ..., keepdims: Flag = ...) -> Array: ...
+    def argmax(self, x: Array, /, *, axis: int = ...) -> Array: ...
+    def argmin(self, x: Array, /, *, axis: int = ...) -> Array: ...
+    def cumulative_sum(self, x: Array, /, *, axis: int = ...) -> Array: ...
+    def sort(self, x: Array, /, *, axis: int = ..., descending: Flag = ...) -> Array: ...
+
+    def arange(self, stop: int, /, *, dtype: DType = ..., device: Device = ...) -> Array: ...
+    def asarray(self, values: Any, /) -> Array: ...
+    def astype(self, x: Array, dtype: DType, /) -> Array: ...
+    def broadcast_to(self, x: Array, shape: tuple[int, ...], /) -> Array: ...
+    def concat(self, arrays: Sequence[Array], /, *, axis: int = ...) -> Array: ...
+    def empty(self, shape: tuple[int, ...], /, *, dtype: DType = ..., device: Device = ...) -> Array: ...
+    def empty_like(self, x: Array, /) -> Array: ...
+    def eye(self, rows: int, /, *, dtype: DType = ..., device: Device = ...) -> Array: ...
+    def flip(self, x: Array, /, *, axis: int = ...) -> Array: ...
+    def full(self, shape: tuple[int, ...], value: float, /, *, dtype: DType = ..., device: Device = ...) -> Array: ...
+    def ones_like(self, x: Array, /) -> Array: ...
+    def reshape(self, x: Array, shape: tuple[int, ...], /) -> Array: ...
+    def stack(self, arrays: Sequence[Array], /, *, axis: int = ...) -> Array: ...
+    def take_along_axis(self, x: Array, indices: Array, /, *, axis: int = ...) -> Array: ...
+    def take(self, x: Array, indices: Array, /, *, axis: int = ...) -> Array: ...
+    def zeros_like(self, x: Array, /) -> Array: ...
+
+
+def is_torch(array: object) -> TypeGuard[torch.Tensor]:
+    """Whether `array` is a PyTorch tensor (without importing PyTorch)."""
+    return "torch" in sys.modules and array_api_compat.is_torch_array(array)
+
+
+def is_symbol(array: object) -> bool:
+    """Whether `array` stands for numbers that are not there yet, see `zskl.export`: neither NumPy's nor PyTorch's."""
+    known = isinstance(array, np.ndarray | np.generic) or is_torch(array)
+    return not known and hasattr(array, "__array_namespace__")
+
+
+def namespace(*arrays: Array) -> Namespace:
+    """The array-API namespace (NumPy, PyTorch or that of symbols) that the arrays share."""
+    plain = len(arrays) == 1 and type(arrays[0]) in (np.ndarray, SparseRows)  # called in every step: the quick way
+    found: Namespace = array_api_compat.numpy if plain else array_api_compat.array_namespace(*arrays)
+    return found
+
+
+def to_numpy(array: Array) -> NumPyArray:
+    """The same values as a NumPy array on the host; NumPy input is not copied, and sparse rows stay what they are."""
+    if is_sparse_rows(array):
+        kept: NumPyArray = array
+        return kept
+    if is_torch(array):
+        tensor = array.detach().cpu()
+        if tensor.dtype is sys.modules["torch"].bfloat16:  # which NumPy does not have
+            tensor = tensor.float()
+        return np.asarray(tensor.resolve_conj().numpy())
+    return np.asarray(array)
+
+
+@overload
+def convert_like(array: Array, reference: NumPyArray, dtype: str | None = None) -> NumPyArray: ...
+@overload
+def convert_like(array: Array, reference: Array, dtype: str | None = None) -> Array: ...
+def convert_like(array: Array, reference: Array, dtype: str | None = None) -> Array:
+    """`array` in the library and on the device of `reference`, at `dtype` (default: the reference's).
+
+    Sparse rows stay sparse.
+    """
+    xp = namespace(reference)
+    wanted = reference.dtype if dtype is None else getattr(xp, dtype)
+    if is_sparse_rows(array):
+        rows: Array = _sparse_like(array, reference, wanted)
+        return rows
+    if is_torch(reference):
+        tensor: Any = array if is_torch(array) else _to_tensor(array, xp)
+        moved: Array = tensor.to(device=reference.device, dtype=wanted)
+        return moved
+    if is_symbol(array):
+        return namespace(array).astype(array, wanted)
+    return to_numpy(array).astype(wanted, copy=False)
+
+
+def _to_tensor(array: Any, xp: Namespace) -> Any:
+    if np.ndim(array) == 2 and np.isfortran(array):  # columns, one after the other, stay where they are
+        return _to_tensor(array.T, xp).T
+    return xp.asarray(np.require(array, requirements=["C", "W"]))
+
+
+def _sparse_like(array: Any, reference: Array, wanted: DType) -> Any:
+    if is_torch(reference):
+        raise ValueError(
+            "X is a tensor, and rows or signatures of this model are sparse: expected an array of NumPy or SciPy; use "
+            "X.numpy(force=True)"
+        )
+    return array.astype(wanted)
+
+
+def move_to_device(array: Array, device: str | None) -> Array:
+    """`array` where the computation is to run: where it lies (None), or on the named device.
+
+    "cpu" leaves a NumPy array alone; any other device needs PyTorch.
+    """
+    if device is None:
+        return array
+    device = str(device)
+    if device == "cpu" and not is_torch(array):
+        return array
+    torch = _import_torch(device)
+    if not is_torch(array):  # no rows in reverse count as contiguous, and PyTorch refuses their strides
+        whole = to_numpy(array) if len(array) else np.zeros(array.shape, array.dtype)
+        array = torch.from_numpy(np.require(whole, requirements=["C", "W"]))
+    moved: Array = array.to(device)  # type: ignore[attr-defined]
+    return moved
+
+
+def runs_on_gpu(array: Array | None, device: str | None) -> bool:
+    """Whether `on_device(array, device)` computes on an accelerator."""
+    place = array.device if device is None and is_torch(array) else device
+    return place is not None and not str(place).startswith("cpu")
+
+
+def largest_entries(array: Array, count: int) -> Array:
+    """(count, c) the largest entries of each column of (m, c), in any order."""
+    if is_torch(array):
+        found: Array = array.topk(count, dim=0).values
+        return found
+    if is_symbol(array):
+        symbols: Any = namespace(array)
+        found = symbols.largest(array, count)
+        return found
+    m = array.shape[0]
+    columns = np.partition(np.ascontiguousarray(to_numpy(array).T), m - count, axis=1)
+    return columns[:, m - count :].T
+
+
+def contiguous_copy(array: Array) -> Array:
+    """A copy whose rows lie one after the other in memory."""
+    return array.clone().contiguous() if is_torch(array) else np.array(array, order="C")
+
+
+def free_gpu_memory(array: Array) -> int | None:
+    """Free bytes on the CUDA device of `array`; None on any other device."""
+    if not is_torch(array) or array.device.type != "cuda":
+        return None
+    cuda = sys.modules["torch"].cuda
+    kept = cuda.memory_reserved(array.device) - cuda.memory_allocated(array.device)  # freed, but kept by PyTorch
+    return int(cuda.mem_get_info(array.device)[0] + kept)
+
+
+def check_device(device: str | None) -> None:
+    """Refuse a device that this machine does not have."""
+    if device is not None and str(device) != "cpu":
+        _import_torch(str(device))
+
+
+@cache
+def _import_torch(device: str) -> Any:
+    """PyTorch, after one check that the device can be used."""
+    if device.partition(":")[0].lower() in ("gpu", "nvidia", "cuda") and not device.startswith("cuda"):
+        raise ValueError(
+            f"device is {device!r}: expected 'cuda', which is what PyTorch calls an NVIDIA GPU, or 'cpu'; 'cuda:1' is "
+            "the second GPU"
+        )
+    try:
+        import torch
+    except ImportError as error:
+        raise ValueError(
+            f"device is {device!r}, which needs PyTorch, and that is not installed: pip install 'zskl[torch]', or use "
+            "device='cpu'"
+        ) from error
+    try:
+        torch.zeros(1, device=device).cpu()
+    except (RuntimeError, NotImplementedError, AssertionError, ValueError) as error:
+        gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        reason = str(error).partition("\n")[0].rstrip(".")[:120]
+        raise ValueError(
+            f"device is {device!r}, which cannot be used: PyTorch {torch.__version__} sees {gpus} CUDA GPU(s) here and "
+            f"says '{reason}'; use device='cpu', or a machine and a build of PyTorch that have it"
+        ) from None
+    return torch
+
+
+def resolve_seed(random_state: int | np.random.RandomState | None) -> int:
+    """The seed that a `random_state` of scikit-learn's kind stands for; of a RandomState, the next one it draws."""
+    from sklearn.utils import check_random_state
+
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def make_generator(seed: int, *stream: int) -> np.random.Generator:
+    """An independent generator for each (seed, stream...): the one place where a seed becomes randomness.
+
+    Always NumPy's, so that every array library and device sees the same numbers.
+    """
+    return np.random.default_rng([seed, *stream])

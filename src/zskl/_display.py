@@ -1,0 +1,242 @@
+"""What you see of an object or of work that goes on: tables and bars, in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import html
+import re
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from importlib import import_module
+from typing import Any, Protocol
+
+# Table ----------------------------------------------------------------------------------------------------------------
+# Short tables that objects show of themselves: aligned text where you print them, HTML in a notebook.
+
+LONGEST = 60  # characters of a cell
+_NUMBER = re.compile(r"[+−-]?\d[\d.,e+−-]*( ± [\d.]+)?( %)?$")
+_TABLE = "border-collapse:collapse;color:inherit;background:transparent;margin:0.4em 0"
+_CELL = "padding:0.15em 0.8em;border:0;text-align:"
+_LINE = ";border-bottom:1px solid currentColor"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table with a title above it and notes below.
+
+    Parameters
+    ----------
+    title : str
+        One line.
+    columns : sequence of str
+        The headings; all empty means no line of headings.
+    rows : sequence of sequences of str
+        The cells. Any text may be in them, also names that a stranger chose.
+    notes : sequence of str, default=()
+        Lines below the table.
+    strong : sequence of int, default=()
+        The rows that stand out in HTML.
+
+    Examples
+    --------
+    >>> from zskl.shown.table import Shown
+    >>> print(Shown("two classes", ("class", "accuracy"), (("emu", "50.0 %"), ("owl", "100.0 %"))).text())
+    two classes
+      class  accuracy
+      emu      50.0 %
+      owl     100.0 %
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+    strong: Sequence[int] = ()
+
+    def text(self) -> str:
+        """Give the table as aligned lines.
+
+        Returns
+        -------
+        str
+            The title, the rows, two spaces further in, and the notes.
+        """
+        rows = [[_clean_cell(cell) for cell in row] for row in self.rows]
+        head = [[_clean_cell(name) for name in self.columns]] if any(self.columns) else []
+        widths = [max(len(row[k]) for row in [*head, *rows]) for k in range(len(self.columns))] if rows else []
+        right = self._right()
+        lines = [_clean_cell(self.title, None)]
+        for row in [*head, *rows] if rows else []:
+            cells = [
+                cell.rjust(width) if k in right else cell.ljust(width)
+                for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ]
+            lines.append(f"  {'  '.join(cells)}".rstrip())
+        return "\n".join([*lines, *(_clean_cell(note, None) for note in self.notes)])
+
+    def html(self) -> str:
+        """Give the table as HTML that needs nothing else, in the colours of the page it is on.
+
+        Returns
+        -------
+        str
+            HTML in which every value is escaped.
+        """
+        right = self._right()
+
+        def line(row: Sequence[str], kind: str, more: str = "") -> str:
+            cells = (
+                f'<{kind} style="{_CELL}{"right" if k in right else "left"}{more}">{_escape_cell(cell)}</{kind}>'
+                for k, cell in enumerate(row)
+            )
+            return f"<tr>{''.join(cells)}</tr>"
+
+        head = f"<thead>{line(self.columns, 'th', _LINE)}</thead>" if any(self.columns) else ""
+        body = "".join(
+            line(row, "td", ";font-weight:bold" if place in self.strong else "") for place, row in enumerate(self.rows)
+        )
+        notes = "".join(f"<div>{_escape_cell(note, None)}</div>" for note in self.notes)
+        table = f'<table style="{_TABLE}">{head}<tbody>{body}'
+        return f"<div><div><b>{_escape_cell(self.title, None)}</b></div>{table}</tbody></table>{notes}</div>"
+
+    def _right(self) -> set[int]:
+        """The columns of numbers."""
+        columns = [[row[k].strip() for row in self.rows if row[k].strip()] for k in range(len(self.columns))]
+        return {k for k, cells in enumerate(columns) if cells and all(map(_NUMBER.match, cells))}
+
+
+def format_percent(share: float | None) -> str:
+    """A fraction in per cent with one digit; empty for None."""
+    return "" if share is None else f"{100 * share:.1f} %"
+
+
+def list_some(names: Sequence[object], most: int = 5) -> str:
+    """The first few names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
+
+
+def _clean_cell(cell: str, longest: int | None = LONGEST) -> str:
+    """In one line, without what would move the cursor, and not too long."""
+    line = "".join(sign if sign.isprintable() else "�" for sign in " ".join(str(cell).split()))
+    return line if longest is None or len(line) <= longest else line[: longest - 1] + "…"
+
+
+def _escape_cell(cell: str, longest: int | None = LONGEST) -> str:
+    return html.escape(_clean_cell(cell, longest))
+
+
+# Progress -------------------------------------------------------------------------------------------------------------
+# A progress bar in a terminal or in a notebook, for whoever asks for one. In a notebook it needs no package.
+
+PAUSE = 0.1  # seconds between two updates in a notebook
+
+
+class State(Protocol):
+    """What `fit` tells its callback."""
+
+    @property
+    def step(self) -> int: ...
+
+    @property
+    def steps(self) -> int: ...
+
+
+class ProgressBar:
+    """A bar that moves when it is called: with what `fit` tells its callback, or with steps done and steps in all.
+
+    It appears with the first call. In a terminal it is on standard error and vanishes after the last step; where
+    neither a terminal nor a notebook is there to see it, nothing is written.
+
+    Parameters
+    ----------
+    what : str, default="progress"
+        The word before the bar.
+
+    Examples
+    --------
+    >>> import zskl
+    >>> data = zskl.datasets.make_synthetic()
+    >>> model = zskl.ZeroShotKernelClassifier(epochs=1, random_state=0)
+    >>> model = model.fit(*data.samples("trainval"), data.signatures, callback=zskl.ProgressBar("fit"))
+    """
+
+    def __init__(self, what: str = "progress") -> None:
+        self.what = what
+        self._view: _Notebook | _Terminal | None = None
+        self._began = 0.0
+
+    def __call__(self, state: State | int, total: int | None = None) -> None:
+        done, total = (state, total or 0) if isinstance(state, int) else (state.step, state.steps)
+        if self._view is None:
+            self._began = time.monotonic()
+            self._view = _Notebook(self.what) if in_notebook() else _Terminal(self.what)
+        self._view.move(done, total, time.monotonic() - self._began)
+
+    def close(self) -> None:
+        """Take the bar away, wherever it stands."""
+        if isinstance(self._view, _Terminal):
+            self._view.close()
+
+
+def in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
+
+
+class _Notebook:
+    """One display that is updated in place."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._shown: Any = None
+        self._last = 0.0
+
+    def move(self, done: int, total: int, seconds: float) -> None:
+        if self._shown is not None and done < total and seconds - self._last < PAUSE:
+            return
+        self._last = seconds
+        page = import_module("IPython.display").HTML(render_bar(self._what, done, total, seconds))
+        if self._shown is None:
+            self._shown = import_module("IPython.display").display(page, display_id=True)
+        else:
+            self._shown.update(page)
+
+
+class _Terminal:
+    """Rich's bar on standard error. It stops with the last step, and starts again if there are more after all."""
+
+    def __init__(self, what: str) -> None:
+        from rich.console import Console
+        from rich.markup import escape
+        from rich.progress import Progress
+
+        self._console = Console(stderr=True)
+        self._progress = Progress(console=self._console, transient=True)
+        self._task = self._progress.add_task(escape(what), total=None)
+
+    def move(self, done: int, total: int, seconds: float) -> None:
+        if not self._console.is_terminal:
+            return
+        self._progress.update(self._task, completed=done, total=total)
+        if done < total:
+            self._progress.start()
+        else:
+            self._progress.stop()
+
+    def close(self) -> None:
+        if self._console.is_terminal:
+            self._progress.stop()
+
+
+def render_bar(what: str, done: int, total: int, seconds: float) -> str:
+    """The bar as HTML: what, how much of it, and the time left or taken."""
+    finished = done >= total
+    left = seconds if finished or not done else seconds * (total - done) / done
+    clock = f"{timedelta(seconds=round(left))} {'taken' if finished else 'left'}" if done else ""
+    return (
+        f'<div>{html.escape(what)} <progress value="{done}" max="{total}"></progress> {done} of {total} {clock}</div>'
+    )

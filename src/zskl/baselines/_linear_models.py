@@ -1,0 +1,405 @@
+"""Linear maps of the features under a smooth loss and a ridge, in coordinates that make many of them cheap.
+
+    min over W (d, k), b (k,) of  loss(XW + b) + ½ ridge ‖W‖²
+
+One eigendecomposition XᵀX = U diag(a) Uᵀ serves every loss and every ridge on the same rows: with W = U diag(s) V and
+s = 1/√(curvature · a / n + ridge) the problem in V is nearly round, and L-BFGS needs few passes over the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.base import clone
+
+from zskl._arrays import Array, NumPyArray, convert_like, is_sparse_rows, namespace, to_numpy
+from zskl.estimators._candidates import softmax
+from zskl.estimators._inputs import NONE, Given, Training, refuse_weights
+from zskl.estimators.base import ZeroShotClassifier
+from zskl.scaling import Scaling
+from zskl.training.rows import ScaledRows
+from zskl.training.solver import DivergenceError
+
+# Linear ---------------------------------------------------------------------------------------------------------------
+
+Loss: TypeAlias = Callable[[Array], tuple[float, Array]]  # outputs (n, k) → mean over the rows, gradient (n, k)
+PASSES = 100  # over the rows, at most
+TOLERANCE = 3e-3  # of the gradient's largest entry in the round coordinates, in units of the first one
+BLOCK_VALUES = 1 << 19  # of rows multiplied together: 2 MB in float32
+BLOCK_ROWS = 512  # or so many rows, if that is more: a product of few rows is slower than adding it
+SMALL = 1 << 20  # values of rows that are computed with in float64, where it costs little
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows in the basis of their own spread: X = rotated @ basisᵀ."""
+
+    rotated: Array  # (n, r)
+    basis: np.ndarray[Any, Any]  # (d, r) orthonormal columns, r = min(n, d)
+    energy: np.ndarray[Any, Any]  # (r,) eigenvalues of XᵀX ≥ 0
+    weights: np.ndarray[Any, Any] | None = None  # (n,) of the rows; None: 1 each
+
+    @property
+    def mass(self) -> float:
+        """What the rows weigh together."""
+        return float(self.rotated.shape[0]) if self.weights is None else float(self.weights.sum())
+
+    @property
+    def share(self) -> Array | None:
+        """(n, 1) of each row in a mean over them; None: all the same."""
+        return None if self.weights is None else convert_like(self.weights[:, None] / self.mass, self.rotated)
+
+
+def working_precision(X: Any) -> str:
+    """In which training rows are multiplied: small ones in float64, so that weights are as good as copies of rows."""
+    return "float64" if X.shape[0] * X.shape[1] <= SMALL else "float32"
+
+
+def row_blocks(X: Any) -> Iterator[tuple[slice, Array]]:
+    """Some rows of X after the others, which may be scaled only now: where they stand, and the rows as `precision`."""
+    height = max(BLOCK_ROWS, BLOCK_VALUES // X.shape[1])
+    for start in range(0, X.shape[0], height):
+        rows = slice(start, min(start + height, X.shape[0]))
+        block = X[rows]
+        yield rows, convert_like(block, block, working_precision(X))
+
+
+def row_spectrum(
+    X: Any,
+    weights: np.ndarray[Any, Any] | None = None,
+    center: np.ndarray[Any, Any] | None = None,
+    see: Callable[[slice, Array], object] = lambda rows, block: None,
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """(basis (d, r), energy (r,)) with XᵀX = basis @ diag(energy) @ basisᵀ, r = min(n, d).
+
+    With `weights` w (n,) of XᵀDX, D = diag(w); with `center` (d,) of the rows without it. `see` is shown each of the
+    `blocks`, for other sums from the same pass.
+    """
+    n, d = X.shape
+    if n < d:
+        for part, block in row_blocks(X):
+            see(part, block)
+        rows = to_numpy(X[:]).astype(np.float64) - (0.0 if center is None else center)
+        root = 1.0 if weights is None else np.sqrt(weights)[:, None]
+        _, singular, vectors = np.linalg.svd(root * rows, full_matrices=False)
+        return vectors.T, singular**2
+    products: Array | None = None
+    for part, block in row_blocks(X):
+        see(part, block)
+        block = block if center is None else block - convert_like(center, block)
+        heavy = block if weights is None else block * convert_like(weights[part, None], block)
+        product = heavy.T @ block
+        products = product if products is None else _add_part(products, product)
+    assert products is not None  # there is at least one row
+    energy, basis = np.linalg.eigh(to_numpy(products).astype(np.float64))
+    return basis, np.maximum(energy, 0.0)
+
+
+def _add_part(total: Array, part: Array) -> Array:
+    total += part
+    return total
+
+
+def rotate_rows(X: Any, weights: np.ndarray[Any, Any] | None = None) -> Rows:
+    basis, energy = row_spectrum(X, weights)
+    rotated: Array | None = None
+    for rows, block in row_blocks(X):
+        if rotated is None:
+            shape = (X.shape[0], basis.shape[1])
+            rotated = namespace(block).empty(shape, dtype=block.dtype, device=block.device)
+        rotated[rows] = block @ convert_like(basis, block)
+    assert rotated is not None  # there is at least one row
+    return Rows(rotated, basis, energy, weights)
+
+
+def minimise_ridge(
+    rows: Rows,
+    loss: Loss,
+    outputs: int,
+    ridge: float,
+    curvature: float,
+    intercept: bool = True,
+    start: np.ndarray[Any, Any] | None = None,
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """(W (d, k), b (k,)) float32; `curvature` is about that of the loss in one output, b = 0 without `intercept`.
+
+    It starts from 0, or with W at `start` (d, k).
+    """
+    X = rows.rotated
+    r = X.shape[1]
+    scale = 1 / np.sqrt(curvature * rows.energy / rows.mass + ridge)  # (r,)
+    shrinkage = ridge * scale[:, None] ** 2
+
+    def evaluate(flat: np.ndarray[Any, Any]) -> tuple[float, np.ndarray[Any, Any]]:
+        V, b = flat[: r * outputs].reshape(r, outputs), flat[r * outputs :]
+        value, slope = loss(X @ convert_like(scale[:, None] * V, X) + (convert_like(b, X) if intercept else 0.0))
+        gradient = scale[:, None] * to_numpy(X.T @ slope).astype(np.float64) + shrinkage * V
+        steps = [gradient.ravel(), to_numpy(slope).sum(axis=0, dtype=np.float64)] if intercept else [gradient.ravel()]
+        return value + 0.5 * float((shrinkage * V * V).sum()), np.concatenate(steps)
+
+    begin = np.zeros(r * outputs + (outputs if intercept else 0))
+    first = float(np.abs(evaluate(begin)[1]).max())
+    if start is not None:
+        begin[: r * outputs] = (rows.basis.T @ start / scale[:, None]).ravel()
+    options = {"maxiter": PASSES, "maxfun": 2 * PASSES, "gtol": TOLERANCE * first, "ftol": 0.0, "maxcor": 10}
+    found = minimize(evaluate, begin, jac=True, method="L-BFGS-B", options=options).x
+    W = rows.basis @ (scale[:, None] * found[: r * outputs].reshape(r, outputs))
+    b = found[r * outputs :] if intercept else np.zeros(outputs)
+    return W.astype(np.float32), b.astype(np.float32)
+
+
+# Shared fit -----------------------------------------------------------------------------------------------------------
+# Methods whose one fit serves many settings: the work that the settings share is done once.
+#
+# Also the sums and means over classes that closed forms need.
+
+scale_to_unit_length = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
+
+
+class SharedClassifier(ZeroShotClassifier):
+    """A method without steps. A subclass writes `_learn`, `_check_parameters` and `_scores`."""
+
+    READS: ClassVar[type[ScaledRows]] = ScaledRows
+
+    def _check_parameters(self) -> None:
+        raise NotImplementedError
+
+    def _learn(self, training: Training) -> Callable[[Self], None]:
+        """Do the work that all settings in `FREE` share; the function that it returns finishes one model."""
+        raise NotImplementedError
+
+    @refuse_weights
+    def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
+        """Learn from training rows, their classes and the signatures of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Training rows.
+        y : array-like of shape (n,)
+            Their classes.
+        signatures : DataFrame, mapping or array-like, default=None
+            The description of each class: a data frame with a row per class, a mapping from class to vector, or an
+            array with a row per class of sorted(set(y)). None stands for one-hot rows. Classes that are not in y become
+            further candidates.
+        callback : callable, default=None
+            Never called, because the method has no steps.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        return self._fit(X, y, signatures, NONE)
+
+    def _fit(self, X: Array, y: Any, signatures: Any, weights: Given) -> Self:
+        with self._all_or_nothing():
+            self._check_parameters()
+            self._learn(self._prepare(X, y, signatures, self.READS, weights=weights))(self)
+        return self
+
+    def _fit_together(
+        self,
+        settings: Sequence[Mapping[str, Any]],
+        X: Array,
+        y: Any,
+        signatures: Any,
+        visit: Callable[[int, Self | DivergenceError], object],
+    ) -> None:
+        models = [clone(self).set_params(**setting) for setting in settings]
+        for model in models:
+            model._check_parameters()
+        training = models[0]._prepare(X, y, signatures, self.READS)
+        prepared = {name: value for name, value in vars(models[0]).items() if name.endswith("_")}
+        finish = models[0]._learn(training)
+        for place, model in enumerate(models):
+            vars(model).update(prepared)
+            finish(model)
+            visit(place, model)
+
+
+class WeightedClassifier(SharedClassifier):
+    """Such a method whose sums over rows take weights."""
+
+    def fit(
+        self,
+        X: Array,
+        y: Any,
+        signatures: Any = None,
+        *,
+        sample_weight: Any = None,
+        class_weight: Any = None,
+        callback: Any = None,
+    ) -> Self:
+        """Learn from training rows, their classes and the signatures of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Training rows.
+        y : array-like of shape (n,)
+            Their classes.
+        signatures : DataFrame, mapping or array-like, default=None
+            The description of each class: a data frame with a row per class, a mapping from class to vector, or an
+            array with a row per class of sorted(set(y)). None stands for one-hot rows. Classes that are not in y become
+            further candidates.
+        sample_weight : array-like of shape (n,), default=None
+            How often each row counts: 2 is as if it were there twice, 0 as if it were not there. None counts all once.
+        class_weight : {"balanced"}, mapping or None, default=None
+            A factor of the weights of all rows of a class, by class; one that is not named has 1. "balanced" lets the
+            rows of each class weigh the same together.
+        callback : callable, default=None
+            Never called, because the method has no steps.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        return self._fit(X, y, signatures, (sample_weight, class_weight))
+
+
+def class_signatures(training: Training) -> Array:
+    """(C, p) the mean of the signatures of each seen class."""
+    return average_signatures(training.Y, training.rows, training.counts)
+
+
+def average_signatures(Y: Array, rows: NumPyArray, counts: NumPyArray) -> Array:
+    """(C, p) the mean of the signatures of each class: `rows` (C, m) of Y, of which `counts` (C,) are its own."""
+    if rows.shape[1] == 1:
+        return Y[convert_like(rows[:, 0], Y, "int64")]
+    own = np.arange(rows.shape[1]) < counts[:, None]  # (C, m): not padding
+    weights = np.zeros((len(counts), Y.shape[0]))
+    np.add.at(weights, (np.arange(len(own))[:, None], rows), own / counts[:, None])
+    return Y.combined(weights) if is_sparse_rows(Y) else convert_like(weights, Y) @ Y
+
+
+def class_membership(training: Training) -> Array:
+    """(n, C) 1 where a row is of a class, else 0."""
+    classes = convert_like(np.arange(len(training.sizes)), training.Y, "int64")
+    return namespace(training.Y).astype(training.codes[:, None] == classes[None, :], training.Y.dtype)
+
+
+def sum_by_class(training: Training, of: Callable[[Array, Array], Array] | None = None) -> Array:
+    """(C, d) the sum of the training rows of each class, each times its weight.
+
+    Or that of what `of` makes of rows (m, d) and their classes (m,).
+    """
+    X = training.X
+    if is_sparse_rows(X):
+        assert of is None  # methods that take sparse rows add these up as they are
+        added: Array = X.sums_by(to_numpy(training.codes), len(training.sizes), training.weights)
+        return added
+    sums = ClassSums(training, of)
+    for rows, block in row_blocks(X):
+        sums.add(rows, block)
+    return sums.found
+
+
+def class_sums_and_spectrum(training: Training) -> tuple[NumPyArray, NumPyArray, NumPyArray]:
+    """`class_sums` (C, d), and basis and energy of `spectrum`, from one pass over the training rows."""
+    sums = ClassSums(training)
+    basis, energy = row_spectrum(training.X, training.weights, see=sums.add)
+    return to_numpy(sums.found), basis, energy
+
+
+class ClassSums:
+    """`class_sums`, to which dense rows are added block by block."""
+
+    def __init__(self, training: Training, of: Callable[[Array, Array], Array] | None = None) -> None:
+        self._training, self._of = training, of
+        self._sums: Array | None = None
+
+    def add(self, rows: slice, block: Array) -> None:
+        weights, codes = self._training.weights, self._training.codes[rows]
+        classes = convert_like(np.arange(len(self._training.sizes)), block, "int64")
+        own = namespace(block).astype(classes[:, None] == codes[None, :], block.dtype)
+        own = own if weights is None else own * convert_like(weights[None, rows], block)
+        part = own @ (block if self._of is None else self._of(block, codes))
+        self._sums = part if self._sums is None else self._sums + part
+
+    @property
+    def found(self) -> Array:
+        assert self._sums is not None  # there is at least one row
+        return self._sums
+
+
+# Logistic -------------------------------------------------------------------------------------------------------------
+# Logistic regression with many outputs: seen classes, which exclude each other, or attributes, which do not.
+#
+#     min  C Σ_i w_i · −log p(target_i | x_i) + ½ ‖W‖²,   p from XW + b,   w_i the weight of row i, usually 1
+#
+# with p the softmax over the classes, or one sigmoid for each attribute. Strictly convex in W: no seed, no schedule.
+
+Weights: TypeAlias = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # W (d, k), b (k,)
+
+
+def fit_path(training: Training) -> Callable[[float], Weights]:
+    """C → the multinomial regression of the seen classes, fitted once for each C."""
+    rows = rotate_rows(training.X, training.weights)
+    known: dict[float, Weights] = {}
+
+    def at(C: float) -> Weights:
+        if C not in known:
+            known[C] = fit_multinomial(rows, class_membership(training), C)
+        return known[C]
+
+    return at
+
+
+def fit_multinomial(rows: Rows, targets: Array, C: float) -> Weights:
+    """(W (d, k), b (k,)) of the softmax of XW + b for targets (n, k), one 1 in each row."""
+    k = targets.shape[1]
+    return minimise_ridge(rows, cross_entropy(targets, rows.share), k, 1 / (C * rows.mass), 1 / k)
+
+
+def fit_binary(rows: Rows, targets: Array, C: float) -> Weights:
+    """(W (d, k), b (k,)) of the sigmoids of XW + b for targets (n, k) of zeros and ones."""
+    k = targets.shape[1]
+    return minimise_ridge(rows, sigmoid_loss(targets, rows.share), k, 1 / (C * rows.mass), 0.25)
+
+
+def cross_entropy(targets: Array, share: Array | None = None) -> Loss:
+    """−Σ_k t_k log softmax(F)_k and its gradient, for F (n, k), as a mean over rows; `share` (n, 1) of each in it."""
+    xp = namespace(targets)
+    each = 1 / targets.shape[0] if share is None else share
+
+    def loss(F: Array) -> tuple[float, Array]:
+        rows = log_sum_exp(F)[:, None] - xp.sum(targets * F, axis=1, keepdims=True)
+        return float(xp.sum(each * rows, dtype=xp.float64)), each * (softmax(F) - targets)
+
+    return loss
+
+
+def sigmoid_loss(targets: Array, share: Array | None = None) -> Loss:
+    """Σ over attributes of log(1 + e^F) − t F and its gradient, for F (n, k), as a mean over rows like the above."""
+    xp = namespace(targets)
+    each = 1 / targets.shape[0] if share is None else share
+
+    def loss(F: Array) -> tuple[float, Array]:
+        value = xp.sum(each * (softplus(F) - targets * F), dtype=xp.float64)
+        return float(value), each * (sigmoid(F) - targets)
+
+    return loss
+
+
+def log_sum_exp(F: Array) -> Array:
+    """log Σ_k e^F_k of (n, k), for numbers of any size: (n,)."""
+    xp = namespace(F)
+    top = xp.max(F, axis=1, keepdims=True)
+    return top[:, 0] + xp.log(xp.sum(xp.exp(F - top), axis=1))
+
+
+def softplus(F: Array) -> Array:
+    """log(1 + e^F) for numbers of any size; −softplus(−F) is the logarithm of the sigmoid."""
+    xp = namespace(F)
+    return xp.maximum(F, 0 * F) + xp.log1p(xp.exp(-xp.abs(F)))
+
+
+def sigmoid(F: Array) -> Array:
+    xp = namespace(F)
+    return 0.5 * (1 + xp.tanh(0.5 * F))

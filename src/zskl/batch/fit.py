@@ -1,0 +1,275 @@
+"""Class means of a folder of shards, more rows than memory holds: every shard is read once and becomes sums.
+
+A task is one shard, whatever the engine and however many workers it has, and sums are merged in the order of the
+shards. So every engine gives the same model, as far as the linear algebra of its machines does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from zskl import engines
+from zskl._validation import list_values
+from zskl.batch import predict
+from zskl.datasets import tables
+from zskl.datasets.tables import FeatureFile, Wanted
+from zskl.datasets.tables.features import block_rows
+from zskl.engines import Engine
+from zskl.estimators._class_means_fit import Sums
+from zskl.estimators.class_means import ClassMeansClassifier
+from zskl.signatures import table as signatures_table
+from zskl.signatures.table import SignatureTable, normalise_name
+
+PathLike = str | os.PathLike[str]
+LABEL_FILES = (".npy", ".txt", ".csv", ".tsv", ".parquet", ".pq", ".npz", ".mat")
+TOGETHER = 32  # blocks of 2 MB that are added up at once
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A file of rows, and its file of labels where these are not a column of it."""
+
+    path: str
+    labels: str | None
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is the same for every shard: the settings of the model, the column of labels and those of features."""
+
+    model: ClassMeansClassifier
+    column: str | None
+    names: tuple[str, ...] | None
+    width: int
+
+    def opened(self, shard: Shard) -> FeatureFile:
+        """The shard, ready to be read; one of another width, or without these columns, is refused."""
+        head = tables.read_header(shard.path)
+        lacking = [name for name in self.names or () if name not in head.fields]
+        if lacking:
+            raise ValueError(
+                f"{shard.path} lacks the column(s) {list_values(lacking)}, which the shards before it have; it has "
+                f"{list_values(head.fields) or 'no names'}: expected the same in all; mend it or move it out of the folder"
+            )
+        found = head.open(Wanted(self.column, self.names))
+        if found.width != self.width:
+            raise ValueError(
+                f"{shard.path} has {found.width} feature columns, and the shards before it have {self.width}: expected "
+                "the same in all; mend it or move it out of the folder"
+            )
+        return found
+
+
+def fit_shards(
+    folder: PathLike,
+    labels: PathLike,
+    signatures: Any,
+    model: ClassMeansClassifier | None = None,
+    *,
+    engine: Engine | None = None,
+    report: Callable[[int, int], object] | None = None,
+) -> ClassMeansClassifier:
+    """Fit class means on a folder of Parquet or .npy files, or shards: each is read once, by any number of workers.
+
+    A worker holds a few hundred megabytes, however long a shard is. What it sends back has d² + C·d numbers and at most
+    4096 rows, for d features and C classes.
+
+    Parameters
+    ----------
+    folder : path-like
+        The shards: all .parquet, .pq and .npy files of this folder, except those whose names begin with "." or "_".
+    labels : path-like
+        The class of each row: the name of a column of the Parquet files, or a folder with a file of labels for each
+        shard, which has its name but for the ending.
+    signatures : path-like, DataFrame or mapping
+        The description of each class: a file, as for `datasets.make`, or a table, as for `fit`.
+    model : ClassMeansClassifier, default=None
+        The settings to fit with; it is not changed. None takes the default ones.
+    engine : Engine, default=None
+        Where shards are added up. None does it in this process.
+    report : callable, default=None
+        Called as report(done, total) after each shard.
+
+    Returns
+    -------
+    ClassMeansClassifier
+        The fitted model: that of one `fit` on all rows, up to the rounding of sums in float64.
+
+    Raises
+    ------
+    ValueError
+        If a shard or its labels cannot be read, or do not fit to the others; the message names the file.
+
+    See Also
+    --------
+    ClassMeansClassifier.sums : The sums of rows that you read yourself.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from zskl import datasets, fit_shards
+    >>> data = datasets.make_synthetic()
+    >>> X, y = data.samples("trainval")
+    >>> with tempfile.TemporaryDirectory() as here:
+    ...     for name, rows in (("rows", X), ("labels", y)):
+    ...         os.mkdir(f"{here}/{name}")
+    ...         for k in range(3):
+    ...             np.save(f"{here}/{name}/part-{k}.npy", rows[k::3])
+    ...     model = fit_shards(f"{here}/rows", f"{here}/labels", data.signatures)
+    >>> model.predict(X[:3]).tolist() == y[:3].tolist()
+    True
+    """
+    model = ClassMeansClassifier() if model is None else model
+    if not isinstance(model, ClassMeansClassifier):
+        raise ValueError(
+            f"model is a {type(model).__name__}: expected a ClassMeansClassifier, which learns from sums; fit others "
+            "on rows that memory holds"
+        )
+    table = _read_descriptions(signatures)
+    job, shards = _plan_shards(folder, labels, clone(model))
+    fitted: ClassMeansClassifier = clone(model).fit_sums(
+        *_match_label_type(_merge_sums(job, shards, engine, report), table)
+    )
+    if job.names is not None:
+        fitted.feature_names_in_ = np.array(job.names, dtype=object)
+    return fitted
+
+
+def _read_descriptions(signatures: Any) -> SignatureTable | None:
+    """The descriptions, read before any row."""
+    given = tables.read_signatures(signatures) if isinstance(signatures, str | os.PathLike) else signatures
+    table = signatures_table.read_table_once(given)
+    if table is not None and not isinstance(table, SignatureTable):
+        raise ValueError(
+            f"signatures is a {type(given).__name__}: expected a file, a data frame or a mapping, which name the "
+            "classes that shards name"
+        )
+    return table
+
+
+def _plan_shards(folder: PathLike, labels: PathLike, model: ClassMeansClassifier) -> tuple[Job, list[Shard]]:
+    """Look at the heads of all shards, so that one that does not fit is refused before the first is read."""
+    if not Path(folder).is_dir():
+        raise ValueError(f"folder is {os.fspath(folder)!r}: expected a folder of .parquet or .npy files")
+    files = [shard.path for shard in predict.find_shards(folder)]
+    beside = Path(labels).is_dir()
+    found = _labels_beside(files, Path(labels)) if beside else dict.fromkeys(files)
+    column = None if beside else os.fspath(labels)
+    if not beside:
+        bare = [path for path in files if path.endswith(".npy")]
+        if bare:
+            raise ValueError(
+                f"labels is {column!r}, and {list_values([Path(path).name for path in bare])} has no columns: expected a "
+                "folder with a file of labels for each shard, of the same name"
+            )
+    shards = [Shard(path, found[path]) for path in files]
+    first = tables.read_header(files[0]).open(Wanted(column))
+    job = Job(model, column, first.names, first.width)
+    for shard in shards[1:]:
+        job.opened(shard)
+    return job, shards
+
+
+def _labels_beside(files: Sequence[str], folder: Path) -> dict[str, str | None]:
+    """shard → its file of labels."""
+    there: dict[str, list[Path]] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() in LABEL_FILES:
+            there.setdefault(path.stem, []).append(path)
+    lacking = [Path(path).name for path in files if Path(path).stem not in there]
+    if lacking:
+        raise ValueError(
+            f"{folder} has no labels for {list_values(lacking)}: expected a file for each shard, of the same name, such as "
+            f"{Path(lacking[0]).stem}.npy; add them"
+        )
+    several = [stem for path in files if len(there[stem := Path(path).stem]) > 1]
+    if several:
+        raise ValueError(
+            f"{folder} has several files of labels called {list_values(several)}: expected one for each shard"
+        )
+    return {path: os.path.abspath(there[Path(path).stem][0]) for path in files}
+
+
+def _merge_sums(
+    job: Job, shards: Sequence[Shard], engine: Engine | None, report: Callable[[int, int], object] | None
+) -> Sums:
+    """The sums of all shards, added in their order."""
+    total: Sums | None = None
+    early: dict[int, Sums] = {}
+    following = 0
+    with closing(engines.each(sum_shard, list(shards), job, engine)) as results:
+        for done, (position, sums) in enumerate(results, start=1):
+            early[position] = sums
+            while following in early:
+                part = early.pop(following)
+                total = part if total is None else total + part
+                following += 1
+            if report is not None:
+                report(done, len(shards))
+    assert total is not None  # there is at least one shard
+    return total
+
+
+def sum_shard(job: Job, shard: Shard) -> Sums:
+    """On a worker: the sums of one shard, its classes under the names in the file."""
+    total: Sums | None = None
+    for X, y in _gather_blocks(_labelled_blocks(job, shard), job.width):
+        part = clone(job.model).sums(X, y)
+        total = part if total is None else total + part
+    assert total is not None  # a shard without rows is refused when it is opened
+    return total
+
+
+def _gather_blocks(
+    blocks: Iterator[tuple[NDArray[np.float32], NDArray[np.str_]]], width: int
+) -> Iterator[tuple[NDArray[np.float32], NDArray[np.str_]]]:
+    """The rows of several blocks, in one array that is filled again for the next."""
+    room = np.empty((TOGETHER * block_rows(width), width), np.float32)
+    filled, labels = 0, list[NDArray[np.str_]]()
+    for X, y in blocks:
+        if filled + len(X) > len(room):
+            yield room[:filled], np.concatenate(labels)
+            filled = 0
+            labels.clear()
+        room[filled : filled + len(X)] = X
+        filled += len(X)
+        labels.append(y)
+    if filled:
+        yield room[:filled], np.concatenate(labels)
+
+
+def _labelled_blocks(job: Job, shard: Shard) -> Iterator[tuple[NDArray[np.float32], NDArray[np.str_]]]:
+    """Rows and their labels, as they are read."""
+    beside = None if shard.labels is None else tables.read_labels(shard.labels)[0]
+    texts = None if beside is None else np.array(beside.names, dtype=np.str_)[beside.codes]
+    done = 0
+    for block in job.opened(shard).blocks():
+        rows = slice(done, done + len(block.X))
+        y = np.array(list(map(normalise_name, block.labels or [])), dtype=np.str_) if texts is None else texts[rows]
+        done = rows.stop
+        if len(y) == len(block.X):
+            yield block.X, y
+    if texts is not None and len(texts) != done:
+        raise ValueError(
+            f"{shard.path} has {done} rows and {shard.labels} {len(texts)} labels: expected one label per row"
+        )
+
+
+def _match_label_type(sums: Sums, table: SignatureTable | None) -> tuple[Sums, SignatureTable | None]:
+    """Labels from files are text: whole numbers, if all of them are and the names of the signatures too."""
+    texts = sums.classes.tolist()
+    theirs = [] if table is None else [str(label) for label in table.labels.tolist()]
+    if table is None or not all(map(tables.is_whole, [*texts, *theirs])):
+        return sums, table
+    mine, others = (np.array([int(tables.plain_label(one)) for one in names]) for names in (texts, theirs))
+    return sums.renamed(mine), SignatureTable(others, table.matrix, table.names)

@@ -1,0 +1,583 @@
+"""A fitted model on a features file of any length: rows in blocks, the best classes of each row out."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import hashlib
+import math
+import os
+import re
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from zskl import engines, export, methods
+from zskl._arrays import stack_rows, to_numpy
+from zskl._files import find_leftovers, replace_file
+from zskl.datasets import tables
+from zskl.datasets.tables import STANDARD_INPUT, parquet
+from zskl.engines import Engine, is_user_error
+from zskl.estimators import _inputs
+from zskl.estimators._candidates import Panel, softmax, top_columns
+from zskl.estimators.base import UNKNOWN, ZeroShotClassifier, check_unknown
+from zskl.estimators.explanation import Explanation
+from zskl.experiments import record, run_folder
+from zskl.signatures import table
+from zskl.signatures.table import SignatureTable, label_kind
+
+# Predict file ---------------------------------------------------------------------------------------------------------
+
+PathLike = str | os.PathLike[str]
+Labels: TypeAlias = NDArray[Any]  # names of classes, strings or integers
+Scores: TypeAlias = NDArray[np.floating[Any]]
+
+
+class Predictor:
+    """A fitted model, and what you ask it about each row of a features file.
+
+    The answer is class and score, or class and probability, of the `top` best candidates. With `reject`, the best class
+    of a row is "unknown" where its probability is below that value.
+
+    Candidates are the classes of the model. A `signatures` file replaces them by its own classes, which need not have
+    been trained on; `with_known` keeps both. `candidates` names those of them to choose from.
+    """
+
+    def __init__(
+        self,
+        model: ZeroShotClassifier,
+        *,
+        signatures: PathLike | None = None,
+        with_known: bool = False,
+        candidates: Sequence[str] | None = None,
+        top: int = 5,
+        probabilities: bool = False,
+        reject: float | None = None,
+    ) -> None:
+        if top < 1:
+            raise ValueError(f"top is {top}: expected at least 1")
+        likely = probabilities or reject is not None
+        if likely and model.temperatures_ is None:
+            raise ValueError(
+                "the probabilities of this model are not calibrated: expected a calibrated model; fit it with "
+                "zskl fit --calibrate, or by selection.tune"
+            )
+        if reject is not None and not 0 <= reject <= 1:
+            raise ValueError(f"reject is {reject}: expected a probability between 0 and 1")
+        table = read_candidates(model, signatures, with_known)
+        self.model, self.probabilities, self.reject = model, probabilities, reject
+        self.panel = Panel(
+            model, table, None if candidates is None else to_model_labels(model, candidates), calibrated=True
+        )
+        self.width = min(top, len(self.panel.labels))
+        if reject is not None:
+            check_unknown(self.panel.labels)
+        self.temperature = model.temperatures_[self.panel.situation] if likely and model.temperatures_ else None
+
+    def lines(self, features: PathLike) -> Iterator[list[object]]:
+        """The lines of a table, column names first: the id or number of each row of the file, then the answer."""
+        done, value = 0, "probability" if self.probabilities else "score"
+        for block in open_for_model(self.model, features).blocks():
+            labels, values = self._best(block_features(self.model, block))
+            lines = _prediction_lines(block, labels, values, done)  # a refusal comes before them
+            if not done:
+                further = [name for k in range(2, self.width + 1) for name in (f"class_{k}", f"{value}_{k}")]
+                yield ["row" if block.ids is None else "id", "class", value, *further]
+            yield from lines
+            done += len(block.X)
+
+    def _best(self, X: NDArray[Any] | pd.DataFrame) -> tuple[Labels, Scores]:
+        """Labels and values (n, width) of rows from a file, scored in blocks because there may be many classes."""
+        found = [
+            self._best_of(to_numpy(scores)) for _, scores in self.panel.blocks(_inputs.as_sliceable(self.model, X))
+        ]
+        return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))  # type: ignore[return-value]
+
+    def _best_of(self, scores: Scores) -> tuple[Labels, Scores]:
+        order, values = top_columns(scores, self.width)
+        labels = self.panel.labels[order]
+        if self.temperature is not None:
+            likely = np.take_along_axis(to_numpy(softmax(scores / self.temperature)), order, axis=1)
+            values = likely if self.probabilities else values
+            if self.reject is not None:
+                labels = labels.astype(object)
+                labels[likely[:, 0] < self.reject, 0] = UNKNOWN
+        return labels, values
+
+
+def write_predictions(path: PathLike, lines: Iterator[list[object]]) -> int:
+    """Write the lines of a `Predictor` as CSV, whole or not at all, and count the rows."""
+    count = -1
+    with replace_file(path) as file:
+        writer = csv.writer(codecs.getwriter("utf-8")(file), lineterminator="\n")
+        for line in lines:
+            writer.writerow(line)
+            count += 1
+    return count
+
+
+def open_for_model(
+    model: ZeroShotClassifier, path: PathLike, labels: str | None = None, rows: int | None = None
+) -> tables.FeatureFile:
+    """A features file; columns are matched by name where model and file have names, else by their number.
+
+    `labels` is its column of labels, if you want them, and `rows` the number of rows, if you know it.
+    """
+    names, prepared = getattr(model, "feature_names_in_", None), getattr(model, "preparation_", None)
+    columns = None if names is None else list(names)
+    if prepared is not None:  # the dataset had holes or words
+        source = tables.open_prepared(path, tables.Preparation.from_text(prepared), labels, rows)
+    else:
+        source = tables.open_features(path, labels, columns, rows, int(model.n_features_in_))
+    if source.width != model.n_features_in_:
+        raise ValueError(
+            f"{path} has {source.width} feature columns, and the model does not know their names: expected just the "
+            f"{model.n_features_in_} that it was fitted on, in the same order"
+        )
+    return source
+
+
+def block_features(model: ZeroShotClassifier, block: tables.Block) -> NDArray[Any] | pd.DataFrame:
+    """The features of a block, under the names that the model knows them by."""
+    names = getattr(model, "feature_names_in_", None)
+    return block.X if names is None else pd.DataFrame(block.X, columns=names, copy=False)
+
+
+def _prediction_lines(block: tables.Block, labels: Labels, scores: Scores, done: int) -> list[list[object]]:
+    rows = block.ids or range(done, done + len(block.X))
+    return [
+        [row, *(cell for label, value in zip(classes, values, strict=True) for cell in (label, f"{value:.6g}"))]
+        for row, classes, values in zip(rows, labels.tolist(), scores.tolist(), strict=True)
+    ]
+
+
+def read_candidates(model: ZeroShotClassifier, path: PathLike | None, with_known: bool) -> SignatureTable:
+    """The classes of the model, or those of a file, or (`with_known`) both."""
+    known = model.signature_table_
+    if path is None:
+        return known
+    frame = tables.read_signatures(path, known=model.attribute_names_)
+    frame.index = pd.Index(to_model_labels(model, frame.index.tolist()), name=frame.index.name)
+    try:
+        new = table.read_table(frame, names=model.attribute_names_, known=known.classes.tolist())
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    if not with_known:
+        return new
+    mine, theirs = label_kind(known.labels, "the model"), label_kind(new.labels, str(path))
+    if mine != theirs:
+        raise ValueError(
+            f"{path} names classes by {theirs}s: expected {mine}s, as in the model; rename them to rank both together"
+        )
+    described = set(new.classes.tolist())
+    kept = known.select([label for label in known.classes.tolist() if label not in described])
+    labels = np.concatenate([kept.labels.astype(object), new.labels.astype(object)])
+    return SignatureTable(
+        labels if mine == "string" else labels.astype(np.int64), stack_rows(kept.matrix, new.matrix), new.names
+    )
+
+
+def to_model_labels(model: ZeroShotClassifier, names: Sequence[str]) -> Labels:
+    """Names from a file or the command line as labels of the model.
+
+    They become integers if the labels of the model are integers and all these names are whole numbers.
+    """
+    if label_kind(model.classes_, "the model") == "integer":
+        return tables.to_label_type(names)
+    return np.array(names, dtype=object)
+
+
+# Explain file ---------------------------------------------------------------------------------------------------------
+# A fitted model on a features file: which attributes support the class of each row, block by block.
+
+EXPLANATION_COLUMNS = (
+    *("class", "against", "difference", "calibration", "rest"),
+    *("rank", "attribute", "contribution", "value", "value_against"),
+)
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A row of a file by its "id", or its number, the "row"; and the explanation."""
+
+    named_by: str
+    row: object
+    explanation: Explanation
+
+    def lines(self) -> Iterator[list[object]]:
+        """A line of a table for each attribute that is shown, and for each term, which has neither rank nor values."""
+        one = self.explanation
+        head = [self.row, one.label, one.against, *map(_format_number, (one.difference, one.calibration, one.rest))]
+        for rank, (m, (_, contribution)) in enumerate(zip(one.order, one.top, strict=True), start=1):
+            values = [_format_number(value) for value in (contribution, one.values[m], one.values_against[m])]
+            yield [*head, rank, one.told(m), *values]
+        for name, value in one.terms.items():
+            yield [*head, "", name, _format_number(value), "", ""]
+
+    def record(self) -> dict[str, object]:
+        """The same for JSON."""
+        return {self.named_by: self.row, **self.explanation.record()}
+
+
+def explain_file(
+    model: ZeroShotClassifier,
+    features: PathLike,
+    *,
+    signatures: PathLike | None = None,
+    with_known: bool = False,
+    candidates: Sequence[str] | None = None,
+    top: int = 5,
+    label: str | None = None,
+    against: str | None = None,
+    rows: Sequence[range] | None = None,
+    raw: bool = False,
+) -> Iterator[Explained]:
+    """Explanations for the rows of a file, or those of them numbered in `rows`, from 0 on; see `model.explain`.
+
+    Candidates are those of `predict_file.Predictor`.
+    """
+    table = read_candidates(model, signatures, with_known)
+    names = None if candidates is None else to_model_labels(model, candidates)
+    mine, theirs = (None if name is None else to_model_labels(model, [name])[0] for name in (label, against))
+    end = None if rows is None else max(some.stop for some in rows)
+    done = 0
+    for block in open_for_model(model, features).blocks():
+        numbers = np.arange(done, done + len(block.X))
+        asked = np.flatnonzero([rows is None or any(number in some for some in rows) for number in numbers.tolist()])
+        if len(asked):
+            X = block_features(model, block)
+            X = X.iloc[asked] if hasattr(X, "iloc") else X[asked]
+            found = model.explain(X, top, table, names, label=mine, against=theirs, raw=raw)
+            for place, explanation in zip(asked.tolist(), found, strict=True):
+                row = done + place if block.ids is None else block.ids[place]
+                yield Explained("row" if block.ids is None else "id", row, explanation)
+        done += len(block.X)
+        if end is not None and done >= end:
+            return
+    if end is not None:
+        raise ValueError(
+            f"row {end - 1} was asked for: expected a number below {done}, since {features} has {done} rows"
+        )
+
+
+def explanation_lines(found: Iterator[Explained]) -> Iterator[list[object]]:
+    """The lines of a CSV table, its column names first."""
+    for count, one in enumerate(found):
+        if not count:
+            yield [one.named_by, *EXPLANATION_COLUMNS]
+        yield from one.lines()
+
+
+def parse_row_numbers(texts: Sequence[str]) -> list[range]:
+    """["3", "10-19"] → the rows that they name, both ends included."""
+    found = []
+    for text in texts:
+        match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", text)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if last < first:
+            raise ValueError(f"rows {text!r}: expected the number of a row, counted from 0, or a range such as 0-9")
+        found.append(range(first, last + 1))
+    return found
+
+
+def _format_number(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.6g}"
+
+
+# Index file -----------------------------------------------------------------------------------------------------------
+# The rows of a features file as a search index: their vectors in `ranking_map`, and their names.
+
+
+def write_row_index(model: ZeroShotClassifier, features: PathLike, path: PathLike, kind: str) -> int:
+    """Write the index and count its rows. The file is read in blocks; what is held of it are its vectors."""
+    maps = export.search_maps_of(model, rows=True)
+    vectors: list[Any] = []
+    names: list[str | int] = []
+    for block in open_for_model(model, features).blocks():
+        X: Any = block_features(model, block)
+        vectors.append(to_numpy(maps.samples(X)).astype(np.float32))
+        names += block.ids or range(len(names), len(names) + len(block.X))
+    export.write_index(path, kind, np.concatenate(vectors), names, "rows")
+    return len(names)
+
+
+# Predict folder -------------------------------------------------------------------------------------------------------
+# A fitted model on a folder of features files, or shards: a file of predictions for each, written whole or not at all.
+#
+# Beside the predictions lies `predictions.jsonl`. It has a line for each finished shard, which names the model, the
+# options and the shard. So a run that was interrupted continues where it stopped, and what has changed since is done
+# again.
+
+FILE = "predictions.jsonl"
+SUFFIXES = (".npy", *parquet.SUFFIXES)
+REPORT_EVERY = 5000  # rows between two words on how far a shard is
+
+PredictFolderPathLike: TypeAlias = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is asked of every shard; see `predict_file.Predictor`."""
+
+    signatures: str | None = None
+    with_known: bool = False
+    candidates: tuple[str, ...] | None = None
+    top: int = 5
+    probabilities: bool = False
+    reject: float | None = None
+
+    def predictor(self, model: ZeroShotClassifier) -> Predictor:
+        """The model, asked that."""
+        return Predictor(
+            model,
+            signatures=self.signatures,
+            with_known=self.with_known,
+            candidates=self.candidates,
+            top=self.top,
+            probabilities=self.probabilities,
+            reject=self.reject,
+        )
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all shards share. Paths are absolute, so that every worker finds the same files."""
+
+    model: str
+    fingerprint: str  # of the model file
+    out: str
+    options: Options
+    of_signatures: str | None  # fingerprint of the file that options.signatures names
+    device: str | None = None
+
+    @property
+    def asked(self) -> dict[str, object]:
+        """The options that answers depend on."""
+        names = self.options.candidates
+        as_read_back = None if names is None else list(names)  # JSON has no tuples
+        return {**asdict(self.options), "signatures": self.of_signatures, "candidates": as_read_back}
+
+    @lru_cache(maxsize=1)  # noqa: B019 (one for a process)
+    def predictor(self) -> Predictor:
+        """Loaded once in each process, which must see the same files."""
+        for path, expected in ((self.model, self.fingerprint), (self.options.signatures, self.of_signatures)):
+            if path is not None and file_fingerprint(path) != expected:
+                raise ValueError(
+                    f"{path} is not what it was when this run began: expected the same file; copy it to all machines"
+                )
+        return self.options.predictor(methods.load(self.model, self.device))
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A features file, known by its name, its size in bytes and the time of its last change."""
+
+    path: str
+    size: int
+    changed: int
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.path)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A finished shard in `predictions.jsonl`: what its predictions depend on, and the file of them."""
+
+    key: str
+    shard: str
+    size: int
+    changed: int
+    rows: int
+    model: str
+    options: Mapping[str, object]
+    bytes: int
+    written: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A shard without predictions, and why; others go on."""
+
+    sentence: str
+
+
+Outcome: TypeAlias = int | Failure  # rows
+Outcomes: TypeAlias = Generator[tuple[int, Outcome], None, None]
+OnProgress: TypeAlias = Callable[[int, str], object]
+
+
+def plan_job(
+    model: PredictFolderPathLike, out: PredictFolderPathLike, options: Options, device: str | None = None
+) -> Job:
+    """What to do for every shard. A model or options that cannot work are refused before any shard is read."""
+    table = options.signatures
+    if table == STANDARD_INPUT:
+        raise ValueError(
+            "signatures is standard input, and every shard needs it: expected a file, which can be read again; save it"
+        )
+    absolute = Options(**{**asdict(options), "signatures": None if table is None else os.path.abspath(table)})
+    made = Job(
+        os.path.abspath(model),
+        file_fingerprint(model),
+        os.path.abspath(out),
+        absolute,
+        None if table is None else file_fingerprint(table),
+        None if device is None else str(device),
+    )
+    made.predictor()
+    return made
+
+
+def find_shards(folder: PredictFolderPathLike) -> list[Shard]:
+    """The shards of a folder by name; files that begin with a dot or an underscore are not among them."""
+    files = sorted(
+        path
+        for path in Path(folder).iterdir()
+        if path.suffix.lower() in SUFFIXES and path.is_file() and path.name[0] not in "._"
+    )
+    if not files:
+        raise ValueError(f"{folder} holds no features: expected files that end in {', '.join(SUFFIXES)}")
+    return [_describe_shard(os.path.abspath(path)) for path in files]
+
+
+def job_key(job: Job, shard: Shard) -> str:
+    """What a file of predictions depends on."""
+    state = {"size": shard.size, "changed": shard.changed}
+    return run_folder.unit_key({"model": job.fingerprint, "options": job.asked, "shard": shard.name, **state})
+
+
+def prediction_path(job: Job, shard: Shard) -> Path:
+    """The file of predictions."""
+    return Path(job.out) / f"{shard.name}.csv"
+
+
+def _finished_lines(file: Path) -> Iterator[Line]:
+    """Those of finished shards; others are passed over, and their shards done again."""
+    for line in run_folder.read_log(file):
+        with suppress(ValueError):
+            yield record.from_json(Line, line)
+
+
+def reasons_to_run(job: Job, shards: Sequence[Shard], folder: run_folder.LogFolder) -> dict[int, str]:
+    """place → "" for a shard that was never done, or why it is done again; those that are done have no entry.
+
+    The last line on a shard counts, and only for the file that it describes.
+    """
+    last = {line.shard: line for line in _finished_lines(folder.path)}
+    found = {}
+    for place, shard in enumerate(shards):
+        line = last.get(shard.name)
+        if line is None:
+            found[place] = ""
+        elif line.model != job.fingerprint:
+            found[place] = "predicted by another model"
+        elif line.options != job.asked:
+            found[place] = "predicted with other options"
+        elif line.key != job_key(job, shard):
+            found[place] = "changed since they were predicted"
+        elif _file_state(prediction_path(job, shard)) != (line.bytes, line.written):
+            found[place] = "without their file of predictions, or with one that was changed"
+    return found
+
+
+def predict_folder(
+    job: Job,
+    shards: Mapping[int, Shard],
+    engine: Engine | None,
+    folder: run_folder.LogFolder,
+    started: Callable[[int], object],
+    told: OnProgress,
+) -> Outcomes:
+    """(place, rows or failure) of each of these shards as it finishes; its line is in `folder` by then.
+
+    If you stop before the end, close the generator (`contextlib.closing`), so that the workers end.
+    """
+    for part in find_leftovers(
+        Path(job.out), "*.csv"
+    ):  # left by a run that was killed; no other run has the folder now
+        part.unlink(missing_ok=True)
+    places = list(shards)
+    with closing(_run_shards(job, shards, engine, started, told)) as outcomes:
+        for number, outcome in outcomes:
+            shard = shards[places[number]]
+            if not isinstance(outcome, Failure):
+                size, written = _file_state(prediction_path(job, shard)) or (0, 0)
+                line = Line(
+                    job_key(job, shard),
+                    shard.name,
+                    shard.size,
+                    shard.changed,
+                    outcome,
+                    job.fingerprint,
+                    job.asked,
+                    size,
+                    written,
+                )
+                folder.append(record.to_json(line))
+            yield places[number], outcome
+
+
+def _run_shards(
+    job: Job, shards: Mapping[int, Shard], engine: Engine | None, started: Callable[[int], object], told: OnProgress
+) -> Outcomes:
+    places = list(shards)
+    if engine is None:
+        for number, (place, shard) in enumerate(shards.items()):
+            started(place)
+            yield number, _predict_shard(job, shard, partial(told, place))
+        return
+    with closing(
+        engines.each(_predict_shard, list(shards.values()), job, engine, lambda number: started(places[number]))
+    ) as results:
+        yield from results
+
+
+def _predict_shard(job: Job, shard: Shard, told: Callable[[str], object] | None = None) -> Outcome:
+    """On a worker, or here."""
+    try:
+        rows = write_predictions(prediction_path(job, shard), _count_progress(job.predictor().lines(shard.path), told))
+        if _describe_shard(shard.path) != shard:
+            raise ValueError("the file changed while it was read: run again when it is complete")
+        return rows
+    except Exception as error:  # whatever is wrong with one shard, others go on; a mistake of ours ends the run
+        if not is_user_error(error):
+            raise
+        return Failure(f"{shard.name}: {error or type(error).__name__}")
+
+
+def _count_progress(lines: Iterator[list[object]], told: Callable[[str], object] | None) -> Iterator[list[object]]:
+    for number, line in enumerate(lines):
+        if told is not None and number % REPORT_EVERY == 0:
+            told(f"{number:,} rows")
+        yield line
+
+
+def file_fingerprint(path: PredictFolderPathLike) -> str:
+    """SHA-256 of a file in hex."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"no file at {path}: check the path")
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _describe_shard(path: str) -> Shard:
+    found = os.stat(path)
+    return Shard(path, found.st_size, found.st_mtime_ns)
+
+
+def _file_state(path: Path) -> tuple[int, int] | None:
+    """(size, time of the last change) of a file, or None where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_size, found.st_mtime_ns

@@ -1,0 +1,629 @@
+"""Datasets of your own: made from your files, kept in a folder."""
+
+from __future__ import annotations
+
+import csv
+import ctypes
+import hashlib
+import json
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import combinations, islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from zskl._files import replace_folder
+from zskl._validation import check_option, list_values, suggest
+from zskl.datasets import split as split_by_class
+from zskl.datasets import tables
+from zskl.datasets.dataset import Dataset
+from zskl.datasets.tables import Block, FeatureFile, Head, Wanted
+from zskl.datasets.tables import Labels as Labels_tables
+from zskl.datasets.tables import Preparation as Preparation_tables
+from zskl.datasets.tables.features import block_rows
+from zskl.datasets.tables.labels import Labels
+from zskl.datasets.tables.preparation import Column, Preparation, Survey, learn_preparation, raw_numbers, survey_columns
+from zskl.signatures import sentences
+from zskl.signatures.table import CLASS_COLUMN, Numbering
+from zskl.version import __version__
+
+# Free memory ----------------------------------------------------------------------------------------------------------
+# Memory that is free, but that the libraries of this process keep for later.
+
+
+def release_free_memory() -> None:
+    """Let the system have it, as far as the libraries can; call it after work that made many small blocks.
+
+    The C library of Linux keeps pages between blocks that are in use, and Arrow, through which pandas reads texts, a
+    pool. Elsewhere nothing happens.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:  # glibc has it, other C libraries do not
+        trim(0)
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
+
+
+# Folder ---------------------------------------------------------------------------------------------------------------
+# A dataset as a folder of plain files, which `zskl data make` writes and every command reads.
+#
+# manifest.json    what it is, how it was made (from which texts, if any), and the size and checksum of each other file
+# features.npy     (n, d) float32, memory-mapped when loaded labels.csv       the class of each row, and the id of the
+# row if it has one signatures.csv   the class table; numbers as Python writes them, so that they come back exactly
+# splits.json      part → row numbers, counted from 0
+
+FORMAT = "zskl-dataset"
+VERSION = 1
+MANIFEST, FEATURES, LABELS, SIGNATURES, SPLITS = FILES = (
+    "manifest.json",
+    "features.npy",
+    "labels.csv",
+    "signatures.csv",
+    "splits.json",
+)
+
+
+def is_dataset(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a dataset folder at this path."""
+    return (Path(path) / MANIFEST).is_file()
+
+
+def write_folder(
+    folder: Path,
+    data: Dataset,
+    made: Mapping[str, Any],
+    ids: Sequence[str] | None = None,
+    preparation: Preparation | None = None,
+) -> None:
+    """Write all files except features.npy, which must be there; `made` tells how the dataset was made.
+
+    `preparation` is what new rows need before they are features like these.
+    """
+    header = ["id", "label"] if ids is not None else ["label"]
+    _write_csv(folder / LABELS, header, zip(ids, data.y, strict=True) if ids is not None else ([one] for one in data.y))
+    values = data.signatures.to_numpy(dtype=np.float64).tolist()
+    rows = ([label, *map(repr, row)] for label, row in zip(data.signatures.index.tolist(), values, strict=True))
+    _write_csv(folder / SIGNATURES, [CLASS_COLUMN, *data.attribute_names], rows)
+    (folder / SPLITS).write_text(_format_json(data.parts) + "\n", encoding="utf-8", newline="\n")
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": data.name,
+        "rows": len(data.X),
+        "features": data.X.shape[1],
+        "classes": len(data.class_names),
+        "attributes": len(data.attribute_names),
+        "seen": data.seen_classes.tolist(),
+        "unseen": data.unseen_classes.tolist(),
+        "parts": {part: len(rows) for part, rows in data.parts.items()},
+        "label_type": "integer" if data.y.dtype.kind in "iu" else "string",
+        "feature_names": None if data.feature_names is None else list(data.feature_names),
+        "attribute_names": data.attribute_names,
+        "preparation": None if preparation is None else preparation.text(),
+        "backbone": data.backbone,
+        "made": {"by": f"zskl {__version__}", **made},
+        "fingerprint": data.fingerprint,
+        "files": {name: _size_and_checksum(folder / name) for name in FILES[1:]},
+    }
+    (folder / MANIFEST).write_text(_format_json(manifest) + "\n", encoding="utf-8", newline="\n")
+
+
+def load_folder(path: str | os.PathLike[str]) -> Dataset:
+    """The dataset in a folder. A file that changed since it was written is refused by name."""
+    folder = Path(path)
+    manifest = read_manifest(folder)
+    for name, recorded in manifest["files"].items():
+        _check_unchanged(folder / name, recorded, whole=name != FEATURES)
+    X = np.load(folder / FEATURES, mmap_mode="r", allow_pickle=False)
+    if X.shape != (manifest["rows"], manifest["features"]) or X.dtype != np.float32:
+        expected = f"({manifest['rows']}, {manifest['features']}) float32"
+        raise ValueError(f"{folder / FEATURES} is {X.shape} {X.dtype}, its manifest says {expected}: {_AGAIN}")
+    whole = manifest["label_type"] == "integer"
+    labels = Labels(cells[-1] for cells in islice(_read_csv(folder / LABELS), 1, None))
+    rows = list(_read_csv(folder / SIGNATURES))
+    classes = [cells[0] for cells in rows[1:]]
+    table = pd.DataFrame(
+        np.array([list(map(float, cells[1:])) for cells in rows[1:]]),
+        index=pd.Index([int(name) for name in classes] if whole else classes, name=CLASS_COLUMN),
+        columns=rows[0][1:],
+    )
+    parts = json.loads((folder / SPLITS).read_text(encoding="utf-8"))
+    names = manifest["feature_names"]
+    data = Dataset(
+        name=manifest["name"],
+        X=X,
+        y=parse_labels(labels, whole),
+        signatures=table,
+        parts={part: np.array(rows, dtype=np.int64) for part, rows in parts.items()},
+        source=str(folder),
+        feature_names=None if names is None else tuple(names),
+        backbone=manifest.get("backbone"),  # earlier versions kept none
+        checked=True,  # the features were checked when the folder was made
+    )
+    del labels, parts
+    release_free_memory()  # what texts of many rows took, also before they were written: a fit needs the room
+    return data
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a folder. Another kind of manifest, or a newer one, is refused."""
+    if not is_dataset(folder):
+        what = "has no manifest.json" if folder.is_dir() else "is not a folder"
+        raise ValueError(f"{folder} {what}: make a dataset folder with zskl data make")
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        version = manifest["version"] if manifest["format"] == FORMAT else None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{folder / MANIFEST} is not the manifest of a dataset ({error!r}): {_AGAIN}") from None
+    if version is None:
+        raise ValueError(f"{folder / MANIFEST} is of format {manifest['format']!r}, expected {FORMAT!r}: {_AGAIN}")
+    if version > VERSION:
+        raise ValueError(f"{folder / MANIFEST} has version {version}, this zskl reads up to {VERSION}: upgrade zskl")
+    lacking = [
+        key for key in ("name", "rows", "features", "label_type", "feature_names", "files") if key not in manifest
+    ]
+    if lacking or set(manifest["files"]) != set(FILES[1:]):
+        raise ValueError(f"{folder / MANIFEST} lacks {', '.join(lacking) or 'some of the files'}: {_AGAIN}")
+    return dict(manifest)
+
+
+def check_features(folder: Path) -> None:
+    """Compare features.npy with its checksum. `load` does not do this, because the file may be large."""
+    _check_unchanged(folder / FEATURES, read_manifest(folder)["files"][FEATURES], whole=True)
+
+
+def read_preparation(path: str | os.PathLike[str]) -> Preparation | None:
+    """What new rows need before they are features like those of a dataset folder; None for anything else."""
+    text = read_manifest(Path(path)).get("preparation") if is_dataset(path) else None
+    return None if text is None else Preparation.from_text(text)
+
+
+def read_row_names(folder: Path) -> list[str] | None:
+    """The ids of the rows, if the dataset was made from a file with ids."""
+    records = _read_csv(folder / LABELS)
+    return [cells[0] for cells in records] if len(next(records)) == 2 else None
+
+
+def parse_labels(labels: Labels, whole: bool) -> NDArray[np.generic]:
+    """(n,) integers or strings."""
+    names = np.array([int(name) for name in labels.names]) if whole else np.array(labels.names, dtype=np.str_)
+    y: NDArray[np.generic] = names[labels.codes]
+    return y
+
+
+_AGAIN = "make the dataset again"
+
+
+def _format_json(values: Mapping[str, Any], indent: str = "  ") -> str:
+    """JSON for readers: an entry per line, also of inner objects; a list stays on its line."""
+    lines = []
+    for key, value in values.items():
+        value = value.tolist() if isinstance(value, np.ndarray) else value
+        text = (
+            _format_json(value, indent + "  ") if isinstance(value, Mapping) else json.dumps(value, ensure_ascii=False)
+        )
+        lines.append(f"{indent}{json.dumps(key, ensure_ascii=False)}: {text}")
+    return "{\n" + ",\n".join(lines) + f"\n{indent[2:]}}}"
+
+
+def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def _read_csv(path: Path) -> Iterator[list[str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        yield from csv.reader(file)
+
+
+def _size_and_checksum(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"bytes": path.stat().st_size, "sha256": digest}
+
+
+def _check_unchanged(path: Path, recorded: Mapping[str, Any], whole: bool) -> None:
+    if not path.is_file():
+        raise ValueError(f"{path} is missing: put it back, or {_AGAIN}")
+    if path.stat().st_size != recorded["bytes"] or (whole and _size_and_checksum(path) != recorded):
+        raise ValueError(f"{path} has changed since the dataset was made: put the original back, or {_AGAIN}")
+
+
+# Store ----------------------------------------------------------------------------------------------------------------
+# The rows of a features file on their way into a dataset folder: copied in blocks, then prepared from training rows.
+#
+# The first copy holds every column that may be a feature. When it is known which rows train, columns that identify
+# rows go, holes are filled and categories become columns.
+
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What to do with holes and with words, and the columns that stay although they look like identifiers."""
+
+    missing: str | None = None
+    categories: str | None = None
+    keep: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if self.missing is not None:
+            check_option("missing", self.missing, ("mean", "drop"))
+        if self.categories is not None:
+            check_option("categories", self.categories, ("onehot",))
+
+    @property
+    def loose(self) -> bool:
+        """Whether holes or words are allowed."""
+        return self.missing is not None or self.categories is not None
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The first copy: numbers, or places in `categories`, of the columns `names` in the .npy file at `path`."""
+
+    path: Path
+    source: object
+    names: tuple[str, ...] | None
+    categories: tuple[tuple[str, ...] | None, ...] | None  # None if there may be neither holes nor words
+    identifiers: tuple[str, ...]
+    labels: Labels_tables
+    ids: list[str] | None
+
+    def finish(
+        self, target: Path, training: NDArray[np.int64], fill: bool
+    ) -> tuple[tuple[str, ...] | None, Preparation_tables | None]:
+        """Write the features to `target`; their names, and what has to be done to new rows, if anything has."""
+        raw = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        names = self.names or tuple(str(k) for k in range(raw.shape[1]))
+        if self.categories is None:
+            columns = [Column(name) for name in names if name not in self.identifiers]
+        else:
+            columns, empty = learn_preparation(raw, training, names, self.categories, fill, self.names is not None)
+            if empty:
+                _log_left_out(self.source, empty, "it is empty in all training rows")
+        if not columns:
+            raise ValueError(f"{self.source} has no feature column left: its columns were {list_values(names)}")
+        if self.categories is None and len(columns) == len(names):
+            del raw
+            os.replace(self.path, target)
+            return self.names, None
+        chosen = [names.index(column.name) for column in columns]
+        preparation = Preparation_tables(tuple(columns))
+        with target.open("wb") as file:
+            _write_header(file, len(raw), len(preparation.features))
+            for start in range(0, len(raw), block_rows(raw.shape[1])):
+                block = raw[start : start + block_rows(raw.shape[1])]
+                file.write(np.ascontiguousarray(preparation.apply(self._placed(block[:, chosen], columns))).tobytes())
+        del raw, block  # some systems cannot remove a file that is mapped
+        self.path.unlink()
+        return None if self.names is None else preparation.features, None if self.categories is None else preparation
+
+    def _placed(self, block: NDArray[np.float32], columns: list[Column]) -> NDArray[np.float32]:
+        """Places among all words of a column as places among those of training rows; NaN for the others."""
+        placed = np.array(block)
+        for k, column in enumerate(columns):
+            if column.categories is not None and self.names is not None and self.categories is not None:
+                words = self.categories[self.names.index(column.name)] or ()
+                at = {word: place for place, word in enumerate(column.categories)}
+                new = np.array([at.get(word, np.nan) for word in words], dtype=np.float32)
+                known = ~np.isnan(placed[:, k])
+                placed[known, k] = new[placed[known, k].astype(np.int64)]
+        return placed
+
+
+def store_features(path: Path, head: Head, labels: PathLike, column: str | None, how: Reading) -> Stored:
+    """Copy the rows of a features file into an .npy file at `path`."""
+    found, label_ids = (Labels_tables(), None) if column else tables.read_labels(labels)
+    file = head.open(Wanted(column, rows=None if column else len(found), loose=how.loose, keep=how.keep))
+    seen = survey_columns(file, how.missing, how.categories, how.keep) if how.loose else None
+    names = file.names if seen is None or file.names is None else seen.names
+    numbering = Numbering(names or ())
+    ids: list[str] = []
+    rows = written = 0
+    width = file.width if seen is None else len(seen.names)
+    with path.open("wb") as target:
+        _write_header(target, 0, width)
+        for block in file.blocks() if seen is None else _read_raw_blocks(file, seen):
+            kept = block.X if seen is None else block.X[seen.rows[rows : rows + len(block.X)]]
+            target.write(kept.tobytes())
+            rows, written = rows + len(block.X), written + len(kept)
+            ids += block.ids or []
+            if column:
+                found.extend(block.labels or [])
+            if seen is None and names:
+                numbering.see(block.X)
+        target.seek(0)
+        _write_header(target, written, width)
+    twice = tables.find_repeated(ids) if file.named_by is not None else []
+    if twice:
+        raise ValueError(
+            f"{file.source}: {file.named_by!r}, which names the rows, repeats {list_values(twice)}: expected each "
+            "name once; number the rows, or leave it out"
+        )
+    found = tables.match_labels(found, label_ids, labels, file.source, rows, ids)
+    if written < rows:
+        found, ids = _drop_incomplete_rows(found, ids, seen, file)
+    going = file.left_out if seen is None else seen.identifiers
+    going += tuple((names or ())[k] for k in numbering.found() if (names or ())[k] not in how.keep)
+    if going:
+        advice = "if it is a feature, keep it with keep_columns (--keep-column NAME)"
+        vectors = names is None  # in one column, which has all features
+        why = "another has vectors of features" if vectors else f"it numbers or names the rows; {advice}"
+        _log_left_out(file.source, going, why)
+    if seen is not None and seen.empty:
+        _log_left_out(file.source, seen.empty, "it is empty")
+    return Stored(path, file.source, names, None if seen is None else seen.categories, going, found, ids or None)
+
+
+def _read_raw_blocks(file: FeatureFile, seen: Survey) -> Iterator[Block]:
+    for cells in file.cells():
+        some = replace(cells, columns=[cells.columns[k] for k in seen.places])
+        yield Block(raw_numbers(some, file.source, file.unit, seen.names, seen.categories), cells.ids, cells.labels)
+
+
+def _drop_incomplete_rows(
+    labels: Labels_tables, ids: list[str], seen: Survey | None, file: FeatureFile
+) -> tuple[Labels_tables, list[str]]:
+    """Only the rows that lack nothing."""
+    assert seen is not None
+    rows = np.flatnonzero(seen.rows).tolist()
+    if not rows:
+        raise ValueError(f"{file.source}: every row lacks a value: expected some that are whole; use missing='mean'")
+    warnings.warn(
+        f"{file.source}: {len(seen.rows) - len(rows)} of {len(seen.rows)} rows were left out, since they lack a value",
+        stacklevel=4,
+    )
+    return labels.taken(rows), [ids[row] for row in rows] if ids else []
+
+
+def _log_left_out(source: object, names: Sequence[str], why: str) -> None:
+    warnings.warn(f"{source}: column {list_values(names)} was left out, since {why}", stacklevel=4)
+
+
+def _write_header(file: BinaryIO, rows: int, width: int) -> None:
+    """NumPy pads the header, so more rows do not make it longer, and it can be written again in the same place."""
+    description = {"descr": "<f4", "fortran_order": False, "shape": (rows, width)}
+    np.lib.format.write_array_header_1_0(file, description)
+
+
+# New folder -----------------------------------------------------------------------------------------------------------
+# The folder of a new dataset, and what it may replace.
+
+OURS = ("manifest.json", "att_splits.mat")  # a folder with one of these is a dataset, which may be replaced
+
+
+@contextmanager
+def open_new_folder(path: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
+    """A temporary folder that becomes `path` when the block ends without an error.
+
+    What is already there, or comes in the meantime, is refused. With `force` a dataset is replaced, and nothing else.
+    """
+    path = Path(path)
+    if path.exists() or path.is_symlink():
+        _check_replaceable(path, force)
+    with replace_folder(path, new=not force) as temporary:
+        yield temporary
+
+
+def _check_replaceable(path: Path, force: bool) -> None:
+    if not force:
+        raise ValueError(f"{path} is there already: choose another folder, or replace it with force=True (--force)")
+    if not path.is_dir() or path.is_symlink() or (any(path.iterdir()) and not any((path / f).is_file() for f in OURS)):
+        raise ValueError(
+            f"{path} is not a dataset folder, so force does not replace it: choose another folder, or remove it"
+        )
+
+
+# Make -----------------------------------------------------------------------------------------------------------------
+# A user's files → a dataset folder.
+
+MANY = 5  # rows per class, on average: more than people describe a class by
+
+
+def make(
+    out: PathLike,
+    features: PathLike,
+    labels: PathLike,
+    signatures: PathLike,
+    *,
+    unseen: Sequence[str | int] | None = None,
+    unseen_fraction: float = 0.25,
+    seed: int = 0,
+    name: str | None = None,
+    force: bool = False,
+    missing: str | None = None,
+    categories: str | None = None,
+    keep_columns: Sequence[str] = (),
+) -> Dataset:
+    r"""Make a dataset folder from your own files, and load it.
+
+    The features are read in blocks and written at once, so they need not fit into memory. If anything fails, nothing is
+    left behind.
+
+    Parameters
+    ----------
+    out : path-like
+        The folder to write.
+    features : path-like
+        A file with a row per sample: .csv, .tsv, .xlsx, .parquet, .npy, .npz or .mat, also .csv.gz and .csv.zst; "-" is
+        CSV from standard input. A column "id" names the rows. True is 1 and False 0.
+    labels : path-like
+        The class of each row: a column (or array) of the features file, or a file of its own, also .txt with a label
+        per line. If both files name their rows, the rows are matched by name.
+    signatures : path-like
+        A file with one row, or several, per class. The column "class" names the class, the others are its attributes.
+    unseen : sequence of labels, default=None
+        The classes without training rows. None draws `unseen_fraction` of the classes.
+    unseen_fraction : float, default=0.25
+        The fraction of the classes to draw as unseen, if `unseen` is None.
+    seed : int, default=0
+        Seed of all draws: unseen classes, test rows and folds.
+    name : str, default=None
+        The name of the dataset. None takes the name of the folder.
+    force : bool, default=False
+        Whether to replace a dataset folder that is there.
+    missing : {"mean", "drop"}, default=None
+        What to do with an empty cell of the features: fill in the mean of the training rows, or leave the row out. None
+        refuses it.
+    categories : {"onehot"}, default=None
+        What to do with a column of words: make a feature of 0 and 1 for each word that training rows have, such as
+        "colour=red". None refuses it.
+    keep_columns : sequence of str, default=()
+        Columns of features or signatures to keep although they look like identifiers. Others that do, because they
+        count the rows, or have such a name (nr, index, code, class_id) and another value in each row, are left out.
+
+    Returns
+    -------
+    Dataset
+        The dataset, with its features mapped from the folder. A fifth of the rows of each seen class is test_seen. Of
+        six seen classes or more, there are three validation folds.
+
+    Raises
+    ------
+    ValueError
+        If a file is not as expected; the message gives the line and column, and says what to do.
+
+    Warns
+    -----
+    UserWarning
+        If a column or a row is left out.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from zskl import datasets
+    >>> with TemporaryDirectory() as here:
+    ...     birds, traits = Path(here, "birds.csv"), Path(here, "traits.csv")
+    ...     _ = birds.write_text("wing,species\n20,owl\n21,owl\n5,wren\n6,wren\n90,swan\n")
+    ...     _ = traits.write_text("class,size,nocturnal\nowl,2,1\nwren,1,0\nswan,3,0\n")
+    ...     datasets.make(Path(here, "birds"), birds, "species", traits, unseen=["swan"])
+    Dataset('birds', 5 rows × 1 features, 2 seen and 1 unseen classes, 2 attributes)
+    """
+    split_by_class.check_seed(seed)
+    out = Path(out)
+    _check_outside(out, features, signatures, labels)
+    how = Reading(missing, categories, keep_columns)
+    _check_different(features, labels, signatures)
+    head = tables.read_header(features)
+    column = tables.label_column(head, features, labels)
+    table = tables.read_signatures(signatures, column, keep_columns)
+    _check_descriptions(table, head, features, signatures)
+    _check_kept(keep_columns, [*head.fields, *table.columns])
+    read = sentences.read_texts(signatures)  # if the table was made from texts
+    with open_new_folder(out, force) as temporary:
+        rows = store_features(temporary / "raw.npy", head, labels, column, how)
+        found, table, unseen = _match_spelling(rows.labels, table, unseen)
+        classes = list(dict.fromkeys(table.index))
+        _check_described(found, classes, features if column else labels, signatures)
+        parts = _divide_rows(found, classes, unseen, float(unseen_fraction), seed)
+        names, preparation = rows.finish(temporary / FEATURES, parts["trainval"], fill=missing == "mean")
+        whole = tables.to_label_type(classes, found.names).dtype.kind == "i"
+        data = Dataset(
+            name=name or out.resolve().name,
+            X=np.load(temporary / FEATURES, mmap_mode="r", allow_pickle=False),
+            y=parse_labels(found, whole),
+            signatures=table.set_axis([int(one) for one in table.index] if whole else table.index, axis=0),
+            parts=parts,
+            source=str(signatures),
+            feature_names=names,
+            backbone=tables.find_backbone(features),
+            checked=True,  # while it was read, block by block
+        )
+        made = {
+            "features": str(features),
+            "labels": str(labels),
+            "signatures": str(signatures),
+            "unseen": None if unseen is None else [str(one) for one in unseen],
+            "unseen_fraction": unseen_fraction if unseen is None else None,
+            "seed": int(seed),
+            "missing": missing,
+            "categories": categories,
+            "keep_columns": list(keep_columns),
+            **({"texts": read} if read else {}),
+        }
+        write_folder(temporary, data, made, rows.ids, preparation)
+        del data  # some systems cannot rename a folder while a file in it is mapped
+    return load_folder(out)
+
+
+def _match_spelling(
+    labels: Labels_tables, table: pd.DataFrame, unseen: Sequence[str | int] | None
+) -> tuple[Labels_tables, pd.DataFrame, Sequence[str | int] | None]:
+    """The names of classes, written alike where all are whole numbers: 1.0 in one file is 1 in the other."""
+    if not all(map(tables.is_whole, [*labels.names, *table.index])):
+        return labels, table, unseen
+    plain = table.set_axis([tables.plain_label(one) for one in table.index], axis=0)
+    return labels.plain(), plain, None if unseen is None else [tables.plain_label(str(one)) for one in unseen]
+
+
+def _divide_rows(
+    labels: Labels_tables, classes: Sequence[str], unseen: Sequence[str | int] | None, fraction: float, seed: int
+) -> dict[str, NDArray[np.int64]]:
+    """The rows of each part; the unseen classes are those given, or a fraction that is drawn."""
+    codes = pd.Index(classes).get_indexer(pd.Index(labels.names))[labels.codes]
+    sizes = np.bincount(codes, minlength=len(classes))
+    hidden = split_by_class.choose_unseen(classes, sizes, unseen, fraction, seed)
+    return split_by_class.divide_rows(codes, hidden, seed)
+
+
+def _check_outside(out: Path, *files: PathLike) -> None:
+    """Refuse to write over what is read."""
+    for given in files:
+        if out.resolve() in Path(given).resolve().parents:
+            raise ValueError(f"{given} is inside {out}, the folder to write: choose another folder")
+
+
+def _check_different(*given: PathLike) -> None:
+    """Refuse the same file, or standard input, for two things."""
+    for (one, first), (other, second) in combinations(zip(("features", "labels", "signatures"), given, strict=True), 2):
+        piped = str(first) == str(second) == tables.STANDARD_INPUT
+        if piped or (other == "signatures" and _is_same_file(first, second)):
+            raise ValueError(
+                f"{other} is {second}, which is also what {one} is: expected a table of its own, "
+                + ("with a row for each class that describes it" if other == "signatures" else "or a column")
+            )
+
+
+def _is_same_file(one: PathLike, other: PathLike) -> bool:
+    return Path(one).exists() and Path(other).exists() and Path(one).samefile(other)
+
+
+def _check_descriptions(table: pd.DataFrame, head: Head, features: PathLike, signatures: PathLike) -> None:
+    """Refuse another features file in place of the class table."""
+    classes = table.index.nunique()
+    if set(table.columns) <= set(head.fields) and len(table) >= MANY * classes:
+        raise ValueError(
+            f"{signatures} has the columns of {features} and {len(table) / classes:.0f} rows per class: expected a "
+            "table that describes each class, in one row or a few; if it does, give its columns names of their own"
+        )
+
+
+def _check_kept(keep: Sequence[str], columns: Sequence[str]) -> None:
+    unknown = [name for name in keep if name not in columns]
+    if unknown:
+        raise ValueError(
+            f"keep_columns names {list_values(unknown)}{suggest(unknown[0], columns)}, which is not a column: expected "
+            f"some of {list_values(columns)}"
+        )
+
+
+def _check_described(labels: Labels_tables, classes: Sequence[str], source: PathLike, signatures: PathLike) -> None:
+    described = set(classes)
+    missing = [name for name in labels.names if name not in described]
+    if missing:
+        raise ValueError(
+            f"{signatures} has no row for the class {list_values(missing)}{suggest(missing[0], classes)}, which "
+            f"{source} names: describe each class of the labels; those described are {list_values(classes)}"
+        )

@@ -1,1 +1,0 @@
-"""Datasets of your own: made from your files, kept in a folder."""

@@ -1,0 +1,357 @@
+"""Read MATLAB files of both kinds, v5 and v7.3 (HDF5), in the same way: MATLAB's orientation, text as strings."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zskl._arrays import release_pages
+from zskl._validation import list_values
+from zskl.datasets.tables.features import (
+    Block,
+    Cells,
+    FeatureFile,
+    Head,
+    Source,
+    Wanted,
+    block_rows,
+    check_finite,
+    to_float32,
+)
+
+# Matfile --------------------------------------------------------------------------------------------------------------
+
+HDF5 = b"\x89HDF\r\n\x1a\n"
+USER_BLOCK = 512  # MATLAB writes its own header before that of HDF5
+
+
+class _Unsuitable(ValueError):
+    """The file is sound, but contains something else than expected."""
+
+
+def list_variables(path: Path) -> list[str]:
+    """The names of the variables in the file."""
+    if _is_hdf5(path):
+        with _open_hdf5(path) as file:
+            return [name for name in file if not name.startswith("#")]
+    import scipy.io
+
+    with _explain_damage(path):
+        return [name for name, _, _ in scipy.io.whosmat(path)]
+
+
+def read_mat(path: Path, wanted: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Any]:
+    """The wanted variables, and the optional ones that are there; no other is read.
+
+    A matrix keeps MATLAB's orientation, in memory column by column. A cell array of strings or a character matrix
+    becomes a list of strings, a sparse matrix a dense one.
+    """
+    wanted, optional = list(wanted), list(optional)
+    found = (_read_hdf5 if _is_hdf5(path) else _read_v5)(path, [*wanted, *optional])
+    missing = [name for name in wanted if name not in found]
+    if missing:
+        raise ValueError(
+            f"{path} has no variable {list_values(missing)}: it has {list_values(list_variables(path)) or 'nothing'}"
+        )
+    return found
+
+
+def _is_hdf5(path: Path) -> bool:
+    if not path.is_file():
+        raise FileNotFoundError(f"no file at {path}: check the path")
+    with path.open("rb") as file:
+        start = file.read(USER_BLOCK + len(HDF5))
+    return start.startswith(HDF5) or start[USER_BLOCK:] == HDF5
+
+
+@contextmanager
+def _explain_damage(path: Path) -> Iterator[None]:
+    """Turn whatever a reader raises for damaged bytes, such as zlib or key errors, into one sentence."""
+    try:
+        yield
+    except (MemoryError, PermissionError, _Unsuitable):
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise ValueError(
+            f"{path} is not a readable MATLAB file ({reason}): it may be truncated or of another kind; copy or "
+            "download it again"
+        ) from None
+
+
+def _read_v5(path: Path, names: list[str]) -> dict[str, Any]:
+    import scipy.io
+    import scipy.sparse
+
+    with _explain_damage(path):
+        _check_whole(path)
+        found = scipy.io.loadmat(path, variable_names=names, spmatrix=False)
+    values = {name: found[name] for name in names if name in found}
+    for name, value in values.items():
+        if scipy.sparse.issparse(value):
+            values[name] = value.toarray()
+        elif value.dtype.kind == "U":
+            values[name] = [str(text).rstrip() for text in value.ravel()]
+        elif value.dtype == object:
+            values[name] = [_cell_text(cell, path, name) for cell in value.ravel(order="F")]
+    return values
+
+
+def _check_whole(path: Path) -> None:
+    """In a v5 file each variable follows its length, one after the other. The last must end with the file."""
+    with path.open("rb") as file:
+        header = file.read(128)
+        size = file.seek(0, 2)
+        order = {b"IM": "<", b"MI": ">"}.get(header[126:])
+        if order is None:
+            return  # a v4 file, or not a MATLAB file: the reader decides
+        at = len(header)
+        while at < size:
+            file.seek(at)
+            _, length = struct.unpack(f"{order}II", file.read(8))
+            at += 8 + length
+            if at > size:
+                raise ValueError(f"it has {size} bytes and a variable that should end at {at}")
+
+
+def _cell_text(cell: Any, path: Path, name: str) -> str:
+    array = np.asarray(cell)
+    if array.dtype.kind == "U" and array.size <= 1:
+        return str(array.item()) if array.size else ""
+    if array.dtype.kind == "O" and array.size == 1:  # a cell in a cell
+        return _cell_text(array.item(), path, name)
+    if array.size == 0:
+        return ""
+    raise _Unsuitable(f"{path}: {name} is a cell array with {array.dtype} values: expected strings")
+
+
+@contextmanager
+def _open_hdf5(path: Path) -> Iterator[Any]:
+    try:
+        import h5py
+    except ModuleNotFoundError:
+        raise ValueError(
+            f"{path} is a MATLAB v7.3 file, which needs h5py: pip install 'zskl[matlab]', or save it in MATLAB with -v7"
+        ) from None
+    with _explain_damage(path):
+        file = h5py.File(path, "r")
+    with file:
+        yield file
+
+
+def _read_hdf5(path: Path, names: list[str]) -> dict[str, Any]:
+    with _open_hdf5(path) as file, _explain_damage(path):
+        return {name: _read_value(file, file[name], f"{path}: {name}") for name in names if name in file}
+
+
+def _read_value(file: Any, item: Any, where: str) -> Any:
+    """HDF5 keeps a matrix by rows, MATLAB by columns: this is the transpose, without a copy."""
+    if not hasattr(item, "dtype"):
+        raise _Unsuitable(f"{where} is a structure or a sparse matrix: expected a full matrix or cells with strings")
+    kind = item.attrs.get("MATLAB_class", b"")
+    kind = kind.decode() if isinstance(kind, bytes) else str(kind)
+    if kind == "cell" or item.dtype.kind == "O":
+        cells = item[()].ravel()  # of the transpose, which is MATLAB's order
+        return [_read_cell(file, cell, where) for cell in cells]
+    if kind == "char":
+        return _read_characters(item)
+    if "MATLAB_empty" in item.attrs:  # stored as its shape
+        return np.empty(item[()].astype(int).ravel())
+    return item[()].T
+
+
+def _read_cell(file: Any, cell: Any, where: str) -> str:
+    if isinstance(cell, bytes | str):  # written by another program than MATLAB
+        return cell.decode() if isinstance(cell, bytes) else cell
+    target = file[cell]
+    if target.dtype.kind == "O":
+        return _read_cell(file, target[()].ravel()[0], where)
+    if target.dtype.kind not in "ui":
+        raise _Unsuitable(f"{where} is a cell array with {target.dtype} values: expected strings")
+    return "".join(_read_characters(target))
+
+
+def _read_characters(item: Any) -> list[str]:
+    """A character matrix, one string per row of MATLAB's orientation."""
+    if "MATLAB_empty" in item.attrs:
+        return []
+    codes = np.atleast_2d(item[()].T).astype(np.uint16)
+    return [row.tobytes().decode("utf-16-le" if np.little_endian else "utf-16-be").rstrip() for row in codes]
+
+
+# Array files ----------------------------------------------------------------------------------------------------------
+# Arrays without a header line: .npy (memory-mapped), .npz and MATLAB files, whose arrays have names.
+
+SUFFIXES = (".npy", ".npz", ".mat")
+FEATURES = ("features", "x")
+IDS = ("ids", "id", "files", "paths", "image_files")
+
+
+def read_array_names(path: Source) -> Head:
+    """Read the names of the arrays."""
+    names = _array_names(path)
+    return Head(names, lambda wanted: _open_features(path, names, wanted))
+
+
+def _open_features(path: Source, names: list[str], wanted: Wanted) -> FeatureFile:
+    """A MATLAB file has a sample per row or per column: the number of labels, rows or features tells which."""
+    labels = wanted.labels
+    arrays = _read_arrays(path, names, FEATURES, (*IDS, *([labels] if labels else [])))
+    X = pick_array(path, arrays, FEATURES, dimensions=2)
+    if X.dtype.kind not in "iufb":
+        raise ValueError(f"{path} holds features of type {X.dtype}: expected a matrix of numbers")
+    texts = None if labels is None else to_texts(path, labels, arrays[labels])
+    rows = wanted.rows if texts is None else len(texts)
+    width = wanted.width if wanted.columns is None else len(wanted.columns)
+    if path.suffix == ".mat" and _has_sample_per_column(X, rows, width):
+        X = X.T
+    if not X.size:
+        raise ValueError(f"{path} holds features of shape {X.shape}: expected at least one row and one column")
+    if texts is not None and len(texts) != len(X):
+        raise ValueError(f"{path} has {len(X)} rows of features and {len(texts)} {labels!r}: expected as many of both")
+    if wanted.columns is not None and len(wanted.columns) != X.shape[1]:
+        raise ValueError(f"{path} has {X.shape[1]} features, the model takes {len(wanted.columns)}")
+    key = next((name for name in arrays if name.lower() in IDS and name != labels), None)
+    ids = None if key is None else to_texts(path, key, arrays[key])
+    if ids is not None and len(ids) != len(X):
+        ids = None
+    return FeatureFile(
+        path, X.shape[1], None, lambda: _array_blocks(path, X, ids, texts), lambda: _array_cells(X, ids, texts), key
+    )
+
+
+def read_backbone(path: Source) -> str | None:
+    """The network that made the features, which `zskl data embed` names beside them."""
+    if path.suffix != ".npz" or "backbone" not in _array_names(path):
+        return None
+    with _open_arrays(path) as archive:
+        name = archive["backbone"]
+    return str(name) if name.ndim == 0 and name.dtype.kind == "U" else None
+
+
+def read_array(path: Source, main: Sequence[str], further: Sequence[str] = ()) -> dict[str, Any]:
+    """name → array, or list of strings: the `main` and `further` ones, or all if there is none of the main ones."""
+    return _read_arrays(path, _array_names(path), main, further)
+
+
+def _read_arrays(path: Source, names: Sequence[str], main: Sequence[str], further: Sequence[str]) -> dict[str, Any]:
+    """Upper and lower case make no difference in the names."""
+    kind = path.suffix
+    if kind == ".npy":
+        return {"": _open_arrays(path)}
+    chosen = [name for name in names if name.lower() in main or name.lower() in further or name in further]
+    if not any(name.lower() in main for name in chosen):
+        chosen = list(names)
+    if kind == ".mat":
+        return read_mat(path.path, chosen)
+    try:
+        with _open_arrays(path) as archive:
+            return {name: archive[name] for name in chosen}
+    except ValueError:
+        raise _pickle_error(path) from None
+
+
+def _array_names(path: Source) -> list[str]:
+    """The names of the arrays in the file; the one in a .npy file has no name."""
+    kind = path.suffix
+    if kind == ".npy":
+        return []
+    if kind == ".mat":
+        return list_variables(path.path)
+    with _open_arrays(path) as archive:
+        return list(archive)
+
+
+def pick_array(path: Source, arrays: Mapping[str, Any], names: Sequence[str], dimensions: int) -> NDArray[np.generic]:
+    """The array of one of these names, else the only one of that many dimensions."""
+    matrices = {name: np.asarray(array) for name, array in arrays.items() if np.ndim(array) == dimensions}
+    named = [name for name in matrices if name.lower() in names]
+    found = named or list(matrices)
+    if len(found) != 1:
+        holds = ", ".join(f"{name!r} {np.shape(array)}" for name, array in arrays.items()) or "nothing"
+        raise ValueError(
+            f"{path} holds {holds}: expected one {dimensions}-D array, named {names[0]!r} if there are more"
+        )
+    return arrays[found[0]] if isinstance(arrays[found[0]], np.memmap) else matrices[found[0]]
+
+
+def is_vector(values: Any) -> bool:
+    """Whether there are values, and all of them along one axis."""
+    return np.ndim(values) > 0 and 0 < np.size(values) == max(np.shape(values))
+
+
+def to_texts(path: Source, name: str, values: Any) -> list[str]:
+    """A vector of strings or whole numbers as strings; MATLAB's whole numbers are doubles, in a matrix n × 1."""
+    array = np.asarray(values)
+    if array.ndim > 2 or (array.ndim == 2 and 1 not in array.shape):
+        raise ValueError(
+            f"{path}: {name or 'the array'} has shape {array.shape}: expected a vector with one value per row"
+        )
+    array = array.ravel()
+    if array.dtype.kind == "f":
+        if not (np.isfinite(array).all() and (array == np.round(array)).all()):
+            wrong = array[~np.isfinite(array) | (array != np.round(array))]
+            raise ValueError(
+                f"{path}: {name or 'the array'} holds {list_values(wrong)}, expected whole numbers or strings"
+            )
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iuUS":
+        raise ValueError(f"{path}: {name or 'the array'} holds {array.dtype} values, expected strings or whole numbers")
+    if array.dtype.kind == "S":
+        array = np.char.decode(array, "utf-8")
+    return [str(value) for value in array.tolist()]
+
+
+def _has_sample_per_column(X: NDArray[np.generic], rows: int | None, width: int | None) -> bool:
+    if rows is not None:
+        return len(X) != rows and X.shape[1] == rows
+    return width is not None and X.shape[1] != width and len(X) == width
+
+
+def _array_blocks(
+    path: Source, X: NDArray[np.generic], ids: list[str] | None, labels: list[str] | None
+) -> Iterator[Block]:
+    height = block_rows(X.shape[1])
+    for start in range(0, len(X), height):
+        rows = slice(start, start + height)
+        block = to_float32(X[rows])
+        check_finite(path, block, start, None, partial(_stored_value, X, start))
+        yield Block(block, None if ids is None else ids[rows], None if labels is None else labels[rows])
+        release_pages(X)
+
+
+def _array_cells(X: NDArray[np.generic], ids: list[str] | None, labels: list[str] | None) -> Iterator[Cells]:
+    height = block_rows(X.shape[1])
+    for start in range(0, len(X), height):
+        rows = slice(start, start + height)
+        columns = [np.asarray(column, dtype=np.float64) for column in X[rows].T]
+        where = range(start, min(start + height, len(X)))
+        yield Cells(columns, where, None if ids is None else ids[rows], None if labels is None else labels[rows])
+
+
+def _stored_value(X: NDArray[Any], first_row: int, row: int, column: int) -> float:
+    return float(X[first_row + row, column])
+
+
+def _open_arrays(path: Source) -> Any:
+    try:
+        opened = np.load(path.path, mmap_mode="r" if path.suffix == ".npy" else None, allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        if "Python objects" in str(error):
+            raise _pickle_error(path) from None
+        raise ValueError(f"{path} is not a NumPy file that can be read ({error}): write it again") from None
+    return opened
+
+
+def _pickle_error(path: Source) -> ValueError:
+    return ValueError(
+        f"{path} holds Python objects, which zskl does not load, because they can run code: save strings as "
+        "np.array(names, dtype=str)"
+    )

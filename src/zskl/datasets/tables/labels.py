@@ -1,0 +1,228 @@
+"""The class of each row, as text: a column of the features file, or a file of its own."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zskl._validation import list_values
+from zskl.datasets.tables import arrays as arrayss
+from zskl.datasets.tables import parquet
+from zskl.datasets.tables import text as text_files
+from zskl.datasets.tables.features import Source, find_row_names
+from zskl.signatures.table import normalise_name
+
+NUMBERS = "row"  # the column of a table of questions that numbers the rows of the features, from 0
+NAMES = ("label", "labels", "class", "y")
+WHOLE_NUMBER = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0)?")  # as Python writes an int or a float: "007" is a name
+
+
+class _Codes(dict[str, int]):
+    """Text → its position among the names, known or new. A text is brought into form NFC once."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, int] = {}
+
+    def __missing__(self, text: str) -> int:
+        self[text] = self.names.setdefault(normalise_name(text), len(self.names))
+        return self[text]
+
+
+class Labels:
+    """Texts, in form NFC, kept as numbers: `codes` (n,) are positions in `names`, in the order of first appearance."""
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self._codes = array("i")
+        self._known = _Codes()
+        self.extend(texts)
+
+    def extend(self, texts: Iterable[str]) -> None:
+        """Append the labels of further rows."""
+        self._codes.extend(map(self._known.__getitem__, texts))
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    @property
+    def names(self) -> list[str]:
+        """Each label once."""
+        return list(self._known.names)
+
+    @property
+    def codes(self) -> NDArray[np.int32]:
+        """(n,) the position of each row's label in `names`."""
+        return np.array(self._codes, dtype=np.int32)
+
+    def plain(self) -> Labels:
+        """The same labels with whole numbers as integers: "1.0" and "1" become one."""
+        names = [plain_label(name) for name in self.names]
+        return Labels(names[code] for code in self._codes)
+
+    def taken(self, rows: Sequence[int]) -> Labels:
+        """The labels of these rows, in their order."""
+        names = self.names
+        return Labels(names[self._codes[row]] for row in rows)
+
+
+def read_some_label_file(path: Source) -> tuple[Labels, list[str] | None, bool]:
+    """As `read`, of questions that are answered as far as somebody knows: lines without a label are left out.
+
+    The last value says whether rows are named by their numbers, in a column "row".
+    """
+    if path.suffix not in text_files.SUFFIXES:
+        return *read_label_file(path), False
+    texts, ids, numbered = _read_text_table(path, some=True)
+    if not texts:
+        raise ValueError(f"{path} has no labels: expected some in the column for them; fill in those that you know")
+    return Labels(texts), ids, numbered
+
+
+def read_label_file(path: Source) -> tuple[Labels, list[str] | None]:
+    """The labels of a file, one per row, and the names of the rows if it gives them."""
+    suffix = path.suffix
+    ids: list[str] | None = None
+    if suffix == ".txt":
+        texts = _read_plain_lines(path)
+    elif suffix in text_files.SUFFIXES:
+        texts, ids, _ = _read_text_table(path)
+    elif suffix in parquet.SUFFIXES:
+        columns = parquet.read_columns(path)
+        label, key = _find_columns(path, list(columns))
+        texts, ids = (
+            [_to_text(value) for value in columns[label]],
+            None if key is None else list(map(_to_text, columns[key])),
+        )
+    else:
+        arrays = arrayss.read_array(path, NAMES)
+        vectors = {name: value for name, value in arrays.items() if arrayss.is_vector(value)}
+        named = [name for name in vectors if name.lower() in NAMES] or list(vectors)
+        if len(named) != 1:
+            raise ValueError(
+                f"{path} holds {list_values(arrays)}: expected one vector, named 'labels' if there are more"
+            )
+        texts = arrayss.to_texts(path, named[0], arrays[named[0]])
+    if not texts:
+        raise ValueError(f"{path} has no labels: expected one per row of the features")
+    if "" in texts:
+        raise ValueError(f"{path} has no label in row {texts.index('')} (counted from 0): give each row a class")
+    return Labels(texts), ids
+
+
+def match_labels(
+    labels: Labels, label_ids: list[str] | None, path: object, features: object, rows: int, ids: list[str]
+) -> Labels:
+    """The labels of the rows of the features, one for each; by the names of the rows if both files have them."""
+    found = align_labels(labels, label_ids, ids, path, features) if ids and label_ids is not None else labels
+    if len(found) != rows:
+        raise ValueError(
+            f"{features} has {rows} rows and {path} {len(found)} labels: expected one label per row (a CSV file starts "
+            "with a line of column names, a .txt file does not)"
+        )
+    return found
+
+
+def align_labels(labels: Labels, label_ids: list[str], ids: list[str], path: object, features: object) -> Labels:
+    """The labels in the order of the rows of the features, if both files name their rows."""
+    at = {name: row for row, name in enumerate(label_ids)}
+    if len(at) < len(label_ids) or len(set(ids)) < len(ids):
+        where, names = (path, label_ids) if len(at) < len(label_ids) else (features, ids)
+        raise ValueError(
+            f"{where} uses an id twice ({list_values(find_repeated(names))}): rows are matched by id, so use each id once"
+        )
+    missing = [name for name in ids if name not in at]
+    if missing:
+        raise ValueError(f"{path} has no label for the rows {list_values(missing)} of {features}: add them")
+    return labels.taken([at[name] for name in ids])
+
+
+def to_label_type(names: Sequence[str], *others: Sequence[str]) -> NDArray[np.generic]:
+    """The names as integers if these and all others are whole numbers, as strings otherwise: "007" stays text."""
+    whole = all(map(is_whole, chain(names, *others)))
+    return (
+        np.array([int(plain_label(name)) for name in names], dtype=np.int64)
+        if whole
+        else np.array(names, dtype=np.str_)
+    )
+
+
+def is_whole(name: str) -> bool:
+    """Whether the text is a whole number, such as 3, or 3.0 as a column of floats is written."""
+    return WHOLE_NUMBER.fullmatch(name) is not None
+
+
+def plain_label(name: str) -> str:
+    """A whole number without the ".0"; other text as it is."""
+    return name.removesuffix(".0") if is_whole(name) else name
+
+
+def find_repeated(ids: Iterable[str]) -> list[str]:
+    """The names that more than one row has."""
+    return [name for name, times in Counter(ids).items() if times > 1]
+
+
+def _read_plain_lines(path: Source) -> list[str]:
+    with path.text() as file:
+        texts = file.read().splitlines()
+    while texts and not texts[-1].strip():
+        texts.pop()
+    empty = [number for number, text in enumerate(texts, start=1) if not text.strip()]
+    if empty:
+        raise ValueError(f"{path}, line {empty[0]} is empty: expected one label per line")
+    return [text.strip() for text in texts]
+
+
+def _read_text_table(path: Source, some: bool = False) -> tuple[list[str], list[str] | None, bool]:
+    records = text_files.read_lines(path)
+    header = [name.strip() for name in next(records, (0, []))[1]]
+    label, key = _find_columns(path, header)
+    numbered = some and key is None and label.lower() in NAMES and NUMBERS in header
+    key = NUMBERS if numbered else key
+    at, key_at = header.index(label), None if key is None else header.index(key)
+    texts: list[str] = []
+    ids: list[str] = []
+    left_out = 0
+    for number, cells in records:
+        if len(cells) != len(header):
+            raise ValueError(
+                f"{path}, line {number} has {len(cells)} cells: expected {len(header)}, as in the first line"
+            )
+        if not cells[at].strip():
+            if some and key is not None:
+                left_out += 1
+                continue
+            raise ValueError(f"{path}, line {number} has no label: give each row a class")
+        texts.append(cells[at].strip())
+        if key_at is not None:
+            ids.append(cells[key_at].strip())
+    if left_out and texts:
+        warnings.warn(f"{path}: {left_out} row(s) without a label were left out", stacklevel=4)
+    return texts, None if key_at is None else ids, numbered
+
+
+def _find_columns(path: Source, header: Sequence[str]) -> tuple[str, str | None]:
+    """The column of the labels, and the one that names the rows."""
+    labels = {k for k, name in enumerate(header) if name.lower() in NAMES}
+    key_at, dropped = find_row_names(header, labels) if len(header) > 1 else (None, set[int]())
+    key = None if key_at is None else header[key_at]
+    others = [name for k, name in enumerate(header) if k != key_at and k not in dropped]
+    named = [name for name in others if name.lower() in NAMES] or others
+    if len(named) != 1:
+        raise ValueError(
+            f"{path} has the columns {list_values(header)}: expected one with labels, named 'label' if there are more, "
+            "under a line of column names"
+        )
+    return named[0], key
+
+
+def _to_text(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return str(int(value)) if float(value).is_integer() else ""
+    return str(value)

@@ -1,0 +1,212 @@
+"""CSV and TSV. A features file is opened twice: for its first lines, and for its rows, which pandas reads in blocks.
+
+If something is wrong, a further, slow reading finds the line to blame. Rows with words and holes are read so at once.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import TextIO, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from zskl.datasets.tables.features import (
+    TRUTH,
+    Block,
+    Cells,
+    Columns,
+    FeatureFile,
+    Head,
+    Source,
+    Wanted,
+    block_rows,
+    cell_error,
+    choose_columns,
+    is_number,
+    parse_number,
+)
+
+SUFFIXES = (".csv", ".tsv")
+Record: TypeAlias = tuple[int, list[str]]  # the number of its last line, and its cells
+
+
+def read_text_header(path: Source) -> Head:
+    """Read the first line, and the second if the first has column names. A first line of numbers alone is data."""
+    records = read_lines(path)
+    first = next(records, None)
+    if first is None:
+        raise ValueError(f"{path} is empty: expected a line of column names and a line per row")
+    header, named = _parse_header(path, *first)
+    row = next(records, None) if named else first
+    records.close()
+    return Head(header, lambda wanted: _open(path, header, named, row, wanted))
+
+
+def _parse_header(path: Source, line: int, cells: list[str]) -> tuple[list[str], bool]:
+    """The column names, and whether the file has any. If its first line is data they are "0", "1", …"""
+    cells = [cell.strip() for cell in cells]
+    numbers = [is_number(cell) for cell in cells]
+    counted = [str(k) for k in range(len(cells))], [str(k) for k in range(1, len(cells) + 1)]
+    if all(numbers) and cells not in counted:
+        return counted[0], False
+    data = [cell for cell, number in zip(cells, numbers, strict=True) if number and not cell.strip("+-").isdigit()]
+    if data:
+        raise ValueError(
+            f"{path}, line {line} looks like data ({data[0]!r} is not a column name): put a line of column names first"
+        )
+    return cells, True
+
+
+def _open(path: Source, header: list[str], named: bool, row: Record | None, wanted: Wanted) -> FeatureFile:
+    """`row` is the first line of data. Pandas would let pass one that is longer than the line of names."""
+    if not named and wanted.columns is not None:
+        if len(wanted.columns) != len(header):
+            raise ValueError(
+                f"{path} has {len(header)} columns without names: expected the {len(wanted.columns)} features of the "
+                "model"
+            )
+        wanted = Wanted(wanted.labels, None, loose=wanted.loose)
+    words = (
+        [] if row is None else [name for name, cell in zip(header, row[1], strict=False) if parse_number(cell) is None]
+    )
+    columns = choose_columns(path, header, wanted, words)
+    if row is None:
+        raise ValueError(f"{path} has a line of column names and no rows: expected a line per row")
+    if len(row[1]) != len(header):
+        raise ValueError(f"{path}, line {row[0]} has {len(row[1])} cells: expected {len(header)}, as in the first line")
+    return FeatureFile(
+        path,
+        len(columns.features),
+        columns.names if named else None,
+        lambda: _text_blocks(path, columns, len(header), named),
+        lambda: _text_cells(path, columns, len(header), named),
+        columns.named_by,
+        columns.left_out,
+    )
+
+
+def read_lines(path: Source) -> Generator[Record]:
+    """Each record that is not empty, read slowly and exactly."""
+    with _open_text(path) as (file, delimiter):
+        reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
+        try:
+            for cells in reader:
+                if len(cells) > 1 or any(cells):
+                    yield reader.line_num, cells
+        except csv.Error as error:
+            raise ValueError(f"{path}, line {reader.line_num} is not CSV ({error}): look for a stray quote") from None
+
+
+def _text_cells(path: Source, columns: Columns, width: int, named: bool) -> Iterator[Cells]:
+    """Rows as they stand in the file; a line of another length, or without a label, is refused."""
+    records = read_lines(path)
+    if named:
+        next(records)
+    while some := list(islice(records, block_rows(width))):
+        for record in some:
+            _check_line(path, columns, width, record)
+        table = list(zip(*(cells for _, cells in some), strict=True))
+        ids, labels = (
+            None if k is None else [cell.strip() for cell in table[k]] for k in (columns.ids, columns.labels)
+        )
+        yield Cells([table[k] for k in columns.features], [number for number, _ in some], ids, labels)
+
+
+def _text_blocks(path: Source, columns: Columns, width: int, named: bool) -> Iterator[Block]:
+    texts = {k: str for k in {columns.ids, columns.labels, width - 1} - set(columns.features) if k is not None}
+    look_at_ends = width - 1 in texts  # an empty last cell may mean a line that is too short
+    with _open_text(path) as (file, delimiter):
+        if named:
+            next(cells for cells in csv.reader(file, delimiter=delimiter, skipinitialspace=True) if any(cells))
+        try:
+            frames = pd.read_csv(
+                file,
+                sep=delimiter,
+                header=None,
+                names=list(range(width)),
+                index_col=False,
+                dtype=texts,
+                keep_default_na=False,
+                skipinitialspace=True,
+                low_memory=False,
+                chunksize=block_rows(width),
+            )
+            for frame in frames:
+                X = _parse_numbers(frame, columns)
+                if X is None or not np.isfinite(X).all() or _has_empty_cell(frame, columns.labels):
+                    explain_error(path, columns, width, named)
+                    raise ValueError(
+                        f"{path} has cells that two readers read differently: write it as plain CSV, without quotes"
+                    )
+                if look_at_ends and _has_empty_cell(frame, width - 1):
+                    explain_error(path, columns, width, named)
+                    look_at_ends = False
+                yield Block(X, _column_texts(frame, columns.ids), _column_texts(frame, columns.labels))
+        except pd.errors.ParserError as error:
+            explain_error(path, columns, width, named)
+            raise ValueError(f"{path} is not CSV that can be read ({error}): look for a stray quote") from None
+
+
+def explain_error(path: Source, columns: Columns, width: int, named: bool) -> None:
+    """Raise an error with the line, the column and the value of the first fault; return if there is none."""
+    records = read_lines(path)
+    if named:
+        next(records)
+    names = dict(zip(columns.features, columns.names, strict=True))
+    for number, cells in records:
+        _check_line(path, columns, width, (number, cells))
+        for position, name in names.items():
+            value = parse_number(cells[position])
+            if value is None or value != value:
+                raise cell_error(f"{path}, line {number}, column {name!r}", cells[position])
+
+
+def _check_line(path: Source, columns: Columns, width: int, record: Record) -> None:
+    number, cells = record
+    if len(cells) != width:
+        raise ValueError(f"{path}, line {number} has {len(cells)} cells: expected {width}, as in the first line")
+    if columns.labels is not None and not cells[columns.labels].strip():
+        raise ValueError(f"{path}, line {number} has no label: give each row a class, or leave the row out")
+
+
+def _parse_numbers(frame: pd.DataFrame, columns: Columns) -> NDArray[np.float32] | None:
+    """(k, d), or None if a cell is not a number; True is 1 and False 0."""
+    X = np.empty((len(frame), len(columns.features)), dtype=np.float32)
+    with np.errstate(over="ignore"):  # what overflows is infinite, and reported as such
+        for k, position in enumerate(columns.features):
+            column = frame[position]
+            if column.dtype.kind not in "iufb":  # integers beyond 64 bits, truth beside numbers, or words
+                texts = column.astype(str).str.strip()
+                if not texts.map(lambda text: text.lower() in TRUTH or is_number(text)).all():
+                    return None
+                column = texts.map(lambda text: TRUTH[text.lower()] if text.lower() in TRUTH else float(text))
+            X[:, k] = column.to_numpy()
+    return X
+
+
+def _has_empty_cell(frame: pd.DataFrame, position: int | None) -> bool:
+    return position is not None and any(not text.strip() for text in frame[position].tolist())
+
+
+def _column_texts(frame: pd.DataFrame, position: int | None) -> list[str] | None:
+    return None if position is None else [text.strip() for text in frame[position].tolist()]
+
+
+@contextmanager
+def _open_text(path: Source) -> Iterator[tuple[TextIO, str]]:
+    """The open file and the separator of its cells: commas, or, if the first line has none, semicolons or tabs."""
+    with path.text() as file:
+        first = next((line for line in file if line.strip()), "")
+        separators = [separator for separator in ",;\t" if separator in first]
+        delimiter = "\t" if path.suffix == ".tsv" else separators[0] if separators else ","
+        if file.seekable():
+            file.seek(0)
+            yield file, delimiter
+            return
+    with path.text() as file:
+        yield file, delimiter

@@ -1,0 +1,935 @@
+"""The five benchmarks in the layout of the public xlsa17 package."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from zskl._arrays import make_generator
+from zskl._files import cache_folder, find_leftovers, replace_file, write_atomically
+from zskl._validation import list_values
+from zskl.datasets.dataset import REQUIRED_PARTS, Dataset
+from zskl.datasets.fetch import SPLITS, benchmark_folder, check_fetched
+from zskl.datasets.split import hold_out_thirds
+from zskl.datasets.tables import arrays
+from zskl.datasets.tables.descriptions import drop_identifiers
+from zskl.signatures import table as tables
+
+__all__ = ["BENCHMARKS", "DEFAULT_FEATURES", "Splits", "load", "read_folder", "read_splits"]
+
+
+# Splits ---------------------------------------------------------------------------------------------------------------
+# att_splits.mat: the classes of a benchmark, their signatures and the published division of its rows.
+#
+# MATLAB counts from 1. Only `from_one` turns the numbers of a file into numbers that count from 0.
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """The classes of a benchmark and the published division of its rows; rows and classes count from 0.
+
+    Parameters
+    ----------
+    source : Path
+        The file that this was read from.
+    class_names : tuple of str
+        The C names, in the order of the labels.
+    att : array of shape (C, p)
+        The signatures as published.
+    original_att : array of shape (C, p) or None
+        The signatures before they were normalised, if the file has them.
+    trainval : array
+        Row numbers of the training part.
+    test_seen : array
+        Row numbers of the test part with seen classes.
+    test_unseen : array
+        Row numbers of the test part with unseen classes. No row is in two parts.
+    train_loc : array, default=None
+        Training rows of one validation fold, if given, as in the file: not always inside trainval.
+    val_loc : array, default=None
+        Validation rows of that fold.
+
+    Attributes
+    ----------
+    parts : dict of str to array
+        The three parts by name.
+    rows : int
+        How many rows the three parts have together.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from zskl.datasets.xlsa17 import Splits
+    >>> rows = np.arange(6)
+    >>> splits = Splits(Path("att_splits.mat"), ("owl", "cat"), np.eye(2), None, rows[:2], rows[2:3], rows[3:])
+    >>> {part: len(numbers) for part, numbers in splits.parts.items()}
+    {'trainval': 2, 'test_seen': 1, 'test_unseen': 3}
+    """
+
+    source: Path
+    class_names: tuple[str, ...]
+    att: NDArray[np.float64]
+    original_att: NDArray[np.float64] | None
+    trainval: NDArray[np.int64]
+    test_seen: NDArray[np.int64]
+    test_unseen: NDArray[np.int64]
+    train_loc: NDArray[np.int64] | None = None
+    val_loc: NDArray[np.int64] | None = None
+
+    @property
+    def parts(self) -> dict[str, NDArray[np.int64]]:
+        """The three parts by name."""
+        return {"trainval": self.trainval, "test_seen": self.test_seen, "test_unseen": self.test_unseen}
+
+    @property
+    def rows(self) -> int:
+        """How many rows the three parts have in all."""
+        return sum(map(len, self.parts.values()))
+
+
+def read_splits(path: str | os.PathLike[str]) -> Splits:
+    """Read an att_splits.mat and check it as far as possible without the labels.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, in the format of MATLAB v5 or v7.3.
+
+    Returns
+    -------
+    Splits
+        Classes, signatures and parts.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, or parts share rows.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from zskl import datasets
+    >>> from zskl.datasets.xlsa17 import writer
+    >>> with TemporaryDirectory() as folder:
+    ...     writer.write(datasets.make_synthetic(), Path(folder))
+    ...     splits = datasets.xlsa17.read_splits(Path(folder) / "att_splits.mat")
+    >>> splits.rows, splits.att.shape
+    (750, (25, 16))
+    """
+    path = Path(path)
+    wanted = ["allclasses_names", "att", *(f"{part}_loc" for part in REQUIRED_PARTS)]
+    found = arrays.read_mat(path, wanted, optional=("original_att", "train_loc", "val_loc"))
+    names = found["allclasses_names"]
+    if not isinstance(names, list) or not names or not all(names):
+        raise ValueError(f"{path}: allclasses_names is not a list of class names: expected a cell array of strings")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"{path}: allclasses_names repeats {list_values(twice)}; give each class one name of its own")
+    parts = {part: _row_numbers(found[f"{part}_loc"], path, f"{part}_loc") for part in REQUIRED_PARTS}
+    for one, other in combinations(REQUIRED_PARTS, 2):
+        shared = np.intersect1d(parts[one], parts[other])
+        if shared.size:
+            raise ValueError(
+                f"{path}: {one}_loc and {other}_loc share rows {list_values(shared)} (counted from 0); a row belongs to one"
+            )
+    return Splits(
+        path,
+        tuple(names),
+        orient_by_class(found["att"], len(names), path, "att"),
+        orient_by_class(found["original_att"], len(names), path, "original_att") if "original_att" in found else None,
+        **parts,
+        **{name: to_zero_based(found[name], path, name) for name in ("train_loc", "val_loc") if name in found},
+    )
+
+
+def to_zero_based(values: Any, path: Path, field: str) -> NDArray[np.int64]:
+    """A vector of numbers counted from 1, as MATLAB does, as integers counted from 0."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iufb" or (array.size and array.size != max(array.shape)):
+        raise ValueError(f"{path}: {field} is {array.dtype} of shape {array.shape}: expected a vector of numbers")
+    array = array.ravel()
+    if array.dtype.kind == "f" and (array != np.floor(array)).any():  # NaN too
+        where = np.flatnonzero(array != np.floor(array))
+        raise ValueError(
+            f"{path}: {field} holds {list_values(array[where])} at rows {list_values(where)} (counted from 0): expected "
+            "whole numbers"
+        )
+    below = np.flatnonzero(array < 1)
+    if below.size:
+        found = np.unique(array[below]).astype(np.int64)
+        raise ValueError(
+            f"{path}: {field} holds {list_values(found)} at rows {list_values(below)} (counted from 0); the file's numbers "
+            "count from 1: if they were written counting from 0, add 1 to all of them"
+        )
+    return array.astype(np.int64) - 1
+
+
+def orient_by_class(matrix: Any, classes: int, path: Path, field: str) -> NDArray[np.float64]:
+    """(C, p) from p × C, the package's layout, or C × p; a square matrix is read in the package's layout."""
+    array = np.asarray(matrix)
+    if array.dtype.kind not in "iufb" or array.ndim != 2 or classes not in array.shape:
+        raise ValueError(
+            f"{path}: {field} is {array.dtype} of shape {array.shape}: expected numbers, one column for each of the "
+            f"{classes} classes"
+        )
+    array = array.T if array.shape[1] == classes else array
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def read_class_list(path: Path) -> set[str]:
+    """The classes of a text file, one per line."""
+    return {line.strip() for line in path.read_text(encoding="utf-8").splitlines()} - {""}
+
+
+def _row_numbers(values: Any, path: Path, field: str) -> NDArray[np.int64]:
+    rows = to_zero_based(values, path, field)
+    unique, times = np.unique(rows, return_counts=True)
+    if not rows.size:
+        raise ValueError(f"{path}: {field} is empty: expected row numbers")
+    if len(unique) < len(rows):
+        raise ValueError(
+            f"{path}: {field} repeats rows {list_values(unique[times > 1])} (counted from 0); name each once"
+        )
+    return rows
+
+
+# Feature cache --------------------------------------------------------------------------------------------------------
+# A large matrix is read from its file once, checked, and kept as a float32 .npy file that later loads map into memory.
+#
+# Each source has a folder in the user's cache. It contains the matrix, named by the SHA-256 of the source, and
+# source.json. The source counts as unchanged while its size and its times of modification and of status change are as
+# recorded. If only the times differ, its content is hashed again. If a file changed less than two seconds before we
+# looked, it could change again without a new time, because clocks of file systems are coarse. So it is hashed next
+# time.
+
+FORMAT = 1
+SMALLEST = 1 << 23  # bytes; a smaller file is read about as fast as it is mapped
+BLOCK_VALUES = 1 << 22  # converted and checked together: 16 MB
+SETTLED = 2_000_000_000  # nanoseconds
+ABANDONED = 24 * 3600  # seconds after which nobody writes a temporary file any more
+
+
+@dataclass(frozen=True)
+class CachedMatrix:
+    """X (n, d) float32 and finite, mapped if it could be kept; and what else the reader gave, as JSON values."""
+
+    X: NDArray[np.float32]
+    notes: dict[str, Any]
+
+
+def load_matrix(source: Path, read: Callable[[Path], tuple[NDArray[np.generic], dict[str, Any]]]) -> CachedMatrix:
+    """What `read(source)` returns, from the cache if it is there. If there can be no cache, it is read again each time.
+
+    `read` gives a matrix (n, d) of numbers and a dictionary of JSON values, and depends only on the source.
+    """
+    source = source.resolve()
+    now = source.stat()
+    if now.st_size < SMALLEST:
+        return _read_into_memory(source, *read(source))
+    path = hashlib.sha256(os.fsencode(source)).hexdigest()[:16]
+    folder = cache_folder() / "mapped" / f"{source.parent.name}-{source.stem}-{path}"
+    kept = _read_cached(folder, source, now)
+    if kept is not None:
+        return kept
+    matrix, notes = read(source)
+    try:
+        kept = _write_cache(folder, source, now, matrix, notes)
+    except OSError:  # no folder, no permission, a full disk
+        kept = None
+    return kept or _read_into_memory(source, matrix, notes)
+
+
+def _read_cached(folder: Path, source: Path, now: os.stat_result) -> CachedMatrix | None:
+    """What the cache has for the source as it is now; None if there is nothing, or it is older or damaged."""
+    try:
+        entry = json.loads((folder / "source.json").read_bytes())
+        if entry["format"] != FORMAT or entry["size"] != now.st_size:
+            return None
+        if not entry["settled"] or entry["times"] != _file_times(now):
+            fresh = _describe_source(source, now)
+            if fresh is None or fresh["sha256"] != entry["sha256"]:
+                return None
+            with suppress(OSError):  # if it cannot be written, the source is hashed again next time
+                write_atomically(folder / "source.json", json.dumps(entry | fresh).encode())
+        X = np.load(folder / entry["matrix"], mmap_mode="r", allow_pickle=False)
+        if X.dtype != np.float32 or list(X.shape) != entry["shape"]:
+            return None
+        return CachedMatrix(X, entry["notes"])
+    except (OSError, ValueError, TypeError, KeyError, EOFError):
+        return None
+
+
+def _write_cache(
+    folder: Path, source: Path, now: os.stat_result, matrix: NDArray[np.generic], notes: dict[str, Any]
+) -> CachedMatrix | None:
+    """Two processes may do this at once, because each file is replaced whole, and equal content has equal names."""
+    described = _describe_source(source, now)
+    if described is None:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / f"{described['sha256'][:16]}.{FORMAT}.npy"
+    with replace_file(target) as file:
+        header = {"descr": "<f4", "fortran_order": False, "shape": matrix.shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        for block in _float_blocks(source, matrix):
+            file.write(np.ascontiguousarray(block, dtype="<f4").data)
+    entry = {"format": FORMAT, "source": str(source), **described, "matrix": target.name}
+    entry |= {"shape": list(matrix.shape), "notes": notes}
+    write_atomically(folder / "source.json", json.dumps(entry).encode())
+    X = np.load(target, mmap_mode="r", allow_pickle=False)
+    with suppress(OSError):  # another process may do the same
+        abandoned = [part for part in find_leftovers(folder) if part.stat().st_mtime < time.time() - ABANDONED]
+        for old in [*abandoned, *(matrix for matrix in folder.glob("*.npy") if matrix != target)]:
+            old.unlink(missing_ok=True)
+    return CachedMatrix(X, notes)
+
+
+def _describe_source(source: Path, now: os.stat_result) -> dict[str, Any] | None:
+    """Size, times and checksum; None if the file changes while it is hashed."""
+    settled = time.time_ns() - max(_file_times(now)) > SETTLED
+    with source.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    after = source.stat()
+    if _file_times(after) != _file_times(now) or after.st_size != now.st_size:
+        return None
+    return {"size": now.st_size, "times": _file_times(now), "settled": settled, "sha256": digest}
+
+
+def _file_times(status: os.stat_result) -> list[int]:
+    return [status.st_mtime_ns, status.st_ctime_ns]
+
+
+def _read_into_memory(source: Path, matrix: NDArray[np.generic], notes: dict[str, Any]) -> CachedMatrix:
+    with np.errstate(over="ignore"):  # what overflows is infinite, and refused
+        X = np.ascontiguousarray(matrix, dtype=np.float32)
+    for _ in _float_blocks(source, X):
+        pass  # each block is checked
+    return CachedMatrix(X, notes)
+
+
+def _float_blocks(source: Path, matrix: NDArray[np.generic]) -> Iterator[NDArray[np.float32]]:
+    """The rows as float32, in blocks. A value that is not finite as float32 is refused."""
+    height = max(1, BLOCK_VALUES // max(1, matrix.shape[1]))
+    for start in range(0, len(matrix), height):
+        with np.errstate(over="ignore"):
+            block = np.asarray(matrix[start : start + height], dtype=np.float32)
+        finite = np.isfinite(block)
+        if not finite.all():
+            rows, columns = np.nonzero(~finite)
+            raise ValueError(
+                f"{source}: features is NaN or infinite (as float32) in rows {list_values(np.unique(rows) + start)} "
+                f"(counted from 0), the first of them in columns {list_values(columns[rows == rows[0]])}; repair the file"
+            )
+        yield block
+
+
+# Features -------------------------------------------------------------------------------------------------------------
+# The feature files of a benchmark: which one to read, and what is in it.
+
+DEFAULT_FEATURES = "res101"  # the ResNet-101 features, which published figures were measured on
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """X (n, d) float32 and finite; labels (n,) class numbers from 0; the folder of each image, where given."""
+
+    source: Path
+    X: NDArray[np.float32]
+    labels: NDArray[np.int64]
+    folders: list[str] | None
+
+
+def choose_features(folder: Path, name: str | None = None) -> Path:
+    """The file `name`.mat of the folder; by default res101.mat, else the only other feature file there."""
+    files = sorted(file for file in folder.glob("*.mat") if file.name.lower() != SPLITS)
+    wanted = (name or DEFAULT_FEATURES).removesuffix(".mat")
+    for file in files:
+        if file.stem.lower() == wanted.lower():
+            return file
+    if name is None:
+        likely = files if len(files) == 1 else [file for file in files if _has_features(file)]
+        if len(likely) == 1:
+            return likely[0]
+        files = likely
+    there = ", ".join(file.stem for file in files)
+    if there:
+        raise ValueError(f"{folder} has no {wanted}.mat: choose with features= (--features) one of {there}")
+    raise ValueError(
+        f"{folder} has no feature file, neither {wanted}.mat nor another: get the package with zskl data fetch xlsa17, "
+        f"or put a file with features and labels beside {SPLITS}"
+    )
+
+
+def read_features(path: Path) -> Features:
+    """Features, labels and image folders of a file, from the cache if it holds them."""
+    found = load_matrix(path, _read_matrix)
+    labels = np.array(found.notes["labels"], dtype=np.int64)
+    names, codes = found.notes["folders"], found.notes["folder_codes"]
+    return Features(path, found.X, labels, [names[code] for code in codes] if names else None)
+
+
+def _has_features(path: Path) -> bool:
+    try:
+        return {"features", "labels"} <= set(arrays.list_variables(path))
+    except (ValueError, OSError):
+        return False
+
+
+def _read_matrix(path: Path) -> tuple[NDArray[np.generic], dict[str, Any]]:
+    """(n, d) features; the labels from 0 and the folders of `image_files`, each once, with each row's number."""
+    found = arrays.read_mat(path, ("features", "labels"), optional=("image_files",))
+    labels = to_zero_based(found["labels"], path, "labels")
+    images = found.get("image_files")
+    folders: dict[str, int] = {}
+    codes: list[int] = []
+    if isinstance(images, list) and len(images) == len(labels):
+        parents = [str(image).replace("\\", "/").rpartition("/")[0] for image in images]
+        codes = [folders.setdefault(parent, len(folders)) for parent in parents]
+    notes = {"labels": labels.tolist(), "folders": list(folders), "folder_codes": codes}
+    return _orient_rows(found["features"], len(labels), path), notes
+
+
+def _orient_rows(matrix: Any, n: int, path: Path) -> NDArray[np.generic]:
+    """(n, d) from d × n, the package's layout, or n × d; a square matrix is taken for the package's layout."""
+    array = np.asarray(matrix)
+    if array.dtype.kind not in "iufb" or array.ndim != 2 or n not in array.shape or not array.size:
+        raise ValueError(
+            f"{path}: features is {array.dtype} of shape {array.shape} and labels has {n} values: expected numbers, "
+            "one column for each label"
+        )
+    return array.T if array.shape[1] == n else array
+
+
+# Class table ----------------------------------------------------------------------------------------------------------
+# The class signatures of a benchmark: from att_splits.mat, another .mat file or a table.
+
+NAMES_FILE = "attribute_names.txt"
+
+
+def read_class_table(splits: Splits, choice: str | os.PathLike[str] = "att") -> pd.DataFrame:
+    """Index = class, in the order of the splits. `choice` is "att", "original_att", or a file: FILE.mat (its variable
+    att), FILE.mat:VARIABLE or FILE.csv, in the current folder or beside the splits."""
+    text = os.fspath(choice)
+    if text in ("att", "original_att"):
+        values = splits.att if text == "att" else splits.original_att
+        if values is None:
+            raise ValueError(f"{splits.source} has no original_att; use signatures='att'")
+        return _class_frame(splits, values, _attribute_names(splits, values.shape[1]), f"{splits.source}: {text}")
+    file, _, field = text.rpartition(":") if re.search(r"\.mat:\w+$", text, re.IGNORECASE) else (text, "", "att")
+    path = _find_file(Path(file).expanduser(), splits.source.parent)
+    if path.suffix.lower() == ".mat":
+        return _from_mat(splits, path, field)
+    if path.suffix.lower() == ".csv":
+        return _from_csv(splits, path)
+    raise ValueError(f"signatures is {text!r}: expected 'att', 'original_att', FILE.mat, FILE.mat:VARIABLE or FILE.csv")
+
+
+def _find_file(path: Path, beside: Path) -> Path:
+    for file in (path, beside / path):
+        if file.is_file():
+            return file
+    raise ValueError(
+        f"signatures names {str(path)!r}, which is not a file here or in {beside}: expected 'att', "
+        "'original_att', FILE.mat, FILE.mat:VARIABLE or FILE.csv"
+    )
+
+
+def _attribute_names(splits: Splits, p: int) -> list[str]:
+    """The lines of attribute_names.txt beside the splits, without leading numbers; else "attribute 1" and so on."""
+    path = splits.source.with_name(NAMES_FILE)
+    if not path.is_file():
+        return [f"attribute {k}" for k in range(1, p + 1)]
+    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    numbered = [re.match(r"(\d+)[.:]?\s+(.+)", line) for line in lines]
+    if all(match and int(match[1]) == k for k, match in enumerate(numbered, start=1)):
+        lines = [match[2] for match in numbered if match]
+    if len(lines) != p:
+        raise ValueError(f"{path} names {len(lines)} attributes, {splits.source} has {p}; correct or remove the list")
+    return lines
+
+
+def _from_mat(splits: Splits, path: Path, field: str) -> pd.DataFrame:
+    """Classes in the order of the splits, unless the file has an allclasses_names of its own."""
+    found = arrays.read_mat(path, [field], optional=["allclasses_names"])
+    names = found.get("allclasses_names") or splits.class_names
+    values = orient_by_class(found[field], len(names), path, field)
+    missing = [name for name in splits.class_names if name not in names]
+    if missing:
+        raise ValueError(
+            f"{path}: allclasses_names lacks {list_values(missing)}, which {splits.source} names; add them"
+        )
+    row_of = {name: row for row, name in enumerate(names)}
+    values = values[[row_of[name] for name in splits.class_names]]
+    return _class_frame(splits, values, [f"{field} {k}" for k in range(1, values.shape[1] + 1)], f"{path}: {field}")
+
+
+def _from_csv(splits: Splits, path: Path) -> pd.DataFrame:
+    """One row, or several, per class, named by a column "class" or the only text column. Other classes are dropped."""
+    try:
+        table = tables.read_table(pd.read_csv(path, dtype={tables.CLASS_COLUMN: str}))
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{path}: {error}") from None
+    missing = [name for name in splits.class_names if name not in table.labels]
+    if missing:
+        raise ValueError(f"{path} has no row for classes {list_values(missing)}, which {splits.source} names; add them")
+    mine = table.select(splits.class_names)
+    frame = pd.DataFrame(mine.matrix, index=pd.Index(mine.labels, name="class"), columns=list(mine.names or ()))
+    return drop_identifiers(frame, path)
+
+
+def _class_frame(splits: Splits, values: NDArray[np.generic], columns: list[str], where: str) -> pd.DataFrame:
+    bad = ~np.isfinite(values)
+    if bad.any():
+        classes = np.array(splits.class_names)[bad.any(axis=1)]
+        raise ValueError(
+            f"{where} is NaN or infinite for classes {list_values(classes)} in {int(bad.sum())} cells; fill in the values"
+        )
+    return pd.DataFrame(values, index=pd.Index(splits.class_names, name="class"), columns=columns)
+
+
+# Fold lists -----------------------------------------------------------------------------------------------------------
+# Validation folds of a benchmark: pairs of parts inside trainval. No val class has rows in the train part.
+
+SEED = 0  # fixed, so that every user gets the same folds
+Parts = dict[str, NDArray[np.int64]]
+
+
+def read_folds(splits: Splits, labels: NDArray[np.int64], choice: str | None = None) -> Parts:
+    """Parts fold1_train, fold1_val and so on: from the class lists beside the splits, else three seeded folds.
+
+    The choice "file" gives the one fold of train_loc and val_loc, if the file has them.
+    """
+    if choice not in (None, "file"):
+        raise ValueError(
+            f"folds is {choice!r}: expected None (the package's class lists, else three seeded ones) or 'file' "
+            "(train_loc and val_loc of att_splits.mat)"
+        )
+    if choice == "file" and splits.train_loc is not None and splits.val_loc is not None:
+        return _from_rows(splits, labels)
+    classes = np.array(splits.class_names)[np.unique(labels[splits.trainval])]
+    return _fold_parts(splits, labels, _listed_folds(splits, set(classes.tolist())) or _seeded_folds(classes))
+
+
+def _seeded_folds(classes: NDArray[np.str_]) -> list[tuple[set[str], set[str]]]:
+    """(train, val) classes of three folds; of fewer than four classes, of those folds that are left with enough."""
+    pairs = hold_out_thirds(np.sort(classes), make_generator(SEED))
+    return [(set(train.tolist()), set(val.tolist())) for train, val in pairs if len(val) and len(train) > 1]
+
+
+def _listed_folds(splits: Splits, seen: set[str]) -> list[tuple[set[str], set[str]]]:
+    """(train, val) classes of trainclassesN.txt and valclassesN.txt; empty, with a warning, if they use other names."""
+    pairs = []
+    for train, val in _list_files(splits.source.parent):
+        one, other = read_class_list(train), read_class_list(val)
+        for path, classes in ((train, one), (val, other)):
+            unknown = classes - set(splits.class_names)
+            if unknown:
+                warnings.warn(
+                    f"{path} lists classes that {splits.source} does not know: {list_values(sorted(unknown))}; seeded folds "
+                    "are used instead",
+                    stacklevel=5,
+                )
+                return []
+            if not classes or not classes <= seen:
+                fault = (
+                    f"classes without rows in trainval: {list_values(sorted(classes - seen))}"
+                    if classes
+                    else "no class"
+                )
+                raise ValueError(
+                    f"{path} lists {fault}; a validation fold has only seen classes: the labels are shifted, or "
+                    "the list belongs to other splits; then remove it"
+                )
+        if one & other:
+            raise ValueError(
+                f"{train} and {val} share classes {list_values(sorted(one & other))}; a fold must keep them apart"
+            )
+        pairs.append((one, other))
+    return pairs
+
+
+def _list_files(folder: Path) -> list[tuple[Path, Path]]:
+    numbers = [re.fullmatch(r"trainclasses(\d+)\.txt", file.name) for file in folder.iterdir()]
+    found = []
+    for number in sorted(int(match[1]) for match in numbers if match):
+        train, val = (folder / f"{kind}classes{number}.txt" for kind in ("train", "val"))
+        if not val.is_file():
+            raise ValueError(f"{train} has no {val.name} beside it; a fold needs both: add it, or remove the first")
+        found.append((train, val))
+    return found
+
+
+def _fold_parts(splits: Splits, labels: NDArray[np.int64], pairs: list[tuple[set[str], set[str]]]) -> Parts:
+    mine, parts = labels[splits.trainval], {}
+    for number, pair in enumerate(pairs, start=1):
+        for kind, classes in zip(("train", "val"), pair, strict=True):
+            chosen = np.array([name in classes for name in splits.class_names])
+            parts[f"fold{number}_{kind}"] = splits.trainval[chosen[mine]]
+    return parts
+
+
+def _from_rows(splits: Splits, labels: NDArray[np.int64]) -> Parts:
+    """The fold of train_loc and val_loc. Some copies have rows of test_seen there, which are dropped with a warning."""
+    assert splits.train_loc is not None
+    assert splits.val_loc is not None
+    kept, dropped = {}, []
+    for field, given in (("train", splits.train_loc), ("val", splits.val_loc)):
+        kept[field] = splits.trainval[np.isin(splits.trainval, given)]
+        outside = np.setdiff1d(given, splits.trainval)
+        if outside.size:
+            of_seen = np.isin(outside, splits.test_seen).sum()
+            dropped.append(
+                f"{len(outside)} of the {len(given)} rows of {field}_loc ({of_seen} of them in test_seen_loc)"
+            )
+        if not kept[field].size:
+            raise ValueError(f"{splits.source}: {field}_loc has no row of trainval_loc; leave out folds='file'")
+    both = np.intersect1d(kept["train"], kept["val"])
+    if both.size:
+        raise ValueError(
+            f"{splits.source}: train_loc and val_loc share rows {list_values(both)} (counted from 0); leave out folds='file'"
+        )
+    remarks = [f"dropped {' and '.join(dropped)}, which are not in trainval_loc"] if dropped else []
+    shared = np.intersect1d(labels[kept["train"]], labels[kept["val"]])
+    if shared.size:
+        names = [splits.class_names[code] for code in shared]
+        remarks.append(
+            f"train_loc and val_loc share classes {list_values(names)}: the fold's val classes are not unseen"
+        )
+    if remarks:
+        warnings.warn(f"{splits.source}: {'; '.join(remarks)}", stacklevel=4)
+    return {"fold1_train": kept["train"], "fold1_val": kept["val"]}
+
+
+# Label checks ---------------------------------------------------------------------------------------------------------
+# Check that the labels of a feature file and the splits mean the same classes. Labels off by one are caught here.
+
+DEPTH = 3  # how many nested folders may form a class name: SUN has church/indoor for church_indoor
+
+
+def check_labels_match(splits: Splits, features: Features) -> None:
+    """Refuse labels that contradict the splits, the folders of the images or the package's lists of classes."""
+    names, labels = np.array(splits.class_names), features.labels
+    where = f"{features.source}: labels"
+    beyond = np.flatnonzero(labels >= len(names))
+    if beyond.size:
+        raise ValueError(
+            f"{where} holds class numbers up to {labels.max() + 1} (rows {list_values(beyond)}, counted from 0), but "
+            f"{splits.source} names {len(names)} classes: the labels are shifted, or belong to another dataset"
+        )
+    absent = np.setdiff1d(np.arange(len(names)), labels)
+    if absent.size:
+        raise ValueError(
+            f"{where} has no row of classes {list_values(names[absent])}, which {splits.source} names: the labels are "
+            "shifted, or rows are missing"
+        )
+    _check_rows(splits, len(labels), features.source)
+    _check_parts(splits, names, labels, where)
+    _check_folders(names, features)
+    _check_lists(splits, names, labels, where)
+
+
+def _check_rows(splits: Splits, n: int, source: Path) -> None:
+    for part, rows in splits.parts.items():
+        beyond = rows[rows >= n]
+        if beyond.size:
+            raise ValueError(
+                f"{splits.source}: {part}_loc holds {list_values(beyond + 1)}, but {source} has {n} rows: the two "
+                "files do not belong together, or one is damaged"
+            )
+    if splits.rows < n:
+        warnings.warn(
+            f"{splits.source}: {n - splits.rows} of the {n} rows of {source} are in no part and stay unused",
+            stacklevel=4,
+        )
+
+
+def _check_parts(splits: Splits, names: NDArray[np.generic], labels: NDArray[np.int64], where: str) -> None:
+    trained = np.unique(labels[splits.trainval])
+    for part, wrong, fault in (
+        ("test_unseen", np.isin(labels[splits.test_unseen], trained), "are in trainval_loc too, yet test_unseen_loc"),
+        ("test_seen", ~np.isin(labels[splits.test_seen], trained), "are not in trainval_loc, yet test_seen_loc"),
+    ):
+        rows = splits.parts[part][wrong]
+        if rows.size:
+            raise ValueError(
+                f"{where} and {splits.source} contradict each other: classes {list_values(names[np.unique(labels[rows])])} "
+                f"{fault} has {len(rows)} rows of them ({list_values(np.sort(rows))}, counted from 0). Labels shifted "
+                "by one, or of another order of classes, look like this; use the labels that belong to these splits"
+            )
+
+
+def _check_folders(names: NDArray[np.generic], features: Features) -> None:
+    """If the folders of the images are named after most classes, each row must be in the folder of its label."""
+    if features.folders is None:
+        return
+    known = {_name_key(name): code for code, name in enumerate(names)}
+    class_of = {folder: _class_of(folder, known) for folder in set(features.folders)}
+    if len(set(class_of.values()) - {-1}) < max(2, len(names) / 2):
+        return
+    told = np.array([class_of[folder] for folder in features.folders])
+    wrong = np.flatnonzero((told >= 0) & (told != features.labels))
+    if wrong.size:
+        row, label = wrong[0], str(names[features.labels[wrong[0]]])
+        raise ValueError(
+            f"{features.source}: labels contradicts image_files in {len(wrong)} rows ({list_values(wrong)}, counted from "
+            f"0): row {row} is in folder {features.folders[row]!r} and is labelled {label!r}; the labels are "
+            "shifted, or for another order of classes"
+        )
+
+
+def _class_of(folder: str, known: dict[str, int]) -> int:
+    components = folder.split("/")
+    for depth in range(DEPTH, 0, -1):
+        code = known.get(_name_key("_".join(components[-depth:])))
+        if code is not None:
+            return code
+    return -1
+
+
+def _name_key(name: str) -> str:
+    return re.sub(r"[^0-9a-z]+", "_", name.lower())
+
+
+def _check_lists(splits: Splits, names: NDArray[np.generic], labels: NDArray[np.int64], where: str) -> None:
+    """Compare with trainvalclasses.txt and testclasses.txt, if the package has them."""
+    for file, rows in (("trainvalclasses.txt", splits.trainval), ("testclasses.txt", splits.test_unseen)):
+        path = splits.source.with_name(file)
+        if not path.is_file():
+            continue
+        theirs, mine = read_class_list(path), set(names[np.unique(labels[rows])].tolist())
+        if theirs != mine and theirs <= set(splits.class_names):  # a list with other names tells nothing
+            more, fewer = (list_values(sorted(some)) or "none" for some in (theirs - mine, mine - theirs))
+            raise ValueError(
+                f"{where} gives {splits.source} other classes than {path} lists: the list alone has {more}, the labels "
+                f"alone {fewer}. The labels are shifted, or the list belongs to other splits; then remove it"
+            )
+
+
+# Benchmarks -----------------------------------------------------------------------------------------------------------
+# The five benchmarks in the layout of the public xlsa17 package: NAME/res101.mat and NAME/att_splits.mat.
+
+BENCHMARKS = {
+    "AWA1": "animals, 50 classes, 85 attributes (xlsa17)",
+    "AWA2": "animals, 50 classes, 85 attributes, with public images (xlsa17)",
+    "SUN": "scenes, 717 classes, 102 attributes (xlsa17)",
+    "CUB": "birds, 200 classes, 312 attributes (xlsa17)",
+    "APY": "Pascal and Yahoo objects, 32 classes, 64 attributes (xlsa17)",
+}
+
+
+def load(
+    name: str,
+    root: str | os.PathLike[str] | None = None,
+    features: str | None = None,
+    signatures: str | os.PathLike[str] | None = None,
+    folds: str | None = None,
+) -> Dataset:
+    """Load one of the five benchmarks.
+
+    Parameters
+    ----------
+    name : str
+        "AWA1", "AWA2", "SUN", "CUB" or "APY", in upper or lower case.
+    root : path-like, default=None
+        The folder that holds the dataset folders, or the unpacked package, or the folder that the package is in. None
+        looks in $ZSKL_DATA, then in the user's cache.
+    features : str, default=None
+        The name of the feature file, without ".mat". None takes res101, else the only feature file there.
+    signatures : str or path-like, default=None
+        Where the class signatures come from: "att" (the default), "original_att", FILE.mat, FILE.mat:VARIABLE or
+        FILE.csv.
+    folds : {"file"}, default=None
+        Which validation folds to use. None takes the class lists of the package, else three seeded folds. "file" takes
+        the fold of train_loc and val_loc.
+
+    Returns
+    -------
+    Dataset
+        The benchmark, with its published parts.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the benchmark is not on this machine.
+    ValueError
+        If a file is damaged, or if labels and splits contradict each other.
+
+    Examples
+    --------
+    A small dataset takes the place of the real files here:
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from zskl import datasets
+    >>> from zskl.datasets.xlsa17 import writer
+    >>> with TemporaryDirectory() as root:
+    ...     folder = Path(root) / "CUB"
+    ...     folder.mkdir()
+    ...     writer.write(datasets.make_synthetic(), folder)
+    ...     datasets.xlsa17.load("cub", root)
+    Dataset('CUB', 750 rows × 64 features, 20 seen and 5 unseen classes, 16 attributes)
+    """
+    key = name.upper()
+    if key not in BENCHMARKS:
+        raise ValueError(f"name is {name!r}: expected one of the benchmarks {', '.join(BENCHMARKS)}")
+    return read_folder(benchmark_folder(key, root), key, features, signatures, folds)
+
+
+def read_folder(
+    folder: Path,
+    name: str,
+    features: str | None = None,
+    signatures: str | os.PathLike[str] | None = None,
+    folds: str | None = None,
+) -> Dataset:
+    """Load the dataset in any folder of the xlsa17 layout.
+
+    `zskl data make --format xlsa17` writes such folders.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder with att_splits.mat and at least one feature file.
+    name : str
+        The name that the dataset gets.
+    features : str, default=None
+        The name of the feature file; see `load`.
+    signatures : str or path-like, default=None
+        Where the class signatures come from; see `load`.
+    folds : {"file"}, default=None
+        Which validation folds to use; see `load`.
+
+    Returns
+    -------
+    Dataset
+        The dataset in the folder.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from zskl import datasets
+    >>> from zskl.datasets.xlsa17 import writer
+    >>> with TemporaryDirectory() as folder:
+    ...     writer.write(datasets.make_synthetic(), Path(folder))
+    ...     datasets.xlsa17.read_folder(Path(folder), "mine").parts["trainval"].shape
+    (480,)
+    """
+    file = choose_features(folder, features)
+    check_fetched(folder / SPLITS)
+    splits = read_splits(folder / SPLITS)
+    table = read_class_table(splits, signatures if signatures is not None else "att")
+    found = read_features(file)
+    check_labels_match(splits, found)
+    return Dataset(
+        name,
+        found.X,
+        np.array(splits.class_names)[found.labels],
+        table,
+        splits.parts | read_folds(splits, found.labels, folds),
+        source=f"{folder / SPLITS} with {file.name}",
+        features=file.stem,
+        checked=True,
+    )
+
+
+def has_feature_files(name: str) -> bool:
+    """Whether `root` and `features` apply to the dataset: it is a benchmark, or a folder in their layout."""
+    return name.upper() in BENCHMARKS or (Path(name) / SPLITS).is_file()
+
+
+def find_folder(name: str, root: str | os.PathLike[str] | None = None) -> Path:
+    """The folder of a benchmark, or the folder of that layout that `name` itself is."""
+    return benchmark_folder(name.upper(), root) if name.upper() in BENCHMARKS else Path(name)
+
+
+# Writer ---------------------------------------------------------------------------------------------------------------
+# A dataset in the layout of the xlsa17 package, which most published zero-shot code reads.
+#
+#     res101.mat       features (d, n) single, labels (n, 1) counted from 1, image_files (n, 1) the names of the rows
+#     att_splits.mat   att and original_att (p, C), allclasses_names (C, 1), and row numbers counted from 1:
+#                      trainval_loc, test_seen_loc, test_unseen_loc, and of the first fold train_loc and val_loc
+#     *.txt            allclasses, trainvalclasses, testclasses, trainclasses1…, valclasses1…,
+#                      attribute_names: a name per line
+#
+# The signatures are written as they are, not scaled; class labels become text.
+
+LIMIT = 2**31 - 1  # bytes of one variable in a MATLAB v5 file
+
+
+def write_benchmark(data: Dataset, folder: Path, ids: Sequence[str] | None = None) -> None:
+    """Write all files into an existing folder; `ids` name the rows."""
+    import scipy.io
+
+    index = data.signatures.index
+    if index.has_duplicates:
+        raise ValueError(
+            f"dataset {data.name!r} has several signatures for class {list_values(index[index.duplicated()].unique())}; the "
+            "xlsa17 format has one per class: average them first"
+        )
+    absent = np.setdiff1d(data.class_names, data.y)
+    empty = [part for part in REQUIRED_PARTS if not len(data.parts[part])]
+    if absent.size or empty:
+        found = f"no rows of class {list_values(absent)}" if absent.size else f"no rows in {list_values(empty)}"
+        raise ValueError(
+            f"dataset {data.name!r} has {found}, but code that reads the xlsa17 format needs them: leave such classes "
+            "out, or use the zskl format"
+        )
+    names = [str(name) for name in data.class_names.tolist()]
+    broken = [name for name in [*names, *data.attribute_names] if name != name.strip() or "\n" in name]
+    if broken:
+        raise ValueError(
+            f"the names {list_values(broken)} start or end with a space or contain a line break: rename them"
+        )
+    if data.X.nbytes > LIMIT:
+        raise ValueError(
+            f"the features take {data.X.nbytes} bytes, a MATLAB v5 file holds {LIMIT}: use the zskl format"
+        )
+    files = ids if ids is not None else [f"row{k}" for k in range(len(data.X))]
+    features = {"features": data.X.T, "labels": _to_column(data.codes + 1), "image_files": _to_cells(files)}
+    scipy.io.savemat(folder / "res101.mat", features)
+    table = data.signatures.to_numpy(dtype=np.float64).T
+    splits = {"att": table, "original_att": table, "allclasses_names": _to_cells(names)}
+    fields = {part: f"{part}_loc" for part in REQUIRED_PARTS}
+    fields |= {"fold1_train": "train_loc", "fold1_val": "val_loc"}
+    splits |= {field: _to_column(data.parts[part] + 1) for part, field in fields.items() if part in data.parts}
+    scipy.io.savemat(folder / "att_splits.mat", splits)
+    _write_lines(folder / "allclasses.txt", names)
+    _write_lines(folder / "trainvalclasses.txt", data.seen_classes)
+    _write_lines(folder / "testclasses.txt", data.unseen_classes)
+    _write_lines(folder / "attribute_names.txt", data.attribute_names)
+    for part, rows in data.parts.items():
+        if part.startswith("fold"):
+            number, side = part.removeprefix("fold").split("_")
+            classes = data.class_names[np.unique(data.codes[rows])]
+            _write_lines(folder / f"{side}classes{number}.txt", classes)
+
+
+def _to_column(values: NDArray[np.generic]) -> NDArray[np.float64]:
+    return values.astype(np.float64).reshape(-1, 1)
+
+
+def _to_cells(texts: Sequence[str]) -> NDArray[np.generic]:
+    cells = np.empty((len(texts), 1), dtype=object)
+    cells[:, 0] = texts
+    return cells
+
+
+def _write_lines(path: Path, names: Iterable[object]) -> None:
+    path.write_text("".join(f"{name}\n" for name in names), encoding="utf-8", newline="\n")

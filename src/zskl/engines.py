@@ -1,0 +1,523 @@
+"""Many calls of one function at once, in processes of this machine (joblib on loky) or on a Dask cluster.
+
+What all calls share is sent to each worker once. You get each result exactly once, even if a worker dies. joblib and
+Dask decide where a call runs. Dask runs through its own client, because joblib's backend for it waits for ever for a
+call whose worker has died for good.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias
+
+import joblib
+from threadpoolctl import threadpool_limits
+
+from zskl._validation import check_count, check_option
+
+__all__ = ["Engine", "each", "opened", "slots"]
+
+
+# Engine ---------------------------------------------------------------------------------------------------------------
+# What an engine is, and what its kinds share.
+
+ENGINES = ("loky", "dask")
+DEATHS = 3  # workers that may die in a row without finishing a task
+PATIENCE = 60.0  # seconds for a scheduler to answer, on a busy machine; if nobody listens, we do not wait
+FIRST_WORKER = 60.0  # seconds for a scheduler to have a worker
+
+Task: TypeAlias = Callable[[Any, Any], Any]
+Started: TypeAlias = Callable[[int], object] | None
+Results: TypeAlias = Generator[tuple[int, Any], None, None]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Where tasks run.
+
+    Parameters
+    ----------
+    name : {"loky", "dask"}, default="loky"
+        Processes of this machine, or a Dask cluster.
+    address : str, default=None
+        The address of a Dask scheduler. None starts one on this machine for as long as it is needed.
+    workers : int, default=None
+        The number of processes on this machine. None takes one for each core that this process may use.
+
+    Attributes
+    ----------
+    processes : int
+        How many processes there are on this machine.
+
+    Examples
+    --------
+    >>> from zskl.engines import Engine
+    >>> Engine("dask", "tcp://10.0.0.5:8786").address
+    'tcp://10.0.0.5:8786'
+    >>> Engine(workers=4).processes
+    4
+    """
+
+    name: str = "loky"
+    address: str | None = None
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        check_option("engine", self.name, ENGINES)
+        if self.workers is not None:
+            check_count("workers", self.workers)
+        if self.address is not None and self.name == "loky":
+            raise ValueError(f"address is {self.address!r} with engine 'loky': expected engine 'dask', or no address")
+        if self.address is not None and self.workers is not None:
+            raise ValueError(
+                f"workers is {self.workers} and address is {self.address!r}: a cluster at an address has its own "
+                "workers; leave one of the two out"
+            )
+
+    @property
+    def processes(self) -> int:
+        """How many processes there are on this machine, if there is no address."""
+        return self.workers or int(joblib.cpu_count())
+
+
+class EngineError(RuntimeError):
+    """Workers died for good: a matter of memory or machines, which the user can mend."""
+
+
+def is_user_error(error: BaseException) -> bool:
+    """Whether the user can mend it: input or settings that are refused, training that diverged, files, memory, workers.
+
+    Whatever else is raised, such as a TypeError or a KeyError, is a mistake of ours.
+    """
+    known = ValueError | ArithmeticError | OSError | MemoryError | EngineError
+    return isinstance(error, known) or type(error).__name__ == "OutOfMemoryError"  # PyTorch's, of a GPU
+
+
+class LostError(Exception):
+    """Workers have died during tasks that the engine does not repeat by itself."""
+
+
+@contextmanager
+def ignore_interrupts() -> Iterator[None]:
+    """Processes and threads that start in this block do not get Ctrl-C: this process gets it, and ends them. A Ctrl-C
+    during the block comes when the block ends."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    usual = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, usual)
+
+
+def report_result(started: Started, position: int) -> None:
+    if started is not None:
+        started(position)
+
+
+def call_task(function: Task, shared: Any, task: Any) -> Any:
+    """Run a task on a worker of a cluster. As many tasks as cores run there, so each gets one thread."""
+    with threadpool_limits(limits=1):
+        return function(shared, task)
+
+
+def missing_package_error(name: str, extra: str) -> ValueError:
+    return ValueError(f"engine is {extra!r}, which needs the package {name!r}: pip install 'zskl[{extra}]'")
+
+
+# Parent ---------------------------------------------------------------------------------------------------------------
+# A worker process that ends when the process that started it has ended, in any way.
+
+LOOK_EVERY = 0.5  # seconds between two looks
+
+
+def watch_parent(parent: int) -> None:
+    """Called in a new worker: ends it at once when the process `parent` is gone. Files are written whole or not at all,
+    so nothing half-written stays.
+
+    Windows does not report that a parent has ended: there a worker ends when it next asks for a task. And Ctrl-C goes
+    to workers too: they ignore it, since the process that started them ends them.
+    """
+    if os.name == "posix":
+        threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
+    else:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _exit_with(parent: int) -> None:
+    while os.getppid() == parent:  # a process whose parent ends gets another one
+        time.sleep(LOOK_EVERY)
+    os._exit(1)
+
+
+# Processes ------------------------------------------------------------------------------------------------------------
+# Processes of this machine, run by joblib on loky.
+
+MAPPED = 10_000  # bytes above which an array is shared with the processes through a file
+IDLE = 3600  # seconds until an idle process ends; the default, 300, is less than some fits between two searches
+
+
+def _call_numbered(position: int, function: Task, shared: Any, task: Any) -> tuple[int, Any]:
+    return position, function(shared, task)
+
+
+def run_in_processes(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, started: Started) -> Results:
+    """joblib writes large arrays of `shared` to a file once, and each process maps it."""
+    workers = max(2, min(engine.processes, len(tasks)))  # 1 would mean this process, which a task must not crash
+    threads = max(1, joblib.cpu_count() // workers)
+
+    def calls() -> Iterator[Any]:
+        for position, task in tasks.items():
+            report_result(started, position)
+            yield joblib.delayed(_call_numbered)(position, function, shared, task)
+
+    watched = {"initializer": watch_parent, "initargs": (os.getpid(),)}
+    with joblib.parallel_config(backend="loky", inner_max_num_threads=threads, idle_worker_timeout=IDLE, **watched):
+        parallel = joblib.Parallel(
+            workers, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs", max_nbytes=MAPPED
+        )
+    with ignore_interrupts():
+        results = parallel(calls())
+    try:
+        for result in results:  # noqa: UP028 (`yield from` would close it itself)
+            yield result
+    except BrokenProcessPool as error:
+        raise LostError from error
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about tasks that are abandoned, which is what we want here
+            results.close()
+
+
+# Dask cluster ---------------------------------------------------------------------------------------------------------
+# A Dask cluster: the one at an address, or one on this machine.
+
+SLOW = {"distributed.deploy.lost-worker-timeout": "1 hour"}  # the default, 15 s, is too short for a busy machine
+
+
+@contextmanager
+def start_local_cluster(engine: Engine) -> Iterator[Engine]:
+    """A scheduler and worker processes that only this machine can reach, and their address. Dask ends these processes
+    when this one ends, in any way."""
+    distributed = _import_distributed()
+    import dask
+
+    with dask.config.set(SLOW), ignore_interrupts():
+        cluster = distributed.LocalCluster(
+            n_workers=engine.processes,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",  # the address of its HTTP server, which runs even without a dashboard
+            scheduler_kwargs={"dashboard": False},
+            silence_logs=logging.CRITICAL,
+        )
+    with dask.config.set(SLOW), cluster:
+        yield replace(engine, address=cluster.scheduler_address, workers=None)
+
+
+def count_dask_slots(engine: Engine) -> int:
+    with _connect(engine) as client:
+        return sum(client.nthreads().values())
+
+
+def _import_distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise missing_package_error("distributed", "dask") from None
+    return distributed
+
+
+def _check_listening(address: str | None) -> None:
+    """Refuse an address where nobody listens at once: Dask would keep trying."""
+    scheme, _, target = (address or "").rpartition("://")
+    if scheme in ("", "tcp"):
+        host, _, port = target.rpartition(":")
+        socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
+
+
+@contextmanager
+def _connect(engine: Engine) -> Iterator[Any]:
+    distributed = _import_distributed()
+    try:
+        _check_listening(engine.address)
+        client = distributed.Client(engine.address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise ConnectionError(
+            f"no Dask scheduler answers at {engine.address!r} ({type(error).__name__}): "
+            "expected an address such as tcp://host:8786; start one with: dask scheduler"
+        ) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=FIRST_WORKER)
+        except TimeoutError:
+            raise ConnectionError(
+                f"the Dask scheduler at {engine.address!r} has no workers: start one with: dask worker {engine.address}"
+            ) from None
+        yield client
+
+
+def run_on_dask(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, started: Started) -> Results:
+    distributed = _import_distributed()
+    with _connect(engine) as client:
+        try:
+            data = None if shared is None else client.scatter([shared], broadcast=True, hash=False)[0]
+        except OSError as error:  # a worker died while the data was sent
+            raise LostError from error
+        futures = {
+            client.submit(call_task, function, data, task, pure=False): position for position, task in tasks.items()
+        }
+        handed = SubmittedTasks(tasks, sum(client.nthreads().values()), started)
+        try:
+            for future in distributed.as_completed(list(futures), loop=client.loop):
+                position = futures[future]
+                try:
+                    value = future.result()
+                except distributed.scheduler.KilledWorker as error:
+                    raise EngineError(
+                        f"task {position} ran on {error.allowed_failures + 1} Dask workers when they died: give "
+                        "each more memory, or read their logs"
+                    ) from None
+                except distributed.client.FutureCancelledError as error:  # the shared data, or the scheduler, is gone
+                    raise LostError from error
+                del futures[future]
+                future.release()
+                handed.done(position)
+                yield position, value
+        finally:
+            client.cancel(list(futures), force=True)
+
+
+class SubmittedTasks:
+    """Tells which tasks have started, as far as one can know: the first `slots` now, and another when one is done.
+
+    A cluster takes tasks in order, or nearly so: one that is done has started, whatever its place.
+    """
+
+    def __init__(self, tasks: Iterable[int], slots: int, started: Started) -> None:
+        self._waiting = dict.fromkeys(tasks)
+        self._started = started
+        for position in list(self._waiting)[:slots]:
+            self._tell(position)
+
+    def done(self, position: int) -> None:
+        if position in self._waiting:
+            self._tell(position)
+        elif self._waiting:
+            self._tell(next(iter(self._waiting)))
+
+    def _tell(self, position: int) -> None:
+        del self._waiting[position]
+        report_result(self._started, position)
+
+
+# Remarks --------------------------------------------------------------------------------------------------------------
+# What a task on a worker logs or warns of travels back with its result, and is said again in the asking process.
+#
+# A worker writes to nobody's log. Many workers would say the same thing many times, past any display.
+
+LIBRARY = "zskl"  # the logger above all of ours
+_LOCK = threading.Lock()
+_LISTENERS: list[Any] = []  # whether the logger passed on what it said before, then all who listen now
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A line of a log, or a warning of the given category."""
+
+    text: str
+    logger: str = LIBRARY
+    level: int = logging.WARNING
+    category: type[Warning] | None = None
+
+
+class Listener(logging.Handler):
+    """Keeps what our loggers say, from warnings upwards, and keeps it from anybody else."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.heard: list[Remark] = []
+        self._thread = threading.get_ident()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.thread == self._thread:  # other tasks may run beside this one
+            self.heard.append(Remark(record.getMessage(), record.name, record.levelno))
+
+
+@contextmanager
+def capture_logs(listener: logging.Handler) -> Iterator[None]:
+    """What our loggers say in this block goes to the listener alone."""
+    logger = logging.getLogger(LIBRARY)
+    with _LOCK:
+        if not _LISTENERS:
+            _LISTENERS.append(logger.propagate)
+        _LISTENERS.append(listener)
+        logger.propagate = False
+        logger.addHandler(listener)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            logger.removeHandler(listener)
+            _LISTENERS.remove(listener)
+            if len(_LISTENERS) == 1:
+                logger.propagate = bool(_LISTENERS.pop())
+
+
+def call_and_capture(function: Any, shared: Any, task: Any) -> tuple[Any, Sequence[Remark]]:
+    """Call it on a worker: what it returns, and each thing it remarked once.
+
+    Python cannot keep the warnings of threads apart, so those of a cluster's threads stay there.
+    """
+    listener = Listener()
+    alone = threading.current_thread() is threading.main_thread()
+    with capture_logs(listener), warnings.catch_warnings(record=True) if alone else nullcontext() as warned:
+        value = function(shared, task)
+    listener.heard += [Remark(str(one.message), category=one.category) for one in warned or ()]
+    return value, tuple(dict.fromkeys(listener.heard))
+
+
+def repeat_remarks(remarks: Sequence[Remark]) -> None:
+    """Say them here."""
+    for one in remarks:
+        if one.category is None:
+            logging.getLogger(one.logger).log(one.level, "%s", one.text)
+        else:
+            warnings.warn(one.text, one.category, stacklevel=4)
+
+
+# Engines --------------------------------------------------------------------------------------------------------------
+
+log = logging.getLogger(__name__)
+
+
+def slots(engine: Engine) -> int:
+    """Tell how many tasks an engine runs at once.
+
+    Parameters
+    ----------
+    engine : Engine
+        The engine. If it has an address, the cluster there is asked.
+
+    Returns
+    -------
+    int
+        The number of tasks.
+
+    Examples
+    --------
+    >>> from zskl import engines
+    >>> engines.slots(engines.Engine(workers=3))
+    3
+    """
+    if engine.address is None:
+        return engine.processes
+    return count_dask_slots(engine)
+
+
+@contextmanager
+def opened(engine: Engine) -> Iterator[Engine]:
+    """Keep a cluster running for several calls of `each`.
+
+    Parameters
+    ----------
+    engine : Engine
+        The engine. A Dask engine without an address gets a cluster on this machine, which ends with the block.
+
+    Yields
+    ------
+    Engine
+        The engine to give to `each`.
+
+    Examples
+    --------
+    >>> from operator import mul
+    >>> from zskl import engines
+    >>> with engines.opened(engines.Engine(workers=1)) as ready:
+    ...     [list(engines.each(mul, [factor], 7, ready)) for factor in (2, 3)]
+    [[(0, 14)], [(0, 21)]]
+    """
+    if engine.name == "dask" and engine.address is None:
+        with start_local_cluster(engine) as ready:
+            yield ready
+    else:
+        yield engine
+
+
+def each(
+    function: Task, tasks: Sequence[Any], shared: Any = None, engine: Engine | None = None, started: Started = None
+) -> Results:
+    """Call a function with every task, and give the results as they finish.
+
+    An exception in a task ends the iteration with its own type and message. If a worker dies, its task goes to another
+    one. If more than three workers in a row die without a result, the iteration ends with a RuntimeError. What a task
+    logs or warns of on a worker is said again in this process.
+
+    Parameters
+    ----------
+    function : callable
+        Called as function(shared, task). Workers find it by its name in its module.
+    tasks : sequence
+        The tasks.
+    shared : object, default=None
+        What all tasks read, such as arrays and data frames. Each worker gets it once, read-only.
+    engine : Engine, default=None
+        Where the tasks run. None, or an engine with one process, runs them here, in order.
+    started : callable, default=None
+        Called with the position of each task when it is handed out, for a display.
+
+    Yields
+    ------
+    position : int
+        The position of a task in `tasks`; each comes once.
+    result : object
+        What the function returned for it.
+
+    Examples
+    --------
+    >>> from operator import add
+    >>> from zskl import engines
+    >>> dict(engines.each(add, [1, 2, 3], shared=10))
+    {0: 11, 1: 12, 2: 13}
+    """
+    if engine is None or (engine.address is None and (len(tasks) < 2 or slots(engine) == 1)):
+        for position, task in enumerate(tasks):
+            report_result(started, position)
+            yield position, function(shared, task)
+        return
+    log.info("%d tasks go to %s", len(tasks), engine)
+    run = {"loky": run_in_processes, "dask": run_on_dask}[engine.name]
+    pending = dict(enumerate(tasks))
+    deaths = 0
+    with opened(engine) as ready:
+        while pending:
+            try:
+                with closing(
+                    run(partial(call_and_capture, function), dict(pending), shared, ready, started)
+                ) as results:
+                    for position, (value, remarks) in results:
+                        del pending[position]
+                        deaths = 0
+                        repeat_remarks(remarks)
+                        yield position, value
+            except LostError as error:
+                deaths += 1
+                if deaths > DEATHS:
+                    last = f" (the last: {error})" if str(error) else ""
+                    raise EngineError(
+                        f"{deaths} workers of engine {engine.name!r} died in a row without finishing a task{last}: "
+                        "give each more memory, or use fewer workers"
+                    ) from None

@@ -1,0 +1,473 @@
+"""Models that were fitted without signatures: ordinary classifiers, because one-hot rows describe nothing."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from zskl import scaling
+from zskl._arrays import Array, NumPyArray, convert_like, is_sparse_rows, is_torch, namespace, runs_on_gpu, to_numpy
+from zskl._validation import check_count, check_option, check_positive, list_values, suggest
+from zskl.estimators import _inputs
+from zskl.scaling import Scaling, float_type
+from zskl.signatures import table as tables
+from zskl.signatures.table import SignatureTable, label_kind
+
+if TYPE_CHECKING:
+    from zskl.estimators.base import ZeroShotClassifier
+
+
+# No signatures --------------------------------------------------------------------------------------------------------
+
+REMEDY = "pass signatures to fit (model__signatures=... to that of a Pipeline)"
+SHOWN = "  # fitted without signatures: knows only the classes in y"
+
+
+class NoSignaturesWarning(UserWarning):
+    """
+    Warns of classes that only a description could give, asked of a model that was fitted without signatures.
+
+    A model says it once. Its answers for such classes mean nothing.
+
+    See Also
+    --------
+    UncalibratedWarning : Warns of probabilities whose size is not right.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from zskl import NoSignaturesWarning
+    >>> warnings.simplefilter("error", NoSignaturesWarning)
+    """
+
+
+def warn_no_signatures(model: ZeroShotClassifier, asked: Iterable[Any], stacklevel: int) -> None:
+    """Say it of the classes `asked` for that have no training rows, unless there are none or it was said."""
+    if model.described_ or "_warned" in vars(model):
+        return
+    known = {*model.candidates_.tolist(), *model.classes_.tolist()}
+    new = [label for label in dict.fromkeys(asked) if label not in known]
+    if new:
+        model._warned = True
+        warnings.warn(
+            f"this {type(model).__name__} was fitted without signatures, so it can tell nothing of {list_values(new)}: "
+            f"{REMEDY}",
+            NoSignaturesWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def signature_hint(model: ZeroShotClassifier) -> str:
+    """What to add to an error that signatures in `fit` would have spared."""
+    return "" if model.described_ else f"; the model was fitted without signatures: {REMEDY}"
+
+
+def wrap_repr_lines(kind: type) -> None:
+    """Let scikit-learn break long lines of an estimator whose `__repr__` is its own."""
+    with suppress(ImportError, AttributeError):  # no part of scikit-learn's public names: without it lines stay long
+        from sklearn.utils._pprint import _EstimatorPrettyPrinter as Printer
+
+        Printer._dispatch.setdefault(kind.__repr__, Printer._pprint_estimator)
+
+
+# Temperature ----------------------------------------------------------------------------------------------------------
+# The temperature that turns scores into probabilities, and the warning if it was not fitted.
+
+
+class UncalibratedWarning(UserWarning):
+    """
+    Warns of probabilities whose temperature nobody has fitted: their order is right, their size is not.
+
+    See Also
+    --------
+    zskl.selection.calibrate : Fits the temperatures of a fitted model.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from zskl import UncalibratedWarning
+    >>> warnings.simplefilter("ignore", UncalibratedWarning)
+    """
+
+
+def fitted_temperature(temperatures: Mapping[str, float] | None, situation: str) -> float:
+    """The fitted temperature for candidates that are "seen", "unseen" or "mixed"; 1 with a warning if none is."""
+    if temperatures is not None:
+        return temperatures[situation]
+    warnings.warn(
+        "the probabilities of this model are not calibrated: their order is right, their size is not; "
+        "fit it by selection.tune, or call selection.calibrate on it",
+        UncalibratedWarning,
+        stacklevel=3,
+    )
+    return 1.0
+
+
+# Candidates -----------------------------------------------------------------------------------------------------------
+# Which classes a fitted estimator is asked to rank, and the score of a class that has several signatures.
+
+
+@dataclass(frozen=True)
+class Question:
+    """Candidate classes as a fitted estimator scores samples for them."""
+
+    Y: Array  # (rows, p) scaled signatures, class by class
+    rows: NumPyArray  # (c, m) rows of Y for each candidate, padded with its first
+    labels: NumPyArray  # (c,)
+
+
+def choose_candidates(model: ZeroShotClassifier, given: Any, candidates: Any) -> SignatureTable:
+    """The table of the candidate classes of a fitted `model`, its rows class by class.
+
+    `given` are the caller's signatures (None: the table of fit), `candidates` the names among them.
+    """
+    if candidates is not None:
+        if isinstance(candidates, str) or not hasattr(candidates, "__iter__"):
+            raise ValueError(f"candidates is {candidates!r}: expected a list of class names")
+        candidates = tables.to_labels(candidates, "candidates", model.candidates_.tolist())
+        if len(candidates) == 0:
+            raise ValueError("candidates is empty: name at least one class")
+    if given is None:
+        table, source = model.signature_table_, "the fitted table"
+    else:
+        table = tables.read_table(given, candidates, model.attribute_names_, model.candidates_.tolist())
+        _inputs.check_sparse_signatures(model, table)
+        source = "signatures"
+        _check_new(model, table)
+        check_directions(model, table)
+    if candidates is not None:
+        candidates = tables.to_labels(candidates, "candidates", table.classes.tolist())  # new classes too
+    wanted = table.classes if candidates is None else tables.unique_in_order(candidates)
+    if candidates is not None and len(wanted) < len(candidates) and len(candidates) != len(table.labels):
+        raise ValueError(f"candidates names a class twice in {list_values(candidates)}: name each once")
+    known = set(table.labels.tolist())
+    unknown = [label for label in wanted.tolist() if label not in known]
+    if unknown:
+        near = suggest(unknown[0], [str(label) for label in table.classes.tolist()])
+        raise ValueError(
+            f"candidate {list_values(unknown)} is not in {source}{near}, which has {list_values(table.classes)}{signature_hint(model)}"
+        )
+    chosen: SignatureTable = table.select(wanted)
+    return chosen
+
+
+def _check_new(model: ZeroShotClassifier, table: SignatureTable) -> None:
+    p = model.signature_table_.matrix.shape[1]
+    if table.matrix.shape[1] != p:
+        raise ValueError(
+            f"signatures has {table.matrix.shape[1]} attributes, the model was fitted with {p}: describe classes "
+            f"by the same attributes{signature_hint(model)}"
+        )
+    mine, theirs = label_kind(model.classes_, "y"), label_kind(table.labels, "signatures")
+    texts = {str(label) for label in model.candidates_.tolist()}
+    alike = [label for label in table.classes.tolist() if str(label) in texts]
+    if {mine, theirs} == {"integer", "string"} and alike:
+        raise ValueError(
+            f"signatures names classes by {theirs}s such as {list_values(alike)}, the model knows them as {mine}s: "
+            "use the type of fit, or seen classes would count as new ones"
+        )
+
+
+def check_directions(model: ZeroShotClassifier, table: SignatureTable) -> None:
+    """Refuse a signature of zeros where no mean is subtracted: it has no direction, and fits all rows alike."""
+    steps = scaling.parse_scaling(model.signature_scaling, "signature_scaling")
+    empty = ~table.matrix.any(axis=1)
+    if empty.any() and not set(steps) & set(scaling.FITTED):
+        raise ValueError(
+            f"all-zero signature for class {list_values(tables.unique_in_order(table.labels[empty]))}: with "
+            f"signature_scaling={model.signature_scaling!r} a description needs at least one attribute that is not 0; "
+            "use one that subtracts the mean, such as center-l2"
+        )
+
+
+def best_row_scores(scores: Array, rows: NumPyArray) -> Array:
+    """(..., rows) → (..., classes): the best score among the rows of each class; for `rows` see `padded_rows`."""
+    if rows.shape[1] == 1:
+        return scores
+    xp = namespace(scores)
+    indices = [convert_like(column, scores, "int64") for column in rows.T]
+    best = scores[..., indices[0]]
+    for index in indices[1:]:
+        best = xp.maximum(best, scores[..., index])
+    return best
+
+
+def softmax(logits: Array) -> Array:
+    """exp(l_ij) / Σ_j exp(l_ij) of (n, c), for numbers of any size."""
+    xp = namespace(logits)
+    e = xp.exp(logits - xp.max(logits, axis=1, keepdims=True))
+    return e / xp.sum(e, axis=1, keepdims=True)
+
+
+def match_label_dtype(classes: NumPyArray, labels: NumPyArray) -> NumPyArray:
+    """Strings as objects or of fixed width, whichever the classes of `fit` came in."""
+    return labels.astype(np.str_) if classes.dtype.kind == "U" and isinstance(labels[0], str) else labels
+
+
+@overload
+def calibrate_scores(scores: NumPyArray, seen: NumPyArray, constant: float) -> NumPyArray: ...
+@overload
+def calibrate_scores(scores: Array, seen: NumPyArray, constant: float) -> Array: ...
+def calibrate_scores(scores: Array, seen: NumPyArray, constant: float) -> Array:
+    """Scores (n, c), the constant subtracted from the columns of seen classes; `seen` is a mask (c,)."""
+    if constant == 0.0:
+        return scores
+    return scores - convert_like(constant * seen.astype(np.float64), scores)
+
+
+# Panel ----------------------------------------------------------------------------------------------------------------
+# Candidate classes before a fitted model: rows of any number are scored block by block.
+#
+# What the candidates alone decide is worked out once. A block holds so many rows that its features and scores take
+# `BLOCK_BYTES`; fewer rows are one block. What a block needs besides is a few times that, whatever the number of rows.
+
+BLOCK_BYTES = 8 << 20, 256 << 20  # of features and scores at once: on a CPU what stays near it, on a GPU more
+WHOLE_SORT = 4  # candidates per place asked for, up to which all are sorted
+
+
+class Panel:
+    """Candidate classes before a fitted model, which scores rows for them.
+
+    What depends only on these two is worked out with the first rows; all rows must share their library, device and
+    precision.
+
+    `labels` (c,) are the candidates' names, `situation` says whether they are all "seen", all "unseen", or "mixed",
+    and `constant` is what calibration subtracts from the scores of those in the mask `seen` (c,).
+    """
+
+    def __init__(
+        self, model: ZeroShotClassifier, given: Any = None, candidates: Any = None, calibrated: bool = False
+    ) -> None:
+        check_is_fitted(model)
+        self.model = model
+        self.table = choose_candidates(model, given, candidates)
+        self.labels: NumPyArray = match_label_dtype(model.classes_, self.table.classes)
+        if given is not None:
+            warn_no_signatures(model, self.labels.tolist(), stacklevel=4)  # where `predict` and the like are called
+        known = set(model.classes_.tolist())
+        self.seen = np.array([label in known for label in self.labels.tolist()])
+        self.situation = "seen" if self.seen.all() else "mixed" if self.seen.any() else "unseen"
+        self.constant = float(model.calibration_) if calibrated and self.situation == "mixed" else 0.0
+        self._answer: Callable[[Array], Array] | None = None
+
+    def scores(self, X: Array) -> Array:
+        """(n, c) of checked rows X (n, d), where they lie."""
+        scaled = self.model._scaled(X)
+        if self._answer is None:
+            self._answer = self.model._answerer(self.model._question(scaled, self.table))
+        return calibrate_scores(convert_like(self._answer(scaled), X), self.seen, self.constant)
+
+    def blocks(self, X: Array, block_rows: int | None = None) -> Iterator[tuple[slice, Array]]:
+        """(rows, their scores) over all of X from `inputs.sliceable`; refuses values that are not finite."""
+        n = X.shape[0]
+        height = block_rows or self.height(X)
+        for start in range(0, n, height):
+            rows = slice(start, min(start + height, n))
+            yield rows, self.scores(_inputs.take_rows(self.model, X, rows))
+
+    def height(self, X: Array) -> int:
+        """Rows of a block."""
+        if is_sparse_rows(X):
+            values = 2 * (X.values.nnz // X.shape[0] + len(self.table.labels)) + 1
+        else:
+            values = X.shape[1] + sum(self.table.matrix.shape)  # of a row: features, scores, the projection
+        return int(max(1, BLOCK_BYTES[runs_on_gpu(X, self.model.device)] // (values * float_type(X).itemsize)))
+
+
+def top_columns(scores: NumPyArray, k: int) -> tuple[NumPyArray, NumPyArray]:
+    """Columns and values (n, k) of the k largest scores of each row of (n, c), the first of equal ones first.
+
+    Of many columns only the k best are sorted. If others equal the last of them, the whole row is.
+    """
+    falling = -scores
+    if scores.shape[1] <= WHOLE_SORT * k:
+        order = np.argsort(falling, axis=1, kind="stable")[:, :k]
+        return order, np.take_along_axis(scores, order, axis=1)
+    some = np.sort(np.argpartition(falling, k - 1, axis=1)[:, :k], axis=1)
+    values = np.take_along_axis(falling, some, axis=1)
+    order = np.take_along_axis(some, np.argsort(values, axis=1, kind="stable"), axis=1)
+    last = values.max(axis=1, keepdims=True)
+    unclear = np.flatnonzero(np.count_nonzero(falling <= last, axis=1) != k)  # equal scores, or NaN
+    order[unclear] = np.argsort(falling[unclear], axis=1, kind="stable")[:, :k]
+    return order, np.take_along_axis(scores, order, axis=1)
+
+
+def fill_scores(panel: Panel, X: Array, of: Callable[[Array], Array], out: Array | None = None) -> Array:
+    """of(scores) (n, c) of all rows, in `out` or a new array; the result for a single block is returned as it is."""
+    if out is None and X.shape[0] <= panel.height(X):
+        return of(panel.scores(_inputs.take_rows(panel.model, X, slice(0, X.shape[0]))))
+    for rows, scores in panel.blocks(X):
+        found = of(scores)
+        if out is None:
+            xp = namespace(found)
+            out = xp.empty((X.shape[0], found.shape[1]), dtype=found.dtype, device=found.device)
+        out[rows] = convert_like(found, out)
+    assert out is not None  # there is at least one row
+    return out
+
+
+def check_out(out: Array, shape: tuple[int, int], X: Array) -> None:
+    if not isinstance(out, np.ndarray) and not is_torch(out):
+        raise ValueError(f"out is a {type(out).__name__}: expected a NumPy array, an np.memmap or a tensor")
+    if tuple(out.shape) != shape:
+        raise ValueError(
+            f"out has shape {tuple(out.shape)}: expected {shape}, a row per sample, a column per candidate"
+        )
+    floating = out.dtype.is_floating_point if is_torch(out) else out.dtype.kind == "f"
+    if not floating:
+        raise ValueError(f"out holds {out.dtype}: expected floating-point numbers such as float32")
+    if isinstance(out, np.ndarray) and not out.flags.writeable:
+        raise ValueError("out is read-only: expected a writable one; open a memory-mapped file with mode='r+' or 'w+'")
+    if _overlap(out, X):
+        raise ValueError("out shares memory with X, which is still to be read: hand over another array")
+
+
+def _overlap(out: Array, X: Array) -> bool:
+    """Whether writing to `out` could change X; in doubt, yes. Tensors overlap where their storage does."""
+    if is_torch(out) and is_torch(X):
+        return bool(out.untyped_storage().data_ptr() == X.untyped_storage().data_ptr())
+    if is_torch(out) or is_torch(X) or is_sparse_rows(X):
+        return False
+    try:
+        return np.shares_memory(out, X, max_work=10_000)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
+
+
+# Nearest classes ------------------------------------------------------------------------------------------------------
+# Which classes are described most alike: cosines of signatures as a model scales them.
+
+
+def nearest_classes(
+    scaling: Scaling, table: SignatureTable, places: NumPyArray, top: int
+) -> tuple[NumPyArray, NumPyArray]:
+    """For the classes at `places` (k,) of a table, the places of the `top` classes nearest to each, and the cosines.
+
+    Both are (k, top), most similar first, or as many as there are other classes. Of classes with several signatures
+    the best pair counts. Classes are taken in blocks, so that many do not need all their cosines at once.
+    """
+    rows = table.padded_rows()  # (c, m)
+    c, m = rows.shape
+    top = min(top, c - 1)
+    if top < 1:
+        return np.empty((len(places), 0), dtype=np.int64), np.empty((len(places), 0))
+    Y = Scaling(("l2",)).apply(scaling.apply(table.matrix))
+    order, similarity = np.empty((len(places), top), dtype=np.int64), np.empty((len(places), top))
+    height = max(1, BLOCK_BYTES[0] // (8 * m * len(Y)))
+    for start in range(0, len(places), height):
+        some = places[start : start + height]
+        cosines = to_numpy(best_row_scores(Y[rows[some].ravel()] @ Y.T, rows)).reshape(-1, m, c).max(axis=1)
+        cosines[np.arange(len(some)), some] = -np.inf
+        order[start : start + height], similarity[start : start + height] = top_columns(cosines, top)
+    return order, similarity
+
+
+# Next rows ------------------------------------------------------------------------------------------------------------
+# Which rows are worth a label: how unsure a model is of each, or how much it would learn; and no two alike.
+
+STRATEGIES = ("margin", "change")
+COMPARED = 20  # rows that are compared with each other, for each that is asked for
+AT_LEAST = 1000  # of these, or all there are
+
+
+@dataclass(frozen=True, eq=False)
+class Picks:
+    """Rows to label, the first one first: their numbers `rows` (n,) and what each is `worth` (n,) by itself.
+
+    `labels` and `scores` (n, 2) are those of the best two candidates, and `probabilities` too if the model is
+    calibrated.
+    """
+
+    strategy: str
+    rows: NDArray[np.int64]
+    worth: NDArray[np.float64]
+    labels: NumPyArray
+    scores: NumPyArray
+    probabilities: NumPyArray | None
+
+
+def pick_rows(
+    model: ZeroShotClassifier,
+    X: _inputs.Rows,
+    n: int,
+    strategy: str,
+    signatures: Any = None,
+    candidates: Any = None,
+    diversity: float = 1.0,
+) -> Picks:
+    """See `Labelling.label_next`."""
+    check_option("strategy", strategy, STRATEGIES)
+    diversity = check_positive("diversity", diversity, zero_allowed=True)
+    X = _inputs.as_sliceable(model, X, "label_next")
+    if check_count("n", n) > X.shape[0]:
+        raise ValueError(f"n is {n}: expected an integer from 1 to {X.shape[0]}, the number of rows")
+    panel = Panel(model, signatures, candidates, calibrated=True)
+    if len(panel.labels) < 2:
+        raise ValueError(
+            f"the only candidate is {list_values(panel.labels)}: a label tells classes apart, so name another"
+        )
+    mover = None
+    if strategy == "change":
+        mover = model._mover(model._scaled(_inputs.take_rows(model, X, slice(0, 1))), panel.table)
+        if mover is None:
+            raise ValueError(
+                f"strategy is 'change': {type(model).__name__} does not learn from examples, so no label would change "
+                "it; use strategy='margin'"
+            )
+    likely = mover is not None or model.temperatures_ is not None
+    temperature = fitted_temperature(model.temperatures_, panel.situation) if likely else 1.0
+    order = np.empty((X.shape[0], 2), dtype=np.int64)
+    scores, probabilities, worth = np.empty(order.shape), np.empty(order.shape), np.empty(len(order))
+    for rows, found in panel.blocks(X):
+        order[rows], scores[rows] = top_columns(to_numpy(found), 2)
+        shares = softmax(found / temperature)
+        probabilities[rows] = np.take_along_axis(to_numpy(shares), order[rows], axis=1)
+        if mover is not None:
+            moves = mover(model._scaled(_inputs.take_rows(model, X, rows)))
+            worth[rows] = to_numpy(namespace(shares).sum(shares * convert_like(moves, shares), axis=1))
+    if mover is None:
+        worth = margin_uncertainty(scores[:, 0] - scores[:, 1])
+    best = np.argsort(-worth, kind="stable")[: max(COMPARED * int(n), AT_LEAST)]
+    directions = model._row_directions(model._scaled(_inputs.take_rows(model, X[best], slice(0, len(best)))))
+    chosen = best[pick_diverse_rows(worth[best], to_numpy(directions), int(n), diversity)]
+    return Picks(
+        strategy,
+        chosen,
+        worth[chosen],
+        panel.labels[order[chosen]],
+        scores[chosen],
+        None if model.temperatures_ is None else probabilities[chosen],
+    )
+
+
+def margin_uncertainty(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n,) exp(−gap / mean gap): 1 where the best two classes score the same, near 0 where one is far ahead."""
+    usual = float(gaps.mean())
+    return np.exp(-gaps / usual) if usual > 0 else np.ones_like(gaps)
+
+
+def pick_diverse_rows(
+    worth: NDArray[np.float64], directions: NumPyArray, n: int, diversity: float
+) -> NDArray[np.int64]:
+    """(n,) places of the rows to take, one after the other: the most worthwhile of those that are left.
+
+    After each, every row loses as much of its worth as it is near: (1 − cosine)^diversity of it remains, and all of it
+    where the cosine of the two unit vectors in `directions` (m, d) is below 0.
+    """
+    left, free = worth.copy(), np.ones(len(worth), dtype=bool)
+    taken = []
+    for _ in range(n):
+        place = int(np.where(free, left, -1.0).argmax())
+        taken.append(place)
+        free[place] = False
+        if diversity:
+            cosines = np.asarray(directions @ directions[place], dtype=np.float64)
+            left *= (1 - cosines.clip(0, 1)) ** diversity
+    return np.array(taken, dtype=np.int64)

@@ -1,0 +1,711 @@
+"""Some training rows that stay with a model. Which ones depends on their content alone, not on order or pieces.
+
+Of each class the rows with the smallest hash of their content are kept, equal ones once. So any way to cut the training
+rows into pieces, any order of the pieces, and a weight in place of copies keep the same rows.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.blas import dsyrk
+from scipy.sparse import csr_array
+
+from zskl._arrays import (
+    Array,
+    NumPyArray,
+    SparseRows,
+    convert_like,
+    is_sparse_rows,
+    is_torch,
+    largest_entries,
+    namespace,
+    release_pages,
+    stack_rows,
+    to_dense,
+    to_numpy,
+)
+from zskl.kernels import squared_distances as squared_distances_kernel
+from zskl.scaling import Scaling
+
+# Kept rows ------------------------------------------------------------------------------------------------------------
+
+KEPT = 4096  # rows in all, at most; every class keeps at least one
+WAITING = 1024  # rows that are sorted in together
+_WORDS = 256  # hashed together
+_COLUMNS = 64  # put in order together
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+def hash_rows(X: NDArray[np.floating] | SparseRows) -> NDArray[np.uint64]:
+    """(n,) of rows (n, d): rows that are equal in float32 have equal hashes, on every machine.
+
+    A zero adds nothing, so sparse rows have the hashes of the same dense ones.
+    """
+    draw = np.random.default_rng(0)
+    odd = np.array(draw.integers(0, 1 << 63, X.shape[1], dtype=np.uint64)) * np.uint64(2) + np.uint64(1)
+    mixed = np.zeros(len(X), np.uint64)
+    if is_sparse_rows(X):
+        words = X.values.data.astype(np.float32).view(np.uint32).astype(np.uint64)
+        np.add.at(mixed, X.owners, words * odd[X.values.indices])
+    else:
+        words = np.ascontiguousarray(X, np.float32).view(np.uint32)
+        for start in range(0, words.shape[1], _WORDS):  # no copy of all words in 64 bits
+            mixed += words[:, start : start + _WORDS].astype(np.uint64) @ odd[start : start + _WORDS]
+    mixed ^= mixed >> np.uint64(29)
+    return mixed * _MIX
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    """Scaled rows (m, d), their hashes (m,) and classes (m,), class by class and by hash; for C classes in all."""
+
+    rows: Any  # NDArray[np.float32] or SparseRows
+    hashes: NDArray[np.uint64]
+    codes: NDArray[np.int64]
+
+    @classmethod
+    def none(cls, d: int) -> KeptRows:
+        return cls(np.empty((0, d), np.float32), np.empty(0, np.uint64), np.empty(0, np.int64))
+
+    def with_rows(self, rows: Any, found: NDArray[np.uint64], codes: NDArray[np.int64], classes: int) -> KeptRows:
+        """These and further rows, as far as they are to be kept for this number of classes."""
+        all_hashes, all_codes = np.concatenate([self.hashes, found]), np.concatenate([self.codes, codes])
+        order = _select_rows(all_hashes, all_codes, classes)
+        if is_sparse_rows(rows) or is_sparse_rows(self.rows):
+            return KeptRows(stack_rows(self.rows, rows)[order], all_hashes[order], all_codes[order])
+        old = len(self.hashes)
+        taken = np.empty((len(order), self.rows.shape[1]), np.float32)
+        mine = order < old
+        taken[mine], taken[~mine] = self.rows[order[mine]], rows[order[~mine] - old]
+        return KeptRows(taken, all_hashes[order], all_codes[order])
+
+
+def _rows_per_class(classes: int) -> int:
+    """Rows that a class keeps at most."""
+    return max(1, KEPT // classes)
+
+
+def _select_rows(found: NDArray[np.uint64], codes: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
+    """Which of the rows with these hashes and classes (n,) are kept, class by class and by hash."""
+    order = np.lexsort((found, codes))
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (np.diff(codes[order]) != 0) | (found[order][1:] != found[order][:-1])
+    order = order[new]
+    sorted_codes = codes[order]
+    rank = np.arange(len(order)) - np.searchsorted(sorted_codes, sorted_codes)
+    return order[rank < _rows_per_class(classes)]
+
+
+class Keeping:
+    """The `KeptRows` of dense rows that come block by block. Rows that cannot be among them are dropped at once.
+
+    A kept row lies in one place until a row with a smaller hash takes it, so there is never a second copy of all.
+    """
+
+    def __init__(self, d: int, sizes: NDArray[np.int64]) -> None:
+        """`sizes` (C,) are how many rows of each class will come."""
+        self._classes = len(sizes)
+        self._rows = np.empty((int(np.minimum(sizes, _rows_per_class(self._classes)).sum()), d), np.float32)
+        self._hashes, self._codes = np.empty(0, np.uint64), np.empty(0, np.int64)  # of kept rows, in their order
+        self._places = np.empty(0, np.int64)  # where these lie in `_rows`
+        self._limits: NDArray[np.uint64] | None = None  # (C,) a row with a larger hash is not kept
+        self._waiting: list[tuple[NDArray[np.float32], NDArray[np.uint64], NDArray[np.int64]]] = []
+
+    def see(self, rows: NDArray[np.float32], found: NDArray[np.uint64], codes: NDArray[np.int64]) -> None:
+        if self._limits is not None:
+            near = np.flatnonzero(found <= self._limits[codes])
+            rows, found, codes = rows[near], found[near], codes[near]
+        for start in range(0, len(rows), WAITING):
+            piece = slice(start, start + WAITING)
+            self._waiting.append((rows[piece], found[piece], codes[piece]))
+            if sum(len(some) for _, some, _ in self._waiting) >= WAITING:
+                self._sort_in()
+
+    def kept(self) -> KeptRows:
+        """All that are kept; call it once, at the end."""
+        self._sort_in()
+        rows = self._rows[: len(self._places)]
+        for start in range(0, rows.shape[1], _COLUMNS):  # no copy of all rows
+            columns = slice(start, start + _COLUMNS)
+            rows[:, columns] = self._rows[self._places, columns]
+        return KeptRows(rows, self._hashes, self._codes)
+
+    def _sort_in(self) -> None:
+        if not self._waiting:
+            return
+        all_hashes = np.concatenate([self._hashes, *(found for _, found, _ in self._waiting)])
+        all_codes = np.concatenate([self._codes, *(codes for _, _, codes in self._waiting)])
+        order, start = _select_rows(all_hashes, all_codes, self._classes), len(self._hashes)
+        stay = order < start
+        places = np.empty(len(order), np.int64)
+        places[stay] = self._places[order[stay]]
+        free = np.setdiff1d(np.arange(len(self._rows)), places[stay], assume_unique=True)
+        places[~stay] = free[: len(order) - np.count_nonzero(stay)]
+        for rows, found, _ in self._waiting:
+            new = np.flatnonzero((order >= start) & (order < start + len(found)))
+            self._rows[places[new]] = rows[order[new] - start]
+            start += len(found)
+        self._waiting.clear()
+        self._hashes, self._codes, self._places = all_hashes[order], all_codes[order], places
+        full = np.bincount(self._codes, minlength=self._classes) >= _rows_per_class(self._classes)
+        last = np.searchsorted(self._codes, np.arange(self._classes), side="right") - 1  # the largest of a class
+        self._limits = np.where(full, self._hashes[last], np.iinfo(np.uint64).max)
+
+
+# Sums -----------------------------------------------------------------------------------------------------------------
+# Sums over training rows: all that class means are learned from. In float64, read once, and exact in pieces.
+#
+# N_c rows of class c, Σx of them, and one pooled Σxxᵀ, of sparse rows only its diagonal; with weights Σw, Σwx and
+# Σwxxᵀ
+
+Floats = NDArray[np.float64]
+BLOCK_VALUES = 1 << 18  # read together: 2 MB in float64
+GPU_VALUES = 1 << 21
+BLOCK_ROWS = 512  # or so many rows, if that is more: a product of few rows is slower than adding it
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums over rows of C classes in d features. Add two of them: the result is that of all rows together.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (C,)
+        The classes, sorted.
+    rows : ndarray of shape (C,)
+        How many rows each has, or what they weigh together.
+    totals : ndarray of shape (C, d)
+        The sum of its scaled rows.
+    products : ndarray of shape (d, d) or (d,)
+        The sum of xxᵀ over all scaled rows; of sparse rows its diagonal.
+    kept : KeptRows
+        Some of the rows.
+    scaling : str
+        How the rows were scaled.
+    """
+
+    classes: NumPyArray
+    rows: Floats
+    totals: Floats
+    products: Floats
+    kept: KeptRows
+    scaling: str
+
+    def __add__(self, other: Sums) -> Sums:
+        if not isinstance(other, Sums):
+            return NotImplemented
+        for name, mine, theirs in (
+            ("features", len(self.products), len(other.products)),
+            ("feature_scaling", self.scaling, other.scaling),
+            ("a scatter of dimension", self.products.ndim, other.products.ndim),  # 1: of sparse rows
+        ):
+            if mine != theirs:
+                raise ValueError(
+                    f"these are sums of rows with {name} {mine!r} and of rows with {name} {theirs!r}: expected the "
+                    "same; add up all pieces in the same way"
+                )
+        classes = np.unique(np.concatenate([self.classes, other.classes]))
+        my_places, their_places = (np.searchsorted(classes, one.classes) for one in (self, other))
+        rows, totals = np.zeros(len(classes)), np.zeros((len(classes), self.totals.shape[1]))
+        for places, one in ((my_places, self), (their_places, other)):
+            rows[places] += one.rows
+            totals[places] += one.totals
+        kept = KeptRows(self.kept.rows, self.kept.hashes, my_places[self.kept.codes]).with_rows(
+            other.kept.rows, other.kept.hashes, their_places[other.kept.codes], len(classes)
+        )
+        return Sums(classes, rows, totals, self.products + other.products, kept, self.scaling)
+
+    def __radd__(self, other: int) -> Sums:
+        """For the built-in `sum`, which starts at 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def renamed(self, names: NumPyArray) -> Sums:
+        """The same sums under other names of the classes (C,), one for each; classes that share a name become one."""
+        classes, places = np.unique(names, return_inverse=True)
+        rows, totals = np.zeros(len(classes)), np.zeros((len(classes), self.totals.shape[1]))
+        np.add.at(rows, places, self.rows)
+        np.add.at(totals, places, self.totals)
+        kept = KeptRows.none(totals.shape[1]).with_rows(
+            self.kept.rows, self.kept.hashes, places[self.kept.codes], len(classes)
+        )
+        return replace(self, classes=classes, rows=rows, totals=totals, kept=kept)
+
+    @property
+    def means(self) -> Floats:
+        """(C, d) class means μ_c."""
+        return self.totals / self.rows[:, None]
+
+    @property
+    def scatter(self) -> Floats:
+        """(d, d) within-class scatter S = (Σxxᵀ − Σ_c N_c μ_c μ_cᵀ) / N; its diagonal (d,) of sparse rows."""
+        if self.products.ndim == 1:
+            alone: Floats = (self.products - (self.totals * self.means).sum(axis=0)) / self.rows.sum()
+            return alone
+        return to_numpy(self.scatter_on(self.products))
+
+    def scatter_on(self, place: Array) -> Array:
+        """`scatter` (d, d) where `place` lies, in float64."""
+        products, totals, means = (
+            convert_like(part, place, "float64") for part in (self.products, self.totals, self.means)
+        )
+        within = products - totals.T @ means
+        return (within + within.T) / (2 * float(self.rows.sum()))
+
+
+def sum_rows(
+    X: Array,
+    codes: NDArray[np.int64],
+    classes: NumPyArray,
+    scaled: Callable[[slice], tuple[Array, Array]],
+    keep: bool,
+    scaling: str,
+    weights: NumPyArray | None = None,
+    gpu: bool = False,
+) -> Sums:
+    """Of all rows of X (n, d) with class indices `codes` (n,). `scaled` gives raw and scaled rows of a slice.
+
+    `scaling` says how they were scaled. With `weights` (n,) a row counts as often as its weight says.
+    On a GPU, where many small steps would wait for each other, blocks are larger.
+    """
+    n, d = X.shape
+    if is_sparse_rows(X):
+        raw, found = scaled(slice(0, n))
+        return _add_up_sparse(raw, found, codes, classes, keep, scaling, weights)
+    rows, totals = np.zeros(len(classes)), np.zeros((len(classes), d))
+    products: Any = None
+    height = max(BLOCK_ROWS, (GPU_VALUES if gpu else BLOCK_VALUES) // d)
+    keeping = Keeping(d, np.bincount(codes, minlength=len(classes)) if keep else np.zeros(len(classes), np.int64))
+    for start in range(0, n, height):
+        raw, block = scaled(slice(start, min(start + height, n)))
+        part = codes[start : start + height]
+        exact = convert_like(block, block, "float64")
+        mine = np.ones(len(part)) if weights is None else weights[start : start + height]
+        products = _add_products(
+            products, exact if weights is None else exact * convert_like(np.sqrt(mine)[:, None], exact)
+        )
+        present, places = np.unique(part, return_inverse=True)
+        totals[present] += _sum_by_class(exact, places, len(present), mine)
+        rows += np.bincount(part, mine, minlength=len(classes))
+        if keep:
+            single = to_numpy(block).astype(np.float32, copy=False)
+            keeping.see(single, hash_rows(to_numpy(raw)), part)
+        release_pages(X)
+    if not is_torch(products):
+        products += np.triu(products, 1).T
+    return Sums(classes, rows, totals, to_numpy(products), keeping.kept(), scaling)
+
+
+def _add_products(products: Any, rows: Array) -> Any:
+    """Products (d, d) of earlier rows, or None, and Σxxᵀ of these (n, d). NumPy's are 0 below the diagonal."""
+    if is_torch(rows):
+        return rows.T @ rows if products is None else products + rows.T @ rows
+    start = np.zeros((rows.shape[1],) * 2, order="F") if products is None else products
+    return dsyrk(1.0, to_numpy(rows).T, beta=1.0, c=start, overwrite_c=1)  # half of the work, and nothing to add
+
+
+def _sum_by_class(rows: Array, codes: NDArray[np.int64], classes: int, weights: Floats) -> Floats:
+    """(classes, d) the weighted sum of the rows (n, d) of each class."""
+    at = np.arange(len(codes))
+    if is_torch(rows):
+        member = np.zeros((classes, len(codes)))
+        member[codes, at] = weights
+        found: Floats = to_numpy(convert_like(member, rows) @ rows)
+        return found
+    summed: Floats = csr_array((weights, (codes, at)), shape=(classes, len(codes))) @ to_numpy(rows)
+    return summed
+
+
+def _add_up_sparse(
+    raw: Any,
+    scaled: Any,
+    codes: NDArray[np.int64],
+    classes: NumPyArray,
+    keep: bool,
+    scaling: str,
+    weights: NumPyArray | None,
+) -> Sums:
+    """`add_up` of sparse rows, all at once."""
+    kept = KeptRows.none(raw.shape[1])
+    if keep:
+        kept = kept.with_rows(scaled.astype(np.float32), hash_rows(raw), codes, len(classes))
+    rows = np.bincount(codes, weights, minlength=len(classes)).astype(np.float64)
+    totals = scaled.sums_by(codes, len(classes), weights)
+    return Sums(classes, rows, totals, scaled.column_squares(weights), kept, scaling)
+
+
+# Space ----------------------------------------------------------------------------------------------------------------
+# The space in which a class is a direction: features whitened by the within-class scatter.
+#
+#     S_ρ = (1 − ρ) S + ρ tr(S)/d · I,   x̃ = S_ρ^(−1/2) (x − g),   x̂ = x̃ / ‖x̃‖
+#
+# g is the mean of the class means. One eigendecomposition S = Q diag(λ) Qᵀ serves every shrinkage ρ. Coordinates are
+# those in the basis Q, which changes no inner product. Of sparse rows S is its diagonal, and Q is left out.
+
+scale_to_unit_length = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
+ROTATION_BLOCK_VALUES = 1 << 17  # worked on together: what stays in a cache
+NOTHING = 1e-12  # of the largest eigenvalue: what is less is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """`basis` Q (d, d), `eigenvalues` λ (d,) ≥ 0, the `center` g (d,), and class means (C, d) in the basis, centred.
+
+    Without a basis it is the identity.
+    """
+
+    basis: Floats | None
+    eigenvalues: Floats
+    center: Floats
+    means: Floats
+    rows: Floats  # (C,)
+    placed: dict[Any, Array] = field(default_factory=dict)  # the basis on devices
+
+    @classmethod
+    def of(cls, sums: Sums, place: Array) -> Space:
+        """Decomposed where `place` lies: on its device."""
+        center = sums.means.mean(axis=0)
+        if sums.products.ndim == 1:
+            return cls(None, np.maximum(sums.scatter, 0.0), center, sums.means - center, sums.rows)
+        scatter = sums.scatter_on(place)
+        eigenvalues, basis = (to_numpy(part) for part in namespace(scatter).linalg.eigh(scatter))
+        eigenvalues = np.maximum(eigenvalues, 0.0)
+        basis = settle_basis(basis, eigenvalues <= NOTHING * eigenvalues[-1])
+        return cls(basis, eigenvalues, center, (sums.means - center) @ basis, sums.rows)
+
+    def rotated(self, X: Array) -> Array:
+        """(x − g) Q of scaled rows (n, d)."""
+        return self.turned(X - convert_like(self.center, X))
+
+    def turned(self, X: Array) -> Array:
+        """X Q."""
+        if self.basis is None:
+            return X
+        if not is_torch(X):
+            return X @ convert_like(self.basis, X)
+        here = X.device, X.dtype
+        if here not in self.placed:
+            self.placed[here] = convert_like(self.basis, X)
+        found: Array = X @ self.placed[here]
+        return found
+
+    @classmethod
+    def plain(cls, sums: Sums) -> Space:
+        """Without centring and whitening: what plain cosine compares in."""
+        d = len(sums.products)
+        alone = sums.products.ndim == 1
+        total = sums.scatter.sum() if alone else np.trace(sums.scatter)
+        within = np.full(d, max(total / d, 0.0))
+        return cls(None if alone else np.eye(d), within, np.zeros(d), sums.means, sums.rows)
+
+
+def whiten(centred: Array, whitening: Array) -> Array:
+    """x̃ of centred rows (n, d), by a matrix (d, d), or (d, 1) if it is diagonal."""
+    return centred * whitening[:, 0] if whitening.shape[1] == 1 else centred @ whitening
+
+
+def whitened_lengths(rotated: Array, weights: Array) -> Array:
+    """(n,) ‖x̃‖ of rotated rows (n, d), a block at a time; 1 for a row of zeros."""
+    xp = namespace(rotated)
+    height = rotated.shape[0] if is_torch(rotated) else max(1, ROTATION_BLOCK_VALUES // rotated.shape[1])
+    parts = []
+    for start in range(0, rotated.shape[0], height):
+        block = rotated[start : start + height] * weights
+        parts.append(xp.sqrt(xp.sum(block * block, axis=1)))
+    found = xp.concat(parts)
+    return xp.where(found > 0, found, xp.ones_like(found))
+
+
+def to_half_precision(rows: Array) -> Any:
+    """Unit vectors in half precision; sparse ones stay as they are."""
+    return rows if is_sparse_rows(rows) else to_numpy(rows).astype(np.float16)
+
+
+def settle_basis(basis: Floats, idle: NDArray[np.bool_]) -> Floats:
+    """The basis (d, d) with other vectors for the space of its `idle` columns, in which no row differs from its class.
+
+    Any vectors of that space would do, and rounding chooses them. These depend on the space alone: where Gram and
+    Schmidt end from a fixed start.
+    """
+    d, k = len(basis), int(idle.sum())
+    if k < 2:
+        return basis
+    start = np.random.default_rng(0).standard_normal((d, k))
+    turned = basis.copy()
+    turned[:, idle] = basis[:, idle] @ np.linalg.qr(basis[:, idle].T @ start)[0]
+    return turned
+
+
+def whitening_weights(eigenvalues: Floats, shrinkage: float) -> Floats:
+    """(d,) 1/√((1 − ρ) λ + ρ mean(λ)); all 1 if all rows of each class are equal."""
+    level = float(eigenvalues.mean())
+    if level == 0.0:
+        return np.ones_like(eigenvalues)
+    found: Floats = 1 / np.sqrt((1 - shrinkage) * eigenvalues + shrinkage * level)
+    return found
+
+
+def sum_directions(means: NDArray[np.floating], rows: Floats, eigenvalues: Floats, shrinkage: float) -> Floats:
+    """(C, d): what the unit vectors x̂ of the training rows of each class add up to, without a second pass over them.
+
+    A row has x̂ = x̃/‖x̃‖, and the mean of ‖x̃‖² over a class is ‖M̃_c‖² + tr(S_ρ⁻¹ S). So the sum is near to N_c M̃_c over
+    the root of that. `means` are M̃ (C, d), `rows` N (C,).
+    """
+    within = float((eigenvalues * whitening_weights(eigenvalues, shrinkage) ** 2).sum())
+    squares = (means * means).sum(axis=1) + within
+    found: Floats = means * (rows / np.sqrt(np.where(squares > 0, squares, 1.0)))[:, None]
+    return found
+
+
+# Descriptions ---------------------------------------------------------------------------------------------------------
+# What a description says of a class's direction: the mean of a Gaussian process over signatures.
+#
+#     m(y) = s·y° + k(y, Y) (K + νI)⁻¹ (M̂ − s·Y°)
+#
+# Y (rows, p) are the scaled signatures of the training classes, M̂ the directions of their whitened means, one row for
+# each signature. The prior mean s·y° is 0; or, in a shared space, the whitened signature itself, with the slope s ≥ 0
+# by least squares.
+
+KERNELS = ("gaussian", "linear")
+PRIORS = ("zero", "identity", "cosine")
+TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class SignatureKernel:
+    """k(y, y′) = yᵀy′, or exp(−‖y − y′‖² / width) with width = bandwidth · the median between different classes."""
+
+    name: str
+    width: float
+
+    def __call__(self, A: Array, B: Array) -> Array:
+        """(a, p), (b, p) → (a, b)."""
+        if self.name == "linear":
+            return A @ B.T
+        return namespace(A).exp(squared_distances(A, B) / -self.width)
+
+    def own(self, A: Array) -> Array:
+        """k(a, a) (a,)."""
+        found = squared_norms(A)
+        return found if self.name == "linear" else namespace(found).ones_like(found)
+
+
+def squared_norms(A: Array) -> Array:
+    """‖a‖² (a,)."""
+    return A.squares() if is_sparse_rows(A) else namespace(A).sum(A * A, axis=1)
+
+
+def squared_distances(A: Array, B: Array) -> Array:
+    """‖a − b‖² (a, b)."""
+    return squared_distances_kernel(squared_norms(A)[:, None], A @ B.T, squared_norms(B)[None, :])
+
+
+def median_distance(Y: Floats, owners: NDArray[np.int64]) -> float:
+    """The median squared distance between signatures of different classes; 1 where all are equal."""
+    different = owners[:, None] != owners[None, :]
+    found = float(np.median(to_numpy(squared_distances(Y, Y))[different])) if different.any() else 0.0
+    return found if found > 0 else 1.0
+
+
+def regularised_inverse(K: Floats, noise: float) -> Floats:
+    """(K + νI)⁻¹ (rows, rows)."""
+    identity = np.eye(len(K))
+    return np.asarray(cho_solve(cho_factor(K + noise * identity, lower=True), identity))
+
+
+def fit_slope(targets: Floats, prior: Floats) -> float:
+    """s ≥ 0 with the least ‖targets − s·prior‖²."""
+    length = float((prior * prior).sum())
+    return max(float((targets * prior).sum()) / length, 0.0) if length > 0 else 0.0
+
+
+def typical_variance(inverted: Floats, noise: float) -> float:
+    """Median over training signatures of the variance that the process had there without that signature."""
+    return float(np.median(np.maximum(1 / np.diag(inverted) - noise, TINY)))
+
+
+def posterior_variance(own: Floats, k: Floats, inverted: Floats) -> Floats:
+    """(rows,) k(y, y) − k(y, Y)(K + νI)⁻¹k(Y, y): how unsure a description leaves the direction of its class."""
+    found: Floats = np.maximum(own - ((k @ inverted) * k).sum(axis=1), TINY)
+    return found
+
+
+# Foundation -----------------------------------------------------------------------------------------------------------
+# What all settings of a search share on one set of training rows: one decomposition serves them all.
+#
+# A direction is a combination of a few vectors: the whitened class means M̃ and, in a shared space, whitened
+# signatures. So the scores of rows x̂ follow from their products with these, which a shrinkage decides. All else costs
+# products of the size of the classes.
+
+KEPT_BLOCK = 512  # kept rows that are rotated together
+
+
+class Whitened:
+    """Everything that the space and the shrinkage decide."""
+
+    def __init__(self, foundation: Foundation, space: Space, shrinkage: float) -> None:
+        self.foundation, self.space = foundation, space
+        self.weights = whitening_weights(space.eigenvalues, shrinkage)
+        self.means = space.means * self.weights  # (C, d) M̃
+        self.sums = sum_directions(self.means, space.rows, space.eigenvalues, shrinkage)  # (C, d)
+
+    def described_by(self, foundation: Foundation) -> Self:
+        """The same for other signatures of the same classes."""
+        new = copy.copy(self)
+        new.foundation = foundation
+        for name in ("signature_center", "own_signatures", "slope"):
+            vars(new).pop(name, None)
+        return new
+
+    @cached_property
+    def matrix(self) -> NDArray[np.float32]:
+        """(d, d): x̃ = (x − g) · matrix; (d, 1) if it is diagonal."""
+        basis = self.space.basis
+        found = self.weights[:, None] if basis is None else basis * self.weights
+        return found.astype(np.float32)
+
+    def directions(self, rotated: Array) -> Array:
+        """x̂ of scaled rows (n, d) that the space has rotated."""
+        return scale_to_unit_length(rotated * convert_like(self.weights, rotated))
+
+    def cosines(self, rotated: Array, basis: Floats) -> Array:
+        """x̂·b (n, B) of rows that the space has rotated with vectors b (B, d), without forming any x̂."""
+        if is_sparse_rows(rotated):
+            hat = self.directions(rotated)
+            return hat @ convert_like(basis, hat).T
+        found = rotated @ convert_like((basis * self.weights).T, rotated)
+        found /= whitened_lengths(rotated, convert_like(self.weights, rotated))[:, None]
+        return found
+
+    @cached_property
+    def kept(self) -> Any:
+        """(m, d) x̂ of the kept rows, in half precision; sparse ones are few numbers as they are."""
+        return self.foundation.each_kept_in(self.space, lambda rotated: to_half_precision(self.directions(rotated)))
+
+    @cached_property
+    def signature_center(self) -> Floats:
+        """(d,) ȳ, the mean over training classes of their signatures as rows of the shared space."""
+        return np.zeros_like(self.space.center) if self.plain else self.foundation.signature_center
+
+    @property
+    def plain(self) -> bool:
+        return not self.space.center.any()
+
+    def in_space(self, rows: Any) -> Floats:
+        """y° (rows, d) of signatures that lie in the shared space."""
+        found: Floats = to_dense(self.space.turned(rows - self.signature_center) * self.weights)
+        return found
+
+    @cached_property
+    def own_signatures(self) -> Floats:
+        """Y° (R, d) of the training classes."""
+        return self.in_space(self.foundation.shared_signatures())
+
+    @cached_property
+    def targets(self) -> Floats:
+        """(R, d) the direction of the mean of each signature's class: its length says nothing of the class."""
+        return (self.means / self.lengths[:, None])[self.foundation.owners]
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """(C,) of the class means; 1 for a mean of 0."""
+        length = np.linalg.norm(self.means, axis=1)
+        found: Floats = np.where(length > 0, length, 1.0)
+        return found
+
+    @cached_property
+    def slope(self) -> float:
+        return fit_slope(self.targets, self.own_signatures)
+
+
+class Foundation:
+    """Everything that is learned from training rows and signatures before a setting is known.
+
+    `Y` (R, p) are the scaled signatures of the training classes and `owners` (R,) their classes; `shared` the same
+    signatures scaled as features, where both have the same columns.
+    """
+
+    def __init__(self, sums: Sums, Y: Any, owners: NDArray[np.int64], shared: Any, place: Array) -> None:
+        self.sums, self.Y, self.owners, self._shared, self._place = sums, Y, owners, shared, place
+        self.median = median_distance(Y, owners)
+        self._kept: tuple[Space, Array] | None = None
+        self._whitened: dict[tuple[bool, float], Whitened] = {}
+        self._inverses: dict[tuple[str, float, float], Floats] = {}
+
+    def sharing(self, other: Foundation) -> Self:
+        """This one, with the decomposition of another that has the same sums and other signatures."""
+        self.space = other.space
+        self._whitened = {key: at.described_by(self) for key, at in other._whitened.items()}
+        return self
+
+    @cached_property
+    def space(self) -> Space:
+        return Space.of(self.sums, self._place)
+
+    def kept_in(self, space: Space) -> Array:
+        """(m, d) the kept rows, rotated; those of the last space are kept."""
+        if self._kept is None or self._kept[0] is not space:
+            self._kept = space, space.rotated(convert_like(self.sums.kept.rows, self._place, "float32"))
+        return self._kept[1]
+
+    def each_kept_in(self, space: Space, made: Callable[[Array], Any]) -> Any:
+        """(m, …) what is `made` of the kept rows, rotated; some after the others, unless all are there anyway."""
+        rows = self.sums.kept.rows
+        there = self._kept is not None and self._kept[0] is space
+        if there or is_sparse_rows(rows) or is_torch(self._place) or len(rows) <= KEPT_BLOCK:
+            return made(self.kept_in(space))
+        found: Any = None
+        for start in range(0, len(rows), KEPT_BLOCK):
+            block = slice(start, start + KEPT_BLOCK)
+            part = made(space.rotated(rows[block]))
+            found = np.empty((len(rows), part.shape[1]), part.dtype) if found is None else found
+            found[block] = part
+        return found
+
+    def shared_signatures(self) -> Any:
+        assert self._shared is not None  # the classifier has checked it
+        return self._shared
+
+    @cached_property
+    def signature_center(self) -> Floats:
+        shared = self.shared_signatures()
+        classes = [shared[self.owners == code].mean(axis=0) for code in range(len(self.sums.rows))]
+        found: Floats = np.mean(classes, axis=0)
+        return found
+
+    def whitened(self, shrinkage: float, plain: bool = False) -> Whitened:
+        """For one shrinkage; the one before is forgotten. `plain` is without centring and whitening."""
+        key = plain, shrinkage
+        if key not in self._whitened:
+            space = Space.plain(self.sums) if plain else self.space
+            self._whitened = {key: Whitened(self, space, shrinkage)}
+        return self._whitened[key]
+
+    def width(self, kernel: str, bandwidth: float) -> float:
+        return bandwidth * self.median if kernel == "gaussian" else 1.0
+
+    def inverse(self, kernel: SignatureKernel, noise: float) -> Floats:
+        """(K + νI)⁻¹ (R, R)."""
+        key = kernel.name, kernel.width, noise
+        if key not in self._inverses:
+            self._inverses[key] = regularised_inverse(to_numpy(kernel(self.Y, self.Y)), noise)
+        return self._inverses[key]
+
+
+# Crowding -------------------------------------------------------------------------------------------------------------
+# How crowded the place of a direction is: a direction that many training rows are close to would win too often.
+#
+# r_c = mean of the largest share of x̂ᵢ·u_c over kept training rows i
+
+
+def mean_of_largest(cosines: Array, share: float) -> Array:
+    """(c,) mean of the largest share of each column of (m, c); at least of one."""
+    most = max(1, int(share * cosines.shape[0]))
+    return namespace(cosines).mean(largest_entries(cosines, most), axis=0)

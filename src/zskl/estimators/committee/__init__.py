@@ -1,1 +1,0 @@
-"""A committee: several zero-shot classifiers whose logits are added."""

@@ -1,0 +1,267 @@
+"""What the records of one dataset mean, in three sentences: unseen classes alone, all classes, what examples bring.
+
+Nothing is said to lead unless the paired interval of its lead excludes 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from zskl.experiments import compare, uncertainty
+from zskl.experiments import record as experiments_record
+from zskl.experiments.compare import Comparison, Row, row_labels
+from zskl.experiments.compare import compare as compare_compare
+from zskl.experiments.record import Generalised, Record, ZeroShot
+from zskl.experiments.uncertainty import Figure
+from zskl.protocols import single_class_note
+
+# Meaning --------------------------------------------------------------------------------------------------------------
+
+Groups = Mapping[str, Sequence[Record]]  # the name of a method, with its settings where need be → all its seeds
+ZERO_SHOT, PLAIN, CALIBRATED_FIGURES = "zero-shot", "H", "calibrated H"
+FEW = 3  # rivals that a sentence names
+SHOWN = 0.05  # points: what shows in a figure with one digit
+
+
+def summarise(records: Sequence[Record]) -> list[str]:
+    """Sentences about records of the same data; the last where models were given examples or unlabelled rows."""
+    groups = name_groups(records)
+    figures = {name: uncertainty.figures(group) for name, group in groups.items()}
+    said = [
+        _zero_shot_sentence(groups, figures),
+        _generalised_sentence(groups, figures),
+        _evidence_sentence(groups, figures),
+    ]
+    return [sentence for sentence in said if sentence]
+
+
+def name_groups(records: Sequence[Record]) -> dict[str, list[Record]]:
+    """The records of each method; where a method was run in several ways, its name says which."""
+    found: dict[tuple[str, ...], list[Record]] = {}
+    for record in records:
+        found.setdefault(compare.row_labels(record), []).append(record)
+    methods = [group[0].method for group in found.values()]
+    names: dict[str, list[Record]] = {}
+    for group in found.values():
+        method = group[0].method
+        name = method if methods.count(method) == 1 else f"{method} ({experiments_record.describe_choice(group[0])})"
+        names[name if name not in names else f"{name} ({len(names) + 1})"] = group
+    return names
+
+
+def _zero_shot_sentence(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> str:
+    """Who is right most often among unseen classes alone, what guessing would give, and who is lowest."""
+    leaders = uncertainty.leaders(groups, ZERO_SHOT)
+    if leaders.first is None:
+        names = [name for group in groups.values() if (name := group[0].zsl.alone) is not None]
+        return f"There is {single_class_note(names[0])}; hold out two classes or more to get one." if names else ""
+    who, number = leaders.first, count_classes(groups[leaders.first][0].zsl)
+    among = f"the {number} unseen classes" if number > 1 else "unseen classes"
+    guess = f", where guessing gives {100 / number:.1f} %" if number else ""
+    start = f"Among {among} alone {who} is right on {_format_interval(figures[who][ZERO_SHOT])}{guess}"
+    few = "; with so few classes intervals are too narrow, and a lead may be luck" if number < uncertainty.FEW else ""
+    return f"{start}{_lead_clause(groups, figures, leaders)}{_lowest_clause(groups, figures)}{few if number else ''}."
+
+
+def count_classes(result: ZeroShot | Generalised) -> int:
+    """How many there are to choose from."""
+    return len(result.per_class) + len(result.left_out)
+
+
+def _lead_clause(groups: Groups, figures: Mapping[str, Mapping[str, Figure]], leaders: uncertainty.Leaders) -> str:
+    """Whether the first leads in zero-shot accuracy, and by how much."""
+    who = leaders.first
+    if who is None or leaders.rivals < 2:
+        return ""
+    if leaders.unknown:
+        return "; that is the highest, but without answers of rows it cannot be said whether by chance"
+    level = _level_with_first(groups, ZERO_SHOT, who)
+    if level:
+        return f"; it cannot be told apart from {_list_names(level)}"
+    second = max(
+        (name for name in groups if name != who and ZERO_SHOT in figures[name]), key=_mean_figure(figures, ZERO_SHOT)
+    )
+    lead = uncertainty.difference(groups[who], groups[second], ZERO_SHOT)
+    assert lead is not None  # all of them have answers
+    return f"; it leads {second} by {lead.mean:.1f} points [{lead.low:.1f}, {lead.high:.1f}]"
+
+
+def _lowest_clause(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> str:
+    """Who is right least often, where there are three or more, and whether anybody tuned it."""
+    names = [name for name in groups if ZERO_SHOT in figures[name]]
+    if len(names) < 3:
+        return ""
+    who = min(names, key=_mean_figure(figures, ZERO_SHOT))
+    if figures[who][ZERO_SHOT].mean >= max(figures[name][ZERO_SHOT].mean for name in names) - SHOWN:
+        return ""
+    others = any(groups[name][0].tune.scoring for name in names)
+    first = groups[who][0]
+    how = "not tuned" if first.settings else "at its default settings"
+    untuned = f", {how}," if others and not first.tune.scoring else ""
+    return f"; lowest is {who}{untuned} with {figures[who][ZERO_SHOT].mean:.1f} %"
+
+
+def _generalised_sentence(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> str:
+    """Who has the highest H among all classes, and what calibration did to it and to others."""
+    column = CALIBRATED_FIGURES if any(CALIBRATED_FIGURES in mine for mine in figures.values()) else PLAIN
+    leaders = uncertainty.leaders(groups, column)
+    if leaders.first is None:
+        return ""
+    who = leaders.first
+    level = [] if leaders.rivals < 2 or leaders.unknown else _level_with_first(groups, column, who)
+    alike = f", though it cannot be told apart from {_list_names(level)}" if level else ""
+    if leaders.unknown and leaders.rivals > 1:
+        alike = ", but without answers of rows it cannot be said whether by chance"
+    article = "the highest" if leaders.rivals > 1 else "an" if column == PLAIN else "a"
+    number = count_classes(groups[who][0].gzsl)
+    among = f"all {number} classes, seen and unseen," if number else "seen and unseen classes together"
+    start = f"Among {among} {who} has {article} {column} of {_format_interval(figures[who][column])}"
+    if column == PLAIN:
+        return f"{start}{alike}; --calibrate may raise it."
+    return f"{start}{_calibration_clause(figures[who])}{alike}{_lowered_by_calibration(figures, who)}."
+
+
+def _calibration_clause(mine: Mapping[str, Figure]) -> str:
+    """ ", up from 5.7 % without calibration"."""
+    if PLAIN not in mine:
+        return ""
+    before, after = mine[PLAIN].mean, mine[CALIBRATED_FIGURES].mean
+    way = f"{'up' if after > before else 'down'} from {before:.1f} %" if abs(after - before) >= SHOWN else "as"
+    return f", {way} without calibration"
+
+
+def _lowered_by_calibration(figures: Mapping[str, Mapping[str, Figure]], but: str) -> str:
+    """The other methods whose H is higher without calibration."""
+    found = [
+        f"{name} ({mine[CALIBRATED_FIGURES].mean:.1f} against {mine[PLAIN].mean:.1f} %)"
+        for name, mine in figures.items()
+        if name != but
+        and {PLAIN, CALIBRATED_FIGURES} <= set(mine)
+        and mine[CALIBRATED_FIGURES].mean <= mine[PLAIN].mean - SHOWN
+    ]
+    return f"; calibrated H is below H for {_list_names(found)}" if found else ""
+
+
+def _evidence_sentence(groups: Groups, figures: Mapping[str, Mapping[str, Figure]]) -> str:
+    """What examples and unlabelled rows bring to the method with the highest zero-shot accuracy of those given any."""
+    given = {
+        name: [column for column in mine if uncertainty.is_evidence_column(column)] for name, mine in figures.items()
+    }
+    who = max(
+        (name for name in given if given[name] and ZERO_SHOT in figures[name]),
+        key=_mean_figure(figures, ZERO_SHOT),
+        default=None,
+    )
+    if who is None:
+        return ""
+    mine = figures[who]
+    told = [
+        f"From descriptions alone {who} is right on {_format_pair(mine, ZERO_SHOT, CALIBRATED_FIGURES, 'calibrated H ')}"
+    ]
+    columns = [column for column in given[who] if uncertainty.split_column(column)[0] == ZERO_SHOT]
+    used = [column for column in columns if not mine[column].mark]
+    for column in used:
+        pair = _format_pair(mine, column, column.replace(ZERO_SHOT, CALIBRATED_FIGURES, 1))
+        told.append(f"with {uncertainty.split_column(column)[1]} on {pair}")
+    luck = bool(used) and all(_format_within(mine[column].mean, mine[ZERO_SHOT]) for column in used)
+    declined = [uncertainty.split_column(column)[1] for column in columns if column not in used]
+    refused = f"; it did not adapt to {_list_names(declined)} ({uncertainty.DECLINED})" if declined else ""
+    return f"{', '.join(told)}{'; differences so small may be luck' if luck else ''}{refused}."
+
+
+def _format_pair(mine: Mapping[str, Figure], zero_shot: str, calibrated: str, named: str = "") -> str:
+    """ "94.5 % (calibrated H 89.0 %)", or without the name of the second figure."""
+    more = f" ({named}{mine[calibrated].mean:.1f} %)" if calibrated in mine else ""
+    return f"{mine[zero_shot].mean:.1f} %{more}"
+
+
+def _level_with_first(groups: Groups, column: str, first: str) -> list[str]:
+    """Those whose paired difference from the first has an interval with 0 in it."""
+    found = {name: uncertainty.difference(groups[first], groups[name], column) for name in groups if name != first}
+    return [name for name, one in found.items() if one is not None and not one.decided]
+
+
+def _mean_figure(figures: Mapping[str, Mapping[str, Figure]], column: str) -> Callable[[str], float]:
+    return lambda name: figures[name][column].mean
+
+
+def _format_within(value: float, figure: Figure) -> bool:
+    return figure.low is not None and figure.high is not None and figure.low <= value <= figure.high
+
+
+def _format_interval(figure: Figure) -> str:
+    ends = f" [{figure.low:.1f}, {figure.high:.1f}]" if figure.low is not None and figure.high is not None else ""
+    return f"{figure.mean:.1f} %{ends}"
+
+
+def _list_names(names: Sequence[str], most: int = FEW) -> str:
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+
+
+# Run table ------------------------------------------------------------------------------------------------------------
+# The one table of a run: a row for each method, and below it one for whatever else its model was given.
+
+CALIBRATED_COLUMN = "calibrated H"
+AREA = "area"  # of the seen–unseen curve: for `zskl compare` and the report
+
+
+def run_table(records: Sequence[Record]) -> Comparison:
+    """Records of one dataset. Every row says whether its settings are tuned or default."""
+    table = compare_compare(records)
+    settings = {row_labels(record): experiments_record.describe_choice(record, counted=False) for record in records}
+    rows = []
+    for row in table.rows:
+        said = {"method": row.labels["method"], "settings": settings[tuple(row.labels.values())]}
+        plain = {name: figure for name, figure in row.figures.items() if name not in table.given}
+        rows.append(Row(said, row.seeds, plain))
+        rows += [
+            Row({"method": f"+ {words.removesuffix(' of each class')}", "settings": ""}, None, found)
+            for words, found in _evidence_figures(row, table.given).items()
+        ]
+    columns = tuple(name for name in table.figures if name not in (*table.given, AREA))
+    notes = [*_mark_notes(table.rows, CALIBRATED_COLUMN in columns), *compare.default_notes(records)]
+    return Comparison(("method", "settings"), columns, tuple(rows), tuple(notes))
+
+
+def _evidence_figures(row: Row, columns: Sequence[str]) -> dict[str, dict[str, Figure]]:
+    """What the model was given → the figures after it, under the names of plain ones.
+
+    Of a model that did not adapt they are those of the row above, so their intervals are not repeated.
+    """
+    found: dict[str, dict[str, Figure]] = {}
+    for column in columns:
+        if column in row.figures:
+            name, words = uncertainty.split_column(column)
+            figure = row.figures[column]
+            found.setdefault(words, {})[name] = replace(figure, low=None, high=None) if figure.mark else figure
+    return found
+
+
+def column_legend(records: Sequence[Record], columns: Sequence[str]) -> dict[str, str]:
+    """Columns of the table → what they say."""
+    unseen, together = (count_classes(result) for result in (records[0].zsl, records[0].gzsl))
+    meant = {
+        "zero-shot": f"choosing among {unseen or 'all'} unseen classes, which have no training row",
+        "unseen, seen": f"accuracy on unseen and on seen classes, choosing among all {together or ''}".rstrip(),
+        "H": "the harmonic mean of unseen and seen",
+        CALIBRATED_COLUMN: "H after lowering scores of seen classes as validation advises",
+    }
+    return {name: words for name, words in meant.items() if name.split(",")[0] in columns}
+
+
+def _mark_notes(rows: Sequence[Row], calibrated: bool) -> list[str]:
+    """What explains a mark in the table."""
+    marked = dict.fromkeys(
+        row.labels["method"]
+        for row in rows
+        if any(figure.mark == uncertainty.DECLINED for figure in row.figures.values())
+    )
+    advice = "" if calibrated else "; --calibrate tries that"
+    return [
+        f"{uncertainty.DECLINED} {name} did not adapt: validation classes do not promise that unlabelled rows help"
+        f"{advice}"
+        for name in marked
+    ]

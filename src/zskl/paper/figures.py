@@ -1,0 +1,219 @@
+"""Tables of accuracies as dots with intervals, a row for each method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan, nan
+
+from zskl.experiments.compare import Comparison, Row
+from zskl.experiments.record import Record
+from zskl.experiments.uncertainty import Figure
+from zskl.paper.results import PAIRS, ConvergenceRecord, Output, Problem, Results, SensitivityRecord, mean_over_runs
+from zskl.plots import ComparisonDisplay, ConvergenceDisplay, GramDisplay
+from zskl.plots import display as plots_display
+from zskl.plots import sensitivity as plot
+from zskl.plots.comparison import whisker_lengths
+from zskl.plots.display import Drawing
+from zskl.plots.gram import AXIS
+
+# Comparison chart -----------------------------------------------------------------------------------------------------
+
+
+def accuracy_chart(problem: Problem, table: Comparison) -> Drawing | None:
+    """Zero-shot accuracy, the published figures as rings where the table has them."""
+    printed = [name for name in table.figures if "published" in name and "zero-shot" in name]
+    title = f"Zero-shot accuracy on {problem.name}"
+    axis = "mean per-class accuracy (%)"
+    if not printed:
+        return dot_chart(title, table, ("zero-shot",), axis)
+    return dot_chart(title, table, (*printed, "zero-shot"), axis, marks=("ring", "dot"), ranks=(1, 0))
+
+
+def dot_chart(
+    title: str,
+    table: Comparison,
+    columns: Sequence[str],
+    axis: str,
+    marks: Sequence[str] | None = None,
+    ranks: Sequence[int] | None = None,
+) -> Drawing | None:
+    """Columns of a table; the whiskers are 95 % intervals."""
+    rows = [row for row in table.rows if any(name in row.figures for name in columns)]
+    if not rows:
+        return None
+    found = [[row.figures.get(name) for row in rows] for name in columns]
+    means = [[nan if figure is None else figure.mean for figure in column] for column in found]
+    methods = [row.labels["method"] for row in rows]
+    display = ComparisonDisplay(
+        methods,
+        means,
+        names=columns,
+        whiskers=[whisker_lengths(column) for column in found],
+        axis=axis,
+        marks=marks,
+        ranks=ranks,
+    )
+    return plots_display.draw_panels(title, [(title, display)])
+
+
+# Sensitivity ----------------------------------------------------------------------------------------------------------
+# Validation and test accuracy against one setting (Figure 3 of the paper, columns 1 to 3).
+
+NOTE = (
+    "All other settings are those that validation chose for the lowest seed. Shades: one standard deviation, of "
+    "validation over folds, of test over seeds. The ring is at the chosen value. Test accuracies were computed after "
+    "all choices and decided none."
+)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value with its accuracies in per cent: of validation the deviation is over folds, of test over seeds.
+
+    None where training diverged from every seed.
+    """
+
+    value: float
+    validation: Figure | None
+    test: Figure | None
+    diverged: int = 0  # seeds
+
+
+def curve_points(found: Sequence[SensitivityRecord], setting: str) -> list[Point]:
+    """One for each value, over the records of all seeds."""
+    read = plot.read_sensitivity(found, setting)
+    sides = (read.validation, read.validation_deviation, read.test, read.test_deviation)
+    return [
+        Point(value, _percent_figure(mine, apart), _percent_figure(tested, spread), diverged)
+        for value, mine, apart, tested, spread, diverged in zip(
+            read.values, *(side.tolist() for side in sides), read.diverged, strict=True
+        )
+    ]
+
+
+def _percent_figure(mean: float, deviation: float) -> Figure | None:
+    """In per cent; nothing where nothing is known."""
+    return None if isnan(mean) else Figure(100 * mean, None if isnan(deviation) else 100 * deviation)
+
+
+def sensitivity_figures(results: Results) -> list[Output]:
+    """For each dataset and method a figure of two panels."""
+    made = []
+    for (problem, method), found in results.curves.items():
+        rows, drawn = [], []
+        for setting in found[0].curves:
+            curve = curve_points(found, setting)
+            for point in curve:
+                pairs = {"validation": point.validation, "test": point.test}
+                figures = {name: figure for name, figure in pairs.items() if figure is not None}
+                rows.append(Row({"setting": setting, "value": f"{point.value:g}"}, len(found), figures))
+            heading = f"{method}: {plot.LETTERS[setting]} varied"
+            drawn.append((heading, plot.make_display(found, setting)))
+        title = f"Sensitivity of {method} on {problem.name}"
+        notes = [
+            f"{len(found)} seed(s). {NOTE}",
+            f"Chosen: {', '.join(f'{name} {value}' for name, value in found[0].setting.items())}.",
+        ]
+        gone = sum(point.diverged for setting in found[0].curves for point in curve_points(found, setting))
+        if gone:
+            notes.append(f"Training diverged in {gone} case(s), which are left out of the means.")
+        table = Comparison(("setting", "value"), ("validation", "test"), tuple(rows), tuple(notes))
+        name = f"sensitivity-{method}-{problem.stem}"
+        made.append(Output("sensitivity", name, title, table, {name: plots_display.draw_panels(title, drawn)}))
+    return made
+
+
+# Convergence ----------------------------------------------------------------------------------------------------------
+# Objective and accuracy against iterations (Figure 3 of the paper, column 4).
+
+PHASES = {"validation": ("training rows", "validation rows"), "test": ("all training rows", "test rows")}
+SIDES = ("training", "held out")
+QUANTITIES = {"objective": "objective (mean over rows)", "accuracy": "mean per-class accuracy (%)"}
+
+
+def convergence_figures(results: Results) -> list[Output]:
+    """For each dataset a figure of four panels."""
+    made = []
+    for (problem, method), found in results.courses.items():
+        title = f"Convergence of {method} on {problem.name}"
+        rows, drawn = [], []
+        for phase, names in PHASES.items():
+            figures = {(q, side): mean_course(found, phase, q, side) for q in QUANTITIES for side in SIDES}
+            steps = found[0].phases[phase].step
+            for place, step in enumerate(steps):
+                cells = {f"{q}, {side}": figures[q, side][place] for q in QUANTITIES for side in SIDES}
+                rows.append(Row({"run": " and ".join(names), "iteration": str(step)}, len(found), cells))
+            for quantity, axis in QUANTITIES.items():
+                heading = f"{quantity}: {names[0]} and {names[1]}"
+                sides = [figures[quantity, side] for side in SIDES]
+                drawn.append((heading.capitalize(), _convergence_display(names, steps, sides, axis)))
+        kept = found[0].setting.get("epochs")
+        notes = (
+            f"{len(found)} seed(s). Each side among its own classes, so the heights of the two lines of a panel are of "
+            "different numbers of classes; validation rows are those of the first fold. Shades: one standard deviation "
+            "over seeds.",
+            f"Settings as chosen by validation, which stopped at epoch {kept} of the {found[0].epochs} shown.",
+        )
+        columns = tuple(f"{quantity}, {side}" for quantity in QUANTITIES for side in SIDES)
+        table = Comparison(("run", "iteration"), columns, tuple(rows), notes)
+        name = f"convergence-{method}-{problem.stem}"
+        made.append(Output("convergence", name, title, table, {name: plots_display.draw_panels(title, drawn)}))
+    return made
+
+
+def mean_course(found: Sequence[ConvergenceRecord], phase: str, quantity: str, side: str) -> list[Figure]:
+    """Mean and deviation over seeds after each look; accuracies in per cent."""
+    factor, digits = (100.0, 1) if quantity == "accuracy" else (1.0, 4)
+    phases = [record.phases[phase] for record in found]
+    lines = [(one.accuracy if quantity == "accuracy" else one.objective)[side] for one in phases]
+    made = (mean_over_runs([factor * value for value in values], digits) for values in zip(*lines, strict=True))
+    return [figure for figure in made if figure is not None]
+
+
+def _convergence_display(
+    names: Sequence[str], steps: Sequence[int], sides: Sequence[Sequence[Figure]], axis: str
+) -> ConvergenceDisplay:
+    means = [[figure.mean for figure in side] for side in sides]
+    spreads = [[nan if figure.deviation is None else figure.deviation for figure in side] for side in sides]
+    return ConvergenceDisplay([steps] * len(sides), means, names=names, deviations=spreads, quantity=axis)
+
+
+# Gram -----------------------------------------------------------------------------------------------------------------
+# The first entries of WᵀW, columns of W of unit length, without and with incoherence (appendix of the paper).
+
+
+def gram_figures(results: Results) -> list[Output]:
+    """For each dataset and kernel both variants, from the lowest seed that holds them."""
+    made = []
+    for problem in results.measured:
+        for pair in PAIRS:
+            first = {method: _first_gram(results.runs.get((problem, method), ())) for method in pair}
+            found = {method: one for method, one in first.items() if one is not None}
+            if not found:
+                continue
+            title = f"WᵀW of the {pair[0].capitalize()} kernel on {problem.name}"
+            displays = {method: GramDisplay(cells) for method, (_, cells) in found.items()}
+            drawn = [
+                (f"{method}: {display.mean_off_diagonal:.2f} on average off the diagonal", display)
+                for method, display in displays.items()
+            ]
+            rows, seeds = [], sorted({seed for seed, _ in found.values()})
+            for method, (_, cells) in found.items():
+                for place, row in enumerate(cells, start=1):
+                    figures = {str(k): Figure(value, digits=2) for k, value in enumerate(row, start=1)}
+                    rows.append(Row({"method": method, AXIS: str(place)}, 1, figures))
+            columns = tuple(str(k) for k in range(1, 1 + max(len(cells) for _, cells in found.values())))
+            note = (
+                f"Cosines between the first columns of W; seed {' and '.join(map(str, seeds))}. Blue is positive, "
+                "orange negative, deeper is larger."
+            )
+            table = Comparison(("method", AXIS), columns, tuple(rows), (note,))
+            name = f"gram-{pair[0]}-{problem.stem}"
+            made.append(Output("gram", name, title, table, {name: plots_display.draw_panels(title, drawn)}))
+    return made
+
+
+def _first_gram(found: Sequence[Record]) -> tuple[int, tuple[tuple[float, ...], ...]] | None:
+    """Seed and matrix of the first record that holds one."""
+    return next(((record.seed, record.gram) for record in found if record.gram), None)

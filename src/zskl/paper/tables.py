@@ -1,0 +1,582 @@
+"""Accuracies of all methods on a dataset, with intervals: what leads first, then both parts of the generalised protocol
+and paired differences to the best; Table 4 of the paper."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from zskl import _files as storage
+from zskl.experiments import compare, uncertainty
+from zskl.experiments.compare import Comparison, Row
+from zskl.experiments.record import Choice, Record
+from zskl.experiments.uncertainty import Figure
+from zskl.paper import claims, evaluation
+from zskl.paper import figures as figuress
+from zskl.paper import results as resultss
+from zskl.paper.claims import UNTESTED, Verdict, count_verdicts
+from zskl.paper.results import FAMILIES, Output, Problem, Results, family_of, mean_over_runs, needed_methods
+from zskl.report.sections import to_csv_text
+
+# Accuracy tables ------------------------------------------------------------------------------------------------------
+
+MAIN_FIGURES = ("zero-shot", "H", "calibrated H")
+GENERAL = ("unseen", "seen", "H", "area")
+FAMILY = "family"
+MISPRINT, BELOW = "†", "↓"
+NORM = "‖WᵀW − I‖²"
+PRINTED = f"published ({resultss.PUBLISHED_FEATURES})"
+ORIENTATION = (
+    "Published figures are of ResNet-101 features; these are of another network, so they are for orientation only. "
+)
+
+
+def zero_shot_tables(results: Results) -> list[Output]:
+    """Table 2, with H and calibrated H beside it; and how far each method is from the best."""
+    made = []
+    for problem in results.measured:
+        table = main_table(results, problem, needed_methods(("zsl",), results.methods))
+        drawn = figuress.accuracy_chart(problem, table)
+        figures = {f"zsl-{problem.stem}": drawn} if drawn else {}
+        made.append(Output("zsl", f"zsl-{problem.stem}", problem.name, table, figures))
+        apart = difference_table(results, problem)
+        if apart is not None:
+            made.append(Output("differences", f"differences-{problem.stem}", problem.name, apart))
+    return made
+
+
+def main_table(results: Results, problem: Problem, methods: Iterable[str]) -> Comparison:
+    """Zero-shot accuracy, H and calibrated H, the best in bold, beside what the paper printed."""
+    names = [name for name in methods if (problem, name) in results.runs]
+    columns, notes = _our_columns(results, problem, names, MAIN_FIGURES)
+    theirs = {
+        name: found for name in names if (found := resultss.published_zero_shot(name, problem.dataset)) is not None
+    }
+    if problem.near and theirs:
+        columns[f"{PRINTED} zero-shot"] = {name: Figure(figure) for name, figure in theirs.items()}
+        columns[f"{PRINTED} H"] = {
+            name: figure for name in names if (figure := printed_harmonic(name, problem.dataset)) is not None
+        }
+        mine = columns[MAIN_FIGURES[0]]
+        low = [name for name in names if name in theirs and name in mine and mine[name].mean < theirs[name]]
+        columns[MAIN_FIGURES[0]] = mine | {name: replace(mine[name], mark=BELOW) for name in low}
+        notes.insert(0, _orientation_note(problem, low))
+    return _note_misprints(_family_table(results, problem, names, columns, notes))
+
+
+def _orientation_note(problem: Problem, low: Sequence[str]) -> str:
+    said = "" if problem.comparable else ORIENTATION
+    if low:
+        return f"{said}{BELOW} zero-shot accuracy below the published figure: {', '.join(low)}."
+    return f"{said}No method is below its published zero-shot accuracy."
+
+
+def generalised_tables(results: Results) -> list[Output]:
+    """Table 3, with the area under the curve."""
+    made = []
+    for problem in results.measured:
+        names = [name for name in needed_methods(("gzsl",), results.methods) if (problem, name) in results.runs]
+        columns, notes = _our_columns(results, problem, names, GENERAL)
+        theirs = {name: found for name in names if (found := resultss.published_generalised(name, problem.dataset))}
+        if problem.near and theirs:
+            columns[f"{PRINTED} unseen"] = {name: Figure(found.unseen) for name, found in theirs.items()}
+            columns[f"{PRINTED} seen"] = {name: Figure(found.seen) for name, found in theirs.items()}
+            if not problem.comparable:
+                notes.insert(0, ORIENTATION)
+        table = _family_table(results, problem, names, columns, notes)
+        drawn = figuress.dot_chart(
+            f"Generalised protocol on {problem.name}", table, ("unseen", "seen", "H"), "accuracy among all classes (%)"
+        )
+        figures = {f"gzsl-{problem.stem}": drawn} if drawn else {}
+        made.append(Output("gzsl", f"gzsl-{problem.stem}", problem.name, table, figures))
+    return made
+
+
+def _our_columns(
+    results: Results, problem: Problem, names: Sequence[str], wanted: Sequence[str]
+) -> tuple[dict[str, dict[str, Figure]], list[str]]:
+    """Our columns with the best marked, and why none is where none is."""
+    columns: dict[str, dict[str, Figure]] = {}
+    unknown: dict[str, None] = {}
+    shared = []
+    for column in wanted:
+        groups = {name: records for name, records in results.groups(problem, column).items() if name in names}
+        leaders = uncertainty.leaders(groups, column)
+        mine = {name: figure for name in groups if (figure := results.figure(problem, name, column)) is not None}
+        columns[column] = {name: replace(figure, best=name in leaders.best) for name, figure in mine.items()}
+        unknown |= dict.fromkeys(leaders.unknown)
+        if leaders.rivals > 1 and not leaders.best and not leaders.unknown:
+            shared.append(column)
+    few = uncertainty.few_classes_note(record for name in names for record in results.runs[problem, name])
+    notes = [f"{few[0].upper()}{few[1:]}."] if few else []
+    if unknown:
+        whose = "the records" if len(unknown) == len(names) else f"the records of {', '.join(unknown)}"
+        notes.append(f"No interval and nothing in bold: {whose} keep no answers; run them again.")
+    if shared:
+        notes.append(f"Nothing is in bold in {', '.join(shared)}: every method may be the best.")
+    return {name: found for name, found in columns.items() if found}, notes
+
+
+def difference_table(results: Results, problem: Problem) -> Comparison | None:
+    """For each column of the main table how far every method is below the best, paired, with its interval."""
+    columns: dict[str, dict[str, Figure]] = {}
+    for column in MAIN_FIGURES:
+        groups = results.groups(problem, column)
+        leader = uncertainty.leaders(groups, column).first if len(groups) > 1 else None
+        if leader is None:
+            continue
+        found = {name: results.difference(problem, name, leader, column) for name in groups if name != leader}
+        columns[f"{column}, to {leader}"] = {
+            name: Figure(one.mean, low=one.low, high=one.high) for name, one in found.items() if one is not None
+        }
+    columns = {name: found for name, found in columns.items() if found}
+    if not columns:
+        return None
+    names = [name for name in results.methods if any(name in found for found in columns.values())]
+    note = (
+        "Points, with the 95 % interval of the paired difference: the same draws of classes and rows for both methods."
+    )
+    return _family_table(results, problem, names, columns, [note])
+
+
+def incoherence_tables(results: Results) -> list[Output]:
+    """Table 4."""
+    methods = needed_methods(("incoherence",), results.methods)
+    columns: dict[str, dict[str, Figure]] = {}
+    for problem in results.measured:
+        found = {name: figure for name in methods if (figure := results.incoherence(problem, name)) is not None}
+        if found:
+            columns[problem.name] = found
+        theirs = {
+            name: one for name in methods if (one := resultss.published_incoherence(name, problem.dataset)) is not None
+        }
+        if found and problem.near:
+            columns[f"{problem.dataset} {PRINTED}"] = {name: Figure(one) for name, one in theirs.items()}
+    rows = tuple(
+        Row({"method": name}, None, {column: found[name] for column, found in columns.items() if name in found})
+        for name in methods
+        if any(name in found for found in columns.values())
+    )
+    if not rows:
+        return []
+    note = "Columns of W of unit length; mean ± standard deviation over seeds."
+    table = Comparison(("method",), tuple(columns), rows, (note,))
+    return [Output("incoherence", "incoherence", f"{NORM} (Table 4 of the paper)", table)]
+
+
+def printed_harmonic(method: str, dataset: str) -> Figure | None:
+    """H of the published seen and unseen accuracies, marked where the printed one does not follow from them."""
+    found = resultss.published_generalised(method, dataset)
+    return None if found is None else Figure(found.harmonic, mark=MISPRINT if found.misprint else "")
+
+
+def _family_table(
+    results: Results,
+    problem: Problem,
+    names: Sequence[str],
+    columns: dict[str, dict[str, Figure]],
+    notes: Sequence[str],
+) -> Comparison:
+    """A row per method, in families."""
+    rows = []
+    for name in (name for mine in FAMILIES.values() for name in mine if name in names):
+        figures = {column: found[name] for column, found in columns.items() if name in found}
+        rows.append(Row({FAMILY: family_of(name), "method": name}, results.seeds(problem, name), figures))
+    return _name_families(Comparison((FAMILY, "method"), tuple(columns), tuple(rows), tuple(notes)))
+
+
+def select_rows(table: Comparison, methods: Collection[str]) -> Comparison:
+    """The rows of these methods."""
+    rows = [row for row in table.rows if row.labels["method"] in methods]
+    return _name_families(replace(table, rows=tuple(rows)))
+
+
+def _name_families(table: Comparison) -> Comparison:
+    """Each family named in its first row alone."""
+    rows, last = [], ""
+    for row in table.rows:
+        mine = family_of(row.labels["method"])
+        rows.append(replace(row, labels={**row.labels, FAMILY: "" if mine == last else mine}))
+        last = mine
+    return replace(table, rows=tuple(rows))
+
+
+def _note_misprints(table: Comparison) -> Comparison:
+    """With a note on misprints where one is in the table."""
+    if not any(figure.mark == MISPRINT for row in table.rows for figure in row.figures.values()):
+        return table
+    said = "; ".join(
+        f"{method} on {dataset}, printed as {found.printed}"
+        for method, dataset in resultss.find_misprints()
+        if (found := resultss.published_generalised(method, dataset)) is not None
+    )
+    note = f"Published H is computed from the published seen and unseen accuracy. {MISPRINT} misprints: {said}."
+    return replace(table, notes=(*table.notes, note))
+
+
+# Choices table --------------------------------------------------------------------------------------------------------
+# What validation chose for each method, which of these numbers are at an edge, and how long that took on what.
+
+SCORINGS = {"zsl": "zero-shot accuracy", "gzsl": "calibrated H"}
+CHOSEN = (
+    "Settings of the lowest seed. The scores are those of validation classes, in per cent, ± the standard deviation "
+    "over folds; both are means over seeds."
+)
+EDGES = (
+    "Numbers that are the lowest or highest of all that selection tried, although it goes on beyond its grid: it ends "
+    "at a stated bound, or the number has none."
+)
+SECONDS = (
+    "Search, fits and calibration of one seed, in seconds, mean over seeds; on whatever else the machine was doing."
+)
+
+
+def choice_tables(results: Results) -> list[Output]:
+    """Choices of each problem, then all edges, then all times."""
+    made = []
+    for problem in results.measured:
+        rows = [row for name in results.methods for row in _choice_rows(name, results.runs.get((problem, name), ()))]
+        if rows:
+            notes = (CHOSEN, *_spread_notes([results.runs.get((problem, name), ()) for name in results.methods]))
+            table = Comparison(("method", "by", "setting"), ("validation score",), tuple(rows), notes)
+            made.append(Output("choices", f"choices-{problem.stem}", problem.name, table))
+    found = [row for (problem, method), mine in results.runs.items() for row in _edge_rows(problem, method, mine)]
+    if found:
+        table = Comparison(tuple(found[0].labels), (), tuple(found), (EDGES,))
+        made.append(Output("choices", "edges", "Chosen at an edge", table))
+    return [*made, *_time_tables(results)]
+
+
+def _spread_notes(groups: Sequence[Sequence[Record]]) -> list[str]:
+    """Sentences on what differs widely between folds, or between seeds with the same settings."""
+    folds = compare.fold_spread_note(record for group in groups for record in group)
+    seeds = compare.seed_spread_notes([group for group in groups if group])
+    return [*([f"Figures that {folds}."] if folds else []), *(f"{note}." for note in seeds)]
+
+
+def _choice_rows(method: str, found: Sequence[Record]) -> list[Row]:
+    """A row for each scoring; the method is named in the first."""
+    rows: list[Row] = []
+    for scoring, name in SCORINGS.items():
+        choices = [_find_choice(record, scoring) for record in found]
+        score = mean_over_runs(100 * one.score for one in choices if one.score is not None)
+        spread = mean_over_runs(100 * one.spread for one in choices if one.spread is not None)
+        if score is not None:
+            edges = {edge.name: f" ({edge.why})" for edge in choices[0].edges or ()}
+            setting = ", ".join(f"{key} {value}{edges.get(key, '')}" for key, value in choices[0].setting.items())
+            words = {"method": "" if rows else method, "by": name, "setting": setting}
+            figure = Figure(score.mean, None if spread is None else spread.mean)
+            rows.append(Row(words, None, {"validation score": figure}))
+    return rows
+
+
+def _find_choice(record: Record, scoring: str) -> Choice:
+    return dict(record.tune.choices.items()).get(scoring, Choice())
+
+
+def _edge_rows(problem: Problem, method: str, found: Sequence[Record]) -> list[Row]:
+    """A row for each scoring, name and value, with the seeds that chose it."""
+    seeds: dict[tuple[str, str, str], list[int]] = {}
+    for record in found:
+        for scoring, name in SCORINGS.items():
+            for edge in _find_choice(record, scoring).edges or ():
+                told = f"{edge.name} {edge.value:g}", f"{edge.side}, {edge.why}"
+                seeds.setdefault((name, *told), []).append(record.seed)
+    return [
+        Row(
+            {"data": problem.name, "method": method, "chosen by": name, "setting": setting, "edge": told}, len(mine), {}
+        )
+        for (name, setting, told), mine in seeds.items()
+    ]
+
+
+def _time_tables(results: Results) -> list[Output]:
+    columns = tuple(problem.name for problem in results.measured)
+    rows = []
+    for method in results.methods:
+        figures: dict[str, Figure] = {}
+        devices: set[str] = set()
+        for problem in results.measured:
+            found = results.runs.get((problem, method), ())
+            spent = mean_over_runs(time for record in found if (time := record.seconds.training) is not None)
+            devices |= {record.device for record in found}
+            if spent is not None:
+                figures[problem.name] = Figure(spent.mean, digits=0)
+        if figures:
+            rows.append(Row({"method": method, "device": ", ".join(sorted(devices))}, None, figures))
+    table = Comparison(("method", "device"), columns, tuple(rows), (SECONDS,))
+    return [Output("choices", "seconds", "Seconds of a unit", table)] if rows else []
+
+
+# Changes --------------------------------------------------------------------------------------------------------------
+# Figures of an earlier version beside those of now, and why they differ.
+
+BEFORE, WHY = "before.csv", "why.csv"  # in the folder of the records; the second is written by hand
+COLUMNS = ("zero-shot", "H", "calibrated H")
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A method on a problem: its figures as "59.4 → 63.2", and the reason."""
+
+    problem: str
+    method: str
+    figures: Mapping[str, str]
+    why: str
+
+
+def compare_with_earlier(results: Results, folder: Path) -> list[Changed]:
+    """Every method on every problem that `before.csv` in the folder speaks of; nothing without that file."""
+    before = {(line["dataset"], line["features"], line["method"]): line for line in _read_earlier(folder / BEFORE)}
+    reasons = {line["method"]: line["why"] for line in _read_earlier(folder / WHY)}
+    known = {place[:2] for place in before}
+    made = []
+    for problem in results.measured:
+        if (problem.dataset, problem.features) not in known:
+            continue
+        for method in results.methods:
+            old = before.get((problem.dataset, problem.features, method), {})
+            figures = {}
+            for column in COLUMNS:
+                new = results.figure(problem, method, column)
+                pair = (old.get(column) or "", "" if new is None else f"{new.mean:.1f}")
+                if any(pair):
+                    figures[column] = " → ".join(one or "–" for one in pair)
+            if figures:
+                why = reasons.get(method, "" if old else "new")
+                made.append(Changed(problem.name, method, figures, why))
+    return made
+
+
+def _read_earlier(file: Path) -> list[dict[str, str]]:
+    if not file.is_file():
+        return []
+    with open(file, encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+# Results page ---------------------------------------------------------------------------------------------------------
+# All of it as one page of Markdown: results.md, which lies beside the folder figures/.
+
+MAIN_SECTION = "Accuracy"
+SECTIONS = {  # part → heading, tables on the page, figures on the page
+    "differences": ("Paired differences to the best", True, False),
+    "gzsl": ("Seen and unseen classes together", True, False),
+    "incoherence": ("Incoherence", True, True),
+    "gram": ("Gram matrices", False, True),
+    "sensitivity": ("Sensitivity", False, True),
+    "convergence": ("Convergence", False, True),
+}
+CHARTS = "Accuracies as figures"
+CHOICES = "What validation chose"
+INTRODUCTION = """# The paper's evaluation, measured
+
+Made by `zskl paper` from records, not by hand; [what it does and what figures mean](paper.md). Mean per-class top-1
+accuracy in per cent, and in brackets its 95 % interval by bootstrap over classes and rows. Bold: the best of a column,
+and all whose paired difference to it cannot be told from 0. Seeds are those of methods that have randomness; their
+figures are means. Settings and calibration constants are chosen on class-disjoint validation folds of the training
+rows.
+"""
+JUDGED = """An accuracy is judged by the paired difference of two methods: **yes** or **no** where its 95 % interval
+excludes 0, **undecided** where it does not. Curves and ‖WᵀW − I‖² have no interval, and are judged by means over seeds.
+λ: test accuracy at the end of the curve against that at the λ which validation chose. σ: the inner value that is best
+on validation against both ends, by test accuracy. Baselines: the best of the methods against the best of the baselines,
+both by mean; "yes" needs a clear difference to every baseline. No interval is corrected for the number of comparisons:
+of twenty differences that are 0, one or two are called clear ([more](uncertainty.md)).
+"""
+
+
+def results_page(
+    results: Results,
+    outputs: Sequence[Output],
+    verdicts: Sequence[Verdict],
+    changed: Sequence[Changed] = (),
+    further: Sequence[str] = (),
+) -> str:
+    """`further` comes last."""
+    parts = [INTRODUCTION, *_data_section(results)]
+    parts += _section(MAIN_SECTION, [output for output in outputs if output.part == "zsl"], figures=False)
+    parts += ["## Claims of the paper\n", *_claims_section(verdicts)]
+    for part, (heading, tables, figures) in SECTIONS.items():
+        parts += _section(heading, [output for output in outputs if output.part == part], tables, figures)
+    charts = [replace(one, table=replace(one.table, notes=())) for one in outputs if one.part in ("zsl", "gzsl")]
+    charts.sort(key=lambda one: one.title)
+    parts += _section(CHARTS, [one for one in charts if one.figures], tables=False)
+    parts += _changes_section(changed)
+    parts += _section(CHOICES, [output for output in outputs if output.part == "choices"])
+    parts += [*evaluation.times_section(results.times), *further]
+    return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "".join("| " + " | ".join(str(cell) for cell in line) + " |\n" for line in lines)
+
+
+def _data_section(results: Results) -> list[str]:
+    """Which data, whether they can be compared, and what is missing."""
+    found = []
+    for problem in results.measured:
+        count = sum(where == problem for where, _ in results.runs)
+        same = (
+            "those of the published figures"
+            if problem.comparable
+            else "near those of the published figures, but of another network"
+            if problem.near
+            else "not comparable with published figures"
+        )
+        features = f"features `{problem.features}`, {same}" if problem.features else "its own features"
+        found.append(f"- {problem.dataset}: {features}; {count} methods; data {problem.fingerprint[:12]}")
+    missing = [problem.dataset for problem in results.problems if problem.missing]
+    if missing:
+        found.append(f"- {', '.join(missing)}: not measured, because data or features are missing")
+    return [*found, ""]
+
+
+def _claims_section(verdicts: Sequence[Verdict]) -> list[str]:
+    """First how often, then each case."""
+    rows = [(claim, *(numbers if any(numbers) else (UNTESTED, "", ""))) for claim, *numbers in count_verdicts(verdicts)]
+    parts = [JUDGED, markdown_table(("claim", "yes", "no", "undecided"), rows)]
+    tested = [one for one in verdicts if one.answer != UNTESTED]
+    for claim in dict.fromkeys(one.claim for one in tested):
+        mine = [(one.where, f"**{one.answer}**", one.figure) for one in tested if one.claim == claim]
+        title = claim[0].upper() + claim[1:] if claim[0].isascii() else claim  # λ stays λ
+        parts += [f"### {title}\n", markdown_table(("case", "holds", "figures"), mine)]
+    return parts
+
+
+def _section(heading: str, outputs: Sequence[Output], tables: bool = True, figures: bool = True) -> list[str]:
+    parts = [f"## {heading}\n"] if outputs else []
+    title = ""
+    said: tuple[str, ...] = ()
+    for output in outputs:
+        parts += [f"### {output.title}\n"] if output.title != title else []
+        title = output.title
+        if output.table.notes != said:  # which may be the same for every dataset
+            parts += [f"{' '.join(output.table.notes)}\n"] if output.table.notes else []
+        said = output.table.notes
+        if figures:
+            parts += [f"![{output.title}, {name}](figures/{name}.svg)\n" for name in output.figures]
+        if tables:
+            parts.append(compare.to_markdown(output.table))
+    return parts
+
+
+def _changes_section(changed: Sequence[Changed]) -> list[str]:
+    if not changed:
+        return []
+    parts = ["## What changed since 0.1, and why\n", "Per cent, before → after.\n"]
+    for problem in dict.fromkeys(one.problem for one in changed):
+        mine = [one for one in changed if one.problem == problem]
+        columns = list(dict.fromkeys(name for one in mine for name in one.figures))
+        rows = [(one.method, *(one.figures.get(name, "") for name in columns), one.why) for one in mine]
+        parts += [f"### {problem}\n", markdown_table(("method", *columns, "why"), rows)]
+    return parts
+
+
+# Readme ---------------------------------------------------------------------------------------------------------------
+# The leading methods of each family, for the README: between two marks in it, never written by hand.
+
+BEGIN, END = "<!-- begin: results -->", "<!-- end: results -->"
+LEADING = ("zero-shot", "calibrated H")  # the method of each family with the highest mean in one of these is shown
+
+
+def readme_text(results: Results) -> str:
+    """A table for each problem."""
+    parts = []
+    for problem in results.measured:
+        table = main_table(results, problem, results.methods)
+        parts += [f"**{problem.name}**\n", compare.to_markdown(_leading_rows(results, problem, table))]
+    return "\n".join(parts)
+
+
+def _leading_rows(results: Results, problem: Problem, table: Comparison) -> Comparison:
+    """The rows of the leading methods; which figures are in bold was decided among all."""
+    names = {
+        results.ranked(problem, methods, column)[0][0]
+        for methods in FAMILIES.values()
+        for column in LEADING
+        if results.ranked(problem, methods, column)
+    }
+    return select_rows(table, names)
+
+
+def write_readme(results: Results, file: Path) -> None:
+    """Replace what is between the marks."""
+    try:
+        before, rest = file.read_text("utf-8").split(BEGIN)
+        after = rest.split(END)[1]
+    except (ValueError, IndexError):
+        raise ValueError(f"{file} has no place for results: expected a line {BEGIN} and, after it, {END}") from None
+    storage.write_atomically(file, f"{before}{BEGIN}\n\n{readme_text(results)}\n{END}{after}".encode())
+
+
+# Write ----------------------------------------------------------------------------------------------------------------
+# Files: each table as Markdown, CSV and LaTeX, each figure as SVG and PNG, the claims, the page.
+
+MAKERS: Mapping[str, Callable[[Results], list[Output]]] = {
+    "zsl": zero_shot_tables,
+    "gzsl": generalised_tables,
+    "incoherence": incoherence_tables,
+    "gram": figuress.gram_figures,
+    "sensitivity": figuress.sensitivity_figures,
+    "convergence": figuress.convergence_figures,
+}
+ENDINGS = {"markdown": "md", "csv": "csv", "latex": "tex"}
+CASES = ("claim", "case", "holds", "figures")
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written, and how the claims fared."""
+
+    files: Sequence[Path]
+    verdicts: Sequence[Verdict]
+
+
+def all_outputs(results: Results, parts: Sequence[str]) -> list[Output]:
+    """The tables and figures of the parts; what validation chose comes with both protocols."""
+    made = [output for part in parts for output in MAKERS[part](results)]
+    return [*made, *choice_tables(results)] if {"zsl", "gzsl"} & set(parts) else made
+
+
+def write_paper(
+    results: Results, parts: Sequence[str], out: Path, docs: Path | None = None, readme: Path | None = None
+) -> Written:
+    """Everything under `out`; the page and its figures also under `docs`, the leading methods also in the file
+    `readme`. Files of before are replaced."""
+    made = all_outputs(results, parts)
+    verdicts = claims.judge_claims(results)
+    files = []
+    for output in made:
+        for name, ending in ENDINGS.items():
+            files.append(
+                _write_output(out / "tables" / f"{output.name}.{ending}", compare.FORMATS[name](output.table).encode())
+            )
+    rows = [(one.claim, one.where, one.answer, one.figure) for one in verdicts]
+    files.append(_write_output(out / "tables" / "claims.csv", to_csv_text(CASES, rows).encode()))
+    files.append(_write_output(out / "tables" / "claims.md", markdown_table(CASES, rows).encode()))
+    pictures = []
+    drawn = {name: figure for output in made for name, figure in output.figures.items()}
+    for name, figure in drawn.items():
+        pictures.append(_write_output(out / "figures" / f"{name}.svg", figure.svg().encode()))
+        pictures.append(_write_output(out / "figures" / f"{name}.png", figure.png()))
+    page = results_page(results, made, verdicts, compare_with_earlier(results, out), evaluation.read_extrapolated(out))
+    text = _write_output(out / "results.md", page.encode())
+    if readme is not None:
+        write_readme(results, readme)
+    if docs is not None:
+        (docs / "figures").mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(text, docs / "results.md")
+        for picture in pictures:
+            shutil.copyfile(picture, docs / "figures" / picture.name)
+    return Written([*files, *pictures, text], verdicts)
+
+
+def _write_output(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    storage.write_atomically(path, content)
+    return path

@@ -1,0 +1,843 @@
+"""Records → the commands that make them again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shlex
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zskl.datasets.xlsa17 import BENCHMARKS
+from zskl.experiments import compare, summary
+from zskl.experiments.compare import LABELS, Comparison, Row, row_labels
+from zskl.experiments.record import Record, Setting, unpack_answers
+from zskl.plots import (
+    ClassAccuracyDisplay,
+    ConfusionDisplay,
+    ConvergenceDisplay,
+    GramDisplay,
+    ReliabilityDisplay,
+    SeenUnseenCurveDisplay,
+    ValidationGridDisplay,
+    class_accuracy,
+    confusion,
+    convergence,
+    gram,
+    reliability,
+    seen_unseen_curve,
+    validation,
+)
+from zskl.plots import display as displays
+from zskl.plots.display import Display
+
+# Commands -------------------------------------------------------------------------------------------------------------
+
+
+def run_commands(found: Sequence[Record], out: str | None = None) -> list[str]:
+    """One `zskl run` per dataset and way of choosing, with all its methods; seeds count from 0."""
+    groups: dict[tuple[str, ...], list[Record]] = {}
+    for record in found:
+        groups.setdefault((record.dataset, record.features, *_command_options(record)), []).append(record)
+    lines = []
+    for (dataset, features, *options), mine in groups.items():
+        methods = list(dict.fromkeys(record.method for record in mine))
+        seeds = 1 + max(record.seed for record in mine)
+        words = ["zskl", "run", dataset, *(word for name in methods for word in ("--method", name)), *options]
+        words += ["--seeds", str(seeds)] if seeds > 1 else []
+        words += ["--features", features] if features else []
+        lines.append(shlex.join([*words, *(["--out", out] if out else [])]))
+    return lines
+
+
+def report_command(runs: Sequence[str]) -> str:
+    return shlex.join(["zskl", "report", *(runs or ["runs"]), "-o", "report.html"])
+
+
+def compare_command(runs: Sequence[str]) -> str:
+    return shlex.join(["zskl", "compare", *(runs or ["runs"])])
+
+
+def _command_options(record: Record) -> list[str]:
+    words = []
+    for name, value in record.settings.items():
+        words += ["--set", f"{name}={_option_value(value)}"]
+    scoring, calibrated = record.tune.scoring, record.gzsl_calibrated is not None
+    if scoring:
+        words.append("--tune")
+    if calibrated:
+        words.append("--calibrate")
+    implied = "both" if calibrated else "zsl"
+    if scoring and scoring != implied:
+        words += ["--scoring", scoring]
+    for taught in record.taught or ():
+        words += ["--shots", str(taught.shots)]
+    for adapted in record.adapted or ():
+        words += ["--unlabelled", adapted.unlabelled]
+    return words
+
+
+def _option_value(value: object) -> str:
+    return value if isinstance(value, str) else "none" if value is None else json.dumps(value)
+
+
+# Contents -------------------------------------------------------------------------------------------------------------
+# What a page is made of: figures and tables, each with its numbers as CSV; sections of them.
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Words, and the number that they are sorted by where there is one."""
+
+    text: str
+    value: float | None = None
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Sorted by a click on a header; `name` is its address in the page."""
+
+    name: str
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+    data: str | None = None  # CSV in place of the cells
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Whether each column holds numbers."""
+        return [any(row[k].value is not None for row in self.rows) for k in range(len(self.columns))]
+
+    @property
+    def csv(self) -> str:
+        if self.data is not None:
+            return self.data
+        return to_csv_text(self.columns, [[_cell_value(cell) for cell in row] for row in self.rows])
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing as SVG, what it says, the numbers behind it, and the command that made them."""
+
+    name: str
+    title: str
+    svg: str
+    note: str
+    csv: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Fold:
+    """What is shown of one method; `shown` without a click."""
+
+    name: str
+    title: str
+    figures: Sequence[Figure]
+    tables: Sequence[Table]
+    shown: bool
+
+
+@dataclass(frozen=True)
+class Section:
+    """Figures, then tables, then a fold for each method, then the commands behind all of them."""
+
+    name: str
+    title: str
+    figures: Sequence[Figure] = ()
+    tables: Sequence[Table] = ()
+    words: Sequence[str] = field(default_factory=tuple)
+    folds: Sequence[Fold] = field(default_factory=tuple)
+    commands: Sequence[str] = field(default_factory=tuple)
+
+
+def make_figure(
+    name: str,
+    title: str,
+    display: Display,
+    note: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    records: Sequence[Record],
+) -> Figure:
+    """A display that has been drawn, with the numbers in it and the records that they are from."""
+    svg = displays.to_svg(display.figure_, title, display.description, inline=True)
+    return Figure(name, title, svg, note, to_csv_text(columns, rows), "\n".join(run_commands(records)))
+
+
+def to_csv_text(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def _cell_value(cell: Cell) -> object:
+    return cell.text if cell.value is None else cell.value
+
+
+# Groups ---------------------------------------------------------------------------------------------------------------
+# Records in the groups of a comparison: problems (a dataset with its features), in each its cases (methods).
+
+LINES = 6  # of a figure: more cannot be told apart
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row of the comparison, the name that tells it apart within its problem, and its records by seed."""
+
+    name: str
+    rank: int  # by H within its problem
+    row: Row
+    records: Sequence[Record]
+
+    @property
+    def first(self) -> Record:
+        """The record of the lowest seed, for figures that show one run."""
+        return self.records[0]
+
+    def mean(self, figure: str) -> float:
+        """In per cent; −∞ of a figure that the records do not hold."""
+        found = self.row.figures.get(figure)
+        return float("-inf") if found is None else found.mean
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What must be equal for figures to be compared. `address` is fit for names of figures and files."""
+
+    name: str
+    dataset: str
+    features: str
+    address: str
+    cases: Sequence[Case]
+
+    def place(self, case: Case) -> str:
+        """An address for what is shown of one case: that of the best is the problem's own."""
+        number = next(k for k, one in enumerate(self.ranked("zero-shot")) if one is case)
+        return self.address if number == 0 else f"{self.address}-{number + 1}"
+
+    def ranked(self, *figures: str) -> list[Case]:
+        """The cases that have a figure, best first, by the first of `figures` that any of them has."""
+        for figure in figures:
+            have = [case for case in self.cases if figure in case.row.figures]
+            if have:
+                return sorted(have, key=lambda case: -case.mean(figure))
+        return list(self.cases)
+
+    def with_field(self, having: Callable[[Record], object], *figures: str) -> list[Case]:
+        """Of `ranked` those whose first record has something, at most as many as a figure can show."""
+        return [case for case in self.ranked(*figures) if having(case.first) is not None][:LINES]
+
+
+def group_problems(found: Sequence[Record], table: Comparison) -> list[Problem]:
+    """In the order of the comparison."""
+    by_labels: dict[tuple[str, ...], list[Record]] = {}
+    for record in found:
+        by_labels.setdefault(row_labels(record), []).append(record)
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in table.rows:
+        groups.setdefault((row.labels["dataset"], row.labels["features"], row.labels["data"]), []).append(row)
+    made = []
+    for number, ((dataset, features, data), rows) in enumerate(groups.items()):
+        twins = sum((dataset, features) == other[:2] for other in groups)
+        name = dataset + (f", {features} features" if features else "") + (f", data {data}" if twins > 1 else "")
+        order = sorted(rows, key=_sort_key)
+        cases = []
+        for row in rows:
+            mine = by_labels[tuple(row.labels[label] for label in LABELS)]
+            ordered = sorted(mine, key=lambda record: record.seed)
+            cases.append(Case(_case_name(row, rows), order.index(row), row, ordered))
+        made.append(Problem(name, dataset, features, f"p{number + 1}", cases))
+    return made
+
+
+def _sort_key(row: Row) -> float:
+    figure = row.figures.get("calibrated H") or row.figures.get("H")
+    return 0.0 if figure is None else -figure.mean
+
+
+def _case_name(row: Row, rivals: Sequence[Row]) -> str:
+    """The method, and what else is needed to tell the row from others of the method."""
+    twins = [other for other in rivals if other.labels["method"] == row.labels["method"]]
+    told = [label for label in ("chosen by", "settings") if len({other.labels[label] for other in twins}) > 1]
+    extra = [row.labels[label] or "defaults" for label in told]
+    alike = [other for other in twins if all(other.labels[label] == row.labels[label] for label in told)]
+    if len({other.labels["grid"] for other in alike}) > 1:
+        extra.append(f"grid {row.labels['grid'] or 'unknown'}")
+    return " ".join([row.labels["method"], *(f"({words})" for words in extra)])
+
+
+# Summary --------------------------------------------------------------------------------------------------------------
+# What the records say, in words.
+
+PUBLISHED = "res101"  # the features that published figures were measured on
+
+
+def summary_sentences(found: Sequence[Problem], table: Comparison) -> list[str]:
+    """A paragraph on all, two on each problem, and the notes of the comparison."""
+    problems = [
+        text for one in found for text in (_problem_sentences(one), f"{one.name}: {_choice_paragraph(one)}") if text
+    ]
+    return [_overview_sentence(found), *problems, *(f"Note: {note}." for note in table.notes)]
+
+
+def _overview_sentence(found: Sequence[Problem]) -> str:
+    methods = list(dict.fromkeys(case.row.labels["method"] for problem in found for case in problem.cases))
+    runs = sum(len(case.records) for problem in found for case in problem.cases)
+    counts = [case.row.seeds for problem in found for case in problem.cases if case.row.seeds is not None]
+    names = [problem.name for problem in found]
+    return (
+        f"{_format_count(runs, 'run')} on {_format_count(len(names), 'dataset')} ({'; '.join(names)}) with "
+        f"{_format_count(len(methods), 'method')} ({', '.join(methods)}){_count_seeds(counts)}. "
+        "Accuracies are means over classes, in per cent, and then over seeds."
+    )
+
+
+def _count_seeds(counts: Sequence[int]) -> str:
+    """Of the methods that have any."""
+    if not counts:
+        return ""
+    most = _format_count(max(counts), "seed")
+    return f", {most} each" if min(counts) == max(counts) else f", {min(counts)} to {most} each"
+
+
+def _problem_sentences(problem: Problem) -> str:
+    """The sentences that `zskl run` prints."""
+    said = summary.summarise([record for case in problem.cases for record in case.records])
+    return " ".join([f"{problem.name}:", *said]) if said else ""
+
+
+def _choice_paragraph(problem: Problem) -> str:
+    """How settings were chosen, what calibration brought, and what may be compared."""
+    words = [_choice_sentence(problem), *_calibration_sentence(problem)]
+    if len(problem.cases) > 1:
+        words.append(
+            "The highest was picked from these test figures, for display; settings were chosen before, without them."
+            if any(case.first.tune.scoring for case in problem.cases)
+            else "The highest was picked from these test figures, for display."
+        )
+    return " ".join([*words, _comparable_sentence(problem)])
+
+
+def _choice_sentence(problem: Problem) -> str:
+    ways = dict.fromkeys(case.row.labels["chosen by"] for case in problem.cases)
+    said = {
+        "defaults": "taken as they are by default",
+        "folds, constant only": "taken as they are by default, the constant chosen on validation classes",
+        "folds, zsl": "chosen on validation classes by zero-shot accuracy",
+        "folds, gzsl": "chosen on validation classes by H",
+        "folds, zsl and gzsl": "chosen on validation classes, by zero-shot accuracy for the plain and by H for the "
+        "calibrated figures",
+    }
+    return f"Settings were {', or '.join(said.get(way, way) for way in ways)}."
+
+
+def _calibration_sentence(problem: Problem) -> list[str]:
+    both = [case for case in problem.cases if {"H", "calibrated H"} <= set(case.row.figures)]
+    if len(both) < 2:
+        return []
+    gains = sorted(((case.mean("calibrated H") - case.mean("H"), case.name) for case in both), key=lambda pair: pair[0])
+    (least, loser), (most, winner) = gains[0], gains[-1]
+    mean = _format_points(statistics.mean(gain for gain, _ in gains))
+    return [
+        f"Over {len(both)} methods the effect of calibration on H goes from {_format_points(least)} ({loser}) to "
+        f"{_format_points(most)} points ({winner}), {mean} on average."
+    ]
+
+
+def _format_points(value: float) -> str:
+    return f"{value:+.1f}".replace("-", "−")
+
+
+def _comparable_sentence(problem: Problem) -> str:
+    if problem.dataset.upper() not in BENCHMARKS:
+        return "There are no published figures of this division to compare with."
+    if problem.features == PUBLISHED:
+        return "The features are those that published figures were measured on."
+    return (
+        f"These features ({problem.features or 'unnamed'}) are not the ResNet-101 ones (res101) of published figures: "
+        "not comparable with them."
+    )
+
+
+def _format_count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+# Tables ---------------------------------------------------------------------------------------------------------------
+# The tables of both protocols, times, and where figures come from.
+
+PROTOCOLS = {
+    "zero-shot": ("Zero-shot: unseen classes alone", ("zero-shot",)),
+    "generalised": ("Generalised: seen and unseen classes", ("unseen", "seen", "H", "calibrated H", "area")),
+}
+STAGES = ("search", "calibrate", "fit", "evaluate")
+
+
+def protocol_tables(table: Comparison) -> list[Table]:
+    """Per cent, mean over seeds with its interval; the best of each dataset bold."""
+    made = []
+    for name, (title, wanted) in PROTOCOLS.items():
+        figures = [figure for figure in wanted if figure in table.figures]
+        if not figures:
+            continue
+        rows = [[*_label_cells(table, row), *(_figure_cell(row, figure) for figure in figures)] for row in table.rows]
+        part = Comparison(table.labels, tuple(figures), table.rows)
+        columns = [*table.labels, "seeds", *(f"{figure} (%)" for figure in figures)]
+        note = f"Mean per-class top-1 accuracy. {_interval_note(part)}"
+        if name == "generalised":
+            note += " H: harmonic mean of seen and unseen; area: under the seen–unseen curve."
+        made.append(Table(name, title, columns, rows, note, compare.to_csv(part)))
+    return [*made, *_evidence_table(table)]
+
+
+def difference_tables(table: Comparison) -> list[Table]:
+    """Of each figure from the highest of its dataset, where records say how certain that is."""
+    if not any(figure.low is not None for row in table.rows for figure in row.figures.values()):
+        return []
+    plain, _ = table.parted()
+    rows = [[*_label_cells(plain, row), *(_figure_cell(row, figure) for figure in plain.figures)] for row in plain.rows]
+    columns = [*plain.labels, "seeds", *(f"{figure} (points)" for figure in plain.figures)]
+    note = (
+        "In brackets the 95 % interval of the difference, by the same draws of classes and rows for both methods. "
+        "Where it includes 0, the two cannot be told apart on these data. Bold: as in the tables above."
+    )
+    title = "Difference from the highest figure"
+    return [Table("differences", title, columns, rows, note, compare.to_csv(plain))]
+
+
+def _interval_note(table: Comparison) -> str:
+    """What stands behind a mean, and what is bold."""
+    figures = [figure for row in table.rows for figure in row.figures.values()]
+    if any(figure.low is not None for figure in figures):
+        return (
+            "In brackets the 95 % interval over draws of classes and of rows within them. Bold: the highest, and all "
+            "that are not clearly lower; nothing where that is all of them."
+        )
+    return "± standard deviation over seeds. The records keep no answers of rows, so there are no intervals."
+
+
+def _evidence_table(table: Comparison) -> list[Table]:
+    """After examples or unlabelled rows, apart from the plain figures."""
+    _, part = table.parted()
+    if part is None:
+        return []
+    rows = [[*_label_cells(part, row), *(_figure_cell(row, figure) for figure in part.figures)] for row in part.rows]
+    columns = [*part.labels, "seeds", *(f"{figure} (%)" for figure in part.figures)]
+    note = (
+        "Not comparable with the tables above: the model was taught examples of each unseen class, which are not "
+        "scored (shots), or adapted to the test rows without their labels, of unseen or of all classes (unlabelled). "
+        "†: the model did not adapt, and its figure is that of the table above."
+    )
+    title = "After examples or unlabelled rows"
+    return [Table("given", title, columns, rows, note, compare.to_csv(part))]
+
+
+def time_table(problems: Sequence[Problem]) -> Table:
+    """Seconds of each stage, mean over seeds."""
+    rows = []
+    for problem in problems:
+        for case in problem.cases:
+            spent = [_mean_cell([getattr(record.seconds, stage) for record in case.records]) for stage in STAGES]
+            total = sum(value for value in spent if value is not None)
+            device = {record.device for record in case.records}
+            numbers = [Cell("") if value is None else Cell(f"{value:.1f}", value) for value in (*spent, total)]
+            rows.append([Cell(problem.name), Cell(case.name), Cell(", ".join(sorted(device))), *numbers])
+    columns = ["dataset", "method", "device", *(f"{stage} (s)" for stage in STAGES), "in all (s)"]
+    return Table("times", "Seconds, mean over seeds", columns, rows, "Of whatever machines the records were made on.")
+
+
+def source_table(problems: Sequence[Problem]) -> Table:
+    """What data, how many rows, which seeds and versions."""
+    rows = []
+    for problem in problems:
+        mine = [record for case in problem.cases for record in case.records]
+        counts = mine[0].rows
+        parts = [f"{counts[name]} {name}" for name in ("trainval", "test_seen", "test_unseen") if name in counts]
+        finished = sorted(record.finished for record in mine if record.finished)
+        rows.append(
+            [
+                Cell(problem.name),
+                Cell(mine[0].fingerprint),
+                Cell(", ".join(parts)),
+                Cell(", ".join(map(str, sorted({record.seed for record in mine})))),
+                Cell(_list_versions(mine)),
+                Cell(" to ".join(dict.fromkeys([finished[0], finished[-1]])) if finished else ""),
+            ]
+        )
+    columns = ["dataset", "fingerprint of the data", "rows", "seeds", "versions", "finished"]
+    return Table("sources", "Data, seeds, versions", columns, rows)
+
+
+def _label_cells(table: Comparison, row: Row) -> list[Cell]:
+    return [*(Cell(row.labels[name]) for name in table.labels), Cell(compare.format_seeds(row), row.seeds)]
+
+
+def _figure_cell(row: Row, name: str) -> Cell:
+    figure = row.figures.get(name)
+    return Cell("") if figure is None else Cell(compare.format_cell(figure, " ± "), figure.mean, figure.best)
+
+
+def _list_versions(mine: Sequence[Record]) -> str:
+    """Each package with all versions that were met."""
+    found: dict[str, set[str]] = {}
+    for record in mine:
+        for name, version in record.versions.items():
+            found.setdefault(name, set()).add(version)
+    return ", ".join(f"{name} {' and '.join(sorted(versions))}" for name, versions in found.items())
+
+
+def _mean_cell(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.mean(known) if known else None
+
+
+# Seen unseen ----------------------------------------------------------------------------------------------------------
+# Figures of seen and unseen classes together: the seen–unseen curve, and how far probabilities can be trusted.
+
+PROTOCOL_NAMES = {"zsl": "zero-shot", "gzsl": "generalised"}
+
+
+def curve_figure(problem: Problem) -> list[Figure]:
+    """Accuracy of seen against that of unseen classes as the constant subtracted from scores of seen ones grows."""
+    cases = problem.with_field(seen_unseen_curve.read_curve, "calibrated H", "H")
+    if not cases:
+        return []
+    first = [case.first for case in cases]
+    names, ranks = [case.name for case in cases], [case.rank for case in cases]
+    display = SeenUnseenCurveDisplay.from_records(first, names=names, ranks=ranks)
+    calibrated = any(record.gzsl_calibrated is not None for record in first)
+    note = "Hollow: plain predictions." + (
+        " Full: with the constant chosen on validation classes; where that choice took other settings, on the thin "
+        "curve of these."
+        if calibrated
+        else ""
+    )
+    if len(problem.cases) > LINES:
+        note += f" The {len(cases)} methods of highest H are drawn."
+    rows = [[case.name, case.first.seed, *row] for case in cases for row in _curve_numbers(case.first)]
+    title = f"Seen–unseen curves on {problem.name}"
+    columns = ["method", "seed", "what", "constant", "seen", "unseen"]
+    return [make_figure(f"curves-{problem.address}", title, display, note + _first_seed(cases), columns, rows, first)]
+
+
+def confidence_figures(problem: Problem) -> list[Figure]:
+    """Accuracy of the rows answered when answers below a probability are withheld, one figure per protocol."""
+    made = []
+    for protocol, word in PROTOCOL_NAMES.items():
+        cases = problem.with_field(partial(reliability.read_reliability, protocol=protocol), "calibrated H", "H")
+        if not cases:
+            continue
+        first = [case.first for case in cases]
+        names, ranks = [case.name for case in cases], [case.rank for case in cases]
+        display = ReliabilityDisplay.from_records(first, protocol=protocol, names=names, ranks=ranks)
+        if not any(len(np.unique(share)) > 1 for share in display.answered):
+            continue  # all rows are answered at every threshold, or none
+        title = f"Confidence, {word} protocol on {problem.name}"
+        note = (
+            "The share of rows answered when answers below a probability are withheld, and how many of them are right."
+        )
+        rows = [
+            [case.name, case.first.seed, *point]
+            for case, points in zip(cases, display.points, strict=True)
+            for point in points.tolist()
+        ]
+        columns = ["method", "seed", "threshold", "answered", "accuracy"]
+        name = f"confidence-{protocol}-{problem.address}"
+        made.append(make_figure(name, title, display, note + _first_seed(cases), columns, rows, first))
+    return made
+
+
+def calibration_error_table(problem: Problem) -> list[Table]:
+    """How far probabilities are from the share of right answers."""
+    rows = []
+    for case in problem.cases:
+        for protocol, word in PROTOCOL_NAMES.items():
+            found = [one for record in case.records if (one := getattr(record.probabilities, protocol)) is not None]
+            if len(found) < len(case.records):
+                continue
+            means = [
+                _mean_value([getattr(one, key) for one in found]) for key in ("ece", "mean_confidence", "accuracy")
+            ]
+            rows.append([Cell(case.name), Cell(word), *map(_percent_cell, means)])
+    if not rows:
+        return []
+    columns = ["method", "protocol", "calibration error", "mean confidence", "accuracy over rows"]
+    title = "Calibration of probabilities (%)"
+    note = "Expected calibration error: the mean distance of confidence from accuracy over 15 bins; smaller is better."
+    return [Table(f"ece-{problem.address}", title, columns, rows, note)]
+
+
+def _curve_numbers(record: Record) -> list[list[object]]:
+    """All that is drawn of a record: curve and point, plain and calibrated."""
+    rows: list[list[object]] = []
+    for word, part in (("plain", record.gzsl), ("calibrated", record.gzsl_calibrated)):
+        if part is None:
+            continue
+        if (curve := part.curve) is not None:
+            columns = (curve.calibration, curve.seen, curve.unseen)
+            rows += [[f"{word} curve", *values] for values in zip(*columns, strict=True)]
+        if part.seen is not None and part.unseen is not None:
+            rows.append([f"{word} point", part.calibration, part.seen, part.unseen])
+    return rows
+
+
+def _first_seed(cases: list[Case]) -> str:
+    seeds = sorted({case.first.seed for case in cases})
+    return f" Seed {', '.join(map(str, seeds))}." if any(len(case.records) > 1 for case in cases) else ""
+
+
+def _mean_value(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return 100 * sum(known) / len(known) if known else None
+
+
+def _percent_cell(value: float | None) -> Cell:
+    return Cell("") if value is None else Cell(f"{value:.1f}", value)
+
+
+# Tuning ---------------------------------------------------------------------------------------------------------------
+# What validation chose, and the grid that it chose from as a heat map.
+
+SCORINGS = {"zsl": "zero-shot accuracy", "gzsl": "H at the best constant"}
+
+
+def choice_table(problem: Problem) -> list[Table]:
+    """A row per method, seed and scoring."""
+    rows = []
+    for case in problem.cases:
+        for record in case.records:
+            for scoring, choice in record.tune.choices.items():
+                folds = [100 * score for score in choice.fold_scores]
+                mean, constant = choice.score, choice.calibration
+                rows.append(
+                    [
+                        Cell(case.name),
+                        Cell(str(record.seed), record.seed),
+                        Cell(SCORINGS[scoring]),
+                        Cell("") if mean is None else Cell(f"{100 * mean:.1f}", 100 * mean),
+                        Cell(" · ".join(f"{score:.1f}" for score in folds)),
+                        Cell(compare.fold_spreads(choice)),
+                        Cell("") if constant is None else Cell(f"{constant:.4g}", constant),
+                        Cell(describe_setting(choice.setting)),
+                        Cell(compare.describe_edges(choice)),
+                    ]
+                )
+    if not rows:
+        return []
+    columns = [
+        "method",
+        "seed",
+        "chosen by",
+        "mean (%)",
+        "folds (%)",
+        "± over folds",
+        "constant",
+        "settings",
+        "at an edge",
+    ]
+    note = (
+        "Scores are of held-out training classes, never of test rows; constant: subtracted from scores of seen "
+        "classes; at an edge: nothing beyond was tried."
+    )
+    records = [record for case in problem.cases for record in case.records]
+    luck = compare.fold_spread_note(records)
+    note += f" Figures that {luck}." if luck else ""
+    return [Table(f"choices-{problem.address}", "What validation chose", columns, rows, note)]
+
+
+def grid_figures(problem: Problem, case: Case) -> list[Figure]:
+    """For each scoring that chose, if the case holds its grid's scores."""
+    table = case.first.tune.table
+    if table is None or not table.rows or not table.names:
+        return []
+    made = []
+    for place, (scoring, word) in enumerate(SCORINGS.items()):
+        if validation.read_grid(case.first, scoring) is None:
+            continue
+        display = ValidationGridDisplay.from_records([case.first], scoring=scoring)
+        title = f"Validation grid on {problem.name}, {word}"
+        note = (
+            f"Mean over folds in per cent, the best over all other settings; framed: the chosen one. Method "
+            f"{case.name}, seed {case.first.seed}."
+        )
+        settings = len(table.names)
+        rows = [[*row[:settings], row[settings + place]] for row in table.rows]
+        columns = [*table.names, word]
+        name = f"grid-{scoring}-{problem.place(case)}"
+        made.append(make_figure(name, title, display, note, columns, rows, [case.first]))
+    return made
+
+
+def describe_setting(setting: Setting) -> str:
+    return ", ".join(f"{name} {_format_setting(value)}" for name, value in setting.items())
+
+
+def _format_setting(value: object) -> str:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return "" if value is None else f"{value:g}" if number else str(value)
+
+
+# Generalised answers --------------------------------------------------------------------------------------------------
+# The answers of the generalised protocol in a record → shares of the rows of each class that got each answer.
+#
+# The rows of a part lie class by class, in the order of `per_class` of the result; unseen classes are those of the
+# zero-shot result.
+
+NEW = "○ "  # before the name of an unseen class
+
+
+@dataclass(frozen=True)
+class AllAnswers:
+    """`shares` (classes, answers), true classes first among the answers; unseen classes are marked by `NEW`."""
+
+    shares: NDArray[np.float64]
+    classes: list[str]
+    answers: list[str]
+    right: dict[str, float]
+
+
+def read_generalised_answers(record: Record) -> AllAnswers | None:
+    """Of the calibrated result if there is one. None where a record does not hold what each row was answered."""
+    part = record.gzsl if record.gzsl_calibrated is None else record.gzsl_calibrated
+    if part.answers is None or part.answers.seen is None or record.class_rows is None or not part.per_class:
+        return None
+    unseen = {*record.zsl.per_class, *record.zsl.left_out}
+    tested = list(part.per_class)
+    names = [*tested, *part.left_out]
+    place = {name: k for k, name in enumerate(names)}
+    shares = np.zeros((len(tested), len(names)))
+    codes = {"unseen": part.answers.unseen, "seen": part.answers.seen}
+    for side, packed in codes.items():
+        mine = [name for name in tested if (name in unseen) == (side == "unseen")]
+        sizes = unpack_answers(getattr(record.class_rows, side))
+        if len(mine) != len(sizes):
+            return None  # a compact record, or one that another program wrote
+        answers = unpack_answers(packed, int(sizes.sum()))
+        if answers.max(initial=0) > len(names):
+            return None
+        for name, own in zip(mine, np.split(answers, np.cumsum(sizes)[:-1]), strict=True):
+            told = np.where(own == 0, place[name], own - 1)
+            shares[place[name]] = np.bincount(told, minlength=len(names)) / len(own)
+    marked = [f"{NEW}{name}" if name in unseen else name for name in names]
+    classes = marked[: len(tested)]
+    return AllAnswers(shares, classes, marked, {name: float(shares[k, k]) for k, name in enumerate(classes)})
+
+
+# Classes --------------------------------------------------------------------------------------------------------------
+# Figures of single classes, of one method: accuracy, what they are mistaken for, which attributes their rows show.
+
+
+def class_accuracy_figure(problem: Problem, case: Case) -> list[Figure]:
+    """Zero-shot accuracy of each unseen class, worst first, mean over seeds."""
+    records = [record for record in case.records if class_accuracy.read_class_accuracy(record)]
+    if not records:
+        return []
+    display = ClassAccuracyDisplay.from_records(records)
+    title = f"Zero-shot accuracy of each unseen class of {problem.name}"
+    seeds, chance = len(case.records), 100 * display.chance
+    note = f"Method {case.name}, mean over {seeds} seed(s), worst first; dashed: chance, {chance:.1f} %."
+    rows = list(display.accuracy.items())
+    name = f"classes-{problem.place(case)}"
+    return [make_figure(name, title, display, note, ["class", "accuracy"], rows, case.records)]
+
+
+def confusion_figures(problem: Problem, case: Case) -> list[Figure]:
+    """Classes and their wrong answers in both protocols: a matrix of few classes, the largest shares of many."""
+    made = []
+    if confusion.read_confusion(case.first) is not None:
+        display = ConfusionDisplay.from_records([case.first])
+        title = f"Confusion between unseen classes of {problem.name}"
+        told = f"Method {case.name}, zero-shot protocol, seed {case.first.seed}."
+        right = class_accuracy.read_class_accuracy(case.first) or {}
+        made.append(_confusion_figure(f"confusion-{problem.place(case)}", title, display, told, right, case))
+    found = read_generalised_answers(case.first)
+    if found is not None:
+        display = ConfusionDisplay(found.shares, found.classes, found.answers).plot()
+        title = f"Confusion among all classes of {problem.name}"
+        chosen = "with" if case.first.gzsl_calibrated is not None else "without"
+        told = f"Method {case.name}, generalised protocol {chosen} calibration, seed {case.first.seed}. ○: unseen."
+        made.append(_confusion_figure(f"confusion-all-{problem.place(case)}", title, display, told, found.right, case))
+    return made
+
+
+def _confusion_figure(
+    name: str, title: str, display: ConfusionDisplay, told: str, right: dict[str, float] | object, case: Case
+) -> Figure:
+    if display.whole:
+        note = "Share of the rows of a class (row) that got an answer (column), in per cent"
+    else:
+        drawn = min(confusion.PAIRS, len(display.pairs))
+        note = f"True class → answer: the {drawn} largest shares of rows that got one wrong answer"
+    own = right.items() if isinstance(right, dict) else ()
+    rows = [*display.pairs, *((one, one, value) for one, value in own)]
+    return make_figure(name, title, display, f"{note}. {told}", ["true class", "answer", "share"], rows, [case.first])
+
+
+def attribute_table(problem: Problem, case: Case) -> list[Table]:
+    """The attributes that rows of an unseen class show most, after the projection."""
+    found = case.first.attributes
+    if not found:
+        return []
+    rows = [
+        [Cell(name), Cell(", ".join(f"{one} {share:.2f}" for one, share in nearest))] for name, nearest in found.items()
+    ]
+    note = (
+        "The largest entries of the mean of Wᵀx over the test rows of a class, as shares of its length. Of "
+        f"method {case.name}, seed {case.first.seed}."
+    )
+    title, columns = "Nearest attributes of each unseen class", ["class", "attributes"]
+    return [Table(f"attributes-{problem.place(case)}", title, columns, rows, note)]
+
+
+# Training -------------------------------------------------------------------------------------------------------------
+# Figures of the trained projection: the course of its objective and WᵀW.
+
+
+def objective_figure(problem: Problem) -> list[Figure]:
+    """Each method's objective is its own: only the course of a line means something, not its height."""
+    cases = problem.with_field(convergence.read_objective, "zero-shot")
+    if not cases:
+        return []
+    first = [case.first for case in cases]
+    names = [case.name for case in cases]
+    several = len(cases) > 1  # objectives are on different scales: in one frame most lines would lie flat
+    ranks = [case.rank for case in cases]
+    display = ConvergenceDisplay.from_records(first, names=names, ranks=ranks, relative=several)
+    title = f"Convergence on {problem.name}"
+    note = "Means over blocks of iterations, first seed; pale: the blocks, strong: their running mean."
+    if several:
+        note += (
+            " Each line goes from its highest value (100) to its lowest (0), because objectives of different methods "
+            "are on different scales: a line tells how soon it comes to rest. The numbers themselves are in the CSV."
+        )
+    rows = [
+        [case.name, case.first.seed, int(step), float(value)]
+        for case, steps, values in zip(cases, display.steps, display.values, strict=True)
+        for step, value in zip(steps, values, strict=True)
+    ]
+    columns = ["method", "seed", "iteration", "objective"]
+    return [make_figure(f"convergence-{problem.address}", title, display, note, columns, rows, first)]
+
+
+def gram_figure(problem: Problem, case: Case) -> list[Figure]:
+    """Cosines between the first columns of W."""
+    if gram.read_gram(case.first) is None:
+        return []
+    display = GramDisplay.from_records([case.first])
+    title = f"Gram matrix of {case.name} on {problem.name}"
+    note = f"{display.description}. Blue is positive, orange negative. Seed {case.first.seed}."
+    size, names = range(len(display.gram)), display.columns
+    rows = [[names[i], names[j], float(display.gram[i, j])] for i in size for j in size]
+    name = f"gram-{problem.place(case)}"
+    return [make_figure(name, title, display, note, ["row", "column", "value"], rows, [case.first])]

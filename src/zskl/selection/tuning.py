@@ -1,0 +1,404 @@
+"""The default grid of an estimator that you hand over: that of the method whose settings it has, with its bounds.
+
+A kernel is searched in batches of the grid's size, unless you gave it another size than it has by itself.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from zskl import methods
+from zskl._display import ProgressBar, Shown, format_percent
+from zskl._validation import check_flag, check_option
+from zskl.engines import Engine
+from zskl.estimators.base import ZeroShotClassifier
+from zskl.estimators.committee import Committee
+from zskl.estimators.default_grid import BATCH, DefaultGrid, drop_fixed, nest_grids, prefix_settings
+from zskl.selection import method_search
+from zskl.selection.calibration import calibrate, choose_engine
+from zskl.selection.class_folds import Fold, check_seen, is_pipeline, last_step, prepare_material
+from zskl.selection.grid import Bounds, Edge, Grid
+from zskl.selection.grid_search import Report
+from zskl.selection.method_search import search_checked
+from zskl.selection.search_results import SCORINGS, AgainstDefault, Choice, Search
+from zskl.training.solver import DivergenceError
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+
+# Own grid -------------------------------------------------------------------------------------------------------------
+
+
+def default_grid_of(estimator: Any) -> tuple[DefaultGrid, Bounds]:
+    """Grid and bounds; for a pipeline those of its last step, for a committee those of its members, by nested names."""
+    if is_pipeline(estimator):
+        name, last = estimator.steps[-1]
+        grid, bounds = default_grid_of(last)
+        return nest_grids({name: grid}), prefix_settings(name, bounds)
+    if isinstance(estimator, Committee):
+        members = {name: default_grid_of(member) for name, member in estimator._hired()}
+        ends = {
+            key: pair for name, (_, bounds) in members.items() for key, pair in prefix_settings(name, bounds).items()
+        }
+        return nest_grids({name: grid for name, (grid, _) in members.items()}), ends
+    method = methods.method_of(estimator)
+    if method is not None:
+        own = getattr(estimator, BATCH, None) == getattr(method.estimator(), BATCH, None)
+        return method.grid if own else tuple(drop_fixed(method.grid, {BATCH})), method.bounds
+    kind = type(estimator)
+    if hasattr(kind, "GRID"):
+        return kind.GRID, getattr(kind, "BOUNDS", {})
+    names = [name for name, one in methods.METHODS.items() if one.estimator is kind]
+    example = f"methods.find({names[0]!r}).grid" if names else "{'name': [values]}"
+    known = f"no method by name has the settings of {str(estimator)[:80]}"
+    raise ValueError(f"grid is None, and {known}: expected a grid, such as {example}")
+
+
+# Tuned table ----------------------------------------------------------------------------------------------------------
+# The table that a `Tuned` shows: the best settings with their validation scores, the chosen and the default marked.
+
+BEST = 10  # settings that are shown
+FIGURES = {"zsl": "zero-shot accuracy", "gzsl": "H at the best constant"}
+
+
+def tuning_table(tuned: Tuned) -> Shown:
+    """The ten best settings, and the default one if it is not among them."""
+    default = tuned.search.default
+    chosen = next((place for place, one in enumerate(tuned.settings) if one == tuned.best), None)
+    order = tuned.search.ranking(tuned.scoring).tolist()
+    order = [place for place in order if place not in tuned.diverged and place not in tuned.search.dropped]
+    places = order[:BEST]
+    places += [place for place in dict.fromkeys((chosen, default)) if place is not None and place not in places]
+    names = list(dict.fromkeys(name for setting in tuned.settings for name in setting))
+    rows = [
+        (
+            _format_rank(order, place),
+            format_score(tuned, place),
+            ", ".join(word for word, one in (("chosen", chosen), ("default", default)) if one == place),
+            *(_format_value(tuned.settings[place].get(name)) for name in names),
+        )
+        for place in places
+    ]
+    folds = tuned.fold_scores.shape[1]
+    title = (
+        f"{len(tuned.settings)} setting{'s' if len(tuned.settings) > 1 else ''} on {folds} "
+        f"fold{'s' if folds > 1 else ''} of held-out classes, best by {FIGURES[tuned.scoring]}"
+    )
+    strong = [row for row, place in enumerate(places) if place == chosen]
+    return Shown(title, ("rank", "score", "", *names), rows, _table_notes(tuned, chosen), strong)
+
+
+def format_score(tuned: Tuned, place: int) -> str:
+    """Mean over folds ± standard deviation, in per cent."""
+    folds = tuned.fold_scores[place]
+    if not np.isfinite(folds).all():
+        return "diverged"
+    spread = f" ± {100 * np.std(folds, ddof=1):.1f}" if len(folds) > 1 else ""
+    return f"{100 * folds.mean():.1f}{spread} %"
+
+
+def _table_notes(tuned: Tuned, chosen: int | None) -> list[str]:
+    default = tuned.search.default
+    mine = format_percent(tuned.score) if chosen is None else format_score(tuned, chosen)
+    theirs = "not tried" if default is None else format_score(tuned, default)
+    same = default is not None and default == chosen
+    notes = [f"chosen: {mine}, which is the default setting" if same else f"chosen: {mine}; default: {theirs}"]
+    if tuned.against_default is not None:
+        notes.append(str(tuned.against_default))
+    if tuned.diverged:
+        notes.append(f"{len(tuned.diverged)} of the settings diverged")
+    if tuned.search.dropped:
+        notes.append(f"{len(tuned.search.dropped)} of the settings were dropped after the first fold")
+    return [*notes, *(str(edge) for edge in tuned.edges)]
+
+
+def _format_rank(order: list[int], place: int) -> str:
+    return str(1 + order.index(place)) if place in order else ""
+
+
+def _format_value(value: Any) -> str:
+    if value is None:
+        return ""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return f"{value:g}" if number else str(value)
+
+
+# Tuned model ----------------------------------------------------------------------------------------------------------
+# tune: search, pick, fit on all training rows. calibrate: the constant and the temperatures of a fitted model.
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What `tune` found, for S settings and F folds.
+
+    Parameters
+    ----------
+    scoring : {"zsl", "gzsl"}
+        What it chose by.
+    settings : tuple of mapping
+        The settings that were tried.
+    fold_scores : ndarray of shape (S, F)
+        The score of every setting on every fold, −∞ where it diverged or was dropped after the first.
+    best : mapping of str to object
+        The chosen setting.
+    score : float
+        Its mean score over the folds.
+    spread : float
+        The standard deviation of its scores.
+    calibration : float
+        Its calibration constant.
+    diverged : mapping of int to int
+        The place of a setting that diverged, and the first step at which it did.
+    model : ZeroShotClassifier or Pipeline
+        The chosen setting, fitted on all training rows and calibrated.
+    search : Search
+        The whole search.
+    edges : tuple of Edge
+        The numbers of the chosen setting beyond which nothing was tried.
+    figures : mapping of str to tuple of float
+        All figures of the chosen setting on each fold, as in `Choice`.
+    against_default : AgainstDefault or None
+        Whether the default setting was kept, and why; None where it could not be tried.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, selection
+    >>> data = datasets.make_synthetic(noise=0.6)
+    >>> X, y = data.samples("trainval")
+    >>> grid = {"gamma": [0.1, 10.0]}
+    >>> tuned = selection.tune(baselines.ESZSL(), X, y, data.signatures, grid, engine=None)
+    >>> tuned.model.gamma == tuned.best["gamma"]
+    True
+    >>> print(str(tuned).splitlines()[0])
+    3 settings on 3 folds of held-out classes, best by zero-shot accuracy
+    """
+
+    scoring: str
+    settings: tuple[Mapping[str, Any], ...]
+    fold_scores: NDArray[np.float64]
+    best: Mapping[str, Any]
+    score: float
+    spread: float
+    calibration: float
+    diverged: Mapping[int, int]
+    model: Any = field(repr=False)  # a ZeroShotClassifier, or a pipeline that ends in one
+    search: Search = field(repr=False)
+    edges: tuple[Edge, ...] = ()
+    figures: Mapping[str, tuple[float, ...]] = field(default_factory=dict, repr=False)
+    against_default: AgainstDefault | None = None
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """Mean score (S,) of each setting over the folds."""
+        means: NDArray[np.float64] = self.fold_scores.mean(axis=1)
+        return means
+
+    def __repr__(self) -> str:
+        return tuning_table(self).text()
+
+    def _repr_html_(self) -> str:
+        return tuning_table(self).html()
+
+
+def tune(
+    estimator: ZeroShotClassifier | Pipeline,
+    X: Any,
+    y: Any,
+    signatures: Any,
+    grid: Grid | None = None,
+    folds: Sequence[Fold] | int | None = None,
+    scoring: str = "zsl",
+    engine: Engine | str | None = "auto",
+    report: Report | None = None,
+    extend: Bounds | None = None,
+    progress: bool = False,
+    halving: bool | None = None,
+) -> Tuned:
+    """Choose settings on folds of the training rows, and fit the best on all of them.
+
+    The folds hold whole classes out. You cannot pass test rows. The setting that the estimator has, its default, is
+    tried too. It is chosen unless the best other has a mean that is higher by more than the standard deviation over
+    folds of the differences between the two.
+
+    Parameters
+    ----------
+    estimator : ZeroShotClassifier or Pipeline
+        The estimator whose settings are tried, or a pipeline that ends in one. It is not changed.
+    X : array-like of shape (n, d)
+        Training rows.
+    y : array-like of shape (n,)
+        Their classes.
+    signatures : DataFrame, mapping or array-like
+        The signatures, as for `fit`.
+    grid : mapping of str to sequence, or list of such mappings, default=None
+        The values of each setting. All combinations are tried. Names for a pipeline are `step__parameter`. None takes
+        the grid of the method, with its bounds for `extend`; for a pipeline that of its last step.
+    folds : list of Fold, Dataset, int or None, default=None
+        See `selection.folds`. A number or None (three) makes seeded folds.
+    scoring : {"zsl", "gzsl"}, default="zsl"
+        "zsl" is the accuracy of held-out classes among themselves. "gzsl" is the harmonic mean of seen and held-out
+        classes at the best calibration constant.
+    engine : Engine, str or None, default="auto"
+        Where the runs happen. "auto" takes all cores on the CPU, and this process on a GPU. None is this process.
+    report : callable, default=None
+        Called after each run with the runs done and the runs in all.
+    extend : mapping of str to (float, float), default=None
+        How far each number may be extended where its choice is at the edge of the grid, see `selection.search`.
+    progress : bool, default=False
+        Show bars of the search and of the fit, in a terminal or a notebook.
+    halving : bool or None, default=None
+        Try only the best of the settings on all folds, see `selection.search`. None does so for a kernel classifier, if
+        the first fold holds out ten classes or more; False tries every setting on every fold.
+
+    Returns
+    -------
+    Tuned
+        The scores, the chosen setting, and its model with `calibration_` and `temperatures_` set.
+
+    Raises
+    ------
+    ValueError
+        If all settings diverge, or if the grid, the folds or the signatures do not fit.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, selection
+    >>> data = datasets.make_synthetic(noise=0.6)
+    >>> X, y = data.samples("trainval")
+    >>> grid = {"gamma": [0.1, 1.0, 10.0]}
+    >>> tuned = selection.tune(baselines.ESZSL(), X, y, data.signatures, grid, engine=None)
+    >>> tuned.fold_scores.shape
+    (3, 3)
+    """
+    check_option("scoring", scoring, SCORINGS)
+    check_flag("progress", progress)
+    if halving is not None:
+        check_flag("halving", halving)
+    runner = choose_engine(engine, last_step(estimator), X)
+    if grid is None:
+        grid, bounds = default_grid_of(estimator)
+        extend = bounds if extend is None else extend
+    shared = prepare_material(estimator, X, y, signatures, folds)
+    if scoring == "gzsl":
+        check_seen(shared.folds)
+    searching, fitting = (ProgressBar("search"), ProgressBar("fit")) if progress else (None, None)
+
+    def told(done: int, runs: int) -> None:
+        if report is not None:
+            report(done, runs)
+        if searching is not None:
+            searching(done, runs)
+
+    try:
+        found = search_checked(shared, grid, runner, told, extend, with_default=True, halving=halving)
+        model, choice = refit(estimator, found, scoring, X, y, signatures, fitting, runner)
+    finally:
+        for one in filter(None, (searching, fitting)):
+            one.close()
+    if len(found.settings) > 1 and set(range(len(found.settings))) - set(found.diverged) == {found.default}:
+        log.warning("all settings but the default diverged: search lower learning rates")
+    if choice.wide:
+        log.warning("%s", _unsteadiness_note(choice))
+    return Tuned(
+        scoring,
+        found.settings,
+        found.scores(scoring),
+        choice.setting,
+        choice.score,
+        choice.spread,
+        choice.calibration,
+        found.diverged,
+        model,
+        found,
+        choice.edges,
+        choice.figures,
+        choice.against_default,
+    )
+
+
+def _unsteadiness_note(choice: Choice) -> str:
+    words = {"seen": "seen accuracy", "gzsl": "H at the best constant"}
+    parts = [(words[name], [100 * value for value in choice.figures[name]]) for name in choice.wide]
+    ranges = " and ".join(f"{word} from {min(values):.1f} to {max(values):.1f} %" for word, values in parts)
+    return f"the chosen setting has {ranges} on the validation folds: its figures on other classes are a matter of luck"
+
+
+def refit(
+    estimator: ZeroShotClassifier | Pipeline,
+    found: Search,
+    scoring: str,
+    X: Any,
+    y: Any,
+    signatures: Any,
+    callback: Any = None,
+    engine: Engine | None = None,
+) -> tuple[Any, Choice]:
+    """Fit the best setting of a search on all training rows, and calibrate it.
+
+    If it diverges on all rows together, the next best setting is fitted.
+
+    Parameters
+    ----------
+    estimator : ZeroShotClassifier or Pipeline
+        The estimator of the search. It is not changed.
+    found : Search
+        The search.
+    scoring : {"zsl", "gzsl"}
+        What to choose by.
+    X : array-like of shape (n, d)
+        Training rows.
+    y : array-like of shape (n,)
+        Their classes.
+    signatures : DataFrame, mapping or array-like
+        The signatures, as for `fit`.
+    callback : callable, default=None
+        Called with the progress of the fit.
+    engine : Engine or None, default=None
+        Where calibration runs its fits on the folds.
+
+    Returns
+    -------
+    ZeroShotClassifier or Pipeline
+        The fitted model, with `calibration_` and `temperatures_` set.
+    Choice
+        The setting that was fitted.
+
+    Examples
+    --------
+    >>> from zskl import baselines, datasets, selection
+    >>> data = datasets.make_synthetic(noise=0.6)
+    >>> X, y = data.samples("trainval")
+    >>> search = selection.search(baselines.ESZSL(), X, y, data.signatures, {"gamma": [0.1, 10.0]})
+    >>> model, choice = selection.refit(baselines.ESZSL(), search, "gzsl", X, y, data.signatures)
+    >>> model.calibration_ == choice.calibration
+    True
+    """
+    for place in found.order(scoring).tolist():
+        choice = found.pick(scoring, place)  # refuses when none is left
+        try:
+            if is_pipeline(estimator):
+                model: Any = method_search.clone_with_settings(estimator, choice.setting)
+                method_search.fit_pipeline(model, X, y, signatures, callback)
+            else:
+                model = clone(estimator).set_params(**choice.setting).fit(X, y, signatures, callback=callback)
+            break
+        except DivergenceError:
+            continue
+    else:
+        raise ValueError(
+            f"all {len(found.settings)} settings diverged on all training rows together: search lower learning rates"
+        )
+    setting = ", ".join(f"{name}={value}" for name, value in choice.setting.items())
+    log.info("chosen by %s: %s, %.1f ± %.1f %% on folds", scoring, setting, 100 * choice.score, 100 * choice.spread)
+    calibrate(model, X, y, signatures, found.folds, engine, choice.calibration)
+    return model, choice

@@ -1,0 +1,181 @@
+"""Answers as JSON, for requests that succeed and for those that fail."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.routing import BaseRoute, Match
+
+from zskl.serve import requests
+from zskl.serve.limits import Refusal
+from zskl.serve.requests import explain_errors
+from zskl.serve.schemas import (
+    Description,
+    NewClass,
+    NewExample,
+    PredictionRequest,
+    Refused,
+    SavedClass,
+    Sought,
+    Unlabelled,
+    Wanted,
+    Words,
+)
+
+# Replies --------------------------------------------------------------------------------------------------------------
+
+log = logging.getLogger("zskl.serve")
+
+
+def json_response(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """An answer, as one of the types of `schemas` describes it."""
+    return Response(to_json(content), status, headers, "application/json")
+
+
+def error_response(error: Exception) -> Response:
+    """The answer where a request ended in an error."""
+    if isinstance(error, Refusal):
+        return json_response({"error": error.sentence}, error.status)
+    if isinstance(error, ClientDisconnect):
+        return Response(status_code=400)  # nobody reads it
+    log.error("a request failed", exc_info=error)
+    return json_response({"error": "the service failed on this request; its log says why"}, 500)
+
+
+def handle_errors(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
+    """Turn every exception of the application with these routes into JSON with a sentence."""
+
+    @app.exception_handler(Refusal)
+    @app.exception_handler(ClientDisconnect)
+    @app.exception_handler(Exception)
+    async def failed(_: Request, error: Exception) -> Response:
+        return error_response(error)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        return json_response({"error": explain_errors(error.errors())}, 422)
+
+    @app.exception_handler(HTTPException)
+    async def unknown(request: Request, error: HTTPException) -> Response:
+        what = {404: "there is nothing here", 405: f"{request.method} is not possible here"}
+        why = f"{what.get(error.status_code, error.detail)}: see /openapi.json for all paths"
+        headers = error.headers
+        if error.status_code == 405:  # Starlette names the methods of the first route with this path, not of all
+            here = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+            methods = {name for route in here for name in getattr(route, "methods", ())}
+            headers = {"allow": ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))}
+        return json_response({"error": why}, error.status_code, headers)
+
+
+# Openapi --------------------------------------------------------------------------------------------------------------
+# What the OpenAPI description says beyond the types of the answers: bodies, refusals, pictures.
+
+ABOUT = (
+    "Ranks classes by their descriptions, whether the model was trained on them or not. Every refusal is JSON with a "
+    "sentence in `error`. If the service has a token, send `Authorization: Bearer TOKEN`."
+)
+WHY = {
+    400: "The request is not HTTP, or its first line and headers are too long; the answer is plain text",
+    401: "The service has a token, and the request has another or none",
+    403: "The request is from a page of another origin",
+    404: "Not found",
+    408: "The body did not arrive in time",
+    409: "Not possible with the present classes or data",
+    412: "Changed by somebody else meanwhile",
+    413: "Larger than a request may be",
+    415: "The body is of another type",
+    421: "The request is for a host that this service does not answer to",
+    422: "Something in the request is not as described",
+    500: "The service failed on this request; its log says why",
+    503: "The file of classes cannot be read or written at present: nothing was changed; try again",
+    507: "The disk is full: nothing was changed",
+}
+EVERYWHERE = (400, 401, 403, 413, 421, 500, 503)  # before a request comes to its route, or wherever a fault is
+WITH_BODY = (408,)
+BODIES = (NewClass, Description, Wanted, PredictionRequest, Words, Sought, NewExample, Unlabelled)
+_REF = "#/components/schemas/{model}"
+
+
+def refusal_responses(*statuses: int) -> dict[str, Any]:
+    """Arguments of a route that may refuse with these statuses."""
+    return {"responses": {status: {"model": Refused, "description": WHY[status]} for status in statuses}}
+
+
+def json_body(schema: str, *statuses: int, created: bool = False) -> dict[str, Any]:
+    """Arguments of a route with a JSON body."""
+    responses = refusal_responses(*statuses)["responses"]
+    if created:
+        responses[201] = {"model": SavedClass, "description": "The class is new"}
+    content = {"application/json": {"schema": {"$ref": _REF.format(model=schema)}}}
+    return {"responses": responses, "openapi_extra": {"requestBody": {"required": True, "content": content}}}
+
+
+def rows_body() -> dict[str, Any]:
+    """Arguments of the route that takes features, as JSON, .npy or CSV."""
+    route = json_body("PredictionRequest", 409, 413, 415, 422)
+    content = route["openapi_extra"]["requestBody"]["content"]
+    for kind in requests.NPY:
+        content[kind] = {"schema": {"type": "string", "format": "binary"}}
+    for kind in requests.PHOTOS:
+        content[kind] = {"schema": {"type": "string", "format": "binary"}}
+    for kind in requests.CSV:
+        content[kind] = {"schema": {"type": "string"}}
+    return route
+
+
+def example_body() -> dict[str, Any]:
+    """Arguments of the route that takes an example, as JSON or a photo."""
+    route = json_body("NewExample", 404, 409, 412, 413, 415, 422, 507)
+    for kind in requests.PHOTOS:
+        route["openapi_extra"]["requestBody"]["content"][kind] = {"schema": {"type": "string", "format": "binary"}}
+    return route
+
+
+def picture_response() -> dict[str, Any]:
+    """Arguments of the route that answers with a picture."""
+    route = refusal_responses(404, 409, 422)
+    content: dict[str, Any] = {"image/*": {"schema": {"type": "string", "format": "binary"}}}
+    return {"responses": {200: {"description": "A picture", "content": content}, **route["responses"]}}
+
+
+def describe_api(app: FastAPI) -> None:
+    """Add the schemas of the bodies and the refusals that every route may get, and describe 422 as this service answers
+    it."""
+    _, models = models_json_schema([(model, "validation") for model in BODIES], ref_template=_REF)
+
+    def made() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+            components = found["components"]["schemas"]
+            components |= models["$defs"]
+            for name in ("HTTPValidationError", "ValidationError"):
+                components.pop(name, None)
+            for path in found["paths"].values():
+                for operation in path.values():
+                    responses = operation["responses"]
+                    common = (*EVERYWHERE, *(WITH_BODY if "requestBody" in operation else ()))
+                    responses |= {str(status): _refusal_schema(status) for status in common}
+                    if "422" in responses:
+                        responses["422"] = _refusal_schema(422)
+                    operation["responses"] = dict(sorted(responses.items()))
+            app.openapi_schema = found
+        return app.openapi_schema
+
+    app.openapi = made  # type: ignore[method-assign]
+
+
+def _refusal_schema(status: int) -> dict[str, Any]:
+    """A refusal as the description lists it."""
+    content: dict[str, Any] = {"application/json": {"schema": {"$ref": _REF.format(model="Refused")}}}
+    if status == 400:  # of what reads HTTP, which knows nothing of this service
+        content = {"text/plain": {"schema": {"type": "string"}}}
+    return {"description": WHY[status], "content": content}

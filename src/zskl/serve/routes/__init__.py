@@ -1,1 +1,0 @@
-"""Paths → calls of the service, one file per resource."""

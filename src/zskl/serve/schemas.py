@@ -1,0 +1,555 @@
+"""What goes in and out over HTTP, as types, one file per resource. The OpenAPI description is made from these.
+
+Bodies are pydantic models, which check what a client sends. Answers are `TypedDict`s: plain dictionaries whose fields
+mypy checks. They cost nothing at run time, and may have a field called "class".
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from typing_extensions import TypedDict
+
+# Fields ---------------------------------------------------------------------------------------------------------------
+# What the types of several resources share.
+
+Kind = Literal["seen", "unseen", "added"]
+FAST = Field(fail_fast=True)  # report the first wrong item, not a million of them
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Top = Annotated[int, Field(ge=1, le=1000, description="How many, best first. You get fewer if there are fewer.")]
+
+
+class RequestBody(BaseModel):
+    """A JSON body: only the fields that are described, and numbers must be numbers."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Refused(TypedDict):
+    """Why there is no answer, in a sentence."""
+
+    error: str
+
+
+# Model ----------------------------------------------------------------------------------------------------------------
+# GET /health and GET /model.
+
+
+class Health(TypedDict):
+    status: Literal["ok"]
+    version: str
+    classes: int
+    uptime: float
+
+
+class Attribute(TypedDict):
+    """`label` and `group` are the name as a person reads it; the range and the mean tell what values are usual.
+    `exclusive`: every class has at most one attribute of this group."""
+
+    name: str
+    label: str
+    group: str | None
+    low: float
+    high: float
+    mean: float
+    binary: bool
+    exclusive: bool
+
+
+class Example(TypedDict):
+    """A description to begin with, and what it shows; or a `sentence` to be understood in place of attributes."""
+
+    title: str
+    sentence: str | None
+    attributes: dict[str, float]
+    words: str
+
+
+class SentenceVectors(TypedDict):
+    """The signatures are vectors of sentences by this `encoder`. `missing`: why it cannot read another sentence, or
+    null. `example`: a sentence that describes one of the classes."""
+
+    encoder: str
+    missing: str | None
+    example: str
+
+
+class LoadedData(TypedDict):
+    """A row is called an `item`."""
+
+    name: str
+    item: Literal["row", "picture", "photo"]
+    rows: int
+    pictures: bool
+    pictured: int
+    picture_key: str
+    parts: dict[str, int]
+
+
+class RequestLimits(TypedDict):
+    body_bytes: int
+    rows: int
+    explained_rows: int
+    values: int
+    json_values: int
+    answers: int
+    name_length: int
+    classes: int
+    examples: int
+    photo_bytes: int
+
+
+class Model(TypedDict):
+    file: str
+    estimator: str
+    parameters: dict[str, JsonValue]
+    features: int
+    feature_names: list[str] | None
+    attributes: list[Attribute]
+    seen: int
+    unseen: int
+    added: int
+    calibration: float
+    probabilities: bool
+    explains: bool
+    teaches: bool
+    data: LoadedData | None
+    examples: list[Example]
+    sentences: SentenceVectors | None
+    photos: str | None
+    limits: RequestLimits
+
+
+# Classes --------------------------------------------------------------------------------------------------------------
+# /classes and /classes/NAME.
+
+Attributes = Annotated[
+    dict[str, Number | bool],
+    Field(description="Attribute name → value. An attribute that you leave out gets the mean of the seen classes."),
+]
+
+
+Sentence = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=2000,
+        description="In place of attributes, where the signatures of the model are sentence vectors: see GET /model.",
+    ),
+]
+
+
+class Description(RequestBody):
+    """The attributes of a class, or a sentence about it."""
+
+    attributes: Attributes | None = None
+    sentence: Sentence | None = None
+
+
+class NewClass(Description):
+    """A class to add."""
+
+    name: Annotated[str, Field(min_length=1, description="Printable text without blanks at its ends.")]
+
+
+class ListedClass(TypedDict):
+    """`picture` is a row of the class that has a picture, if there is one."""
+
+    name: str
+    kind: Kind
+    rows: int | None
+    picture: int | None
+
+
+class ClassList(TypedDict):
+    version: int
+    classes: list[ListedClass]
+
+
+NearClass = TypedDict("NearClass", {"class": str, "kind": Kind, "similarity": float})
+
+
+class ClassDetails(TypedDict):
+    name: str
+    kind: Kind
+    attributes: dict[str, float]
+    sentence: str | None
+    defaulted: list[str]
+    nearest: list[NearClass]
+    version: int
+
+
+class SavedClass(TypedDict):
+    name: str
+    kind: Literal["added"]
+    defaulted: list[str]
+    version: int
+
+
+# Words ----------------------------------------------------------------------------------------------------------------
+# POST /words.
+
+
+class Words(RequestBody):
+    """A description in words."""
+
+    text: Annotated[str, Field(min_length=1, max_length=2000, description='"small black bird with a yellow head"')]
+
+
+class NamedAttribute(TypedDict):
+    """An attribute that the words name, the value to give it, and the words. `guessed`: by meaning, not by name."""
+
+    attribute: str
+    value: float
+    words: str
+    guessed: bool
+
+
+class UnderstoodWords(TypedDict):
+    attributes: list[NamedAttribute]
+    unknown: list[str]
+
+
+# Examples -------------------------------------------------------------------------------------------------------------
+# /classes/NAME/examples.
+
+
+class NewExample(RequestBody):
+    """A row of the loaded data, or features, that is of a class or is not."""
+
+    row: Annotated[int | None, Field(ge=0, le=2**53, description="A row of the loaded data, counted from 0.")] = None
+    features: Annotated[
+        Annotated[list[float], FAST] | None, Field(min_length=1, description="Numbers, in the model's order.")
+    ] = None
+    right: Annotated[bool, Field(description="False: it is not of this class.")] = True
+
+
+class ListedExample(TypedDict):
+    """`row` is null for features, photos, and rows of data that are not loaded."""
+
+    id: str
+    right: bool
+    row: int | None
+    picture: bool
+
+
+class SavedExample(ListedExample):
+    name: str
+    version: int
+
+
+class ExampleList(TypedDict):
+    """The oldest example comes first; `right` and `wrong` count them."""
+
+    name: str
+    right: int
+    wrong: int
+    examples: list[ListedExample]
+    version: int
+
+
+# Teaching -------------------------------------------------------------------------------------------------------------
+# /adapt and GET /label-next.
+
+Among = Literal["all", "unseen"]
+
+
+class Unlabelled(RequestBody):
+    """Which rows to adapt to."""
+
+    candidates: Annotated[
+        Among,
+        Field(
+            description='Which classes the rows may be of. "all" takes all loaded rows that are not training rows, '
+            '"unseen" only those of the part test_unseen.'
+        ),
+    ] = "all"
+    force: Annotated[bool, Field(description="Adapt even if nothing says that it helps.")] = False
+
+
+class Verdict(TypedDict):
+    """Whether the model is adapted to unlabelled rows, and what validation classes say about that: `gain` in accuracy,
+    with its `spread` over folds and the `least` of them. `clear` is null if nobody has tried it. `changed` rows get
+    another answer now."""
+
+    adapted: bool
+    rows: int
+    classes: int | None
+    changed: int | None
+    converged: bool | None
+    clear: bool | None
+    gain: float | None
+    spread: float | None
+    least: float | None
+    verdict: str
+
+
+Guess = TypedDict("Guess", {"class": str, "kind": Kind, "probability": float | None})
+
+
+class RowToLabel(TypedDict):
+    row: int
+    picture: bool
+    guesses: list[Guess]
+
+
+class RowsToLabel(TypedDict):
+    """The row to label first comes first, each with the best two classes."""
+
+    version: int
+    rows: list[RowToLabel]
+
+
+# Rows -----------------------------------------------------------------------------------------------------------------
+# GET /rows and POST /rank.
+
+
+class Wanted(Description):
+    """A description to rank rows by."""
+
+    top: Top = 24
+    part: Annotated[str | None, Field(description="Rank only the rows of this part, such as test_unseen.")] = None
+    label: Annotated[str | None, Field(alias="class", description="What was taught about this class counts, too.")] = (
+        None
+    )
+    pictures: Annotated[bool, Field(description="Rank only rows that have a picture.")] = False
+
+
+Row = TypedDict(
+    "Row", {"row": int, "class": str, "kind": Kind | None, "part": str | None, "id": str | None, "picture": bool}
+)
+
+
+class RankedRow(Row):
+    score: float
+
+
+class RankedRows(TypedDict):
+    defaulted: list[str]
+    rows: list[RankedRow]
+
+
+class RowList(TypedDict):
+    """`start` is the place of the first of these rows among all `total`."""
+
+    total: int
+    start: int
+    rows: list[Row]
+
+
+# Fits -----------------------------------------------------------------------------------------------------------------
+# POST /fits.
+
+
+class Sought(Description):
+    """A description to find classes by."""
+
+    top: Top = 12
+    rows: Annotated[int, Field(ge=0, le=12, description="How many rows of each class to show, best first.")] = 3
+    replaces: Annotated[
+        str | None, Field(description="An added class that the description would replace: it does not count.")
+    ] = None
+
+
+class Agreement(TypedDict):
+    """An attribute that counts, its `value` in the class, and how far that agrees with the description."""
+
+    attribute: str
+    value: float
+    agreement: float
+
+
+FittingClass = TypedDict(
+    "FittingClass", {"class": str, "kind": Kind, "fit": float, "why": list[Agreement], "rows": list[Row]}
+)
+
+
+class FittingClasses(TypedDict):
+    """`fit` is from 0 to 1: the mean agreement with the given attributes; of a sentence, the similarity. `wins`: how
+    many rows of the loaded data would be taken for this class if you added it. `nearest`: the class most like it."""
+
+    defaulted: list[str]
+    wins: int | None
+    nearest: NearClass | None
+    classes: list[FittingClass]
+
+
+# Predictions ----------------------------------------------------------------------------------------------------------
+# POST /predict. To add an option, add a field to `PredictionOptions`: it is then a parameter of the address and a
+# field of the JSON body.
+
+FURTHEST = 1e6  # the largest calibration constant, in either direction: a larger one would swallow the scores
+Constant = Annotated[float, Field(allow_inf_nan=False, ge=-FURTHEST, le=FURTHEST)]
+Probability = Annotated[float, Field(allow_inf_nan=False, ge=0, le=1)]
+
+
+class PredictionOptions(BaseModel):
+    """Options of a prediction."""
+
+    top: Top = 5
+    candidates: Annotated[
+        Annotated[list[str], FAST] | None, Field(min_length=1, description="Choose from these classes only.")
+    ] = None
+    calibrated: Annotated[bool, Field(description="Subtract the model's constant from the scores of seen classes.")] = (
+        True
+    )
+    calibration: Annotated[Constant | None, Field(description="Use this constant instead of the model's.")] = None
+    explain: Annotated[bool, Field(description="Say which attributes decided.")] = False
+    against: Annotated[str | None, Field(description="Explain against this class, not the runner-up.")] = None
+    raw: Annotated[bool, Field(description="Explain by attributes as written, not as the model scales them.")] = False
+    attributes: Annotated[int, Field(ge=1, le=1000, description="How many attributes an explanation names.")] = 5
+    reject: Annotated[
+        Probability | None, Field(description="Say none of these where the best probability is below this number.")
+    ] = None
+    nearest: Annotated[
+        int, Field(ge=0, le=24, description="How many of the nearest loaded rows to list for each class.")
+    ] = 0
+    features: Annotated[bool, Field(description="Also return the features of each row, such as those of a photo.")] = (
+        False
+    )
+
+
+class PredictionRequest(PredictionOptions):
+    """Rows of features, or numbers of rows of the loaded data. Options here win over those of the address."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    rows: Annotated[
+        Annotated[list[Annotated[list[float], FAST]], FAST] | None,
+        Field(min_length=1, description="Rows of features."),
+    ] = None
+    columns: Annotated[
+        Annotated[list[str], FAST] | None,
+        Field(
+            min_length=1,
+            description="The names of the numbers in a row, in their order: names of the model's features.",
+        ),
+    ] = None
+    data_rows: Annotated[
+        Annotated[list[Annotated[int, Field(ge=0, le=2**53)]], FAST] | None,
+        Field(min_length=1, description="Rows of the loaded data, counted from 0."),
+    ] = None
+
+
+RankedClass = TypedDict("RankedClass", {"class": str, "kind": Kind, "score": float, "probability": float | None})
+
+
+class ExplainedAttribute(TypedDict):
+    """An attribute, or a seen class, which the row is `like` or unlike."""
+
+    attribute: str
+    contribution: float
+    value: float | None  # None: the class has no description
+    value_against: float | None
+    like: bool | None
+
+
+ExplanationAnswer = TypedDict(
+    "ExplanationAnswer",
+    {
+        "class": str,
+        "against": str,
+        "difference": float,
+        "calibration": float,
+        "by": Literal["attributes", "classes"],
+        "attributes": list[ExplainedAttribute],
+        "rest": float,
+        "others": int,
+        "terms": dict[str, float],
+    },
+)
+
+
+class NearRow(Row):
+    """A row of the loaded data, and its distance between features as the model scales them."""
+
+    distance: float
+
+
+NearestRows = TypedDict("NearestRows", {"class": str, "rows": list[NearRow]})
+
+
+Prediction = TypedDict(
+    "Prediction",
+    {
+        "class": str,
+        "top": list[RankedClass],
+        "average": float,  # score of a candidate
+        "none_of_these": bool | None,  # None: `reject` was not asked for
+        "explanation": ExplanationAnswer | None,
+        "nearest": list[NearestRows] | None,
+    },
+)
+
+
+class Predictions(TypedDict):
+    version: int
+    calibration: float
+    predictions: list[Prediction]
+    features: list[list[float]] | None
+
+
+# Diagnostics ----------------------------------------------------------------------------------------------------------
+# GET /balance, GET /confusion and GET /map.
+
+
+class CurvePoint(TypedDict):
+    calibration: float
+    seen: float
+    unseen: float
+
+
+class BestPoint(TypedDict):
+    calibration: float
+    harmonic: float
+
+
+class Balance(TypedDict):
+    points: list[CurvePoint]
+    current: float
+    best: BestPoint
+
+
+class Difference(TypedDict):
+    """An attribute, and its value for each of two classes."""
+
+    attribute: str
+    values: list[float]
+
+
+Mistake = TypedDict("Mistake", {"class": str, "share": float, "differ": list[Difference]})
+
+
+ClassAccuracy = TypedDict(
+    "ClassAccuracy", {"class": str, "kind": Kind, "rows": int, "accuracy": float, "wrong": list[Mistake]}
+)
+
+
+class MistakenPair(TypedDict):
+    """Two classes; how many test rows each has, and how many of these are taken for the other; `share` is that of the
+    rows of both. `differ` names the attributes in which the two differ most."""
+
+    classes: list[str]
+    rows: list[int]
+    mistaken: list[int]
+    share: float
+    differ: list[Difference]
+
+
+class Confusion(TypedDict):
+    """`pairs` are the classes that are most often taken for each other."""
+
+    classes: list[ClassAccuracy]
+    pairs: list[MistakenPair]
+
+
+PlacedClass = TypedDict("PlacedClass", {"class": str, "kind": Kind, "x": float, "y": float, "nearest": list[NearClass]})
+
+
+class MapOfClasses(TypedDict):
+    """`kept` says what share of all squared differences between descriptions x and y show."""
+
+    version: int
+    kept: list[float]
+    classes: list[PlacedClass]

@@ -1,0 +1,383 @@
+"""Loss of one batch and what its gradient is made of, from distances: all that lies between the large products.
+
+The formulas are those of `training/objective.py`. The loss reaches the true class by index, not by masks (n, C). The
+squared loss is one pass compiled by numba, where that is installed and a step is large enough to be worth it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zskl._arrays import NumPyArray, to_numpy
+from zskl.kernels import Cauchy, Gaussian
+from zskl.training.objective import Evaluation, Objective, class_weights
+from zskl.training.solver import WORTH_COMPILING, compile_loop
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from zskl.training.solver import Tape
+
+
+# Batch slopes ---------------------------------------------------------------------------------------------------------
+
+OURS = Gaussian, Cauchy  # kernels that hand back arrays of their own, which need not be looked at
+
+
+class Slopes:
+    """Maps distances or products t (terms, n, C) and codes (n,) to the loss and ∂loss/∂t in the form that a step needs.
+
+    `weights` are those of each class (C,) for its own samples and for others; `large` is the size of W.
+    """
+
+    def __init__(
+        self, objective: Objective, weights: tuple[NumPyArray, NumPyArray], n: int, C: int, large: int
+    ) -> None:
+        self.objective, self.weights, self.rows = objective, weights, np.arange(n)
+        wanted = objective.loss == "squared" and large >= WORTH_COMPILING
+        self.walk = compile_squared_loss() if wanted else None
+        dtype = weights[0].dtype
+        self.sums = np.empty((n, 1), dtype), np.empty((C, 1), dtype)
+
+    def __call__(
+        self, t: NumPyArray, codes: NumPyArray, factor: float
+    ) -> tuple[Any, NumPyArray, NumPyArray, NumPyArray]:
+        """The loss, and of G = `factor` · ∂(n·loss)/∂t (terms, n, C) its sum over terms (n, C), the first term's over
+        classes (n, 1) and the second's over rows (C, 1).
+        """
+        o = self.objective
+        k, slope = _kernel_value_and_slope(o, t)
+        if self.walk is not None:
+            value = self.walk(k, slope, codes, *self.weights, slope.dtype.type(factor), *self.sums)
+            return value / len(codes), slope[0], *self.sums
+        value, outer = loss_in_place(o, k, codes, self.rows, self.weights)
+        slope *= outer
+        slope *= factor
+        A = slope[0]
+        a, b = self.sums
+        A.sum(axis=1, keepdims=True, out=a)
+        if len(slope) == 2:
+            slope[1].sum(axis=0, out=b[:, 0])
+            A += slope[1]
+        return value, A, a, b
+
+
+@cache
+def compile_squared_loss() -> Any:
+    """The squared loss of `loss_in_place` and its slopes as one loop in machine code; None without numba."""
+
+    def one_pass(k: Any, slope: Any, codes: Any, own: Any, others: Any, factor: Any, a: Any, b: Any) -> Any:
+        terms, n, C = k.shape
+        loss = 0.0
+        b[:] = 0
+        for i in range(n):
+            mine = codes[i]
+            for term in range(terms):
+                error = k[term, i, mine] - 1  # (k − t)², t = 1 for the true class
+                weighted = own[mine] * error
+                moved = slope[term, i, mine] * (weighted + weighted) * factor
+                k[term, i, mine] = 0  # so that the loop below passes it over
+                slope[term, i, mine] = 0
+                losses, total = weighted * error, moved
+                for j in range(C):
+                    weight = others[j] * k[term, i, j]
+                    losses += weight * k[term, i, j]
+                    slope[term, i, j] *= (weight + weight) * factor
+                    total += slope[term, i, j]
+                slope[term, i, mine] = moved
+                loss += losses
+                if term == 0:
+                    a[i, 0] = total
+                else:
+                    for j in range(C):
+                        b[j, 0] += slope[1, i, j]
+                        slope[0, i, j] += slope[1, i, j]
+        return loss
+
+    return compile_loop(one_pass, sums_in_any_order=True)
+
+
+def _kernel_value_and_slope(o: Objective, t: NumPyArray) -> tuple[NumPyArray, NumPyArray]:
+    """Value and slope at t. Both are changed in place later, so each is an array of its own."""
+    k = o.kernel.value(t)
+    slope = o.kernel.slope(t, k)
+    if type(o.kernel) in OURS and isinstance(k, np.ndarray) and k.dtype == t.dtype:
+        return k, np.asarray(slope)
+    k, slope = to_numpy(k), to_numpy(slope)
+    shared = np.may_share_memory(slope, k) or np.may_share_memory(slope, t)
+    return _own_array(k, t, np.may_share_memory(k, t)), _own_array(slope, t, shared)
+
+
+def _own_array(array: NumPyArray, t: NumPyArray, shared: bool) -> NumPyArray:
+    """The array itself, or a copy if it is shared, read-only, of another type or smaller than t."""
+    if shared or array.dtype != t.dtype or array.shape != t.shape or not array.flags.writeable:
+        return np.array(np.broadcast_to(array, t.shape), dtype=t.dtype)
+    return array
+
+
+def loss_in_place(
+    o: Objective, k: NumPyArray, codes: NumPyArray, rows: NumPyArray, weights: tuple[NumPyArray, NumPyArray]
+) -> tuple[Any, NumPyArray]:
+    """The loss of kernel values k (terms, n, C) and ∂(n·loss)/∂k of that shape, or one for all terms; k is used up.
+
+    `weights` are those of each class (C,) for its own samples and for others.
+    """
+    n = k.shape[1]
+    if o.loss == "softmax":
+        return _softmax_loss(o, k, codes, rows)
+    own, others = weights[0][codes], weights[1]  # (n,) and (C,)
+    mine = k[:, rows, codes]  # (terms, n)
+    if o.loss == "linear":
+        k[:, rows, codes] = 0
+        value = (others * k).sum() - (own * mine).sum()
+        k[...] = others
+        k[:, rows, codes] = -own
+        return value / n, k
+    mine -= 1  # (k − t)², t = 1 for the true class
+    weighted = own * mine
+    k[:, rows, codes] = 0
+    value = np.vdot(others * k, k) + np.vdot(weighted, mine)
+    k *= 2 * others
+    weighted *= 2
+    k[:, rows, codes] = weighted
+    return value / n, k
+
+
+def _softmax_loss(o: Objective, k: NumPyArray, codes: NumPyArray, rows: NumPyArray) -> tuple[Any, NumPyArray]:
+    logits = k[0] if len(k) == 1 else np.add(k[0], k[1], out=k[0])
+    logits *= 1 / o.temperature
+    logits -= logits.max(axis=1, keepdims=True)
+    mine = logits[rows, codes]
+    slope = np.exp(logits, out=logits)
+    slope[rows, codes] = 0
+    others = slope.sum(axis=1)
+    total = others + np.exp(mine)
+    losses = np.where(mine == 0, np.log1p(others), np.log(total) - mine)  # mine is 0 where the true class leads
+    slope[rows, codes] = -others  # q − 1 as −Σ of the other q: no cancellation
+    slope /= (total * o.temperature)[:, None]
+    return losses.sum() / len(rows), slope
+
+
+# Cpu step -------------------------------------------------------------------------------------------------------------
+# `Objective.evaluate` for one projection in NumPy, in buffers that are made once: nothing of size d × p is allocated.
+#
+# The formulas are those of `training/objective.py`; the tests compare the two. This one is quicker for three reasons.
+# The products write into buffers. The gradient is one product, [Xᵀ, Z] [U; diag(b) Y] with Z = W Yᵀ, or [Xᵀ, W] [U;
+# N]. What lies between the products is a few passes over (n, C): see `batch_slopes`.
+
+APART = 16  # entries between two rows of a batch: columns of a power of 2 would compete for one place of the cache
+
+
+class CpuStep:
+    """Evaluates `objective`, whose settings are plain numbers, on batches of n rows for W (1, d, p) and C classes.
+
+    The gradient (1, d, p) it returns is its own buffer: it holds until the next call, and may be used up.
+    """
+
+    def __init__(
+        self, objective: Objective, n: int, shape: tuple[int, int], C: int, sizes: NumPyArray, dtype: Any
+    ) -> None:
+        d, p = shape
+        self.objective, self.n = objective, n
+        mine, others = class_weights(objective.balance, sizes)
+        weights = to_numpy(mine), to_numpy(objective.repulsion * others)
+        radial = objective.kernel.radial
+        self.through_images = radial and objective.incoherence and p >= C  # Z = W Yᵀ at d·p·C, else WᵀW at d·p²
+        self.through_gram = not self.through_images and (objective.incoherence or not radial)
+        below = C if self.through_images else p if self.through_gram else 0
+        self.left, self.right = np.empty((d, n + below), dtype), np.empty((n + below, p), dtype)
+        self.X, self.U = np.empty((n, d + APART), dtype)[:, :d], self.right[:n]
+        self.gradient = np.empty((1, d, p), dtype)
+        self.P, self.S = np.empty((n, p), dtype), np.empty((n, C), dtype)
+        self.products, self.YM = np.empty((n + p, n + p), dtype), np.empty((C, p), dtype)
+        terms = 1 + (radial and objective.incoherence)
+        self.row_norms, self.column_norms = np.empty((terms, n), dtype), np.empty((terms, C), dtype)
+        self.D = np.empty((terms, n, C), dtype)
+        self.slopes = Slopes(objective, weights, n, C, large=d * p)
+        self.Y: NumPyArray | None = None
+
+    def __call__(
+        self, W: NumPyArray, features: NumPyArray, rows: NumPyArray, Y: NumPyArray, codes: NumPyArray
+    ) -> Evaluation:
+        """W (1, d, p), the rows (n,) of features (N, d), one signature per class Y (C, p), codes (n,)."""
+        n, w = self.n, W[0]
+        features.take(rows, axis=0, out=self.X, mode="clip")
+        self.left[:, :n] = self.X.T
+        if Y is not self.Y:  # the same in every step, unless classes have several signatures
+            self.Y, self.Yt = Y, np.ascontiguousarray(Y.T)
+            self.column_norms[0] = np.vecdot(Y, Y)
+            self.factored = -2 * self.Yt if self.objective.kernel.radial else self.Yt
+        if self.through_gram:  # [Xᵀ, W]ᵀ [Xᵀ, W] holds X W and WᵀW: one product, of which a library computes a half
+            self.left[:, n:] = w
+            np.matmul(self.left.T, self.left, out=self.products)
+            self.P[...] = self.products[:n, n:]
+        else:
+            np.matmul(self.X, w, out=self.P)
+        np.matmul(self.P, self.factored, out=self.S)
+        value = self._radial(w, Y, codes) if self.objective.kernel.radial else self._polynomial(Y, codes)
+        np.matmul(self.left, self.right, out=self.gradient[0])
+        return Evaluation(np.asarray([value], dtype=W.dtype), self.gradient, None)
+
+    def _radial(self, w: NumPyArray, Y: NumPyArray, codes: NumPyArray) -> Any:
+        """The loss; leaves in `right` what [Xᵀ, Z] or [Xᵀ, W] is multiplied by. S is −2 X W Yᵀ."""
+        P, D, n = self.P, self.D, self.n
+        np.vecdot(P, P, out=self.row_norms[0])
+        if len(D) == 2:
+            self._norms_of_features(w, Y)
+        np.add(self.S, self.row_norms[:, :, None], out=D)
+        D += self.column_norms[:, None]
+        np.maximum(D, 0, out=D)
+        value, A, a, b = self.slopes(D, codes, 2 / n)
+        np.matmul(A, Y, out=self.U)
+        P *= a
+        np.subtract(P, self.U, out=self.U)
+        if self.through_images:
+            np.multiply(Y, b, out=self.right[n:])
+        elif self.through_gram:
+            np.multiply(Y, b, out=self.YM)
+            np.matmul(self.Yt, self.YM, out=self.right[n:])
+        return value
+
+    def _norms_of_features(self, w: NumPyArray, Y: NumPyArray) -> None:
+        """‖xᵢ‖² (n,) and ‖W yⱼ‖² (C,); leaves Z = W Yᵀ in `left` where it goes through that."""
+        n = self.n
+        if self.through_images:
+            images = self.left[:, n:]
+            np.matmul(w, Y.T, out=images)
+            np.vecdot(self.X, self.X, out=self.row_norms[1])
+            np.einsum("ij,ij->j", images, images, out=self.column_norms[1])
+        else:
+            self.row_norms[1] = self.products.reshape(-1)[: n * len(self.products) : len(self.products) + 1]
+            np.matmul(Y, self.products[n:, n:], out=self.YM)
+            np.vecdot(self.YM, Y, out=self.column_norms[1])
+
+    def _polynomial(self, Y: NumPyArray, codes: NumPyArray) -> Any:
+        n, M, N = self.n, self.products[self.n :, self.n :], self.right[self.n :]
+        value, A, _, _ = self.slopes(self.S[None], codes, 1 / n)
+        np.matmul(A, Y, out=self.U)
+        alpha = float(self.objective.incoherence_weight)
+        penalty = np.vdot(M, M) - np.trace(M)
+        np.multiply(M, 4 * alpha, out=N)
+        N.reshape(-1)[:: len(N) + 1] -= 2 * alpha  # W (4αWᵀW − 2αI): the penalty's gradient
+        return value + alpha * penalty
+
+
+# Fused ----------------------------------------------------------------------------------------------------------------
+# A whole training step of a stack on a GPU: matrix products by the library, the rest by five Triton kernels.
+#
+# It covers radial kernels in float32. It computes what `objective.py` and `rmsprop.py` compute; the tests compare
+# them. Other cases, and machines without Triton, use these two; on a GPU they are captured and replayed as well.
+
+SMALLEST = 16  # the least side of a product of tiles
+LARGEST = 16384  # entries of a tile (batch, classes) that one program holds
+ALIGNED = 4  # numbers: matrix products are slow on rows that do not begin at a multiple of 16 bytes
+
+
+def can_fuse(objective: Objective, W: Tensor, n: int, C: int) -> bool:
+    """Whether the kernels cover this case: (K, d, p) float32 on a GPU with tensor cores."""
+    try:
+        import torch
+        import triton  # noqa: F401
+    except ImportError:
+        return False
+    fits = _next_power_of_two(n) * _next_power_of_two(C) <= LARGEST
+    known = type(objective.kernel) in (Gaussian, Cauchy)
+    return fits and known and W.dtype == torch.float32 and torch.cuda.get_device_capability(W.device) >= (8, 0)
+
+
+class FusedStep:
+    """Moves W and V (K, d, p) in place by the step at `tape.place`, and writes the objective into `tape.objectives`."""
+
+    def __init__(
+        self, objective: Objective, X: Tensor, Y: Tensor, codes: Tensor, sizes: Tensor, W: Tensor, V: Tensor, tape: Tape
+    ) -> None:
+        import torch
+
+        K, d, p = W.shape
+        C, n = len(Y), tape.order.shape[1]
+        self.objective, self.W, self.V, self.tape = objective, W, V, tape
+        self.features, self.Y, self.codes = X.contiguous(), Y.contiguous(), codes
+        self.shape = K, n, d, p, C
+        self.images, self.pulls = bool(objective.incoherence) and p >= C, bool(objective.incoherence) and p < C
+        self.above = C if self.images else 0  # rows of `right` above U, columns of `left` before Xᵀ
+        height = -(-(self.above + n) // ALIGNED) * ALIGNED
+        self.left, self.right = W.new_zeros((K, d if self.images else 0, height)), W.new_zeros((K, height, p))
+        self.Z, self.U = self.left[:, :, : self.above], self.right[:, self.above : self.above + n]
+        self.X, self.P, self.S = W.new_empty((n, d)), W.new_empty((K, n, p)), W.new_empty((K, n, C))
+        self.gradient, self.b, self.z_norms = W.new_empty((K, d, p)), W.new_empty((K, C)), W.new_zeros((K, C))
+        self.x_norms, self.y_norms = (self.features**2).sum(dim=1), (self.Y**2).sum(dim=1)
+        kernel: Any = objective.kernel
+        self.width = self._column(-0.5 / kernel.sigma**2 if kernel.name == "gaussian" else kernel.sigma)
+        self.repulsion, self.temperature = self._column(objective.repulsion), self._column(objective.temperature)
+        self.mine, self.others = class_weights(objective.balance, sizes)  # (C,) each
+        exact = torch.get_float32_matmul_precision() == "highest"  # what the user told PyTorch counts here too
+        self.precision = "tf32x3" if exact else "tf32"
+
+    def _column(self, setting: Any) -> Tensor:
+        return (self.W.new_zeros((self.W.shape[0], 1, 1)) + setting).reshape(-1).contiguous()
+
+    def _narrow(self, A: Tensor, B: Tensor, out: Tensor, subtract: bool = False) -> None:
+        """out (K, n, m) = A (K, n, size) · B (K, size, m), or out − A · B; a stride of 0 in K is one for all."""
+        from zskl.training import _triton_kernels as go
+
+        K, n, size = A.shape
+        m = B.shape[2]
+        go.narrow[(-(-m // 32), K)](
+            *(A, B, out, A.stride(0), B.stride(0), out.stride(0), n, m, size, B.stride(1), B.stride(2)),
+            **{"ADD": subtract, "PRECISION": self.precision, "NB": _next_power_of_two(n), "MB": 32, "SB": 64},
+        )
+
+    def __call__(self, smoothing: float, epsilon: float) -> None:
+        import torch
+
+        from zskl.training import _triton_kernels as go
+
+        o, tape, W, Y, X = self.objective, self.tape, self.W, self.Y, self.X
+        K, n, d, p, C = self.shape
+        height, NB = self.right.shape[1], _next_power_of_two(n)
+        go.gather[(-(-d // 64), K if self.images else 1)](
+            *(self.features, tape.order, tape.place, X, self.left, self.above, n, d, height),
+            **{"IMAGES": self.images, "NB": NB, "DB": 64},
+        )
+        if K == 1 and p % ALIGNED == 0:  # then the library is quicker: it shares d out
+            torch.bmm(X.expand(K, n, d), W, out=self.P)
+        else:
+            self._narrow(X.expand(K, n, d), W, self.P)
+        self._narrow(self.P, Y.T.expand(K, p, C), self.S)
+        if self.images:
+            torch.mm(W.view(K * d, p), Y.T, out=self.left.view(K * d, height)[:, :C])
+            torch.linalg.vector_norm(self.Z, dim=1, out=self.z_norms).square_()
+        elif self.pulls:
+            torch.sum((Y @ (W.mT @ W)) * Y, dim=-1, out=self.z_norms)
+        go.compare[(K,)](
+            *(tape.order, tape.place, self.codes, self.x_norms, self.y_norms, self.z_norms, self.S, self.P),
+            *(self.width, self.repulsion, self.temperature, self.mine, self.others),
+            *(self.U, height, self.b, tape.objectives, K, n, p, C),
+            **{"KERNEL": o.kernel.name, "LOSS": o.loss, "INCOHERENT": bool(o.incoherence)},
+            **{
+                "NB": NB,
+                "PB": 64,
+                "CB": _next_power_of_two(C),
+                "num_warps": 16 if NB * _next_power_of_two(C) > LARGEST // 2 else 8,
+            },
+        )
+        self._narrow(self.S, Y.expand(K, C, p), self.U, subtract=True)
+        if self.images:
+            go.weigh[(-(-C // 16), -(-p // 64), K)](Y, self.b, self.right, height, p, C, CB=16, PB=64)
+            torch.bmm(self.left, self.right, out=self.gradient)
+        elif self.pulls:
+            torch.bmm(W, (Y.mT * self.b[:, None, :]) @ Y, out=self.gradient)
+            torch.baddbmm(self.gradient, X.T.expand(K, d, n), self.U, out=self.gradient)
+        else:
+            torch.bmm(X.T.expand(K, d, n), self.U, out=self.gradient)
+        go.descend[(-(-d * p // 1024), K)](
+            *(W, self.V, self.gradient, tape.rates, tape.place, K, d * p, smoothing, 1 - smoothing, epsilon), BLOCK=1024
+        )
+
+
+def _next_power_of_two(size: int) -> int:
+    """The least power of two that holds `size`, at least the smallest side of a product."""
+    return max(SMALLEST, 1 << (size - 1).bit_length())

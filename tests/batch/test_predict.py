@@ -1,0 +1,288 @@
+"""`zskl predict` on a folder: the predictions of each file by itself, whatever ends the run or changes in between."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import zskl
+from zskl import ZeroShotKernelClassifier
+from zskl.batch import predict
+from zskl.cli import app
+from zskl.experiments import run_folder
+
+pytest.importorskip("pyarrow", reason="an extra: Parquet shards")
+NAMES = [f"f{k}" for k in range(6)]
+ENGINES = pytest.mark.xdist_group("engines")  # with their workers
+SHARDS = ["a.npy", "b.parquet", "c.pq"]
+
+
+def zskl_predict(*arguments):
+    """(exit code, standard output, standard error)"""
+    result = CliRunner().invoke(app, ["predict", *map(str, arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def fit(path, seed, **settings):
+    rng = np.random.default_rng(7)
+    table = pd.DataFrame(rng.normal(size=(8, 4)), index=[*"abcdefgh"], columns=[*"pqrs"])
+    y = np.repeat([*"abcdef"], 12)
+    X = table.loc[y].to_numpy() @ rng.normal(size=(4, 6)) + 0.3 * rng.normal(size=(len(y), 6))
+    model = ZeroShotKernelClassifier(epochs=2, random_state=seed, **settings)
+    model.fit(pd.DataFrame(X.astype(np.float32), columns=NAMES), y, table).save(path)
+    table.to_csv("classes.csv", index_label="class")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """model.zskl, other.zskl and a folder of three shards; a label and a column more than the model knows are there."""
+    monkeypatch.chdir(tmp_path)
+    fit("model.zskl", 0)
+    fit("other.zskl", 1, init="uniform")
+    rng = np.random.default_rng(0)
+    Path("shards").mkdir()
+    np.save("shards/a.npy", rng.normal(size=(700, 6)).astype(np.float32))
+    frame = pd.DataFrame(rng.normal(size=(500, 6)), columns=NAMES)
+    frame.assign(label="x", weight=2.0)[["label", *reversed(NAMES), "weight"]].to_parquet(
+        "shards/b.parquet", row_group_size=100, index=False
+    )
+    frame.assign(id=[f"row {k}" for k in range(500)]).to_parquet("shards/c.pq", index=False)
+    for other in ("readme.txt", "_SUCCESS", ".hidden.npy", "_delta.parquet"):
+        (tmp_path / "shards" / other).write_text("no features")
+    return tmp_path
+
+
+def outputs(folder="out"):
+    return {path.name: path.read_text() for path in sorted(Path(folder).glob("*.csv"))}
+
+
+def one_by_one(*options, model="model.zskl"):
+    Path("single").mkdir(exist_ok=True)
+    for name in SHARDS:
+        assert zskl_predict(model, f"shards/{name}", "-o", f"single/{name}.csv", *options)[0] == 0
+    return outputs("single")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [[], ["--top", "2", "--candidates", "h", "--candidates", "a"], ["--signatures", "classes.csv"]],
+    ids=["plain", "candidates", "signatures"],
+)
+@pytest.mark.parametrize(
+    "engine", [[], pytest.param(["--engine", "loky", "--workers", "2"], marks=ENGINES)], ids=["here", "loky"]
+)
+def test_each_shard_gets_the_predictions_of_the_file_by_itself(here, options, engine, monkeypatch):
+    monkeypatch.setattr("zskl.datasets.tables.features.BLOCK_VALUES", 600)  # several blocks
+    code, out, _ = zskl_predict("model.zskl", "shards", "--out", "out", *options, *engine)
+    assert (code, out) == (0, "wrote 1700 rows of 3 shard(s) to out\n")
+    assert sorted(os.listdir("out")) == ["a.npy.csv", "b.parquet.csv", "c.pq.csv", "predictions.jsonl"]
+    assert outputs() == one_by_one(*options)
+    assert outputs()["c.pq.csv"].startswith("id,class,score")
+
+
+def test_probabilities_and_rejection(here):
+    loaded = zskl.load("model.zskl")
+    loaded.temperatures_ = {"seen": 0.3, "unseen": 0.3, "mixed": 0.3}
+    loaded.save("model.zskl")
+    options = ["--probabilities", "--reject", "0.3"]
+    assert zskl_predict("model.zskl", "shards", "--out", "out", *options)[0] == 0
+    assert outputs() == one_by_one(*options)
+    assert "unknown" in outputs()["a.npy.csv"]
+
+
+def run(*arguments, model="model.zskl"):
+    """The sentences, and which outputs were written again."""
+    before = {path: path.stat().st_mtime_ns for path in Path("out").glob("*.csv")}
+    code, out, errors = zskl_predict(model, "shards", "--out", "out", *arguments)
+    again = [path.name for path in sorted(Path("out").glob("*.csv")) if before.get(path) != path.stat().st_mtime_ns]
+    return code, out, errors, again
+
+
+ALL = ["a.npy.csv", "b.parquet.csv", "c.pq.csv"]
+
+
+def test_what_is_done_is_not_done_again(here):
+    assert run()[3] == ALL
+    code, out, _, again = run()
+    assert (code, again) == (0, [])
+    assert out == "3 of 3 shards were done before\nwrote 0 rows of 0 shard(s) to out\n"
+
+
+def test_what_is_done_with_candidates_is_not_done_again(here):
+    """They are a tuple in memory and a list in the file."""
+    chosen = ["--candidates", "h", "--candidates", "a"]
+    assert run(*chosen)[3] == ALL
+    assert run(*chosen)[3] == []
+    assert run(*chosen[:2])[3] == ALL
+
+
+@pytest.mark.parametrize("line", ['{"a": 1}', '{"shard": "a.npy"}'])
+def test_lines_of_others_count_for_nothing(here, line):
+    Path("out").mkdir()
+    Path("out", "predictions.jsonl").write_text(line + "\n", encoding="utf-8")
+    code, _, _, again = run()
+    assert (code, again) == (0, ALL)
+
+
+def test_another_model_is_seen_and_told(here):
+    run()
+    _, out, _, again = run(model="other.zskl")
+    assert again == ALL
+    assert "3 of 3 shards are done again: predicted by another model" in out
+    assert outputs() == one_by_one(model="other.zskl")
+    _, out, _, again = run()  # the first model again: its lines are there, its predictions are not
+    assert again == ALL
+    assert outputs() == one_by_one()
+
+
+def test_a_model_under_the_same_name_is_another(here):
+    run()
+    os.replace("other.zskl", "model.zskl")
+    _, out, _, again = run()
+    assert again == ALL
+    assert "another model" in out
+
+
+@pytest.mark.parametrize("options", [["--top", "2"], ["--candidates", "a"], ["--signatures", "classes.csv"]])
+def test_other_options_are_seen_and_told(here, options):
+    run()
+    _, out, _, again = run(*options)
+    assert again == ALL
+    assert "3 of 3 shards are done again: predicted with other options" in out
+    assert outputs() == one_by_one(*options)
+
+
+def test_another_table_under_the_same_name_is_seen(here):
+    run("--signatures", "classes.csv")
+    frame = pd.read_csv("classes.csv")
+    frame[frame["class"] != "a"].to_csv("classes.csv", index=False)
+    assert run("--signatures", "classes.csv")[3] == ALL
+    assert outputs() == one_by_one("--signatures", "classes.csv")
+
+
+def test_a_changed_shard_and_a_new_one_are_done(here):
+    run()
+    np.save("shards/a.npy", np.ones((30, 6)))
+    np.save("shards/d.npy", np.ones((20, 6)))
+    _, out, _, again = run()
+    assert again == ["a.npy.csv", "d.npy.csv"]
+    assert "2 of 4 shards were done before" in out
+    assert "1 of 4 shards are done again: changed since they were predicted" in out
+    assert outputs()["a.npy.csv"].count("\n") == 31
+
+
+def test_a_lost_or_changed_output_is_done_again(here):
+    run()
+    Path("out/a.npy.csv").unlink()
+    Path("out/c.pq.csv").write_text("edited", encoding="utf-8")
+    _, out, _, again = run()
+    assert again == ["a.npy.csv", "c.pq.csv"]
+    assert "2 of 3 shards are done again: without their file of predictions, or with one that was changed" in out
+    assert outputs() == one_by_one()
+
+
+def test_a_file_of_the_same_size_that_no_line_describes_is_not_trusted(here):
+    """As if a run with another model had been killed between a file and its line."""
+    run()
+    path = Path("out/a.npy.csv")
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text[:-2] + "9\n", encoding="utf-8")
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
+    assert run()[3] == ["a.npy.csv"]
+    assert path.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("engine", [[], pytest.param(["--workers", "2"], marks=ENGINES)], ids=["here", "loky"])
+def test_a_failing_shard_leaves_the_others(here, engine):
+    bad = np.load("shards/a.npy")
+    bad[600, 2] = np.nan
+    np.save("shards/a.npy", bad)
+    np.save("shards/aa.npy", bad[:, :4])
+    Path("shards/ab.parquet").write_bytes(b"no Parquet")
+    code, _, errors, again = run(*engine)
+    assert (code, again) == (2, ALL[1:])
+    lines = "".join(errors).splitlines()
+    assert any("a.npy: shards/a.npy, row 600" in line.replace(str(here) + "/", "") for line in lines)
+    assert any(line.startswith("error: aa.npy: ") and "has 4 features" in line for line in lines)
+    assert any(line.startswith("error: ab.parquet: ") and "not a Parquet file" in line for line in lines)
+    assert "error: 3 of 5 shards failed: mend them, then run the same command again" in lines
+    np.save("shards/a.npy", np.load("shards/a.npy")[:600])
+    Path("shards/aa.npy").unlink()
+    Path("shards/ab.parquet").unlink()
+    code, out, _, again = run()
+    assert (code, again) == (0, ["a.npy.csv"])
+    assert "2 of 3 shards were done before" in out
+
+
+def test_wrong_turns(here):
+    for arguments, words in [
+        (["shards"], "shards is a folder: expected --out DIR"),
+        (["shards", "--out", "model.zskl"], "--out model.zskl is a file: expected a folder"),
+        (["shards", "--out", "out", "--with-known"], "--with-known was given without --signatures"),
+        (["shards", "--out", "out", "--candidates", "wolf"], "candidate 'wolf' is not in signatures"),
+        (["shards", "--out", "out", "--probabilities"], "are not calibrated"),
+        (["shards", "--out", "out", "--signatures", "no.csv"], "no file at no.csv"),
+        (["shards/a.npy", "--workers", "2"], "is not a folder: --engine, --address and --workers are for a folder"),
+        (["single", "--out", "out"], "single holds no features: expected files that end in .npy, .parquet, .pq"),
+    ]:
+        Path("single").mkdir(exist_ok=True)
+        with pytest.raises((ValueError, OSError)) as refused:
+            zskl_predict("model.zskl", *arguments)
+        assert words in str(refused.value)
+        assert not Path("out").exists()
+
+
+def test_a_second_run_in_the_same_folder_is_refused(here):
+    with run_folder.open_log("out", predict.FILE), pytest.raises(OSError, match="another run is writing to out"):
+        run()
+
+
+def test_a_shard_that_changes_while_it_is_read_has_no_line(here, monkeypatch):
+    usual = predict.write_predictions
+
+    def slow(path, lines):
+        rows = usual(path, lines)
+        if path.name == "b.parquet.csv":
+            os.utime("shards/b.parquet")
+        return rows
+
+    monkeypatch.setattr(predict, "write_predictions", slow)
+    code, _, errors, _ = run()
+    assert code == 2
+    assert "b.parquet: the file changed while it was read" in errors
+    monkeypatch.undo()
+    os.chdir(here)
+    assert run()[3] == ["b.parquet.csv"]
+
+
+def test_what_a_killed_run_left_is_cleared_away(here):
+    Path("out").mkdir()
+    Path("out/.a.npy.csv.abc.part").write_text("half of a file", encoding="utf-8")
+    assert run()[3] == ALL
+    assert not list(Path("out").glob(".*"))
+
+
+def test_workers_with_another_model_are_refused(here):
+    job = predict.plan_job("model.zskl", "out", predict.Options())
+    os.replace("other.zskl", "model.zskl")
+    predict.Job.predictor.cache_clear()
+    Path("out").mkdir()
+    with run_folder.open_log("out", predict.FILE) as folder:
+        found = dict(enumerate(predict.find_shards("shards")))
+        outcomes = list(predict.predict_folder(job, found, None, folder, lambda place: None, lambda place, state: None))
+    assert all("is not what it was when this run began" in outcome.sentence for _, outcome in outcomes)
+    assert not Path("out", predict.FILE).read_text(encoding="utf-8")
+
+
+def test_a_mistake_of_ours_is_not_blamed_on_a_shard(here, monkeypatch):
+    def broken(*arguments):
+        raise TypeError("planted")
+
+    monkeypatch.setattr(predict.Predictor, "_best", broken)
+    with pytest.raises(TypeError, match="planted"):
+        run()

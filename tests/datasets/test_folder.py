@@ -1,0 +1,561 @@
+"""Dataset folders: what is written comes back, and a changed file is refused."""
+
+import json
+import os
+import platform
+import re
+import shutil
+import stat
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import user_files
+from tolerances import FORMULA, assert_close
+from user_files import edit
+from user_files import make as make_own_files
+from zskl import datasets, protocols
+from zskl.datasets import Dataset, folder, tables, xlsa17
+from zskl.datasets.folder import open_new_folder, release_free_memory
+
+# Folder ---------------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_made_is_what_is_loaded(here):
+    made, loaded = make_own_files(), datasets.load("birds")
+    assert (
+        loaded.fingerprint == made.fingerprint == json.loads((here / "birds/manifest.json").read_text())["fingerprint"]
+    )
+    np.testing.assert_array_equal(loaded.X, made.X)
+    assert datasets.load(here / "birds").feature_names == made.feature_names
+
+
+def test_the_manifest_can_be_read(here):
+    make_own_files(unseen=["fox"], seed=3, name="my birds")
+    manifest = json.loads((here / "birds/manifest.json").read_text())
+    assert (manifest["format"], manifest["version"], manifest["name"]) == ("zskl-dataset", 1, "my birds")
+    assert (manifest["rows"], manifest["features"], manifest["classes"], manifest["attributes"]) == (120, 6, 10, 5)
+    assert manifest["unseen"] == ["fox"]
+    assert manifest["made"]["features"] == "features.csv"
+    assert manifest["made"]["seed"] == 3
+    assert set(manifest["files"]) == {"features.npy", "labels.csv", "signatures.csv", "splits.json"}
+    assert len((here / "birds/manifest.json").read_text().splitlines()) < 60
+
+
+AWKWARD = "aZ07 ,;:\t\n\"'\\#=-+.|éß猫🦜\u00a0\u0301\u200b\u202e"
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.text(AWKWARD, min_size=1, max_size=8).filter(str.strip), min_size=4, max_size=6, unique=True),
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=6, max_size=6),
+)
+def test_any_names_and_numbers_survive_the_folder(tmp_path_factory, names, values):
+    """Class and attribute names with commas, quotes, line breaks or surrogate-free Unicode; floats bit for bit."""
+    if not all(name.isprintable() for name in names):
+        names = [f"{k} {name.encode('unicode_escape').decode()}\n" for k, name in enumerate(names)]
+    place = tmp_path_factory.mktemp("any")
+    C = len(names)
+    table = pd.DataFrame([[1.0, value] for value in values[:C]], index=names, columns=names[:2])
+    parts = {"trainval": [0, 1], "test_seen": [2], "test_unseen": list(range(3, C))}
+    y = [names[0], names[1], names[0], *names[3:]]
+    np.save(place / folder.FEATURES, np.ones((C, 2), dtype=np.float32))
+    data = Dataset("any", np.ones((C, 2)), y, table, parts)
+    folder.write_folder(place, data, {})
+    back = folder.load_folder(place)
+    assert back.fingerprint == data.fingerprint
+    np.testing.assert_array_equal(back.signatures.to_numpy(), data.signatures.to_numpy())
+    assert back.attribute_names == names[:2]
+
+
+def test_a_folder_can_be_run_and_pickled(here):
+    import pickle
+
+    from zskl import methods
+
+    data = make_own_files()
+    model = methods.build("gaussian-ort", {"random_state": 0}).fit(*data.samples("trainval"), data.signatures)
+    assert model.feature_names_in_.tolist() == list(data.feature_names)
+    again = pickle.loads(pickle.dumps(data))
+    assert (again.fingerprint, again.feature_names) == (data.fingerprint, data.feature_names)
+    plain = methods.build("gaussian-ort", {"random_state": 0})
+    plain.fit(data.X[data.parts["trainval"]], data.y[data.parts["trainval"]], data.signatures)
+    np.testing.assert_array_equal(plain.projection_, model.projection_)
+    assert protocols.zsl(plain, data).accuracy > 0.5
+
+
+@pytest.mark.parametrize("file", folder.FILES)
+def test_a_changed_file_is_refused_by_name(here, file):
+    make_own_files()
+    path = here / "birds" / file
+    shutil.copy(path, here / "copy")
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(ValueError, match=file.replace(".", r"\.")):
+        datasets.load("birds")
+    path.unlink()
+    with pytest.raises(
+        ValueError, match=file.replace(".", r"\.") if file != "manifest.json" else "no dataset is called"
+    ):
+        datasets.load("birds")
+    shutil.copy(here / "copy", path)
+    assert len(datasets.load("birds").X) == 120
+
+
+def test_a_moved_split_and_a_changed_number_are_noticed(here):
+    make_own_files()
+    splits = json.loads((here / "birds/splits.json").read_text())
+    swapped = splits | {"test_seen": splits["test_seen"][::-1]}
+    original = (here / "birds/splits.json").read_text()
+    text = original.replace(str(splits["test_seen"])[1:-1], str(swapped["test_seen"])[1:-1])
+    assert len(text) == len(original)
+    assert text != original
+    (here / "birds/splits.json").write_text(text)
+    with pytest.raises(ValueError, match=r"splits\.json has changed"):
+        datasets.load("birds")
+    (here / "birds/splits.json").write_text(original)
+    X = np.load(here / "birds/features.npy")
+    X[0, 0] += 1
+    np.save(here / "birds/features.npy", X)
+    datasets.load("birds")  # the large file is not read as a whole
+    with pytest.raises(ValueError, match=r"features\.npy has changed"):
+        folder.check_features(here / "birds")
+    header = json.loads((here / "birds/manifest.json").read_text())
+    for change, sentence in (
+        ({"version": 9}, "version 9"),
+        ({"format": "other"}, "of format 'other'"),
+        ({"rows": 3}, r"manifest says \(3, 6\)"),
+    ):
+        (here / "birds/manifest.json").write_text(json.dumps(header | change))
+        with pytest.raises(ValueError, match=sentence):
+            datasets.load("birds")
+
+
+def test_choices_among_files_are_for_benchmarks(here):
+    make_own_files()
+    for choice in ({"root": "."}, {"features": "res101"}, {"signatures": "att"}, {"folds": "file"}):
+        with pytest.raises(ValueError, match="leave out"):
+            datasets.load("birds", **choice)
+    (here / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"has no manifest\.json"):
+        datasets.load(here / "empty")
+    (here / "mats").mkdir()
+    xlsa17.write_benchmark(datasets.load("birds"), here / "mats")
+    with pytest.raises(ValueError, match="leave root out"):
+        datasets.load("mats", root=".")
+
+
+# Make -----------------------------------------------------------------------------------------------------------------
+# What `make` reads from a user's files, and what it refuses.
+
+
+def test_make_keeps_everything(here):
+    data = make_own_files(unseen=["fox", "ant"])
+    X, names, _ = tables.read_features("features.csv", "label")
+    np.testing.assert_array_equal(data.X, X)
+    assert data.feature_names == names == tuple(f"f{k}" for k in range(6))
+    assert data.y.tolist() == [name for name in user_files.SPECIES for _ in range(12)]
+    pd.testing.assert_frame_equal(data.signatures, tables.read_signatures("traits.csv"), check_names=False)
+    assert data.unseen_classes.tolist() == ["ant", "fox"]
+    assert {part: len(rows) for part, rows in data.parts.items() if "fold" not in part} == {
+        "trainval": 8 * 10,
+        "test_seen": 8 * 2,
+        "test_unseen": 24,
+    }
+    assert data.name == "birds"
+    assert isinstance(data.X, np.memmap)
+    assert folder.read_row_names(here / "birds") == [f"r{k}" for k in range(120)]
+
+
+def test_the_same_arguments_make_the_same_bytes(here):
+    make_own_files("one", name="x")
+    make_own_files("two", name="x")
+    for file in folder.FILES:
+        assert (here / "one" / file).read_bytes() == (here / "two" / file).read_bytes(), file
+
+
+def test_labels_that_look_like_numbers(here):
+    for classes, expected in (
+        (["7", "8", "10", "-2"], [7, 8, 10, -2]),
+        (["007", "8", "9", "10"], ["007", "8", "9", "10"]),
+    ):
+        user_files.write_birds(here, classes)
+        data = make_own_files(unseen=[classes[0]], force=True)
+        assert data.class_names.tolist() == expected
+        assert data.unseen_classes.tolist() == expected[:1]
+        assert datasets.load("birds").y[0].item() == expected[0]
+    edit(here / "traits.csv", "class,", "class,")
+    with (here / "traits.csv").open("a") as file:
+        file.write("zebra,1,2,3,4,5\n")
+    own = make_own_files(unseen=["zebra"], force=True)
+    assert own.y.dtype.kind == "U"
+
+
+def test_whole_numbers_as_floats_are_the_same_labels(here):
+    user_files.write_birds(here, ["0", "7", "8", "10"])
+    expected = make_own_files("integers", unseen=["7"])
+    text = (here / "traits.csv").read_text()
+    (here / "traits.csv").write_text("\n".join(line.replace(",", ".0,", 1) for line in text.splitlines()))
+    edit(here / "traits.csv", "class.0", "class")
+    data = make_own_files("floats", unseen=["7.0"])
+    assert data.fingerprint == expected.fingerprint
+    assert data.class_names.tolist() == [0, 7, 8, 10]
+    text = (here / "features.csv").read_text().splitlines()
+    (here / "features.csv").write_text("\n".join([text[0], *(line + ".0" for line in text[1:])]) + "\n")
+    assert make_own_files("both", unseen=[7]).fingerprint == expected.fingerprint
+    with (here / "traits.csv").open("a") as file:
+        file.write("\nzebra,1,2,3,4,5\n")
+    assert make_own_files("text", unseen=["zebra"]).class_names.tolist() == ["0.0", "7.0", "8.0", "10.0", "zebra"]
+
+
+def test_an_index_of_pandas_is_neither_feature_nor_attribute(here):
+    expected = make_own_files("plain")
+    frame, traits = pd.read_csv("features.csv"), pd.read_csv("traits.csv")
+    frame.to_csv("features.csv")
+    traits.to_csv("traits.csv")
+    data = make_own_files("indexed")
+    np.testing.assert_array_equal(data.X, expected.X)
+    assert (data.feature_names, data.fingerprint) == (expected.feature_names, expected.fingerprint)
+    assert folder.read_row_names(here / "indexed") == frame["id"].tolist()
+    halves = frame.drop(columns="id").set_axis([0, 1] * (len(frame) // 2))
+    halves.to_csv("features.csv")  # such an index, after pd.concat, names nothing
+    assert make_own_files("halves").feature_names == expected.feature_names
+
+
+def test_several_descriptions_of_a_class(here):
+    with (here / "traits.csv").open("a") as file:
+        file.write("ant,1,2,3,4,5\nant,0.1,0.2,0.3,0.4,0.5\n")
+    data = make_own_files()
+    assert (data.signatures.index == "ant").sum() == 3
+    assert data.class_names.tolist() == list(user_files.SPECIES)
+
+
+def test_labels_in_a_file_are_matched_by_id(here):
+    frame = pd.read_csv("features.csv")
+    further = pd.DataFrame({"id": ["r999"], "label": ["a class of rows that are not here"]})
+    pd.concat([further, frame[["id", "label"]].sample(frac=1, random_state=1)]).to_csv("labels.csv", index=False)
+    frame.drop(columns="label").to_csv("features.csv", index=False)
+    assert make_own_files(labels="labels.csv").y.tolist() == frame["label"].tolist()
+    (here / "labels.txt").write_text("\n".join(frame["label"]))
+    assert make_own_files("again", labels="labels.txt").y.tolist() == frame["label"].tolist()
+
+
+def test_other_kinds_of_files(here):
+    expected = make_own_files("csv")
+    frame = pd.read_csv("features.csv")
+    X, y = np.array(expected.X), expected.y
+    frame.to_parquet("x.parquet")
+    np.save("x.npy", X)
+    np.save("y.npy", y)
+    np.savez("x.npz", features=X, labels=y)
+    scipy.io.savemat("x.mat", {"features": X.T, "labels": np.array([[name] for name in y], dtype=object)})
+    for features, labels in (("x.parquet", "label"), ("x.npy", "y.npy"), ("x.npz", "labels"), ("x.mat", "labels")):
+        data = datasets.make("out", features, labels, "traits.csv", force=True)
+        np.testing.assert_array_equal(data.X, expected.X, err_msg=features)
+        assert data.fingerprint == expected.fingerprint, features
+
+
+def test_each_file_is_opened_as_rarely_as_possible(here, monkeypatch):
+    """A table of features once for its first lines and once for its rows; the other files once."""
+    frame = pd.read_csv("features.csv")
+    frame.drop(columns="label").to_csv("only.csv", index=False)
+    frame[["id", "label"]].to_csv("y.csv", index=False)
+    frame.to_parquet("features.parquet")
+    opened, really = Counter(), Path.open
+
+    def counting(path, *arguments, **options):
+        opened[path.name] += 1
+        return really(path, *arguments, **options)
+
+    with monkeypatch.context() as counted:
+        counted.setattr(Path, "open", counting)
+        make_own_files("a")
+        assert (opened["features.csv"], opened["traits.csv"]) == (2, 1)
+        opened.clear()
+        make_own_files("b", features="only.csv", labels="y.csv")
+        assert (opened["only.csv"], opened["y.csv"], opened["traits.csv"]) == (2, 1, 1)
+    looked, check = Counter(), tables._check_exists
+    monkeypatch.setattr(tables, "_check_exists", lambda path, *more: looked.update([path]) or check(path, *more))
+    make_own_files("c", features="features.parquet")
+    assert set(looked.values()) == {1}
+
+
+BAD = {
+    "label without signature": (
+        lambda here: edit(here / "features.csv", ",fox\n", ",foxx\n"),
+        {},
+        ["traits.csv has no row for the class 'foxx'", "did you mean 'fox'", "features.csv"],
+    ),
+    "too few labels": (
+        lambda here: (here / "y.txt").write_text("ant\n" * 119),
+        {"labels": "y.txt"},
+        ["features.csv has 120 rows", "y.txt 119 labels"],
+    ),
+    "unknown column": (lambda here: None, {"labels": "lable"}, ["'lable'", "neither a file nor a column", "'label'"]),
+    "an id without label": (
+        lambda here: (here / "y.csv").write_text("id,label\nr0,ant\n"),
+        {"labels": "y.csv"},
+        ["y.csv has no label for the rows 'r1'", "features.csv"],
+    ),
+    "an id twice": (
+        lambda here: (here / "y.csv").write_text("id,label\nr0,ant\nr0,bee\n"),
+        {"labels": "y.csv"},
+        ["y.csv uses an id twice ('r0')"],
+    ),
+    "unknown unseen class": (lambda here: None, {"unseen": ["foxy"]}, ["'foxy'", "did you mean 'fox'"]),
+    "all unseen": (lambda here: None, {"unseen": list(user_files.SPECIES)}, ["leaves 0 of 10 classes"]),
+    "fraction": (lambda here: None, {"unseen_fraction": 1.5}, ["unseen_fraction is 1.5"]),
+    "fraction of none": (lambda here: None, {"unseen_fraction": 0}, ["unseen_fraction is 0", "above 0 and below 1"]),
+    "unseen with a comma": (lambda here: None, {"unseen": ["ant, fox"]}, ["'ant, fox'", "--unseen ant --unseen fox"]),
+    "a row's name twice": (
+        lambda here: edit(here / "features.csv", "\nr5,", "\nr4,"),
+        {},
+        ["features.csv: 'id', which names the rows, repeats 'r4'"],
+    ),
+    "fraction of nearly all": (lambda here: None, {"unseen_fraction": 0.95}, ["leaves 0 of 10", "at least 2"]),
+    "seed": (lambda here: None, {"seed": -1}, ["seed is -1"]),
+    "bad number": (lambda here: edit(here / "features.csv", "\nr5,", "\nr5,x"), {}, ["features.csv, line 7", "'f0'"]),
+    "no labels": (lambda here: edit(here / "features.csv", ",bee\n", ",\n"), {}, ["features.csv, line 14", "no label"]),
+    "inputs inside": (lambda here: None, {"out": "."}, ["features.csv is inside .", "choose another folder"]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_leaves_nothing_behind(here, case):
+    spoil, how, parts = BAD[case]
+    spoil(here)
+    before = sorted(os.listdir(here))
+    if "labels" in how:
+        frame = pd.read_csv("features.csv").drop(columns="label" if how["labels"] != "lable" else [])
+        frame.to_csv("features.csv", index=False)
+    with pytest.raises(ValueError) as refused:
+        make_own_files(**how)
+    for part in parts:
+        assert part in str(refused.value), str(refused.value)
+    assert sorted(os.listdir(here)) == before
+
+
+# New folder -----------------------------------------------------------------------------------------------------------
+# Which folders are replaced, and when.
+
+
+def test_an_existing_folder_is_replaced_only_by_force_and_only_if_it_is_a_dataset(here):
+    first = make_own_files(seed=0).fingerprint
+    with pytest.raises(ValueError, match="birds is there already"):
+        make_own_files(seed=1)
+    assert datasets.load("birds").fingerprint == first
+    assert make_own_files(seed=1, force=True).fingerprint != first
+    (here / "diary").mkdir()
+    (here / "diary/notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match="diary is not a dataset folder"):
+        make_own_files("diary", force=True)
+    assert (here / "diary/notes.txt").read_text() == "mine"
+    assert sorted(os.listdir(here)) == ["birds", "diary", "features.csv", "traits.csv"]
+    assert make_own_files("new/deep/birds").name == "birds"
+
+
+def test_a_replacement_that_fails_keeps_the_old(here):
+    first = make_own_files().fingerprint
+    (here / "traits.csv").write_text("class,t0\nant,1\n")
+    with pytest.raises(ValueError, match="no row for the class"):
+        make_own_files(force=True)
+    assert datasets.load("birds").fingerprint == first
+    with pytest.raises(RuntimeError), open_new_folder("birds", force=True):
+        raise RuntimeError
+    assert datasets.load("birds").fingerprint == first
+    assert stat.S_IMODE((here / "birds").stat().st_mode) == 0o777 & ~_umask()
+
+
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+# Messy ----------------------------------------------------------------------------------------------------------------
+# Datasets from tables with identifiers, holes and words: all that is learned comes from training rows.
+
+CHEESE = Path("cheese")
+
+
+@pytest.fixture
+def frame(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return user_files.write_cheese(tmp_path)
+
+
+def make(out=CHEESE, features="rows.csv", signatures="traits.csv", **how):
+    """The dataset, and what was said about it."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        data = datasets.make(out, features, "sort", signatures, **how)
+    return data, sorted(str(one.message) for one in said)
+
+
+def slow_features(frame, training):
+    """The features as a reader would work them out: a mean, or a column for each word, of the training rows."""
+    found = {}
+    for name in frame.columns.drop(["nr", "id", "sort"]):
+        column = frame[name]
+        if name == "rind":
+            for word in sorted({cell for cell in column.iloc[training] if isinstance(cell, str)}):
+                found[f"rind={word}"] = [float(cell == word) for cell in column]
+        else:
+            known = [float(value) for value in column.iloc[training] if not pd.isna(value)]
+            found[name] = [sum(known) / len(known) if pd.isna(value) else float(value) for value in column]
+    return pd.DataFrame(found)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_holes_and_words_become_numbers_learned_from_training_rows(frame, kind):
+    frame.to_parquet("rows.parquet")
+    data, said = make(features=f"rows.{kind}", missing="mean", categories="onehot")
+    assert [one.split(" was")[0] for one in said] == [f"rows.{kind}: column 'nr'", "traits.csv: column 'nr'"]
+    slow = slow_features(frame, data.parts["trainval"])
+    assert data.feature_names == tuple(slow.columns)
+    assert_close(data.X, slow.to_numpy(), FORMULA.single)
+    assert data.attribute_names == ["t0", "t1", "t2", "t3"]
+    assert folder.read_row_names(CHEESE) == frame["id"].tolist()
+    assert (data.y == "Ser").sum() == 1
+    untrained = np.setdiff1d(np.arange(len(frame)), data.parts["trainval"])
+    changed = frame.copy()
+    changed.loc[untrained, [f"m{k}" for k in range(6)]] = 1e6  # whatever stands in test rows
+    changed.loc[untrained, "rind"] = "waxed"
+    changed.to_csv("rows.csv", index=False)
+    make("other", missing="mean", categories="onehot")
+    assert folder.read_preparation("other") == folder.read_preparation(CHEESE)
+
+
+def test_rows_with_holes_are_dropped(frame):
+    whole = frame.notna().all(axis=1)
+    data, said = make(missing="drop", categories="onehot")
+    assert f"rows.csv: {(~whole).sum()} of {len(frame)} rows were left out, since they lack a value" in said
+    assert folder.read_row_names(CHEESE) == frame["id"][whole].tolist()
+    assert data.y.tolist() == frame["sort"][whole].tolist()
+    np.testing.assert_array_equal(data.X[:, 0], frame["m0"][whole].astype(np.float32))
+    odd = np.arange(len(frame)) % 2 == 1
+    frame.assign(m1=np.where(odd, 0.5, np.nan), m2=np.nan).to_csv("rows.csv", index=False)
+    _, said = make("odd", missing="drop", categories="onehot")
+    assert "rows.csv: column 'm2' was left out, since it is empty" in said
+    frame.assign(m1=np.where(odd, 0.5, np.nan), m2=np.where(odd, np.nan, 1)).to_csv("rows.csv", index=False)
+    with pytest.raises(ValueError, match="every row lacks a value"):
+        make("none", missing="drop", categories="onehot")
+
+
+def test_a_matrix_with_holes(frame):
+    X = frame[[f"m{k}" for k in range(6)]].to_numpy()
+    np.savez("x.npz", features=X, labels=frame["sort"].to_numpy(dtype=str))
+    with pytest.raises(ValueError, match=r"x.npz, row \d+ \(counted from 0\), column 1: found nan.*SimpleImputer"):
+        datasets.make("cheese", "x.npz", "labels", "traits.csv", keep_columns=["nr"])
+    data = datasets.make("cheese", "x.npz", "labels", "traits.csv", missing="mean", keep_columns=["nr"])
+    train = data.parts["trainval"]
+    assert_close(data.X, np.where(np.isnan(X), np.nanmean(X[train], axis=0), X), FORMULA.single)
+    assert (data.feature_names, data.attribute_names[0]) == (None, "nr")
+    again = tables.open_prepared("x.npz", folder.read_preparation(CHEESE), "labels")
+    np.testing.assert_array_equal(np.concatenate([block.X for block in again.blocks()]), data.X)
+
+
+def test_identifiers_are_left_out_unless_kept(frame):
+    plain = frame.drop(columns=["rind", "m1"])
+    plain.assign(code=[f"A{k}" for k in range(len(plain))], sample_id=20_000_000 + 3 * plain["nr"]).to_csv(
+        "rows.csv", index=False
+    )
+    traits = pd.read_csv("traits.csv").assign(code=[f"X{k}" for k in range(10)])
+    traits.to_csv("traits.csv", index=False)
+    data, said = make()
+    assert said[0].startswith("rows.csv: column 'code', 'nr', 'sample_id' was left out")
+    assert said[1].startswith("traits.csv: column 'code', 'nr' was left out")
+    assert all("keep_columns" in one for one in said)
+    assert data.feature_names == ("m0", "m2", "m3", "m4", "m5", "soft")
+    np.testing.assert_array_equal(data.X, plain[list(data.feature_names)].astype(np.float32))
+    kept, _ = make("kept", keep_columns=["nr"])
+    assert kept.feature_names == ("nr", *data.feature_names)
+    assert kept.attribute_names == ["nr", *data.attribute_names]
+    assert any("'nr' numbers or names the classes" in one for one in datasets.check(kept).notes)
+    with pytest.raises(ValueError, match=r"keep_columns names 'nrr' \(did you mean 'nr'"):
+        make("none", keep_columns=["nrr"])
+
+
+REFUSED = {
+    "a hole": ({"categories": "onehot"}, None, r"rows.csv, line \d+, column 'm1': found nothing.*--missing mean"),
+    "a word": ({"missing": "mean"}, None, r"rows.csv, line 2, column 'rind': found '\w+'.*--categories onehot"),
+    "a date": (
+        {"missing": "mean", "categories": "onehot"},
+        {"day": [f"2026-01-{1 + k % 28:02}" for k in range(109)]},
+        "column 'day': found '2026-01-01'.*a date is not a number",
+    ),
+    "days that all differ": (
+        {"categories": "onehot", "missing": "drop"},
+        {"day": pd.date_range("2026-01-01", periods=109).astype(str)},
+        "column 'day': found '2026-01-01'.*a date is not a number",
+    ),
+    "too many words": (
+        {"missing": "mean", "categories": "onehot"},
+        {"note": [f"n{k % 105}" for k in range(109)]},
+        "column 'note' has more than 100 different words, such as 'n0'",
+    ),
+    "infinity": ({"missing": "mean", "categories": "onehot"}, {"m0": np.inf}, "column 'm0': found 'inf'"),
+    "a mistake among numbers": (
+        {"missing": "mean", "categories": "onehot"},
+        {"m0": [f"{k / 8}" if k != 4 else "1,5" for k in range(109)]},
+        "line 6, column 'm0': found '1,5'.*decimal point",
+    ),
+    "another word for it": ({"missing": "median"}, None, "missing is 'median': expected one of mean, drop"),
+    "another encoding": ({"categories": "hash"}, None, "categories is 'hash': expected one of onehot"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_prepared_is_refused(frame, monkeypatch, case):
+    how, columns, sentence = REFUSED[case]
+    monkeypatch.setattr("zskl.datasets.tables.preparation.MOST_CATEGORIES", 100)
+    if columns:
+        frame.assign(**columns).to_csv("rows.csv", index=False)
+    with pytest.raises(ValueError, match=sentence):
+        make(**how)
+
+
+def test_features_in_place_of_descriptions_are_refused(frame):
+    frame.drop(columns=["rind", "m1"]).to_csv("rows.csv", index=False)
+    with pytest.raises(ValueError, match=r"signatures is rows.csv, which is also what features is"):
+        make(signatures="rows.csv")
+    frame.drop(columns=["rind", "m1", "nr", "id"]).iloc[1:].to_csv("copy.csv", index=False)
+    with pytest.raises(ValueError, match=r"copy.csv has the columns of rows.csv and 11 rows per class: expected"):
+        make(signatures="copy.csv")
+    with pytest.raises(ValueError, match="signatures is -, which is also what features is"):
+        make(features="-", signatures="-")
+
+
+# Free memory ----------------------------------------------------------------------------------------------------------
+# Memory that is free goes back to the system.
+
+PIECES, SIZE = 20_000, 4096  # 80 MB, in blocks that the C library takes from its heap
+
+
+def resident():
+    return 1024 * int(re.search(r"VmRSS:\s+(\d+)", Path("/proc/self/status").read_text("utf-8"))[1])
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only the C library of Linux gives back parts of a heap")
+def test_free_blocks_below_one_that_is_in_use_are_given_back():
+    blocks = [b"x" * SIZE for _ in range(PIECES)]
+    last = blocks.pop()
+    full = resident()
+    del blocks
+    release_free_memory()
+    assert full - resident() > PIECES * SIZE / 2
+    assert len(last) == SIZE
+
+
+@pytest.mark.parametrize("platform_name", ["darwin", "win32"])
+def test_elsewhere_the_c_library_is_left_alone(platform_name, monkeypatch):
+    monkeypatch.setattr(folder.sys, "platform", platform_name)
+    monkeypatch.setattr(folder.ctypes, "CDLL", lambda _: pytest.fail("there is no such library to open"))
+    assert release_free_memory() is None

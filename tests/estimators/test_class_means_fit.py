@@ -1,0 +1,74 @@
+"""Which rows stay with a model, and that keeping them needs little room."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from tolerances import assert_close
+from zskl import ClassMeansClassifier
+from zskl.estimators import _class_means_fit
+from zskl.estimators._class_means_fit import Keeping, KeptRows, Space, hash_rows
+
+CLASSES, D = 5, 7
+HALF = 2.0**-10  # a half-precision number may be rounded to its neighbour
+
+
+def rows_of(n):
+    """Rows, some of them twice, and their classes; the last class has few."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, D), dtype=np.float32)
+    X[n // 2 : n // 2 + 20], codes = X[:20], rng.integers(0, CLASSES - 1, n)
+    codes[n // 2 : n // 2 + 20] = codes[:20]
+    codes[-3:] = CLASSES - 1
+    return X, codes
+
+
+@pytest.mark.parametrize("height", [1, 13, 64, 1000])
+def test_rows_in_blocks_keep_those_of_all_at_once(monkeypatch, height):
+    monkeypatch.setattr(_class_means_fit, "KEPT", 60)
+    monkeypatch.setattr(_class_means_fit, "WAITING", 40)
+    monkeypatch.setattr(_class_means_fit, "_COLUMNS", 3)
+    X, codes = rows_of(400)
+    keeping = Keeping(D, np.bincount(codes))
+    for start in range(0, len(X), height):
+        block = slice(start, start + height)
+        keeping.see(X[block], hash_rows(X[block]), codes[block])
+    found, expected = keeping.kept(), KeptRows.none(D).with_rows(X, hash_rows(X), codes, CLASSES)
+    for name in ("rows", "hashes", "codes"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert len(found.rows) == 4 * 12 + 3
+
+
+def test_there_is_no_second_copy_of_the_kept_rows(monkeypatch):
+    monkeypatch.setattr(_class_means_fit, "KEPT", 2000)
+    monkeypatch.setattr(_class_means_fit, "WAITING", 100)
+    rng = np.random.default_rng(0)
+    X, codes = rng.standard_normal((8000, 256), dtype=np.float32), np.arange(8000) % CLASSES
+    known = hash_rows(X)
+    tracemalloc.start()
+    keeping = Keeping(256, np.bincount(codes))
+    for start in range(0, len(X), 100):
+        block = slice(start, start + 100)
+        keeping.see(X[block], known[block], codes[block])
+    found = keeping.kept()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found.rows) == 2000
+    assert peak < 1.5 * found.rows.nbytes
+
+
+def test_a_fit_rotates_kept_rows_in_blocks(monkeypatch, toy):
+    at_once = ClassMeansClassifier().fit(toy.X, toy.y, toy.table).kept_rows_
+    sizes, rotated = [], Space.rotated
+
+    def watched(self, X):
+        sizes.append(len(X))
+        return rotated(self, X)
+
+    monkeypatch.setattr(_class_means_fit, "KEPT_BLOCK", 8)
+    monkeypatch.setattr(Space, "rotated", watched)
+    in_blocks = ClassMeansClassifier().fit(toy.X, toy.y, toy.table).kept_rows_
+    assert max(sizes) == 8
+    assert sum(sizes) == len(in_blocks)
+    assert_close(in_blocks.astype(float), at_once.astype(float), HALF)

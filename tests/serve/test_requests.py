@@ -1,0 +1,320 @@
+"""Bodies of all types: what they may hold, and how much."""
+
+import copy
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+import services
+from request_bodies import NPY, npy_bytes
+from services import named_columns, refusal, same, sends, strings, values
+from zskl import cli, datasets, methods
+from zskl.datasets import images
+from zskl.datasets.images import Backbone
+from zskl.serve import requests
+from zskl.serve.limits import Limits
+from zskl.serve.service import Service
+
+# Bodies ---------------------------------------------------------------------------------------------------------------
+
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+
+
+def test_every_kind_of_body_says_the_same(case):
+    _, X, client = case
+    expected = client.post("/predict", json={"rows": values(X).tolist(), "top": 3}).json()
+    for array in (values(X), np.asfortranarray(values(X)), values(X).astype(np.float64), values(X).astype(">f4")):
+        assert sends(client, npy_bytes(array), NPY, top=3).json() == expected
+    assert sends(client, npy_bytes(values(X)), "application/octet-stream", top=3).json() == expected
+    one = sends(client, npy_bytes(values(X)[0]), NPY, top=3).json()["predictions"]
+    assert one == client.post("/predict", json={"rows": values(X)[:1].tolist(), "top": 3}).json()["predictions"]
+
+
+@pytest.mark.parametrize("kind", ["i1", "u2", "<i8", ">i4", "?", "f2"])
+def test_numbers_of_any_type(plain, kind):
+    model, _, client = plain
+    whole = np.arange(12).reshape(2, 6) % 2
+    same(sends(client, npy_bytes(whole.astype(kind)), NPY), model, whole.astype(np.float32), 5)
+
+
+def test_json_columns_are_taken_by_name():
+    model, frame = named_columns()
+    client = services.client_of(model)
+    mixed = frame[frame.columns[::-1]].assign(more=0.0)
+    body = {"rows": mixed.to_numpy().tolist(), "columns": list(mixed.columns)}
+    same(client.post("/predict", json=body), model, frame, 5)
+    for columns, sentence in [
+        (["f0", "f0"], "twice"),
+        (["F0", *body["columns"][:5]], "lacks the feature 'f0' (did you mean 'F0'?)"),
+        (body["columns"][:-1], "columns names 6"),
+    ]:
+        assert sentence in refusal(client.post("/predict", json={**body, "columns": columns}), 422)
+
+
+def test_a_table_as_text():
+    model, frame = named_columns()
+    client, few = services.client_of(model), frame.head(3)
+    mixed = few[few.columns[::-1]].assign(name=["a", "b,c", "é"])
+    for body in (
+        few.to_csv(index=False), mixed.to_csv(), few.to_csv(index=False, header=False), mixed.to_csv(sep=";"),
+        "\ufeff" + mixed.to_csv(sep="\t").replace("\n", "\r\n") + "\r\n",
+    ):  # fmt: skip
+        same(sends(client, body.encode(), "text/csv; charset=utf-8"), model, few, 5)
+    for body, sentence in [
+        (b"", "is empty"),
+        (b"f0,f1\n", "no rows"),
+        (few.to_csv(index=False).replace("f3", "F3").encode(), "lacks the feature 'f3' (did you mean 'F3'?)"),
+        (b"1,2,3,4,5,6\n1,2\n", "line 2 has 2 values: the first line has 6"),
+        (b"f0,f1,f2,f3,f4,f5\n1,2,3,x,5,6\n", "line 2, column 'f3' is 'x': expected a number"),
+        (b"1,2,3,4,5,6\n1,2,3,,5,6\n", "line 2, column 4 is '': expected a number"),
+        (b"1,2,3,4,5,6\n1,2,3,nan,5,6\n", "expected a finite number"),
+        (b"1,2,3\n", "the model takes rows of 6 numbers"),
+        (b"\xff\xfe1,2", "not text in UTF-8"),
+        (b'"' + b"x" * 200_000, "cannot be read as CSV"),
+        (b"1," * 5_000_001, "more than 5000000 values"),
+    ]:
+        answer = sends(client, body, "text/csv")
+        assert sentence in refusal(answer, 413 if b"1,1,1" in body else 422)
+    nameless, _ = strings()
+    same(sends(services.client_of(nameless), few.to_csv(index=False).encode(), "text/csv"), nameless, few.to_numpy(), 5)
+
+
+def test_a_body_of_another_type(plain):
+    client = plain[2]
+    for kind in (
+        "text/plain",
+        "multipart/form-data; boundary=x",
+        "application/x-www-form-urlencoded",
+        "",
+        "application",
+        "application/vnd.apache.parquet",
+    ):
+        assert "Content-Type" in refusal(client.post("/predict", content=b"x", headers={"content-type": kind}), 415)
+        assert "Content-Type" in refusal(client.post("/classes", content=b"x", headers={"content-type": kind}), 415)
+    refusal(client.post("/classes", content=npy_bytes(np.zeros(3)), headers={"content-type": NPY}), 415)
+    kind = "Application/JSON; charset=utf-8"
+    assert (
+        client.post("/predict", content=b'{"rows": [[0,0,0,0,0,1]]}', headers={"content-type": kind}).status_code == 200
+    )
+
+
+def tight(**limits):
+    model, X = strings()
+    service = Service(model, "m", Limits(**limits))
+    return X, services.client(service)
+
+
+def test_a_body_that_is_too_large():
+    X, client = tight(body_bytes=2000, small=500)
+    assert "2000 bytes" in refusal(sends(client, npy_bytes(np.tile(X, (20, 1))), NPY), 413)
+    assert "2000 bytes" in refusal(sends(client, (part for part in [b"x" * 1500] * 2), NPY), 413)  # chunked
+    large = {"name": "n", "attributes": {"size": 1.0, "x" * 600: 1.0}}
+    assert "500 bytes" in refusal(client.post("/classes", json=large), 413)
+    assert "500 bytes" in refusal(client.put("/classes/n", json={"attributes": large["attributes"]}), 413)
+
+
+def test_too_many_rows():
+    X, client = tight(rows=10, explained_rows=2, values=30, answers=12, json_values=100)
+    assert "expected 1 to 10" in refusal(client.post("/predict", json={"rows": X[:11].tolist()}), 413)
+    assert "expected 1 to 10" in refusal(sends(client, npy_bytes(X[:11]), NPY), 413)
+    assert "more than 30 numbers" in refusal(sends(client, npy_bytes(X[:6]), NPY), 413)
+    assert "lower top" in refusal(sends(client, npy_bytes(X[:3]), NPY, top=5), 413)
+    assert sends(client, npy_bytes(X[:3]), NPY, top=4).status_code == 200
+    assert "at most 2" in refusal(sends(client, npy_bytes(X[:3]), NPY, top=1, explain=True), 413)
+    assert "100 values" in refusal(client.post("/predict", json={"rows": [[0] * 200]}), 413)
+
+
+# Options --------------------------------------------------------------------------------------------------------------
+# Options of a prediction, in the address and in the body.
+
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"candidates": ["ant", "ant"]}, "names a class twice"),
+        ({"candidates": ["ant", "cat", "dog", "emu", "emu"]}, "names a class twice"),
+        ({"candidates": ["elk"]}, "no class is called 'elk'"),
+        ({"candidates": []}, "at least 1 item"),
+        ({"top": 0}, "greater than or equal to 1"),
+        ({"top": True}, "valid integer"),
+        ({"calibration": 1e300}, "less than or equal"),
+        ({"explain": True, "candidates": ["ant"]}, "at least two candidates"),
+        ({"explain": True, "against": "elk"}, "expected one of the candidates"),
+        ({"explain": True, "against": "emu", "candidates": ["ant", "cat"]}, "expected one of the candidates"),
+        ({"attributes": 0}, "greater than or equal to 1"),
+        ({"data_rows": [1]}, "either rows"),
+        ({"colour": 1}, "colour is not a field of this request"),
+        ({"candidates": ["catt"]}, "did you mean 'cat'"),
+        ({"against": "cat"}, "without an explanation"),
+        ({"raw": True}, "raw is set without an explanation"),
+        ({"columns": ["a"]}, "has no names for its features"),
+        ({"rows": [{"a": 1}]}, "a row is a list of numbers"),
+        ({"rows": None, "data_rows": None}, "either rows"),
+    ],
+)
+def test_options_that_make_no_sense(plain, options, sentence):
+    _, X, client = plain
+    assert sentence in refusal(client.post("/predict", json={"rows": X[:1].tolist(), **options}), 422)
+
+
+def test_an_unknown_parameter_is_refused(plain):
+    _, X, client = plain
+    assert "did you mean 'top'" in refusal(client.post("/predict?tops=3", json={"rows": X[:1].tolist()}), 422)
+
+
+def test_options_of_the_body_win_over_those_of_the_address(plain):
+    _, X, client = plain
+    answer = client.post("/predict", params={"top": 4}, json={"rows": X[:1].tolist(), "top": 2})
+    assert len(answer.json()["predictions"][0]["top"]) == 2
+    answer = client.post("/predict", params={"top": 4}, json={"rows": X[:1].tolist()})
+    assert len(answer.json()["predictions"][0]["top"]) == 4
+    assert "top" in refusal(client.post("/predict", params={"top": "x"}, json={"rows": X[:1].tolist()}), 422)
+
+
+# Photos ---------------------------------------------------------------------------------------------------------------
+# Photos over HTTP, with a small network of our own: what is read, and what is refused.
+
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+
+SIZE = 8
+WEIGHTS = np.random.default_rng(0).normal(size=(3 * SIZE * SIZE, 6)).astype(np.float32)
+
+
+def prepare(image):
+    return np.asarray(image.resize((SIZE, SIZE)), np.float32).transpose(2, 0, 1) / 255
+
+
+def features(batch):
+    return batch.reshape(len(batch), -1) @ WEIGHTS
+
+
+NETWORK = requests.Photos("ours", Backbone("ours", "ours", prepare, features))
+
+
+@pytest.fixture(scope="module")
+def shown():
+    """A model, and a client of a service that reads photos."""
+    model, _ = strings()
+    return model, services.client(Service(model, "m", Limits(), photos=NETWORK))
+
+
+def picture(mode="RGB", size=(40, 30)):
+    rng = np.random.default_rng(1)
+    image = Image.fromarray(rng.integers(0, 256, (size[1], size[0], 3), dtype=np.uint8))
+    image.paste((250, 10, 10), (0, 0, size[0] // 2, size[1] // 2))
+    return image.convert(mode)
+
+
+def written(image, kind, **options):
+    out = io.BytesIO()
+    image.save(out, kind, **options)
+    return out.getvalue()
+
+
+def test_a_photo_is_answered_as_its_features_are(shown):
+    model, client = shown
+    assert client.get("/model").json()["photos"] == "ours"
+    for mode in ("RGB", "L", "RGBA", "P"):
+        for kind in ("PNG", "WEBP"):
+            body = written(picture(mode), kind, **({"lossless": True} if kind == "WEBP" else {}))
+            expected = features(prepare(Image.open(io.BytesIO(body)).convert("RGB"))[None])
+            same(sends(client, body, f"image/{kind.lower()}"), model, expected, 5)
+    for mode in ("RGB", "L", "CMYK"):
+        body = written(picture(mode), "JPEG")
+        same(
+            sends(client, body, "image/jpeg"),
+            model,
+            features(prepare(Image.open(io.BytesIO(body)).convert("RGB"))[None]),
+            5,
+        )
+
+
+def test_a_photo_is_turned_as_the_camera_was(shown):
+    _, client = shown
+    upright, turned = picture(), picture().transpose(Image.Transpose.ROTATE_90)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn it to the right to see it upright
+    told = written(turned, "PNG", exif=exif)
+    answers = [sends(client, body, "image/png").json()["predictions"] for body in (written(upright, "PNG"), told)]
+    assert answers[0] == answers[1]
+
+
+def test_photos_that_are_refused(shown):
+    _, client = shown
+    whole = written(picture(size=(400, 300)), "JPEG")
+    wide = written(Image.new("1", (7100, 7100)), "PNG")
+    svg = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
+    for body, kind, sentence in [
+        (whole[: len(whole) // 2], "image/jpeg", "truncated"),
+        (whole[:30], "image/jpeg", "cannot be read"),
+        (b"", "image/jpeg", "empty"),
+        (whole, "image/png", "not an image"),
+        (svg, "image/png", "not an image"),
+        (b"GIF89a" + b"x" * 100, "image/webp", "not an image"),
+        (wide, "image/png", "decompression bomb?; make it smaller"),
+    ]:
+        assert sentence in refusal(sends(client, body, kind), 422)
+    for kind in ("image/svg+xml", "image/gif", "image/tiff", "image/*"):
+        assert "Content-Type" in refusal(sends(client, svg, kind), 415)
+    assert "make it smaller" in refusal(sends(client, bytes(requests.BYTES + 1), "image/png"), 413)
+    frames = [picture(size=(20, 20)), Image.new("RGB", (20, 20))]
+    moving = written(frames[0], "WEBP", save_all=True, append_images=frames[1:], lossless=True)
+    still = written(frames[0], "WEBP", lossless=True)
+    assert sends(client, moving, "image/webp").json() == sends(client, still, "image/webp").json()  # the first frame
+    moving = written(frames[0], "PNG", save_all=True, append_images=frames[1:])
+    assert sends(client, moving, "image/png").json() == sends(client, written(frames[0], "PNG"), "image/png").json()
+    assert "not an image" in refusal(sends(client, written(frames[0], "GIF"), "image/png"), 422)
+
+
+def test_a_service_without_a_network_takes_no_photos(plain):
+    assert "--backbone" in refusal(sends(plain[2], written(picture(), "PNG"), "image/png"), 409)
+
+
+def test_the_network_is_named_or_implied(monkeypatch):
+    plain, _ = strings()
+    model = copy.copy(plain)
+    _, data = services.small()
+    said = []
+    assert requests.load_photos(None, data, model, said.append) is None
+    with pytest.raises(ValueError, match="expected efficientnet-lite0"):
+        requests.load_photos("efficientnet-lite9", data, model, said.append)
+    monkeypatch.setattr(images, "load_backbone", lambda name, device: NETWORK._backbone)
+    assert requests.load_photos("onnx:some.onnx", None, model, said.append).name == "onnx:some.onnx"
+    implied = replace(data, features="efficientnet_lite2")
+    told = replace(implied, backbone="onnx:other.onnx")
+    model.backbone_ = "efficientnet-lite1"
+    for given, one in ((implied, model), (told, model), (told, plain), (implied, plain)):
+        assert requests.load_photos(None, given, one, said.append) is not None
+    model.backbone_ = "timm:hf_hub:someone/net"  # a file may not send us anywhere
+    assert requests.load_photos(None, None, model, said.append) is None
+    assert [line.removeprefix("photos are read by ") for line in said[:5]] == [
+        "onnx:some.onnx, which --backbone names",
+        "efficientnet-lite1, which the model file names",
+        "efficientnet-lite1, which the model file names",
+        "onnx:other.onnx, which the manifest of small names",
+        "efficientnet-lite2, which the name of the features (efficientnet_lite2) names",
+    ]
+    assert "if you trust it, give it by --backbone" in said[5]
+
+
+def test_the_network_travels_from_the_features_to_the_model_file(tmp_path, monkeypatch):
+    X, y, table = services.toy()
+    np.savez(tmp_path / "f.npz", features=X, labels=y, backbone="efficientnet-lite2")
+    table.to_csv(tmp_path / "t.csv", index_label="class")
+    data = datasets.make(tmp_path / "own", tmp_path / "f.npz", "labels", tmp_path / "t.csv", unseen=["dog"])
+    assert data.backbone == datasets.load(tmp_path / "own").backbone == "efficientnet-lite2"
+    run = CliRunner().invoke(cli.app, ["fit", str(tmp_path / "own"), "--no-tune", "-o", str(tmp_path / "m.zskl")])
+    assert run.exit_code == 0, run.output
+    model = methods.load(tmp_path / "m.zskl")
+    assert model.backbone_ == "efficientnet-lite2"
+    said = []
+    monkeypatch.setattr(images, "load_backbone", lambda name, device: images.load_onnx_file("not-here.onnx"))
+    assert requests.load_photos(None, None, model, said.append) is None  # the service runs without photos
+    assert said[0].startswith("photos cannot be classified: ")
+    assert not hasattr(model.fit(X, y, table), "backbone_")
