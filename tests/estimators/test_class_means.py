@@ -15,6 +15,7 @@ from toy import make_toy
 from zskl import ClassMeansClassifier, datasets, selection
 from zskl._arrays import SparseRows
 from zskl.engines import Engine, each
+from zskl.estimators._class_means_adapt import nearest_example_entry
 from zskl.estimators._class_means_fit import hash_rows
 from zskl.signatures import table as tables
 
@@ -346,7 +347,7 @@ def test_a_new_class_without_a_description_is_known_by_its_examples(toy, model):
     taught = model.add_examples(cows, ["cow", "cow"])
     assert taught.candidates_.tolist() == [*model.candidates_.tolist(), "cow"]
     assert taught.predict(cows + 0.1).tolist() == ["cow", "cow"]
-    own = taught._hat(taught._scaled(cows)).sum(axis=0)
+    own = taught._row_directions(taught._scaled(cows)).sum(axis=0)
     found = taught._directions(taught._question(cows, taught.signature_table_))[-1]
     assert_close(found, own / np.linalg.norm(own), SOLUTION.single)
     described = {"cow": toy.table.loc["dog"].to_numpy()}  # a description that comes later joins the examples
@@ -398,14 +399,16 @@ def test_what_validation_said_is_used_for_the_nearest_number_of_examples(toy):
     tried = {"1": {**said, "weight": 8.0, "shrinkage": 0.1}, "10": {**said, "weight": 1.0, "shrinkage": 0.2}}
     model.practice_ = {"examples": tried, "wrong_weight": 0.2, "unlabelled": {}}
     half = model.add_examples(toy.X_new[:2], ["emu", "emu"])  # one of the two unseen classes
-    assert (half._worth(2), half._worth(9)) == (8.0, 1.0)
+    assert [nearest_example_entry(model.practice_, count)["weight"] for count in (2, 9)] == [8.0, 1.0]
     assert half.calibration_ == pytest.approx(0.2)
     assert half.temperatures_["unseen"] == pytest.approx(2.0)
     assert half.shrinkage_ == pytest.approx(0.25)
     whole = half.add_examples(toy.X_new[-2:], ["bee", "bee"])
     assert (whole.calibration_, whole.shrinkage_, whole.crowding_) == pytest.approx((0.3, 0.1, 0.0))
     fresh = ClassMeansClassifier(shrinkage=0.1, crowding=0.0).fit(toy.X, toy.y, toy.table)
-    assert_close(whole._hat(whole._scaled(toy.X)), fresh._hat(fresh._scaled(toy.X)), SOLUTION.single)
+    assert_close(
+        whole._row_directions(whole._scaled(toy.X)), fresh._row_directions(fresh._scaled(toy.X)), SOLUTION.single
+    )
     assert_close(whole.class_sums_, fresh.class_sums_, SOLUTION.single)
     back = whole.remove_examples()
     assert (back.calibration_, back.shrinkage_) == pytest.approx((0.1, 0.4))
@@ -429,7 +432,7 @@ def test_bad_examples_are_refused_and_the_model_stays(toy, model):
 
 def test_rows_marked_as_wrong_do_not_stand_for_examples_in_the_calibration(toy, model):
     entry = {"weight": 4.0, "shrinkage": 0.5, "crowding": 0.0, "calibration": 0.3, "temperatures": None}
-    practised = model._copy()
+    practised = model._copy_for_teaching()
     practised.practice_ = {"examples": {"1": entry}, "wrong_weight": 0.35, "unlabelled": {}}
     marked = practised.add_examples(toy.X_new[:2], ["emu", "emu"], wrong=True)
     assert (marked.calibration_, marked.crowding_) == (practised.calibration_, practised.crowding_)
@@ -505,11 +508,14 @@ def test_another_shrinkage_weighs_columns_alone():
     some = texts()
     model = ClassMeansClassifier(shrinkage=0.4).fit(some.X, some.y, some.table)
     wanted = ClassMeansClassifier(shrinkage=0.1).fit(some.X, some.y, some.table)
-    model._turn_to(0.1)
+    model._set_shrinkage(0.1)
     assert_close(model.whitening_, wanted.whitening_, SOLUTION.single)
-    for mine, theirs in ((model._hat, wanted._hat), (model._crowded, wanted._crowded)):
+    for mine, theirs in ((model._row_directions, wanted._row_directions), (model._crowding_of, wanted._crowding_of)):
         rows = model._scaled(SparseRows.of(some.X_new))
-        found = [one(rows if one in (model._hat, wanted._hat) else np.eye(50)) for one in (mine, theirs)]
+        found = [
+            one(rows if one in (model._row_directions, wanted._row_directions) else np.eye(50))
+            for one in (mine, theirs)
+        ]
         assert_close(*(one @ np.eye(50) for one in found), SOLUTION.single)
 
 

@@ -329,8 +329,8 @@ def test_one_round_of_adaptation_asks_the_whole_committee(model):
     means = model.members_[0]
     names = [label for label in model.candidates_ if label not in set(model.classes_)]
     scaled = means._scaled(UNLABELLED)
-    hat = means._hat(scaled)
-    described = means._described(means._question(scaled, means.signature_table_.select(names)))
+    hat = means._row_directions(scaled)
+    described = means._described_directions(means._question(scaled, means.signature_table_.select(names)))
     kernel = model.members_[1].compatibility(UNLABELLED, candidates=names)
     u = described
     for _ in range(5):

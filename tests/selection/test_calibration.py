@@ -9,7 +9,7 @@ from small_search import FOLDS, ROWS_APART, TRAINING, by_hand, estimator
 from textbook import random_scores, slow_accuracies
 from tolerances import SOLUTION, assert_close
 from zskl import ClassMeansClassifier, Committee, baselines, datasets, metrics, protocols, selection
-from zskl.estimators._class_means_adapt import AdaptationSettings, Trial
+from zskl.estimators._class_means_adapt import AdaptationSettings, TaughtScores
 from zskl.methods import build, load
 from zskl.metrics.seen_unseen import row_margins
 from zskl.selection import calibration
@@ -149,7 +149,7 @@ def test_trials_score_as_taught_models_do(fold):
     assert np.bincount(bench.own[given])[bench.new].tolist() == [2] * len(bench.new)
     taught = model.add_examples(X[given], y[given])
     left = np.setdiff1d(np.arange(len(y)), given)
-    found = Trial(bench, calibration.sum_example_rows(bench, given), left).scores(2.0, bench.crowding, firm=True)
+    found = TaughtScores(bench, calibration.sum_example_rows(bench, given), left).scores(2.0, bench.crowding, firm=True)
     assert_close(found, taught.compatibility(X[left], candidates=classes), SOLUTION.single)
 
 
@@ -160,7 +160,9 @@ def test_another_shrinkage_is_another_fit(data, fold):
     rows, labels = data.samples("trainval")
     other.fit(rows[folds[0].train], labels[folds[0].train], data.signatures.loc[classes])
     at = bench.at(0.1)
-    assert_close(at.x @ at.known[bench.seen].T, other._hat(other._scaled(X)) @ other.class_sums_.T, SOLUTION.single)
+    assert_close(
+        at.x @ at.known[bench.seen].T, other._row_directions(other._scaled(X)) @ other.class_sums_.T, SOLUTION.single
+    )
 
 
 def test_adapting_a_bench_is_adapting_the_model(fold):

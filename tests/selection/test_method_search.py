@@ -24,6 +24,7 @@ from zskl import (
     metrics,
     selection,
 )
+from zskl.estimators._class_means_adapt import nearest_example_entry
 from zskl.estimators.default_grid import grid_parts
 from zskl.methods import build, find
 from zskl.selection import method_search
@@ -98,7 +99,7 @@ def test_tuning_fits_calibrates_and_practises(found):
     assert adapted.temperatures_["unseen"] == pytest.approx(factor * entry["temperatures"]["unseen"], rel=1e-9)
     assert adapted.untaught_["calibration"] == model.calibration_
     taught = model.add_examples(X, y)  # of every unseen class
-    entry = model.named_members_.means._practised(np.median(np.unique(y, return_counts=True)[1]))
+    entry = nearest_example_entry(model.practice_, np.median(np.unique(y, return_counts=True)[1]))
     assert taught.calibration_ == pytest.approx(factor * entry["calibration"], rel=1e-9)
     assert taught.remove_examples().calibration_ == model.calibration_
 

@@ -129,8 +129,8 @@ def slow_scores(model, X, label, right, wrong):
     float64 and one after the other."""
     hats = [hat(model, x) for x in X]
     question = model._question(np.empty((0, 0)), model.signature_table_.select([label]))
-    described = np.asarray(model._described(question), np.float64)[0]
-    direction = 2.0 * float(model._firmness(question)[0]) * described
+    described = np.asarray(model._described_directions(question), np.float64)[0]
+    direction = 2.0 * float(model._description_certainty(question)[0]) * described
     for x in right:
         direction = direction + hat(model, x)
     for x in wrong:

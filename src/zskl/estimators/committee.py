@@ -17,10 +17,10 @@ from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
 from zskl._validation import check_positive
 from zskl.estimators import _inputs, model_file
 from zskl.estimators._candidates import Question, match_label_dtype
-from zskl.estimators._class_means_adapt import KeptAdaptation, OtherModels, ValidationBench
+from zskl.estimators._class_means_adapt import FewShotTrial, KeptAdaptation, OtherModels, interpolate_calibration
 from zskl.estimators._inputs import refuse_weights
 from zskl.estimators.base import Labels, ZeroShotClassifier
-from zskl.estimators.class_means import ClassMeansClassifier, interpolate_calibration
+from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 from zskl.signatures.table import SignatureTable
 from zskl.training.rows import StreamedRows
@@ -368,7 +368,7 @@ class Teaching(Composition):
         unknown: set[Any] = set()
         for member in self.members_:
             if isinstance(member, ClassMeansClassifier):
-                unknown |= member._lacking(table)
+                unknown |= member._undescribed_in(table)
         found = {}
         for k, factor in enumerate((self.weights_ / self.member_temperatures_).tolist()):
             member = self.members_[k]
@@ -492,8 +492,8 @@ class Teaching(Composition):
         pairs = zip(self._taught(), kept, strict=True)
         return self._with({k: self._means(k)._with_adaptation([one]) for k, one in pairs})
 
-    def _promise(self, candidates: str, n: int) -> dict[str, Any] | None:
-        return self._means(self._taught()[0])._promise(candidates, n)
+    def _adaptation_estimate(self, candidates: str, n: int) -> dict[str, Any] | None:
+        return self._means(self._taught()[0])._adaptation_estimate(candidates, n)
 
     def _mover(self, scaled: Array, table: SignatureTable) -> Callable[[Array], Array] | None:
         """What a label would move is the first member of class means."""
@@ -563,7 +563,7 @@ class Teaching(Composition):
         """Set calibration and temperatures for what the member in this place was taught."""
         before = self.untaught_
         assert before is not None  # `_with` has set it
-        entry, share = self._means(place)._standing()
+        entry, share = self._means(place)._validation_entry()
         if entry is not None and entry.get("expected_gain", 0.0) is not None:  # somebody has tried it
             factor = float((self.weights_ / self.member_temperatures_)[place])
             self.calibration_, self.temperatures_ = interpolate_calibration(before, entry, share, factor)
@@ -577,7 +577,7 @@ class Teaching(Composition):
 
     # What selection asks ---------------------------------------------------------------------------------------------
 
-    def _bench(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> ValidationBench | None:
+    def _bench(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> FewShotTrial | None:
         """That of class means, in units of its scores; the other members' logits are added."""
         assert isinstance(question, JointQuestion)  # a committee asks no other
         places = [k for k, member in enumerate(self.members_) if isinstance(member, ClassMeansClassifier)]

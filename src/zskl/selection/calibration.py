@@ -24,7 +24,7 @@ from zskl._arrays import make_generator, runs_on_gpu
 from zskl._display import ProgressBar
 from zskl._validation import check_flag
 from zskl.engines import Engine
-from zskl.estimators._class_means_adapt import AdaptationSettings, Rows, Trial, ValidationBench
+from zskl.estimators._class_means_adapt import AdaptationSettings, FewShotTrial, Rows, TaughtScores
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.metrics.seen_unseen import row_margins
 from zskl.selection.class_folds import Fold, Material, check_seen, is_pipeline, last_step, prepare_material
@@ -48,7 +48,7 @@ INDUCTIVE = 2.0  # n₀ of held-out classes without rows: any number above 0 is 
 _KINDS = 8  # stream of the seed
 
 
-def try_unseen_rows(benches: Sequence[ValidationBench]) -> list[dict[str, Any]]:
+def try_unseen_rows(benches: Sequence[FewShotTrial]) -> list[dict[str, Any]]:
     """Rows of the held-out classes alone, for few rows of a class and for all there are."""
     found = []
     for few in _row_densities(benches):
@@ -57,7 +57,7 @@ def try_unseen_rows(benches: Sequence[ValidationBench]) -> list[dict[str, Any]]:
     return found
 
 
-def try_all_rows(benches: Sequence[ValidationBench]) -> list[dict[str, Any]]:
+def try_all_rows(benches: Sequence[FewShotTrial]) -> list[dict[str, Any]]:
     """Rows of all classes together, for few rows of a class and for all there are."""
     found = []
     for few in _row_densities(benches):
@@ -66,14 +66,14 @@ def try_all_rows(benches: Sequence[ValidationBench]) -> list[dict[str, Any]]:
     return found
 
 
-def shrinkage_values(benches: Sequence[ValidationBench]) -> tuple[float, ...]:
+def shrinkage_values(benches: Sequence[FewShotTrial]) -> tuple[float, ...]:
     """The model's own, and less: rows say more in a space that is whitened more."""
     own = benches[0].shrinkage
     plain = float(np.ptp(benches[0].eigenvalues)) == 0.0
     return (own,) if plain else (own, own / 2, own / 4)
 
 
-def _best_zero_shot(benches: Sequence[ValidationBench]) -> dict[str, Any]:
+def _best_zero_shot(benches: Sequence[FewShotTrial]) -> dict[str, Any]:
     """The settings with the best mean gain in zero-shot accuracy over the kinds of rows."""
     parts = [bench.held_out() for bench in benches]
     kinds = [_row_kinds(part, fold) for fold, part in enumerate(parts)]
@@ -102,7 +102,7 @@ def _best_zero_shot(benches: Sequence[ValidationBench]) -> dict[str, Any]:
     return {**asdict(how), **_summarise_gains(found), **fit_calibration(scored, rough=True)}
 
 
-def _best_generalised(benches: Sequence[ValidationBench]) -> dict[str, Any]:
+def _best_generalised(benches: Sequence[FewShotTrial]) -> dict[str, Any]:
     """The settings with the best harmonic mean. While rows are shared out, seen classes are calibrated."""
     plain = [(bench.scores(INDUCTIVE, bench.crowding), bench.own, bench.seen) for bench in benches]
     constant, before = best_constant([row_margins(*one) for one in plain])
@@ -131,18 +131,18 @@ def _best_generalised(benches: Sequence[ValidationBench]) -> dict[str, Any]:
 
 
 def _accuracy_with(
-    part: ValidationBench, weight: float, crowding: float, added: NDArray[np.float32] | None = None
+    part: FewShotTrial, weight: float, crowding: float, added: NDArray[np.float32] | None = None
 ) -> float:
     return part.accuracy(part.scores(weight, crowding, added), np.arange(len(part.own)))
 
 
-def _accuracy_after(part: ValidationBench, how: AdaptationSettings) -> float:
+def _accuracy_after(part: FewShotTrial, how: AdaptationSettings) -> float:
     """Accuracy of these rows after adapting to them."""
     turned = part.at(_shrinkage_of(how, part))
     return _accuracy_with(turned, how.weight, how.crowding, turned.adapted(how).sums)
 
 
-def _row_kinds(part: ValidationBench, fold: int) -> dict[str, ValidationBench]:
+def _row_kinds(part: FewShotTrial, fold: int) -> dict[str, FewShotTrial]:
     """Rows of a fold's held-out classes: as they are, unevenly many of each class, and of half of the classes."""
     draw, c = make_generator(0, _KINDS, fold), len(part.seen)
     rank = draw.permutation(c)
@@ -155,21 +155,21 @@ def _row_kinds(part: ValidationBench, fold: int) -> dict[str, ValidationBench]:
     return found
 
 
-def _row_densities(benches: Sequence[ValidationBench]) -> tuple[int, ...]:
+def _row_densities(benches: Sequence[FewShotTrial]) -> tuple[int, ...]:
     """How many rows of a class to try at most."""
     most = min(int(np.bincount(bench.own).max()) for bench in benches)
     many = min(_rows_within(bench) for bench in benches)
     return (FEW, many) if min(most, many) > 2 * FEW else (many,)
 
 
-def _rows_within(bench: ValidationBench) -> int:
+def _rows_within(bench: FewShotTrial) -> int:
     """Rows of each class, so that together they do not hold too many values."""
     counts = np.sort(np.bincount(bench.own, minlength=len(bench.seen)))
     rows = VALUES // bench.x.shape[1]
     return max([few for few in (*counts.tolist(), 1) if np.minimum(counts, few).sum() <= rows], default=1)
 
 
-def thin_rows(bench: ValidationBench, few: int) -> ValidationBench:
+def thin_rows(bench: FewShotTrial, few: int) -> FewShotTrial:
     """At most so many rows of each class."""
     if np.bincount(bench.own).max() <= few:
         return bench
@@ -181,13 +181,13 @@ def thin_rows(bench: ValidationBench, few: int) -> ValidationBench:
     return bench.some(np.flatnonzero(rank < few))
 
 
-def _per_class(benches: Sequence[ValidationBench], new: bool) -> float:
+def _per_class(benches: Sequence[FewShotTrial], new: bool) -> float:
     """Rows for each candidate, on average."""
     pairs = [(len(b.new_rows), len(b.new)) if new else (len(b.own), len(b.seen)) for b in benches]
     return float(np.mean([rows / classes for rows, classes in pairs]))
 
 
-def _shrinkage_of(how: AdaptationSettings, bench: ValidationBench) -> float:
+def _shrinkage_of(how: AdaptationSettings, bench: FewShotTrial) -> float:
     return bench.shrinkage if how.shrinkage is None else how.shrinkage
 
 
@@ -235,7 +235,7 @@ SHOWN = 2  # rows of other classes that are marked as wrong for each class
 _EXAMPLES = 7  # stream of the seed
 
 
-def validate_teaching(benches: Sequence[ValidationBench]) -> dict[str, Any]:
+def validate_teaching(benches: Sequence[FewShotTrial]) -> dict[str, Any]:
     """Everything that a model stores as `practice_`, from the validation rows of each fold."""
     some = [thin_rows(bench, ENOUGH) for bench in benches]
     tried = shrinkage_values(some)
@@ -250,7 +250,7 @@ def validate_teaching(benches: Sequence[ValidationBench]) -> dict[str, Any]:
     }
 
 
-def _try_examples(benches: Sequence[ValidationBench], k: int, tried: Sequence[float]) -> dict[str, Any] | None:
+def _try_examples(benches: Sequence[FewShotTrial], k: int, tried: Sequence[float]) -> dict[str, Any] | None:
     """n₀, shrinkage and crowding for k examples of each held-out class, with the constant and temperatures for them."""
     parts = [bench.held_out() for bench in benches]
     drawn = [[draw_examples(bench, k, draw) for draw in range(DRAWS)] for bench in parts]
@@ -262,7 +262,7 @@ def _try_examples(benches: Sequence[ValidationBench], k: int, tried: Sequence[fl
         for rows in fold:
             assert rows is not None
             left = np.setdiff1d(np.arange(len(bench.own)), rows)
-            trial = Trial(turned, sum_example_rows(turned, rows), left)
+            trial = TaughtScores(turned, sum_example_rows(turned, rows), left)
             for weight, crowding in product(EXAMPLE_WEIGHTS, _crowding_values(bench)):
                 scores = trial.scores(weight, crowding, firm=True)
                 options.setdefault((shrinkage, weight, crowding), []).append(turned.accuracy(scores, left))
@@ -272,13 +272,13 @@ def _try_examples(benches: Sequence[ValidationBench], k: int, tried: Sequence[fl
     for bench, fold in zip(benches, drawn, strict=True):
         turned, given = bench.at(shrinkage), bench.new_rows[fold[0]]
         rows = np.setdiff1d(np.arange(len(bench.own)), given)
-        scores = Trial(turned, sum_example_rows(turned, given), rows).scores(weight, crowding, firm=True)
+        scores = TaughtScores(turned, sum_example_rows(turned, given), rows).scores(weight, crowding, firm=True)
         scored.append((scores, bench.own[rows], bench.seen))
     figures = {"zsl": float(np.mean(options[best])), **fit_calibration(scored, rough=True)}
     return {"weight": weight, "shrinkage": shrinkage, "crowding": crowding, **figures}
 
 
-def draw_examples(bench: ValidationBench, k: int, draw: int) -> NDArray[np.int64] | None:
+def draw_examples(bench: FewShotTrial, k: int, draw: int) -> NDArray[np.int64] | None:
     """k rows of each held-out class that has more; None if fewer than half of the classes do."""
     rows = []
     for column in bench.new:
@@ -288,24 +288,24 @@ def draw_examples(bench: ValidationBench, k: int, draw: int) -> NDArray[np.int64
     return np.sort(np.concatenate(rows)) if len(rows) >= max(2, len(bench.new) / 2) else None
 
 
-def sum_example_rows(bench: ValidationBench, rows: NDArray[np.int64]) -> Rows:
+def sum_example_rows(bench: FewShotTrial, rows: NDArray[np.int64]) -> Rows:
     """(c, d) the sums of these rows by their classes."""
     member = np.zeros((len(bench.seen), len(rows)), np.float32)
     member[bench.own[rows], np.arange(len(rows))] = 1
     return member @ bench.x[rows]
 
 
-def _crowding_values(bench: ValidationBench) -> tuple[float, ...]:
+def _crowding_values(bench: FewShotTrial) -> tuple[float, ...]:
     """The model's own, and less: rows make up for a crowded place."""
     return (bench.crowding, 0.5 * bench.crowding, 0.0) if bench.crowding else (0.0,)
 
 
-def _choose_wrong_weight(benches: Sequence[ValidationBench], examples: dict[str, Any]) -> float:
+def _choose_wrong_weight(benches: Sequence[FewShotTrial], examples: dict[str, Any]) -> float:
     """What wrong rows count against a class: tried on the rows of other classes that score highest for each class."""
     weight = examples["1"]["weight"] if "1" in examples else 2.0
     accuracies: dict[float, list[float]] = {against: [] for against in WRONG}
     for bench in benches:
-        scores = Trial(bench, None, bench.new_rows).scores(weight, bench.crowding)
+        scores = TaughtScores(bench, None, bench.new_rows).scores(weight, bench.crowding)
         shown, columns = [], []
         for column in bench.new:
             others = np.flatnonzero(bench.own[bench.new_rows] != column)
@@ -320,7 +320,7 @@ def _choose_wrong_weight(benches: Sequence[ValidationBench], examples: dict[str,
         member[marked, np.arange(len(rows))] = 1
         sums = (member @ bench.x[rows]) / np.maximum(member.sum(axis=1, keepdims=True), 1)
         for against, found in accuracies.items():
-            scores = Trial(bench, -np.float32(against) * sums, left).scores(weight, bench.crowding)
+            scores = TaughtScores(bench, -np.float32(against) * sums, left).scores(weight, bench.crowding)
             found.append(bench.accuracy(scores, left))
     if not accuracies[0.0]:
         return 0.0
@@ -417,7 +417,7 @@ class Judged:
     """What the clone that was fitted on a fold says about its validation rows."""
 
     scored: Scored
-    bench: ValidationBench | None  # where the method learns from examples and unlabelled rows too
+    bench: FewShotTrial | None  # where the method learns from examples and unlabelled rows too
 
 
 def _judge_fold(shared: Material, fold: int) -> Judged:

@@ -19,7 +19,7 @@ from zskl import engines
 from zskl._arrays import Array, is_torch, runs_on_gpu, to_numpy
 from zskl.engines import Engine
 from zskl.estimators._candidates import Question, choose_candidates
-from zskl.estimators._class_means_adapt import ValidationBench
+from zskl.estimators._class_means_adapt import FewShotTrial
 from zskl.estimators._class_means_scores import CrowdingScores
 from zskl.estimators._inputs import check_features
 from zskl.estimators.base import ZeroShotClassifier
@@ -124,10 +124,10 @@ class Examiner:
             question = model._question(scaled, choose_candidates(model, table.select(self.table.classes), None))
         return to_numpy(model._answerer(question)(scaled))
 
-    def bench(self, model: ZeroShotClassifier) -> ValidationBench | None:
+    def bench(self, model: ZeroShotClassifier) -> FewShotTrial | None:
         """These rows, to try examples and unlabelled rows on; None for a method that does not learn from them."""
         assert self._asked is not None  # scores were asked for first
-        found: ValidationBench | None = model._bench(*self._asked, self.own, self.is_seen)
+        found: FewShotTrial | None = model._bench(*self._asked, self.own, self.is_seen)
         return found
 
 

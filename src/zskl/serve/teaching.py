@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from zskl import methods
 from zskl._arrays import to_numpy
 from zskl.estimators._candidates import Panel
-from zskl.estimators._class_means_adapt import KeptAdaptation
+from zskl.estimators._class_means_adapt import KeptAdaptation, is_clear_gain
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.estimators.class_means import is_clear_gain
 from zskl.serve.limits import Limits, Refusal, quote_value, unknown_class
 from zskl.serve.requests import Features
 from zskl.serve.schemas import Among, Verdict
@@ -377,7 +376,7 @@ def _new_id(taken: set[str]) -> str:
 def promised_gain(book: Book, rows: int, among: Among) -> Verdict:
     """What validation classes say about so many unlabelled rows, before any are used."""
     try:
-        entry = copy_with_classes(book.model, book.table)._promise(among, rows)
+        entry = copy_with_classes(book.model, book.table)._adaptation_estimate(among, rows)
     except ValueError as error:
         raise Refusal(409, str(error)) from None
     told: Verdict = {
