@@ -357,7 +357,7 @@ def test_one_round_of_adaptation_asks_the_whole_committee(model):
 def test_temperatures_sharpen_what_the_committee_believes(model):
     sharp = copy.copy(model)
     sharp.temperatures_ = {"seen": 1.0, "unseen": 0.5, "mixed": 1.0}
-    others = (model._others(0), sharp._others(0))
+    others = (model._other_models(0), sharp._other_models(0))
     assert [one.kappa for one in others] == [20.0, 40.0]
     table = model.signature_table_
     halves = [one.for_kappa(one.kappa, UNLABELLED, table) for one in others]

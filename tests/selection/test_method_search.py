@@ -54,7 +54,7 @@ def found():
 
 
 def test_members_are_those_that_searches_of_their_own_pick(found):
-    for name, member in committee(device=None)._hired():
+    for name, member in committee(device=None)._clone_members():
         grid = {key.partition("__")[2]: values for key, values in GRID.items() if key.startswith(name)}
         alone = selection.search(member, *TRAINING, grid, FOLDS)
         picked = [alone.pick(scoring).setting for scoring in ("zsl", "gzsl")]

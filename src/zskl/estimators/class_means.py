@@ -410,8 +410,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
             if before is not None and label_kind(before.classes, "y") != label_kind(piece.classes, "y"):
                 raise ValueError(
                     f"this piece names classes by {label_kind(piece.classes, 'y')}s such as "
-                    f"{list_values(piece.classes)}, the pieces before by {label_kind(before.classes, 'y')}s: use one type "
-                    "for all"
+                    f"{list_values(piece.classes)}, the pieces before by {label_kind(before.classes, 'y')}s: use one "
+                    "type for all"
                 )
             given = vars(self).get("_signatures") if signatures is None else signatures
             self._set_sums(piece if before is None else before + piece, given)
