@@ -9,21 +9,32 @@ Only classes without training rows move. Optionally q is balanced: classes with 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl._arrays import Array, NumPyArray, convert_like, namespace, stack_rows, to_numpy
-from zskl._validation import list_values
-from zskl.estimators._candidates import best_row_scores, softmax
+from zskl._arrays import Array, NumPyArray, convert_like, namespace, stack_rows, to_dense, to_numpy
+from zskl._validation import check_option, list_values
+from zskl.estimators._candidates import (
+    best_row_scores,
+    choose_candidates,
+    match_label_dtype,
+    softmax,
+    warn_no_signatures,
+)
 from zskl.estimators._class_means_fit import mean_of_largest, scale_to_unit_length, sum_directions, whitening_ratio
-from zskl.estimators.base import ZeroShotClassifier
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind
+
+if TYPE_CHECKING:
+    from zskl.estimators.class_means import ClassMeansClassifier
+
+log = logging.getLogger(__name__)
 
 FULL_ROUNDS, PARTIAL_ROUNDS = 10, 3  # that balance rows and classes: fully, and by a part
 STILL = 1e-3  # a round that turns no direction by more (1 − cosine) is the last
@@ -37,7 +48,7 @@ Rows = NDArray[np.float32]
 # Examples
 
 
-def check_example_labels(model: ZeroShotClassifier, y: Any, n: int) -> NumPyArray:
+def check_example_labels(model: ClassMeansClassifier, y: Any, n: int) -> NumPyArray:
     if y is None:
         raise ValueError("y is None: expected a class name for each row of X")
     labels: NumPyArray = tables.to_labels(y, "y", model.candidates_.tolist())
@@ -73,6 +84,59 @@ def find_examples(rows: Rows, labels: NumPyArray, examples: Rows, classes: list[
             )
         found[mine[0]] = True
     return found
+
+
+def add_classes(
+    model: ClassMeansClassifier, given: Any, labels: NumPyArray, wrong: NDArray[np.bool_]
+) -> tuple[SignatureTable, list[Any]]:
+    """The model's table with new classes: those that `given` describes, and those of examples without a description.
+
+    Also lists the classes without a description.
+    """
+    table, undescribed = model.signature_table_, model.undescribed_
+    if given is not None:
+        more = choose_candidates(model, given, None)
+        new = more.classes.tolist()
+        warn_no_signatures(model, new, stacklevel=3)
+        known = set(table.classes.tolist()) - set(undescribed)
+        again = [label for label in new if label in known]
+        if again:
+            raise ValueError(
+                f"signatures describes {list_values(again)}, which the model knows already: describe only new classes"
+            )
+        kept = [label for label in table.classes.tolist() if label not in set(new)]
+        table = join_tables(table.select(kept), more)
+        undescribed = [label for label in undescribed if label not in set(new)]
+    have, right = set(table.classes.tolist()), set(labels[~wrong].tolist())
+    fresh = [label for label in dict.fromkeys(labels.tolist()) if label not in have]
+    only_wrong = [label for label in fresh if label not in right]
+    if only_wrong:
+        raise ValueError(
+            f"class {list_values(only_wrong)} has no description, no training rows and only examples marked as wrong: "
+            "give it a description or a right example"
+        )
+    if fresh:
+        log.info("no description of %s: known by examples alone", list_values(fresh))
+        rows = np.repeat(mean_signature(model)[None], len(fresh), axis=0)
+        names = match_label_dtype(model.classes_, tables.to_labels(fresh, "y"))
+        table = join_tables(table, SignatureTable(names, rows, table.names))
+    return table, [*undescribed, *fresh]
+
+
+def mean_signature(model: ClassMeansClassifier) -> NDArray[np.float64]:
+    """(p,) of the seen classes: what stands for the signature of a class that has none."""
+    found: NDArray[np.float64] = model.signature_table_.select(model.classes_).matrix.mean(axis=0)
+    return found
+
+
+def find_undescribed(model: ClassMeansClassifier, table: SignatureTable) -> frozenset[Any]:
+    """Candidates of a table that are known by their examples alone."""
+    if not model.undescribed_:
+        return frozenset()
+    placeholder, unknown = mean_signature(model), set(model.undescribed_)
+    places = [place for place, label in enumerate(table.labels.tolist()) if label in unknown]
+    pairs = zip(table.labels[places].tolist(), to_dense(table.matrix[places]), strict=True)
+    return frozenset(label for label, row in pairs if np.array_equal(row, placeholder))
 
 
 def join_tables(first: SignatureTable, second: SignatureTable) -> SignatureTable:
@@ -192,6 +256,23 @@ class AdaptationResult:
     masses: NDArray[np.float64]
     rounds: int
     turned: float  # 1 − cosine of the direction that the last round turned most
+
+
+def choose_adaptation_table(model: ClassMeansClassifier, candidates: Any) -> tuple[SignatureTable, str]:
+    """Candidates of unlabelled rows, and whether these are "unseen" classes alone or "all"."""
+    seen = set(model.classes_.tolist())
+    names: Any = candidates
+    if candidates is None or isinstance(candidates, str):
+        check_option("candidates", candidates or "unseen", ("unseen", "all"))
+        unseen = [label for label in model.candidates_.tolist() if label not in seen]
+        names = None if candidates == "all" else unseen or None
+    table = choose_candidates(model, None, names)
+    if seen >= set(table.labels.tolist()):
+        raise ValueError(
+            "every candidate has training rows, so there is no class that unlabelled rows could teach: name "
+            "candidates without training rows, or describe further classes in fit"
+        )
+    return table, "all" if seen & set(table.labels.tolist()) else "unseen"
 
 
 def find_adaptation_entry(practice: dict[str, Any] | None, mode: str, per_class: float) -> dict[str, Any] | None:

@@ -179,29 +179,14 @@ class Sums:
     """Sums over rows of C classes in d features, in float64: all that class means are learned from.
 
     Add two of them: the result is that of all rows together, exactly. With weights w they are Σw, Σwx and Σwxxᵀ.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (C,)
-        The classes, sorted.
-    rows : ndarray of shape (C,)
-        How many rows each has, or what they weigh together.
-    totals : ndarray of shape (C, d)
-        The sum of its scaled rows.
-    products : ndarray of shape (d, d) or (d,)
-        The sum of xxᵀ over all scaled rows; of sparse rows its diagonal.
-    kept : KeptRows
-        Some of the rows.
-    scaling : str
-        How the rows were scaled.
     """
 
-    classes: NumPyArray
-    rows: Floats
-    totals: Floats
-    products: Floats
+    classes: NumPyArray  # (C,) sorted
+    rows: Floats  # (C,) how many rows each class has, or what they weigh together
+    totals: Floats  # (C, d) the sum of its scaled rows
+    products: Floats  # (d, d) the sum of xxᵀ over all scaled rows; of sparse rows its diagonal (d,)
     kept: KeptRows
-    scaling: str
+    scaling: str  # how the rows were scaled
 
     def __add__(self, other: Sums) -> Sums:
         if not isinstance(other, Sums):
@@ -476,6 +461,7 @@ def sum_directions(means: NDArray[np.floating], rows: Floats, eigenvalues: Float
 KERNELS = ("gaussian", "linear")
 PRIORS = ("zero", "identity", "cosine")
 TINY = 1e-12
+CERTAINTY_LIMIT = 5.0  # a description counts at most so many times as much as a usual one, or as little
 
 
 @dataclass(frozen=True)
@@ -520,20 +506,16 @@ def regularised_inverse(K: Floats, noise: float) -> Floats:
     return np.asarray(cho_solve(cho_factor(K + noise * identity, lower=True), identity))
 
 
-def fit_slope(targets: Floats, prior: Floats) -> float:
-    """s ≥ 0 with the least ‖targets − s·prior‖²."""
-    length = float((prior * prior).sum())
-    return max(float((targets * prior).sum()) / length, 0.0) if length > 0 else 0.0
+def description_certainty(kernel: SignatureKernel, Y: Floats, seen: Any, inverse: Floats, noise: float) -> Floats:
+    """(rows,) how much surer than usual the process is of the directions of signatures Y (rows, p), within a limit.
 
-
-def typical_variance(inverted: Floats, noise: float) -> float:
-    """Median over training signatures of the variance that the process had there without that signature."""
-    return float(np.median(np.maximum(1 / np.diag(inverted) - noise, TINY)))
-
-
-def posterior_variance(prior: Floats, k: Floats, inverted: Floats) -> Floats:
-    """(rows,) k(y, y) − k(y, Y)(K + νI)⁻¹k(Y, y): how unsure a description leaves the direction of its class."""
-    found: Floats = np.maximum(prior - ((k @ inverted) * k).sum(axis=1), TINY)
+    The variance k(y, y) − k(y, Y₀)(K + νI)⁻¹k(Y₀, y) is compared with the median over training signatures of the
+    variance that the process had there without that signature.
+    """
+    usual = float(np.median(np.maximum(1 / np.diag(inverse) - noise, TINY)))
+    k = to_numpy(kernel(Y, seen))
+    variance = np.maximum(to_numpy(kernel.diagonal(Y)) - ((k @ inverse) * k).sum(axis=1), TINY)
+    found: Floats = (usual / variance).clip(1 / CERTAINTY_LIMIT, CERTAINTY_LIMIT)
     return found
 
 
@@ -617,7 +599,9 @@ class Whitening:
 
     @cached_property
     def slope(self) -> float:
-        return fit_slope(self.targets, self.own_signatures)
+        """s ≥ 0 with the least ‖targets − s·Y°‖²."""
+        length = float((self.own_signatures * self.own_signatures).sum())
+        return max(float((self.targets * self.own_signatures).sum()) / length, 0.0) if length > 0 else 0.0
 
 
 class FitCache:

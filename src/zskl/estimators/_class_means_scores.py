@@ -340,7 +340,10 @@ class ExplainedScores:
             codes = find_codes(model.classes_, seen.labels)
             self.names = tuple(map(str, model.classes_.tolist()))
             self._members = (codes[:, None] == np.arange(len(self.names))).astype(np.float64)
-            self.values = self.without_placeholders(_largest(similar, codes, len(self.names)))
+            # Of a seen class with several signatures the most similar one counts.
+            most_similar = np.full((len(similar), len(self.names)), -np.inf)
+            np.maximum.at(most_similar.T, codes, similar.T)
+            self.values = self.without_placeholders(most_similar)
             pairs.append((similar, regression))
             if own is not None:
                 self._terms = {PRIOR: factor * (own[0] @ own[1]), **self._terms}
@@ -372,13 +375,6 @@ class ExplainedScores:
         return Split(a, b, score_a - score_b, np.asarray(contributions), terms, likeness)
 
 
-def _largest(similar: Floats, codes: NumPyArray, classes: int) -> Floats:
-    """(rows, k) → (rows, C): of a seen class with several signatures, the most similar one."""
-    found = np.full((len(similar), classes), -np.inf)
-    np.maximum.at(found.T, codes, similar.T)
-    return found
-
-
 # Along attributes as you wrote them
 #
 # The description's share in a score is f·x̂·m(y), f = w/(‖m‖‖v‖). With the linear kernel m(y) is a sum over
@@ -403,39 +399,29 @@ def explain_raw_attributes(model: ClassMeansClassifier, table: SignatureTable) -
     if model.prior != "zero":
         own = RawValues.of(model.feature_scaling_, table.matrix)
         pairs.append((model.slope_ * model.whitening_.astype(np.float64), own.times(inner.factor)))
-    likeness = GaussianSlopes(model, table, inner.factor, seen, regression) if by_likeness else None
+    Y: Floats = model.signature_scaling_.apply(table.matrix)
+    apart = to_numpy(squared_distances(Y, seen)) / model.width_ if by_likeness else None
+
+    def gaussian_slopes(unit_rows: NumPyArray, distances: Floats, first: NumPyArray, second: NumPyArray) -> Floats:
+        """F (n, p) of rows x̂ (n, d) and signatures first and second (n,)."""
+        mean = 0.5 * (inner.factor[first] + inner.factor[second])
+        weights = mean * (unit_rows @ regression.T) * secants(distances[first], distances[second]) / model.width_
+        found: Floats = weights.sum(axis=1, keepdims=True) * (Y[first] + Y[second])
+        return found - 2 * weights @ seen
 
     def parts(scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> NumPyArray:
         unit_rows = to_numpy(model._row_directions(scaled))
         found = np.zeros((len(unit_rows), table.matrix.shape[1]))
         for vectors, values in pairs:
             found += (unit_rows @ vectors.T) * values.differences(first, second)
-        if likeness is not None:
-            found += likeness.slopes(unit_rows, first, second) * described.differences(first, second)
+        if apart is not None:
+            found += gaussian_slopes(unit_rows, apart, first, second) * described.differences(first, second)
         found[inner.undescribed[first] | inner.undescribed[second]] = 0.0  # there are no two descriptions to compare
         return found
 
     explainer = AlongRawAttributes(model, table, inner, parts, (PRIOR,))
     explainer.values = inner.without_placeholders(explainer.values)
     return explainer
-
-
-class GaussianSlopes:
-    """F of the Gaussian kernel."""
-
-    def __init__(
-        self, model: ClassMeansClassifier, table: SignatureTable, factor: Floats, seen: Floats, regression: Floats
-    ) -> None:
-        self.Y: Floats = model.signature_scaling_.apply(table.matrix)
-        self.seen, self.regression, self.factor, self.width = seen, regression, factor, model.width_
-        self.apart = to_numpy(squared_distances(self.Y, seen)) / self.width
-
-    def slopes(self, unit_rows: NumPyArray, first: NumPyArray, second: NumPyArray) -> NumPyArray:
-        """(n, p) F of rows x̂ (n, d) and signatures first and second (n,)."""
-        mean = 0.5 * (self.factor[first] + self.factor[second])
-        weights = mean * (unit_rows @ self.regression.T) * secants(self.apart[first], self.apart[second]) / self.width
-        found: NumPyArray = weights.sum(axis=1, keepdims=True) * (self.Y[first] + self.Y[second])
-        return found - 2 * weights @ self.seen
 
 
 def secants(first: NumPyArray, second: NumPyArray) -> NumPyArray:

@@ -29,52 +29,25 @@ from zskl._arrays import (
     to_numpy,
 )
 from zskl._validation import check_option, check_positive, list_values
+from zskl.estimators import _class_means_adapt as teaching
+from zskl.estimators import _class_means_fit as fitting
+from zskl.estimators import _class_means_scores as scoring
 from zskl.estimators import _inputs
 from zskl.estimators._candidates import (
     Question,
     best_row_scores,
-    choose_candidates,
     match_label_dtype,
-    warn_no_signatures,
 )
-from zskl.estimators._class_means_adapt import (
-    AdaptationResult,
-    AdaptationSettings,
-    FewShotTrial,
-    KeptAdaptation,
-    OtherModels,
-    check_example_labels,
-    check_gain,
-    check_wrong_mask,
-    direction_changes,
-    find_adaptation_entry,
-    find_examples,
-    interpolate_calibration,
-    join_tables,
-    nearest_example_entry,
-    run_adaptation,
-)
+from zskl.estimators._class_means_adapt import AdaptationSettings, FewShotTrial, KeptAdaptation, OtherModels
 from zskl.estimators._class_means_fit import (
-    KERNELS,
-    PRIORS,
     Evidence,
     FitCache,
     Floats,
     SignatureKernel,
     Sums,
     Whitening,
-    find_codes,
-    mean_of_largest,
-    posterior_variance,
-    regularised_inverse,
     scale_to_unit_length,
     signature_codes,
-    sum_directions,
-    sum_rows,
-    to_half_precision,
-    typical_variance,
-    whiten,
-    whitening_ratio,
 )
 from zskl.estimators._class_means_scores import (
     ClassMeansQuestion,
@@ -82,8 +55,6 @@ from zskl.estimators._class_means_scores import (
     DirectionMap,
     ExplainedScores,
     SearchScores,
-    explain_raw_attributes,
-    make_nameless_scorer,
 )
 from zskl.estimators._inputs import drop_weightless_rows, row_weights
 from zskl.estimators.base import SIGNATURE_MEANS, Labels, ZeroShotClassifier
@@ -99,7 +70,6 @@ EXAMPLE_WEIGHT = 2.0  # n₀ of an unseen class, until validation classes say be
 WRONG_WEIGHT = 0.35  # what rows marked as wrong for a class count against it together, until validation says better
 TRAINING, EXAMPLES, UNLABELLED = "training rows", "examples", "unlabelled rows"  # what a direction is made of
 TRIAL_KEPT_ROWS = 1024  # kept rows that are enough to try things on a fold
-CERTAINTY_LIMIT = 5.0  # a description counts at most so many times as much as a usual one, or as little
 CONVERGED = 0.01  # 1 − cosine that no direction turned by in the last round
 
 
@@ -236,33 +206,18 @@ class ClassMeansClassifier(ZeroShotClassifier):
         "crowding_share",
     )
 
-    center_: Floats
-    whitening_: NDArray[np.float32]
-    regression_: NDArray[np.float32]
-    class_means_: NDArray[np.float32]
-    class_rows_: Floats
-    eigenvalues_: Floats
     kept_rows_: Any  # NDArray[np.float16], or SparseRows
-    signature_center_: Floats
-    width_: float
-    slope_: float
-    shrinkage_: float
-    examples_: NDArray[np.float32]  # x̂ of the examples
-    example_weights_: Floats  # −1 for an example that is marked as wrong, else 1
     example_classes_: list[Any]
     undescribed_: list[Any]  # classes that are known by their examples alone
-    adapted_sums_: NDArray[np.float32]
     adapted_classes_: list[Any]
     adaptation_: dict[str, Any] | None
-    crowding_: float
     practice_: dict[str, Any] | None
     untaught_: dict[str, Any] | None  # calibration and shrinkage before the model was taught
     _sums: Sums  # of all training rows
     _signatures: Any  # a table that has been read, or as they were handed over
-    _kernel_inverse: Floats  # (K + νI)⁻¹, computed when it is first needed
-    _fit_cache: FitCache  # of the models of one search
-    _search_scores: SearchScores  # of the models of one search
-    _member: tuple[CrowdingScores, int]  # which of the models that one pass scores
+    _fit_cache: FitCache  # of the models of one search, as are the next two
+    _search_scores: SearchScores
+    _member: tuple[CrowdingScores, int]
 
     def __init__(
         self,
@@ -296,8 +251,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        check_option("kernel", self.kernel, KERNELS)
-        check_option("prior", self.prior, PRIORS)
+        check_option("kernel", self.kernel, fitting.KERNELS)
+        check_option("prior", self.prior, fitting.PRIORS)
         for name in ("bandwidth", "noise"):
             check_positive(name, getattr(self, name))
         for name in ("shrinkage", "crowding_share"):
@@ -524,7 +479,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
             # NumPy needs less time and memory than PyTorch for a tensor on a CPU.
             return raw, self.feature_scaling_.apply(placed if gpu else to_numpy(placed))
 
-        return sum_rows(X, codes, classes, read_scaled, keep, self.feature_scaling, weights, gpu)
+        return fitting.sum_rows(X, codes, classes, read_scaled, keep, self.feature_scaling, weights, gpu)
 
     def _set_sums(self, sums: Sums, given: Any) -> None:
         """Let these be the sums of all training rows; `__getattr__` works the rest out when it is used."""
@@ -615,14 +570,15 @@ class ClassMeansClassifier(ZeroShotClassifier):
     @property
     def class_sums_(self) -> NDArray[np.float32]:
         """What the training rows of each seen class say about its direction (C, d)."""
-        sums = sum_directions(self.class_means_, self.class_rows_, self.eigenvalues_, self.shrinkage_)
+        sums = fitting.sum_directions(self.class_means_, self.class_rows_, self.eigenvalues_, self.shrinkage_)
         return sums.astype(np.float32)
 
     def _question(self, scaled: Array, table: SignatureTable) -> ClassMeansQuestion:
         asked = super()._question(scaled, table)
         shared = self._scale_as_features(table.matrix)
         shared = None if shared is None else convert_like(shared, scaled)
-        return ClassMeansQuestion(asked.Y, asked.rows, asked.labels, shared, frozenset(self._undescribed_in(table)))
+        undescribed = teaching.find_undescribed(self, table) if self.undescribed_ else frozenset[Any]()
+        return ClassMeansQuestion(asked.Y, asked.rows, asked.labels, shared, undescribed)
 
     def _scale_as_features(self, signatures: Array) -> Array | None:
         """Signatures (rows, d) as rows of the shared space, where the prior needs them."""
@@ -631,7 +587,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _row_directions(self, scaled: Array) -> Array:
         """x̂ (n, d) of scaled rows."""
         centred = scaled - convert_like(self.center_, scaled)
-        return scale_to_unit_length(whiten(centred, convert_like(self.whitening_, scaled)))
+        return scale_to_unit_length(fitting.whiten(centred, convert_like(self.whitening_, scaled)))
 
     def _predict_means(self, Y: Array, shared: Array | None) -> Array:
         """m(y) (rows, d) of scaled signatures (rows, p), which may lie in the shared space too."""
@@ -641,7 +597,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
             return means
         assert shared is not None  # with another prior than zero there is one
         centred = shared - convert_like(self.signature_center_, Y)
-        own: Array = to_dense(whiten(centred, convert_like(self.whitening_, Y)))
+        own: Array = to_dense(fitting.whiten(centred, convert_like(self.whitening_, Y)))
         return means + self.slope_ * own
 
     def _seen_signatures(self) -> Array:
@@ -663,7 +619,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         if not self.crowding_ or not len(self.kept_rows_):
             return None
         cosines = convert_like(self.kept_rows_, directions) @ directions.T
-        return self.crowding_ * mean_of_largest(cosines, float(self.crowding_share))
+        return self.crowding_ * fitting.mean_of_largest(cosines, float(self.crowding_share))
 
     def _evidence(self, question: Question, unlabelled: bool = True, more: int = 0) -> Evidence:
         """What rows say about the candidates; without `unlabelled` ones if you say so.
@@ -677,7 +633,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         taught = [label for label, rows in columns.items() if counts[label] + more and not seen[rows[0]]]
         certainty = self._description_certainty(question) if taught else np.empty(0)
         for label in taught:
-            entry = nearest_example_entry(self.practice_, counts[label] + more)
+            entry = teaching.nearest_example_entry(self.practice_, counts[label] + more)
             weight = EXAMPLE_WEIGHT if entry is None else float(entry["weight"])
             weights[columns[label]] = weight * certainty[columns[label]]
         if unlabelled:
@@ -730,11 +686,9 @@ class ClassMeansClassifier(ZeroShotClassifier):
             return np.ones(question.Y.shape[0])
         kernel, seen = SignatureKernel(self.kernel, self.width_), self._seen_signatures()
         if "_kernel_inverse" not in vars(self):
-            self._kernel_inverse = regularised_inverse(to_numpy(kernel(seen, seen)), float(self.noise))
+            self._kernel_inverse = fitting.regularised_inverse(to_numpy(kernel(seen, seen)), float(self.noise))
         Y = to_numpy(question.Y).astype(np.float64)
-        variance = posterior_variance(to_numpy(kernel.diagonal(Y)), to_numpy(kernel(Y, seen)), self._kernel_inverse)
-        usual = typical_variance(self._kernel_inverse, float(self.noise))
-        return (usual / variance).clip(1 / CERTAINTY_LIMIT, CERTAINTY_LIMIT)
+        return fitting.description_certainty(kernel, Y, seen, self._kernel_inverse, float(self.noise))
 
     # Scores
 
@@ -757,7 +711,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         """In the basis of the scatter another shrinkage only weighs coordinates."""
         if before.shrinkage_ == self.shrinkage_:
             return None
-        ratio = whitening_ratio(self.eigenvalues_, before.shrinkage_, self.shrinkage_)
+        ratio = fitting.whitening_ratio(self.eigenvalues_, before.shrinkage_, self.shrinkage_)
         return lambda rows: scale_to_unit_length(rows * convert_like(ratio, rows))
 
     def _gallery_answerer(self, question: Question) -> Callable[[Array], Array]:
@@ -772,7 +726,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return answer
 
     def _nameless_scorer(self, Y: Array) -> Callable[[Array], Array]:
-        return make_nameless_scorer(self, Y, EXAMPLE_WEIGHT)
+        return scoring.make_nameless_scorer(self, Y, EXAMPLE_WEIGHT)
 
     def ranking_map(self) -> DirectionMap:
         """
@@ -804,7 +758,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         return ExplainedScores(self, table)
 
     def _raw_explainer(self, table: SignatureTable) -> AlongRawAttributes:
-        return explain_raw_attributes(self, table)
+        return scoring.explain_raw_attributes(self, table)
 
     # Teaching: examples and unlabelled rows give a new model, this one never changes
 
@@ -841,10 +795,11 @@ class ClassMeansClassifier(ZeroShotClassifier):
         """
         check_is_fitted(self)
         X = _inputs.check_features(self, X, "add_examples")
-        labels = check_example_labels(self, y, X.shape[0])
-        wrong = check_wrong_mask(wrong, X.shape[0])
+        labels = teaching.check_example_labels(self, y, X.shape[0])
+        wrong = teaching.check_wrong_mask(wrong, X.shape[0])
         new = self._copy_for_teaching()
-        new._add_classes(signatures, labels, wrong)
+        table, new.undescribed_ = teaching.add_classes(self, signatures, labels, wrong)
+        new._set_candidates(table)
         rows = to_numpy(self._row_directions(self._scaled(X))).astype(np.float32)
         new.examples_ = np.concatenate([self.examples_, rows])
         new.example_weights_ = np.concatenate([self.example_weights_, np.where(wrong, -1.0, 1.0)])
@@ -890,9 +845,9 @@ class ClassMeansClassifier(ZeroShotClassifier):
             keep = np.array([label not in wanted for label in known])
         else:
             X = _inputs.check_features(self, X, "remove_examples")
-            labels = check_example_labels(self, y, X.shape[0])
+            labels = teaching.check_example_labels(self, y, X.shape[0])
             rows = to_numpy(self._row_directions(self._scaled(X))).astype(np.float32)
-            keep = ~find_examples(rows, labels, self.examples_, self.example_classes_)
+            keep = ~teaching.find_examples(rows, labels, self.examples_, self.example_classes_)
         new = self._copy_for_teaching()
         new.examples_, new.example_weights_ = self.examples_[keep], self.example_weights_[keep]
         new.example_classes_ = [label for label, kept in zip(self.example_classes_, keep, strict=True) if kept]
@@ -963,28 +918,41 @@ class ClassMeansClassifier(ZeroShotClassifier):
         others: OtherModels | None = None,
     ) -> Self:
         """`adapt` on checked rows, where other models may have a say in what a row is."""
-        if balance is not None and check_positive("balance", balance, zero_allowed=True) > 1:
-            raise ValueError(f"balance is {balance!r}: expected a number from 0 to 1, or None")
-        table, mode = self._adaptation_table(candidates)
+        table, mode = teaching.choose_adaptation_table(self, candidates)
+        per_class = X.shape[0] / len(table.classes)
+        entry = teaching.find_adaptation_entry(self.practice_, mode, per_class)
+        how = AdaptationSettings() if entry is None else AdaptationSettings.from_entry(entry, per_class)
+        if balance is not None:
+            if check_positive("balance", balance, zero_allowed=True) > 1:
+                raise ValueError(f"balance is {balance!r}: expected a number from 0 to 1, or None")
+            how = replace(how, balance=float(balance))
+        if others is not None and entry is None:
+            how = replace(how, kappa=others.kappa)
         if X.shape[0] < len(table.classes):
             raise ValueError(
                 f"X has {X.shape[0]} row(s) for {len(table.classes)} candidate classes: expected at least as many "
                 "unlabelled rows as classes; collect more rows, or name fewer candidates"
             )
-        per_class = X.shape[0] / len(table.classes)
-        entry = find_adaptation_entry(self.practice_, mode, per_class)
         if not force:
-            check_gain(entry, per_class, self.practice_ is not None)
-        how = AdaptationSettings() if entry is None else AdaptationSettings.from_entry(entry, per_class)
-        how = how if balance is None else replace(how, balance=float(balance))
-        how = how if others is None or entry is not None else replace(how, kappa=others.kappa)
+            teaching.check_gain(entry, per_class, self.practice_ is not None)
         new = self._copy_for_teaching()
         new._set_shrinkage(self.shrinkage_ if how.shrinkage is None else how.shrinkage)
         scaled = new._scaled(X)
         other = None if others is None else others.for_kappa(how.kappa, X, table)
         question = new._question(scaled, table)
-        labels, moving = question.labels.tolist(), find_codes(self.classes_, question.labels) < 0
-        found = new._run_adaptation(new._row_directions(scaled), question, moving, how, other)
+        labels, moving = question.labels.tolist(), fitting.find_codes(self.classes_, question.labels) < 0
+        evidence = new._evidence(question, unlabelled=False)
+        described = new._described_directions(question)
+        weights = np.where(evidence.seen | (evidence.weights == 0), evidence.weights, how.weight)
+        found = teaching.run_adaptation(
+            new._row_directions(scaled),
+            convert_like(weights[:, None], described) * described,
+            convert_like(evidence.sums, described),
+            question.rows,
+            moving,
+            how,
+            other,
+        )
         new.adapted_classes_ = [label for label, moves in zip(labels, moving, strict=True) if moves]
         new.adapted_sums_ = found.sums[moving]
         calibrated = (new.untaught_ or {}) if entry is None else entry
@@ -1006,35 +974,10 @@ class ClassMeansClassifier(ZeroShotClassifier):
         log.info("adapted %d classes to %d rows in %d rounds", int(moving.sum()), X.shape[0], found.rounds)
         return new
 
-    def _run_adaptation(
-        self, rows: Array, question: Question, moving: NDArray[np.bool_], how: AdaptationSettings, other: Array | None
-    ) -> AdaptationResult:
-        evidence, described = self._evidence(question, unlabelled=False), self._described_directions(question)
-        weights = np.where(evidence.seen | (evidence.weights == 0), evidence.weights, how.weight)
-        weighted = convert_like(weights[:, None], described) * described
-        known = convert_like(evidence.sums, described)
-        return run_adaptation(rows, weighted, known, question.rows, moving, how, other)
-
-    def _adaptation_table(self, candidates: Any) -> tuple[SignatureTable, str]:
-        """Candidates of unlabelled rows, and whether these are "unseen" classes alone or "all"."""
-        seen = set(self.classes_.tolist())
-        names: Any = candidates
-        if candidates is None or isinstance(candidates, str):
-            check_option("candidates", candidates or "unseen", ("unseen", "all"))
-            unseen = [label for label in self.candidates_.tolist() if label not in seen]
-            names = None if candidates == "all" else unseen or None
-        table = choose_candidates(self, None, names)
-        if seen >= set(table.labels.tolist()):
-            raise ValueError(
-                "every candidate has training rows, so there is no class that unlabelled rows could teach: name "
-                "candidates without training rows, or describe further classes in fit"
-            )
-        return table, "all" if seen & set(table.labels.tolist()) else "unseen"
-
     def _adaptation_estimate(self, candidates: str, n: int) -> dict[str, Any] | None:
         """What validation classes say about n unlabelled rows of these candidates; None where nobody has tried."""
-        table, mode = self._adaptation_table(candidates)
-        return find_adaptation_entry(self.practice_, mode, n / len(table.classes))
+        table, mode = teaching.choose_adaptation_table(self, candidates)
+        return teaching.find_adaptation_entry(self.practice_, mode, n / len(table.classes))
 
     def _kept_adaptation(self) -> list[KeptAdaptation]:
         """What unlabelled rows have taught the model, for another one: a list, because a committee has several."""
@@ -1055,7 +998,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         question = self._question(scaled, table)
         now, described = self._directions(question), self._described_directions(question)
         then = self._evidence(question, more=1).add_to(described)
-        return lambda X: best_row_scores(direction_changes(self._row_directions(X), now, then), question.rows)
+        return lambda X: best_row_scores(teaching.direction_changes(self._row_directions(X), now, then), question.rows)
 
     # What a model has been taught
 
@@ -1070,66 +1013,18 @@ class ClassMeansClassifier(ZeroShotClassifier):
             }
         return new
 
-    def _add_classes(self, given: Any, labels: NumPyArray, wrong: NDArray[np.bool_]) -> None:
-        """Take up new classes: those that `given` describes, and those of examples without a description."""
-        table = self.signature_table_
-        if given is not None:
-            more = choose_candidates(self, given, None)
-            described = more.classes.tolist()
-            warn_no_signatures(self, described, stacklevel=3)
-            known = set(table.classes.tolist()) - set(self.undescribed_)
-            again = [label for label in described if label in known]
-            if again:
-                raise ValueError(
-                    f"signatures describes {list_values(again)}, which the model knows already: describe only new "
-                    "classes"
-                )
-            kept = [label for label in table.classes.tolist() if label not in set(described)]
-            table = join_tables(table.select(kept), more)
-            self.undescribed_ = [label for label in self.undescribed_ if label not in set(described)]
-        have = set(table.classes.tolist())
-        fresh = [label for label in dict.fromkeys(labels.tolist()) if label not in have]
-        right = set(labels[~wrong].tolist())
-        only_wrong = [label for label in fresh if label not in right]
-        if only_wrong:
-            raise ValueError(
-                f"class {list_values(only_wrong)} has no description, no training rows and only examples marked as "
-                "wrong: give it a description or a right example"
-            )
-        if fresh:
-            log.info("no description of %s: known by examples alone", list_values(fresh))
-            rows = np.repeat(self._mean_signature()[None], len(fresh), axis=0)
-            names = match_label_dtype(self.classes_, tables.to_labels(fresh, "y"))
-            table = join_tables(table, SignatureTable(names, rows, table.names))
-            self.undescribed_ = [*self.undescribed_, *fresh]
-        self._set_candidates(table)
-
     def _set_candidates(self, table: SignatureTable) -> None:
         self.signature_table_, self.candidates_ = table, match_label_dtype(self.classes_, table.classes)
-
-    def _mean_signature(self) -> Floats:
-        """(p,) of the seen classes: what stands for the signature of a class that has none."""
-        found: Floats = self.signature_table_.select(self.classes_).matrix.mean(axis=0)
-        return found
-
-    def _undescribed_in(self, table: SignatureTable) -> set[Any]:
-        """Candidates of a table that are known by their examples alone."""
-        if not self.undescribed_:
-            return set()
-        placeholder, unknown = self._mean_signature(), set(self.undescribed_)
-        places = [place for place, label in enumerate(table.labels.tolist()) if label in unknown]
-        pairs = zip(table.labels[places].tolist(), to_dense(table.matrix[places]), strict=True)
-        return {label for label, row in pairs if np.array_equal(row, placeholder)}
 
     def _set_shrinkage(self, shrinkage: float) -> None:
         """Use another shrinkage: in the basis of the scatter it only weighs coordinates."""
         if shrinkage == self.shrinkage_:
             return
-        ratio = whitening_ratio(self.eigenvalues_, self.shrinkage_, shrinkage).astype(np.float32)
+        ratio = fitting.whitening_ratio(self.eigenvalues_, self.shrinkage_, shrinkage).astype(np.float32)
         diagonal = self.whitening_.shape[1] == 1 < len(ratio)
         self.whitening_ = self.whitening_ * (ratio[:, None] if diagonal else ratio)
         self.regression_, self.class_means_ = self.regression_ * ratio, self.class_means_ * ratio
-        self.kept_rows_ = to_half_precision(scale_to_unit_length(self.kept_rows_.astype(np.float32) * ratio))
+        self.kept_rows_ = fitting.to_half_precision(scale_to_unit_length(self.kept_rows_.astype(np.float32) * ratio))
         self.examples_ = scale_to_unit_length(self.examples_ * ratio)
         self.shrinkage_ = shrinkage
 
@@ -1144,7 +1039,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
             for name in ("shrinkage", "crowding")
         )
         self._set_shrinkage(shrinkage)
-        self.calibration_, self.temperatures_ = interpolate_calibration(before, entry, share)
+        self.calibration_, self.temperatures_ = teaching.interpolate_calibration(before, entry, share)
 
     def _validation_entry(self) -> tuple[dict[str, Any] | None, float]:
         """What validation classes say about a model that was taught like this, and the share of it that applies."""
@@ -1155,7 +1050,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         if not counts:
             return None, 1.0
         unseen = [label for label in self.candidates_.tolist() if label not in seen]
-        entry = nearest_example_entry(self.practice_, float(np.median(list(counts.values()))))
+        entry = teaching.nearest_example_entry(self.practice_, float(np.median(list(counts.values()))))
         return entry, len(counts) / len(unseen)
 
     # What `zskl.selection` calls

@@ -17,7 +17,13 @@ from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
 from zskl._validation import check_positive
 from zskl.estimators import _inputs, model_file
 from zskl.estimators._candidates import Question, match_label_dtype
-from zskl.estimators._class_means_adapt import FewShotTrial, KeptAdaptation, OtherModels, interpolate_calibration
+from zskl.estimators._class_means_adapt import (
+    FewShotTrial,
+    KeptAdaptation,
+    OtherModels,
+    find_undescribed,
+    interpolate_calibration,
+)
 from zskl.estimators._inputs import refuse_weights
 from zskl.estimators.base import Labels, ZeroShotClassifier
 from zskl.estimators.class_means import ClassMeansClassifier
@@ -347,7 +353,7 @@ class Committee(ZeroShotClassifier):
         unknown: set[Any] = set()
         for member in self.members_:
             if isinstance(member, ClassMeansClassifier):
-                unknown |= member._undescribed_in(table)
+                unknown |= find_undescribed(member, table)
         return {
             k: member_logits(member, factor, table, set() if isinstance(member, ClassMeansClassifier) else unknown)
             for k, (member, factor) in enumerate(zip(self.members_, self._factors(), strict=True))

@@ -409,7 +409,7 @@ def _list_mixtures(
 
 def _default_mixture(committee: Committee) -> tuple[list[float], list[float]]:
     """Weights and temperatures of the committee as it is, with a number for every member, dropped ones too."""
-    numbers = zip(committee._weights().tolist(), committee._member_temperatures().tolist(), strict=True)
+    numbers = zip(committee._member_weights().tolist(), committee._member_temperatures().tolist(), strict=True)
     pairs = [(0.0, 1.0) if member == DROP else next(numbers) for _, member in committee._member_pairs()]
     return [weight for weight, _ in pairs], [heat for _, heat in pairs]
 
