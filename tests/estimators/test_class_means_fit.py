@@ -25,7 +25,7 @@ def rows_of(n):
 
 
 @pytest.mark.parametrize("height", [1, 13, 64, 1000])
-def test_rows_in_blocks_keep_those_of_all_at_once(monkeypatch, height):
+def test_blocks_keep_the_rows_of_one_pass(monkeypatch, height):
     monkeypatch.setattr(_class_means_fit, "KEPT", 60)
     monkeypatch.setattr(_class_means_fit, "WAITING", 40)
     monkeypatch.setattr(_class_means_fit, "_COLUMNS", 3)
@@ -40,7 +40,7 @@ def test_rows_in_blocks_keep_those_of_all_at_once(monkeypatch, height):
     assert len(found.rows) == 4 * 12 + 3
 
 
-def test_there_is_no_second_copy_of_the_kept_rows(monkeypatch):
+def test_kept_rows_are_not_copied(monkeypatch):
     monkeypatch.setattr(_class_means_fit, "KEPT", 2000)
     monkeypatch.setattr(_class_means_fit, "WAITING", 100)
     rng = np.random.default_rng(0)
@@ -58,7 +58,7 @@ def test_there_is_no_second_copy_of_the_kept_rows(monkeypatch):
     assert peak < 1.5 * found.rows.nbytes
 
 
-def test_a_fit_rotates_kept_rows_in_blocks(monkeypatch, toy):
+def test_fit_rotates_kept_rows_in_blocks(monkeypatch, toy):
     at_once = ClassMeansClassifier().fit(toy.X, toy.y, toy.table).kept_rows_
     sizes, rotate = [], Space.center_and_rotate
 
@@ -72,3 +72,9 @@ def test_a_fit_rotates_kept_rows_in_blocks(monkeypatch, toy):
     assert max(sizes) == 8
     assert sum(sizes) == len(in_blocks)
     assert_close(in_blocks.astype(float), at_once.astype(float), HALF)
+
+
+def test_hashes_ignore_layout_and_precision():
+    rows = np.random.default_rng(0).normal(size=(50, 700)).astype(np.float32)
+    assert np.array_equal(hash_rows(rows), hash_rows(np.asfortranarray(rows).astype(np.float64)))
+    assert len(np.unique(hash_rows(rows))) == 50
