@@ -33,29 +33,10 @@ from zskl.estimators import _class_means_adapt as teaching
 from zskl.estimators import _class_means_fit as fitting
 from zskl.estimators import _class_means_scores as scoring
 from zskl.estimators import _inputs
-from zskl.estimators._candidates import (
-    Question,
-    best_row_scores,
-    match_label_dtype,
-)
+from zskl.estimators._candidates import Question, best_row_scores, match_label_dtype
 from zskl.estimators._class_means_adapt import AdaptationSettings, FewShotTrial, KeptAdaptation, OtherModels
-from zskl.estimators._class_means_fit import (
-    Evidence,
-    FitCache,
-    Floats,
-    SignatureKernel,
-    Sums,
-    Whitening,
-    scale_to_unit_length,
-    signature_codes,
-)
-from zskl.estimators._class_means_scores import (
-    ClassMeansQuestion,
-    CrowdingScores,
-    DirectionMap,
-    ExplainedScores,
-    SearchScores,
-)
+from zskl.estimators._class_means_fit import Evidence, FitCache, Floats, SignatureKernel, Sums, scale_to_unit_length
+from zskl.estimators._class_means_scores import ClassMeansQuestion, CrowdingScores, SearchScores
 from zskl.estimators._inputs import drop_weightless_rows, row_weights
 from zskl.estimators.base import SIGNATURE_MEANS, Labels, ZeroShotClassifier
 from zskl.estimators.explanation import AlongRawAttributes
@@ -545,7 +526,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         shared = self.feature_scaling_.apply(seen.matrix) if p == d else None
         return FitCache(self._sums, scaled, owners, shared, move_to_device(np.empty(0), self.device))
 
-    def _whitening(self, cache: FitCache) -> Whitening:
+    def _whitening(self, cache: FitCache) -> fitting.Whitening:
         return cache.whitening(float(self.shrinkage), plain=self.prior == "cosine")
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -626,7 +607,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
         With `more`, descriptions weigh as if each candidate had so many more examples.
         """
-        seen = signature_codes(self.classes_, question) >= 0
+        seen = fitting.signature_codes(self.classes_, question) >= 0
         weights = np.where(seen, float(self.description_weight), EXAMPLE_WEIGHT)
         columns = dict(zip(question.labels.tolist(), question.rows, strict=True))
         counts = self._count_examples()
@@ -654,7 +635,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
         Only sources that say something of one of the candidates are there.
         """
-        codes = signature_codes(self.classes_, question)
+        codes = fitting.signature_codes(self.classes_, question)
         columns = {label: np.unique(rows) for label, rows in zip(question.labels.tolist(), question.rows, strict=True)}
         found: dict[str, Floats] = {}
         if (codes >= 0).any():
@@ -728,13 +709,13 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _nameless_scorer(self, Y: Array) -> Callable[[Array], Array]:
         return scoring.make_nameless_scorer(self, Y, EXAMPLE_WEIGHT)
 
-    def ranking_map(self) -> DirectionMap:
+    def ranking_map(self) -> scoring.DirectionMap:
         """
         Map samples and classes so that inner products are scores: any dot-product index can search them.
 
         Returns
         -------
-        DirectionMap
+        scoring.DirectionMap
             Maps into as many dimensions as there are features, plus one. Its `samples` are rows x̂ and a 1, its
             `classes` directions and what crowding adds.
 
@@ -749,13 +730,13 @@ class ClassMeansClassifier(ZeroShotClassifier):
         True
         """
         check_is_fitted(self)
-        return DirectionMap(copy.copy(self))
+        return scoring.DirectionMap(copy.copy(self))
 
     def _check_explainable(self) -> None:
         """Class means always are."""
 
-    def _explainer(self, table: SignatureTable) -> ExplainedScores:
-        return ExplainedScores(self, table)
+    def _explainer(self, table: SignatureTable) -> scoring.ExplainedScores:
+        return scoring.ExplainedScores(self, table)
 
     def _raw_explainer(self, table: SignatureTable) -> AlongRawAttributes:
         return scoring.explain_raw_attributes(self, table)
@@ -1058,7 +1039,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _bench(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> FewShotTrial | None:
         if is_sparse_rows(scaled):  # trying things needs every x̂ as it is
             return None
-        codes = signature_codes(self.classes_, question)
+        codes = fitting.signature_codes(self.classes_, question)
         trained = codes >= 0
         return FewShotTrial(
             x=to_numpy(self._row_directions(scaled)).astype(np.float32),
