@@ -98,7 +98,7 @@ def go_on(command, arguments):
     ids=["run-loky-term", "run-loky-kill", "predict-loky-int", "predict-here-hup", "run-dask-hup",
          "run-dask-int", "predict-dask-term", "predict-dask-kill"],
 )  # fmt: skip
-def test_a_command_that_is_ended_leaves_no_worker_and_can_be_continued(commands, command, engine, how):
+def test_ended_command_leaves_no_worker_and_continues(commands, command, engine, how):
     with held.started("held", *commands[command], *engine) as process:
         errors = ended(process, command, 2 if engine else 1, how)
     if how == KILL:
@@ -113,7 +113,7 @@ def test_a_command_that_is_ended_leaves_no_worker_and_can_be_continued(commands,
     go_on(command, commands[command])
 
 
-def test_a_closed_terminal_does_not_end_what_nohup_started(commands):
+def test_nohup_survives_a_closed_terminal(commands):
     """Units run in this process here, one after the other: one is being worked on."""
     with held.started("held", *commands["run"], before="signal.signal(signal.SIGHUP, signal.SIG_IGN)") as process:
         held.wait_until(lambda: process.poll() is not None or held.pids("held"), "a unit is being worked on")

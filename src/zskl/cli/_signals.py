@@ -21,9 +21,14 @@ class Ended(SystemExit):
 STOPS = (KeyboardInterrupt, Ended)  # what a command catches that can be continued
 
 
-def heed(number: int) -> None:
-    """Raise `Ended` in the main thread on the first such signal; a second one ends the process at once."""
-    signal.signal(number, _end)
+def raise_on_end_signals() -> None:
+    """Raise `Ended` in the main thread on the first such signal; a second one ends the process at once.
+
+    A signal that is ignored, as after `nohup`, or that a caller handles, is left alone.
+    """
+    for number in SIGNALS:
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _end)
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
@@ -33,7 +38,7 @@ def _end(number: int, frame: FrameType | None) -> NoReturn:
     raise Ended(number)
 
 
-def told(stop: BaseException) -> tuple[str, int]:
+def describe_stop(stop: BaseException) -> tuple[str, int]:
     """What ended a command, in words, and its exit code."""
     if isinstance(stop, Ended):
         return f"ended by {signal.Signals(stop.number).name}", 128 + stop.number

@@ -1,4 +1,4 @@
-"""What the library logs or warns of during a command: each sentence once, when the display is gone."""
+"""What the library logs or warns of during a command: each sentence is shown once, when any bars are gone."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from zskl.cli.terminal import note
-from zskl.engines import capture_logs
+from zskl.cli._terminal import note
 
 
-class Once(logging.Handler):
+class _Collector(logging.Handler):
     """Counts sentences."""
 
     def __init__(self) -> None:
@@ -23,30 +22,29 @@ class Once(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         self.counts[record.getMessage()] += 1
 
-    def warned(self, message: Warning | str, *where: Any, **more: Any) -> None:
+    def count_warning(self, message: Warning | str, *where: Any, **more: Any) -> None:
         """In place of `warnings.showwarning`."""
         self.counts[str(message)] += 1
 
-    def tell(self) -> None:
-        for sentence, times in self.counts.items():
+
+@contextmanager
+def collect_messages() -> Iterator[None]:
+    """Hold back log messages and warnings of this block, also of workers; show each once at its end, with a count."""
+    from zskl.engines import capture_logs
+
+    collector = _Collector()
+    try:
+        with capture_logs(collector), warnings.catch_warnings():
+            warnings.showwarning = collector.count_warning
+            yield
+    finally:
+        for sentence, times in collector.counts.items():
             note(sentence if times == 1 else f"{sentence} ({times} times)")
 
 
 @contextmanager
-def told_once() -> Iterator[None]:
-    """Hold back what is said in this block, also by workers, and tell each sentence once at its end."""
-    once = Once()
-    try:
-        with capture_logs(once), warnings.catch_warnings():
-            warnings.showwarning = once.warned
-            yield
-    finally:
-        once.tell()
-
-
-@contextmanager
-def noted() -> Iterator[None]:
-    """Tell what the library warns of in this block as notes, each once, at its end."""
+def collect_warnings() -> Iterator[None]:
+    """Hold back warnings of this block, and show each once at its end, however often it came."""
     caught: list[warnings.WarningMessage] = []
     try:
         with warnings.catch_warnings(record=True) as caught:

@@ -1,4 +1,4 @@
-"""What the library warns of is told once by a command, whoever said it: this process, its threads or its workers."""
+"""Warnings and log messages are shown once by a command, from this process, its threads or its workers."""
 
 import logging
 import warnings
@@ -8,7 +8,7 @@ import pytest
 
 from command import zskl
 from zskl import engines
-from zskl.cli.heard import told_once
+from zskl.cli._warnings import collect_messages
 from zskl.engines import Engine
 
 pytestmark = pytest.mark.filterwarnings("default:odd rows")  # elsewhere in tests a warning is an error
@@ -38,8 +38,8 @@ def workers(monkeypatch):
     return Engine(workers=2)
 
 
-def test_each_sentence_is_told_once_with_its_number(workers, capsys):
-    with told_once():
+def test_each_message_is_shown_once_with_its_count(workers, capsys):
+    with collect_messages():
         assert dict(engines.each(noisy, [1, 2, 3], 10, workers)) == {0: 11, 1: 12, 2: 13}
         LOG.warning("alone")
         assert capsys.readouterr().err == ""  # nothing while a display is there
@@ -47,9 +47,9 @@ def test_each_sentence_is_told_once_with_its_number(workers, capsys):
     assert sorted(lines) == ["note: alone", "note: few classes (3 times)", "note: odd rows (3 times)"]
 
 
-def test_what_was_heard_is_told_when_a_command_is_stopped(capsys):
+def test_messages_are_shown_when_a_command_is_interrupted(capsys):
     def stopped():
-        with told_once():
+        with collect_messages():
             LOG.warning("few classes")
             raise KeyboardInterrupt
 
@@ -58,7 +58,7 @@ def test_what_was_heard_is_told_when_a_command_is_stopped(capsys):
     assert capsys.readouterr().err == "note: few classes\n"
 
 
-def test_a_worker_keeps_its_remarks_for_the_process_that_asked(workers, caplog):
+def test_messages_of_a_worker_travel_to_the_main_process(workers, caplog):
     value, heard = engines.call_and_capture(noisy, 1, 2)
     assert value == 3
     assert [one.text for one in heard] == ["few classes", "odd rows"]
@@ -70,7 +70,7 @@ def test_a_worker_keeps_its_remarks_for_the_process_that_asked(workers, caplog):
     assert logging.getLogger("zskl").propagate is True
 
 
-def test_run_says_a_warning_once_for_all_seeds(tmp_path, monkeypatch):
+def test_run_shows_a_warning_once_for_all_seeds(tmp_path, monkeypatch):
     monkeypatch.setattr("zskl.engines.Engine", lambda *names: None)  # no processes for so little
     settings = ("--set", "epochs=1", "--method", "gaussian", "--calibrate", "--seeds", "2")
     monkeypatch.setattr("zskl.selection.search_results.RANGE", (1e-4, 1e-3))  # the best is beyond the range

@@ -1,18 +1,33 @@
-"""What the TAB key offers: commands, methods and datasets by name, and files where a file is wanted."""
+"""What several commands take: values of --set, and what the TAB key offers."""
 
 import pytest
 from typer.testing import CliRunner
 
 from zskl import datasets, methods
-from zskl.cli import app, completion
+from zskl.cli import _options, app
 
 
-def test_the_names_are_those_of_the_registries():
-    assert list(completion.METHODS) == list(methods.METHODS)
-    assert list(completion.DATASETS) == [name for name, _ in datasets.names()]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sigma=0.8", ("sigma", 0.8)),
+        ("epochs = 3", ("epochs", 3)),
+        ("incoherence=False", ("incoherence", False)),
+        ("device_x=none", ("device_x", None)),
+        ("loss=softmax", ("loss", "softmax")),
+        ("feature_scaling=sqrt-center-l2", ("feature_scaling", "sqrt-center-l2")),
+    ],
+)
+def test_setting_values(text, expected):
+    assert _options.parse_setting(text) == expected
 
 
-def offered(words):
+def test_completed_names_are_those_of_the_registries():
+    assert list(_options.METHODS) == list(methods.METHODS), "add new methods to METHODS in cli/_options.py"
+    assert list(_options.DATASETS) == [name for name, _ in datasets.names()]
+
+
+def completions(words):
     """What bash is told after these words, the last of them unfinished."""
     environment = {
         "_ZSKL_COMPLETE": "complete_bash",
@@ -32,21 +47,21 @@ def offered(words):
         ("predict m", []),  # the shell completes names of files by itself
     ],
 )
-def test_what_tab_offers(words, expected):
-    assert offered(words) == expected
+def test_completion(words, expected):
+    assert completions(words) == expected
 
 
-def test_dataset_folders_are_offered(tmp_path, monkeypatch):
+def test_dataset_folders_are_completed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("birds", "bees", "deep/birds"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "birds" / "manifest.json").touch()
     (tmp_path / "deep" / "birds" / "att_splits.mat").touch()
-    assert offered("fit b") == ["birds"]
-    assert [one.replace("\\", "/") for one in offered("fit deep/")] == ["deep/birds"]
+    assert completions("fit b") == ["birds"]
+    assert [one.replace("\\", "/") for one in completions("fit deep/")] == ["deep/birds"]
 
 
-def test_the_script_for_a_shell_is_shown(monkeypatch):
+def test_completion_script_is_shown(monkeypatch):
     monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")  # then the option takes the name of a shell
     done = CliRunner().invoke(app, ["--show-completion", "bash"], prog_name="zskl")
     assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, "complete -o default -F _zskl_completion zskl")
