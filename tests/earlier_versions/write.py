@@ -48,7 +48,7 @@ def write_models(folder):
 
 
 def write_records(folder):
-    command = "run synthetic --method eszsl --method gaussian --calibrate --out".split()
+    command = ["run", "synthetic", "--method", "eszsl", "--method", "gaussian", "--calibrate", "--out"]
     subprocess.run([sys.executable, "-m", "zskl", *command, str(folder / "records")], check=True, capture_output=True)
 
 
