@@ -3,7 +3,6 @@
 import pytest
 from typer.testing import CliRunner
 
-from zskl import datasets, methods
 from zskl.cli import _options, app
 
 
@@ -20,11 +19,6 @@ from zskl.cli import _options, app
 )
 def test_setting_values(text, expected):
     assert _options.parse_setting(text) == expected
-
-
-def test_completed_names_are_those_of_the_registries():
-    assert list(_options.METHODS) == list(methods.METHODS), "add new methods to METHODS in cli/_options.py"
-    assert list(_options.DATASETS) == [name for name, _ in datasets.names()]
 
 
 def completions(words):

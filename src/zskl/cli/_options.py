@@ -1,8 +1,4 @@
-"""What several commands take: a dataset and its files, classes to choose from, settings, where work runs.
-
-The TAB key is answered from here too. It has no time to import the registries of methods and datasets, so their names
-are listed here; a test compares them.
-"""
+"""What several commands take: a dataset and its files, classes to choose from, settings, where work runs."""
 
 from __future__ import annotations
 
@@ -17,24 +13,21 @@ if TYPE_CHECKING:
     from zskl.engines import Engine
 
 TABLES = ".csv .tsv .xlsx .parquet .npy .npz .mat, .csv.gz .csv.zst, - for standard input"
-METHODS = (
-    *("gaussian-ort", "gaussian", "cauchy-ort", "cauchy", "polynomial-2", "polynomial-4", "polynomial-6"),
-    *("gaussian-softmax", "cauchy-softmax", "class-means", "means-softmax"),
-    *("dap", "iap", "conse", "cmt", "cmt-star", "sse", "latem", "ale", "devise", "sje", "eszsl", "sync", "sae", "exem"),
-    *("cnzsl", "cosine", "eszsl-signs"),
-)
-DATASETS = ("letters", "digits", "synthetic", "AWA1", "AWA2", "SUN", "CUB", "APY")
 MARKS = ("manifest.json", "att_splits.mat")  # a folder with one of these is a dataset
 
 
 def complete_methods(incomplete: str) -> list[str]:
-    """The methods whose names begin so."""
+    """The methods whose names begin so. Importing the registry takes a second; a copy of its names would go stale."""
+    from zskl.methods import METHODS
+
     return [name for name in METHODS if name.startswith(incomplete)]
 
 
 def complete_datasets(incomplete: str) -> list[str]:
     """The datasets whose names or folders begin so."""
-    known = [name for name in DATASETS if name.startswith(incomplete)]
+    from zskl import datasets
+
+    known = [name for name, _ in datasets.names() if name.startswith(incomplete)]
     folders = {str(Path(file).parent) for mark in MARKS for file in glob(f"{escape(incomplete)}*/{mark}")}
     return known + sorted(folders)
 
