@@ -715,7 +715,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
         Returns
         -------
-        scoring.DirectionMap
+        DirectionMap
             Maps into as many dimensions as there are features, plus one. Its `samples` are rows x̂ and a 1, its
             `classes` directions and what crowding adds.
 
