@@ -340,7 +340,7 @@ def _import_onnx() -> ModuleType:
 def _depends_on_names(model: ZeroShotClassifier) -> bool:
     """Whether scores depend on the names of classes, so that signatures alone do not say enough."""
     own = type(model)
-    names = own._answerer is not ZeroShotClassifier._answerer
+    names = own._candidate_scorer is not ZeroShotClassifier._candidate_scorer
     return names and own._nameless_scorer is ZeroShotClassifier._nameless_scorer
 
 
@@ -359,7 +359,7 @@ def _trace_scores(model: ZeroShotClassifier, tape: Tape, signatures: bool) -> Sy
             Y: Any = Symbol(tape, "signatures", np.float32, (Dimension("signatures"), p))
             answer = model._nameless_scorer(Y)
         else:
-            answer = model._answerer(model._question(scaled, model.signature_table_))
+            answer = model._candidate_scorer(model._question(scaled, model.signature_table_))
         scores: Any = answer(scaled)
         symbol: Symbol = scores.astype(np.float32)
         return symbol

@@ -255,7 +255,7 @@ def test_settings_fitted_together_equal_those_fitted_alone(name, data):
     rows = data.parts["trainval"]
     X, y = data.X[rows], data.y[rows]
     estimator = make(name)
-    free = estimator._free(X)
+    free = estimator._free_settings(X)
     whole = grid_parts(BASELINES[name].GRID)[0]
     grid = {key: list(FEW.get(key, values))[:3] for key, values in whole.items() if key in free}
     settings = list(ParameterGrid(grid))[:9]

@@ -522,7 +522,7 @@ def test_a_gallery_does_not_project_again(toy, monkeypatch):
     model = toy.fitted()
     gallery = model.gallery(toy.X)
     monkeypatch.setattr(ScoreParts, "projected", lambda self, X: pytest.fail("projected again"))
-    monkeypatch.setattr(ZeroShotClassifier, "_scaled", lambda self, X: pytest.fail("scaled again"))
+    monkeypatch.setattr(ZeroShotClassifier, "_scale_rows", lambda self, X: pytest.fail("scaled again"))
     assert gallery.scores({"new": [0.1, -0.5, 0.7, 0.2]}).shape == (36, 1)
 
 

@@ -325,7 +325,7 @@ def test_a_committee_asks_by_its_own_probabilities_for_what_moves_its_class_mean
     )
     rows, worth = model.label_next(toy.X_new, 10, "change", return_scores=True)
     member = model.named_members_.means
-    scaled = member._scaled(toy.X_new)
+    scaled = member._scale_rows(toy.X_new)
     moves = member._mover(scaled, member.signature_table_)(scaled)
     expected = (model.predict_proba(toy.X_new, candidates=model.candidates_) * moves).sum(axis=1)
     assert_close(worth, expected[rows], SUMS.double)

@@ -204,7 +204,7 @@ def test_the_longer_run_serves_all_epochs_and_the_others_stay(monkeypatch):
     assert all(isinstance(one["epochs"], int) for one in found.settings)
     for scoring in ("zsl", "gzsl"):
         assert all(edge.why == "bound" for edge in found.pick(scoring).edges)
-    monkeypatch.setattr(ZeroShotKernelClassifier, "_free", lambda self, X: ("epochs", *STACKABLE[: len(X)]))
+    monkeypatch.setattr(ZeroShotKernelClassifier, "_free_settings", lambda self, X: ("epochs", *STACKABLE[: len(X)]))
     stacked = selection.search(estimator(batch_size=30), *TRAINING, grid, FOLDS, extend=bounds)
     assert stacked.settings == found.settings
 

@@ -84,7 +84,7 @@ def test_engines_and_stacks_give_the_same_answers(found, monkeypatch):
     monkeypatch.setattr(engines, "each", elsewhere)
     spread_out = selection.search(estimator(), *TRAINING, GRID, FOLDS, Engine(workers=2))
     monkeypatch.undo()
-    monkeypatch.setattr(ZeroShotKernelClassifier, "_free", lambda self, X: ("epochs", *STACKABLE))
+    monkeypatch.setattr(ZeroShotKernelClassifier, "_free_settings", lambda self, X: ("epochs", *STACKABLE))
     stacked = selection.search(estimator(), *TRAINING, GRID, FOLDS)
     for other in (spread_out, stacked):
         for name in ("zsl", "gzsl", "raw"):

@@ -109,7 +109,7 @@ def test_the_practice_of_a_committee_sees_the_other_members():
     model = committee(weights=[0.3, 0.7], member_temperatures=[0.05, 0.2]).fit(X, y, table)
     rows, own = X[:20], np.searchsorted(model.classes_, y[:20])
     question = model._question(rows, model.signature_table_.select(model.classes_))
-    bench = model._bench(rows, question, own, np.ones(len(model.classes_), dtype=bool))
+    bench = model._few_shot_trial(rows, question, own, np.ones(len(model.classes_), dtype=bool))
     expected = model.compatibility(rows, candidates=model.classes_) / (0.3 / 0.05)
     np.testing.assert_allclose(bench.scores(2.0, bench.crowding), expected, rtol=1e-3, atol=1e-4)
 

@@ -316,7 +316,7 @@ class CNZSL(DescentClassifier):
         return model
 
     @classmethod
-    def _unstored(cls, name: str, value: Any) -> Any:
+    def _from_json(cls, name: str, value: Any) -> Any:
         if name == "rectified_":
             check_flag("rectified", value)
-        return super()._unstored(name, value)
+        return super()._from_json(name, value)

@@ -192,8 +192,8 @@ class EXEM(WeightedClassifier):
         return model
 
     @classmethod
-    def _unstored(cls, name: str, value: Any) -> Any:
-        return check_positive("sigma", value) if name == "sigma_" else super()._unstored(name, value)
+    def _from_json(cls, name: str, value: Any) -> Any:
+        return check_positive("sigma", value) if name == "sigma_" else super()._from_json(name, value)
 
 
 def principal_components(

@@ -441,7 +441,7 @@ class SSE(ZeroShotClassifier):
         return found @ convert_like(solve_mixtures(Y, convert_like(self.seen_, Y), self.gamma_), X).T
 
     @classmethod
-    def _unstored(cls, name: str, value: Any) -> Any:
+    def _from_json(cls, name: str, value: Any) -> Any:
         if name == "embedding_":
             check_option("embedding", value, EMBEDDINGS)
-        return check_positive("gamma", value) if name == "gamma_" else super()._unstored(name, value)
+        return check_positive("gamma", value) if name == "gamma_" else super()._from_json(name, value)

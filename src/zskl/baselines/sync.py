@@ -167,8 +167,8 @@ class SynC(SharedClassifier):
         return X @ convert_like(mixtures @ convert_like(self.classifiers_, Y), X).T
 
     @classmethod
-    def _unstored(cls, name: str, value: Any) -> Any:
-        return check_positive("sigma", value) if name == "sigma_" else super()._unstored(name, value)
+    def _from_json(cls, name: str, value: Any) -> Any:
+        return check_positive("sigma", value) if name == "sigma_" else super()._from_json(name, value)
 
 
 def pairwise_distances(A: Array, B: Array) -> Array:

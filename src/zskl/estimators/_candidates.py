@@ -259,9 +259,9 @@ class Panel:
 
     def scores(self, X: Array) -> Array:
         """(n, c) of checked rows X (n, d), where they lie."""
-        scaled = self.model._scaled(X)
+        scaled = self.model._scale_rows(X)
         if self._answer is None:
-            self._answer = self.model._answerer(self.model._question(scaled, self.table))
+            self._answer = self.model._candidate_scorer(self.model._question(scaled, self.table))
         return calibrate_scores(convert_like(self._answer(scaled), X), self.seen, self.constant)
 
     def blocks(self, X: Array, block_rows: int | None = None) -> Iterator[tuple[slice, Array]]:
@@ -415,7 +415,7 @@ def pick_rows(
         )
     mover = None
     if strategy == "change":
-        mover = model._mover(model._scaled(_inputs.take_rows(model, X, slice(0, 1))), panel.table)
+        mover = model._mover(model._scale_rows(_inputs.take_rows(model, X, slice(0, 1))), panel.table)
         if mover is None:
             raise ValueError(
                 f"strategy is 'change': {type(model).__name__} does not learn from examples, so no label would change "
@@ -430,12 +430,12 @@ def pick_rows(
         shares = softmax(found / temperature)
         probabilities[rows] = np.take_along_axis(to_numpy(shares), order[rows], axis=1)
         if mover is not None:
-            moves = mover(model._scaled(_inputs.take_rows(model, X, rows)))
+            moves = mover(model._scale_rows(_inputs.take_rows(model, X, rows)))
             worth[rows] = to_numpy(namespace(shares).sum(shares * convert_like(moves, shares), axis=1))
     if mover is None:
         worth = margin_uncertainty(scores[:, 0] - scores[:, 1])
     best = np.argsort(-worth, kind="stable")[: max(COMPARED * int(n), AT_LEAST)]
-    directions = model._row_directions(model._scaled(_inputs.take_rows(model, X[best], slice(0, len(best)))))
+    directions = model._row_directions(model._scale_rows(_inputs.take_rows(model, X[best], slice(0, len(best)))))
     chosen = best[pick_diverse_rows(worth[best], to_numpy(directions), int(n), diversity)]
     return Picks(
         strategy,

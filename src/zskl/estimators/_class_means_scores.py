@@ -69,7 +69,7 @@ class Evidence:
 # Quick scores ---------------------------------------------------------------------------------------------------------
 # Scores of a search's many settings without going back to features: exact, by products of the size of the classes.
 #
-# Twin of `ClassMeansClassifier._answerer` for models that share a `Foundation`.
+# Twin of `ClassMeansClassifier._candidate_scorer` for models that share a `Foundation`.
 
 
 class Products:

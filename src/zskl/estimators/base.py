@@ -1,4 +1,7 @@
-"""What a fitted estimator answers: scores and classes of candidate classes for rows."""
+"""The base class of every zero-shot classifier: input checks, scaling, candidates, answers, explanations, saving.
+
+A method subclasses `ZeroShotClassifier`. It writes `_scores` on scaled arrays, and a `fit` that calls `_prepare`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -55,10 +58,17 @@ from zskl.training.solver import DivergenceError
 __all__ = ["SIGNATURE_MEANS", "UNKNOWN", "Labels", "Training", "UncalibratedWarning", "ZeroShotClassifier"]
 
 
-# Ranking --------------------------------------------------------------------------------------------------------------
+log = logging.getLogger(__name__)
 
 Labels: TypeAlias = Sequence[Any] | NumPyArray
+SIGNATURE_MEANS = ("seen", "all")
 UNKNOWN = "unknown"  # what `predict` answers for a row that it rejects
+
+
+@cache
+def _setting_names(estimator: Any) -> tuple[str, ...]:
+    """The settings of an estimator's class; scikit-learn looks them up each time."""
+    return tuple(estimator._get_param_names())
 
 
 def check_unknown(candidates: NumPyArray) -> None:
@@ -70,693 +80,7 @@ def check_unknown(candidates: NumPyArray) -> None:
         )
 
 
-class Ranking:
-    """What a fitted estimator answers. It has `_scaled`, `_question` and `_answerer`, and the attributes of `fit`."""
-
-    classes_: NumPyArray
-    temperatures_: dict[str, float] | None
-
-    def compatibility(
-        self, X: Array, signatures: Any = None, candidates: Labels | None = None, out: Array | None = None
-    ) -> Array:
-        """
-        Score each row against each candidate class, without calibration.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`. A class with several scores the best of
-            them. An array needs `candidates`, a name for each row.
-        candidates : list of class names, default=None
-            Which of these classes to rank; None takes all of them.
-        out : array of shape (n_samples, n_candidates), default=None
-            Where to write the scores, such as a writable np.memmap. Memory then holds one block of them at a time.
-
-        Returns
-        -------
-        array of shape (n_samples, n_candidates)
-            Scores, larger is better, in the library and on the device of X.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.compatibility([[1, 0]]).shape
-        (1, 3)
-        """
-        panel, X = self._opened(X, signatures, candidates)
-        if out is not None:
-            check_out(out, (X.shape[0], len(panel.labels)), X)
-        return fill_scores(panel, X, lambda scores: scores, out)
-
-    def iter_compatibility(
-        self, X: Array, signatures: Any = None, candidates: Labels | None = None, block_rows: int | None = None
-    ) -> Iterator[tuple[slice, Array]]:
-        """
-        Score the rows block by block, so that memory holds one block at a time.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to rank; None takes all of them.
-        block_rows : int, default=None
-            Rows in a block. None keeps features and scores of a block at some megabytes.
-
-        Returns
-        -------
-        iterator of (slice, array)
-            Rows, in order, and their scores as `compatibility` gives them.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> [scores.shape for _, scores in model.iter_compatibility([[1, 0], [0, 1], [1, 1]], block_rows=2)]
-        [(2, 3), (1, 3)]
-        """
-        panel, X = self._opened(X, signatures, candidates)
-        return panel.blocks(X, None if block_rows is None else check_count("block_rows", block_rows))
-
-    def predict(
-        self,
-        X: Array,
-        signatures: Any = None,
-        candidates: Labels | None = None,
-        calibrated: bool = True,
-        reject: float | None = None,
-    ) -> NumPyArray:
-        """
-        Name the best candidate class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to rank; None takes all of them.
-        calibrated : bool, default=True
-            Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
-        reject : float, default=None
-            Answer "unknown" for a row whose best probability is below this number.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class names; with `reject` their type is object.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.predict([[0, 1], [1, 1]], candidates=["ant", "bee"]).tolist()
-        ['ant', 'bee']
-        >>> model.predict([[1, 0]], {"cow": [4, 0], "owl": [2, 2]}).tolist()  # classes it has never seen
-        ['owl']
-        """
-        panel, X = self._opened(X, signatures, candidates, calibrated)
-        if reject is not None and (
-            isinstance(reject, bool) or not isinstance(reject, int | float | np.number) or not 0 <= reject <= 1
-        ):
-            raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
-        if reject is not None:
-            check_unknown(panel.labels)
-        temperature = None if reject is None else fitted_temperature(self.temperatures_, panel.situation)
-        answers = np.empty(X.shape[0], dtype=panel.labels.dtype if reject is None else object)
-        for rows, scores in panel.blocks(X):
-            answers[rows] = panel.labels[to_numpy(namespace(scores).argmax(scores, axis=1))]
-            if temperature is not None:
-                unsure = to_numpy(softmax(scores / temperature)).max(axis=1) < reject
-                answers[rows][unsure] = UNKNOWN
-        return answers
-
-    def top_k(
-        self,
-        X: Array,
-        k: int = 5,
-        signatures: Any = None,
-        candidates: Labels | None = None,
-        calibrated: bool = True,
-        return_scores: bool = False,
-    ) -> Any:
-        """
-        Name the k best candidate classes of each row, best first.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
-        k : int, default=5
-            How many classes to name.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to rank; None takes all of them.
-        calibrated : bool, default=True
-            Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
-        return_scores : bool, default=False
-            Whether to return the scores too.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, k), or a pair of such arrays
-            Class names; with `return_scores` also their scores.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.top_k([[0, 1]], k=2).shape
-        (1, 2)
-        """
-        panel, X = self._opened(X, signatures, candidates, calibrated)
-        labels = panel.labels
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= len(labels):
-            raise ValueError(f"k is {k!r}: expected an integer from 1 to {len(labels)}, the number of candidates")
-        best = np.empty((X.shape[0], k), dtype=labels.dtype)
-        values: NumPyArray | None = None
-        for rows, scores in panel.blocks(X):
-            order, of_block = top_columns(to_numpy(scores), int(k))
-            best[rows] = labels[order]
-            if return_scores:
-                values = np.empty(best.shape, dtype=of_block.dtype) if values is None else values
-                values[rows] = of_block
-        return (best, values) if return_scores else best
-
-    def _opened(self, X: Array, given: Any, candidates: Any, calibrated: bool = False) -> tuple[Panel, Array]:
-        model = cast("ZeroShotClassifier", self)  # the only class that inherits this one
-        X = _inputs.as_sliceable(model, X, dense_for=None)
-        return Panel(model, given, candidates, calibrated), X
-
-
-# Class columns --------------------------------------------------------------------------------------------------------
-# What scikit-learn's scorers read: a column for each of `classes_`, unless the caller chooses the candidates.
-
-
-class ClassColumns(Ranking):
-    """Probabilities, decisions and accuracy of a fitted estimator."""
-
-    def predict_proba(
-        self,
-        X: Array,
-        signatures: Any = None,
-        candidates: Labels | None = None,
-        calibrated: bool = True,
-    ) -> Array:
-        """
-        Give the probability of each class for each row: softmax(scores / T).
-
-        Without `signatures` and `candidates` there is one column for each of `classes_`, as scikit-learn's scorers
-        expect. The softmax is over these alone: how likely a class is if the row is of one of them. Pass
-        `candidates=model.candidates_` to let all classes compete that `predict` chooses from.
-
-        The temperature T is one of `temperatures_`, which `zskl.selection` fits on validation classes: one for
-        candidates that are all seen, one for all unseen, one for both. If nobody has fitted them, T is 1 and an
-        `UncalibratedWarning` says so.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which classes to rank; None takes all of `signatures`, or, without these, `classes_`.
-        calibrated : bool, default=True
-            Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
-
-        Returns
-        -------
-        array of shape (n_samples, n_candidates), or (n_samples, n_classes) without a choice
-            Probabilities, which sum to 1 in each row.
-
-        Examples
-        --------
-        >>> import warnings
-        >>> from zskl import UncalibratedWarning
-        >>> warnings.simplefilter("ignore", UncalibratedWarning)
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.predict_proba([[1, 0]]).shape, model.predict_proba([[1, 0]], candidates=model.candidates_).shape
-        ((1, 2), (1, 3))
-        """
-        panel, X = self._opened(X, signatures, self._columns(signatures, candidates), calibrated)
-        temperature = fitted_temperature(self.temperatures_, panel.situation)
-        return fill_scores(panel, X, lambda scores: softmax(scores / temperature))
-
-    def decision_function(
-        self, X: Array, signatures: Any = None, candidates: Labels | None = None, calibrated: bool = True
-    ) -> Array:
-        """
-        Score each row against the seen classes, in scikit-learn's shape, or against candidates that you choose.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which classes to rank; None takes all of `signatures`, or, without these, `classes_`.
-        calibrated : bool, default=True
-            Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes), or (n_samples,) for two classes
-            Scores over `classes_`. With `signatures` or `candidates` one column for each candidate.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.decision_function([[1, 0], [0, 1]]).shape  # of two classes, the second against the first
-        (2,)
-        """
-        panel, X = self._opened(X, signatures, self._columns(signatures, candidates), calibrated)
-        scores = fill_scores(panel, X, lambda scores: scores)
-        chosen = signatures is not None or candidates is not None
-        return scores if chosen or scores.shape[1] != 2 else scores[:, 1] - scores[:, 0]
-
-    def score(
-        self, X: Array, y: Any, sample_weight: Any = None, signatures: Any = None, candidates: Labels | None = None
-    ) -> float:
-        """
-        Give the share of rows that `predict` answers right, as scikit-learn's `score` does.
-
-        `zskl.protocols` and `zskl.metrics` average over classes instead.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
-        y : array-like of shape (n_samples,)
-            The class of each row.
-        sample_weight : array-like of shape (n_samples,), default=None
-            The weight of each row.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to rank; None takes all of them.
-
-        Returns
-        -------
-        float
-            Accuracy over rows, between 0 and 1.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.score([[0, 1], [1, 1]], ["ant", "bee"])
-        1.0
-        """
-        from sklearn.metrics import accuracy_score  # takes long to import, and only this needs it
-
-        answers = self.predict(X, signatures, candidates)
-        true = _inputs.as_label_array(y, answers.tolist())
-        if signatures is None:
-            _candidates.warn_no_signatures(
-                cast("ZeroShotClassifier", self), np.unique(np.asarray(true)).tolist(), stacklevel=2
-            )
-        return float(accuracy_score(true, answers, sample_weight=sample_weight))
-
-    def _columns(self, signatures: Any, candidates: Labels | None) -> Labels | None:
-        """The candidates of what scikit-learn's scorers read: `classes_`, unless the caller chooses."""
-        check_is_fitted(self)
-        return self.classes_ if signatures is None and candidates is None else candidates
-
-
-# Inspection -----------------------------------------------------------------------------------------------------------
-# What a fitted estimator shows of itself: explanations, samples among the attributes, similar classes.
-
-
-class Inspection:
-    """What a fitted estimator shows of itself. Methods whose score splits into attributes say how in `_score_parts`."""
-
-    SPARSE: ClassVar[bool] = False  # whether the method takes sparse rows and signatures
-    classes_: NumPyArray
-    signature_scaling_: Scaling
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.sparse = self.SPARSE
-        return tags
-
-    def _model(self) -> ZeroShotClassifier:
-        return cast("ZeroShotClassifier", self)  # the only class that inherits this one
-
-    def _score_parts(self) -> ScoreParts | None:
-        """How the score is made of a projection and attributes; None where it is not."""
-        return None
-
-    def _check_explainable(self) -> None:
-        """Refuse a method that cannot be explained."""
-        explanation.score_parts_of(self._model())
-
-    def _explainer(self, table: SignatureTable) -> Explainer:
-        """What splits differences of scores between the classes of a table."""
-        return ByAttributes(self._model(), table)
-
-    def _raw_explainer(self, table: SignatureTable) -> Explainer:
-        """The same along attributes as they were written."""
-        return explain_score_parts(self._model(), table)
-
-    def _gallery_rows(self, X: Array) -> Array | None:
-        """What a gallery keeps of scaled rows (n, d), for methods without a projection; None: the rows themselves."""
-        return None
-
-    def _gallery_turner(self, before: Any) -> Callable[[Array], Array] | None:
-        """What the model `before` it was taught keeps of rows → what this one does; None if that is the same."""
-        return None
-
-    def _gallery_answerer(self, question: Question) -> Callable[[Array], Array]:
-        """What it keeps → scores (n, c)."""
-        raise NotImplementedError
-
-    def explain(
-        self,
-        X: _inputs.Rows,
-        top: int = 5,
-        signatures: Any = None,
-        candidates: Labels | None = None,
-        *,
-        label: Any = None,
-        against: Any = None,
-        calibrated: bool = True,
-        raw: bool = False,
-    ) -> list[Explanation]:
-        """
-        Say which attributes speak for the class of each row and against another class, and how much.
-
-        The contributions of all attributes add up to the difference of the two raw scores. Class means with a Gaussian
-        kernel have contributions of seen classes instead, and name what training rows, examples, unlabelled rows and
-        crowding add (`terms`). Methods whose scores do not split raise a ValueError.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
-        top : int, default=5
-            How many attributes an explanation shows.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the candidate classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to rank; None takes all of them.
-        label : class name, default=None
-            The class to explain; None takes the answer of `predict`.
-        against : class name, default=None
-            The class to compare it with; None takes the best of the others.
-        calibrated : bool, default=True
-            Whether the answer is calibrated, as in `predict`.
-        raw : bool, default=False
-            Whether contributions are those of attributes as you wrote them, in place of scaled ones: an attribute in
-            which the two classes agree then adds nothing, and what centring and unit lengths add is one of the `terms`.
-            Class means with a Gaussian kernel have contributions of attributes, too.
-
-        Returns
-        -------
-        list of Explanation
-            One for each row. Print it, or read its `contributions` and `top`.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> explanation = model.explain([[1, 1]], label="bee", against="ant")[0]
-        >>> (explanation.label, explanation.against), [name for name, _ in explanation.top]
-        (('bee', 'ant'), ['attribute 1', 'attribute 0'])
-        """
-        return explain_rows(self._model(), X, top, signatures, candidates, label, against, calibrated, raw)
-
-    def attribute_space(self, X: Array) -> Array:
-        """
-        Project rows into the space of attributes: P = Wᵀx of scaled rows.
-
-        Scaled signatures lie in the same space, so a class is near its samples. SAE compares directions: its rows, or
-        their projections, have unit length.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
-
-        Returns
-        -------
-        array of shape (n_samples, n_attributes)
-            The projections, in the library and precision and on the device of X.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.attribute_space([[1, 0], [0, 1], [1, 1]]).shape
-        (3, 2)
-        """
-        model = self._model()
-        body = explanation.score_parts_of(model, "has no attribute space")
-        X = _inputs.as_sliceable(model, X, "attribute_space")
-        return convert_like(project_rows(model, body, X)[0], _inputs.take_rows(model, X, slice(0, 1)))
-
-    def gallery(self, X: Array) -> ProjectedRows:
-        """
-        Keep the projections of rows, to score them against ever new descriptions.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows as an array, a tensor or a data frame.
-
-        Returns
-        -------
-        ProjectedRows
-            Its `scores(signatures)` equals `compatibility(X, signatures)` without another pass over X.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.gallery([[1, 0], [0, 1]]).scores({"owl": [2, 2]}).shape
-        (2, 1)
-        """
-        return ProjectedRows(self._model(), X)
-
-    def nearest_classes(self, top: int = 5, signatures: Any = None, candidates: Labels | None = None) -> pd.DataFrame:
-        """
-        List the classes that are described most alike.
-
-        Parameters
-        ----------
-        top : int, default=5
-            How many classes to list for each one.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the classes; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to compare; None takes all of them.
-
-        Returns
-        -------
-        DataFrame
-            Columns class, nearest and similarity, most similar first. Similarity is the cosine of the signatures as
-            the model scales them; of classes with several signatures, that of the best pair.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.nearest_classes(top=1)["nearest"].tolist()
-        ['emu', 'emu', 'bee']
-        """
-        top = check_count("top", top)
-        check_is_fitted(self)
-        table = choose_candidates(self._model(), signatures, candidates)
-        labels = match_label_dtype(self.classes_, table.classes)
-        if len(labels) < 2:
-            raise ValueError(f"the only candidate is {list_values(labels)}: expected two or more; name another class")
-        order, similarity = nearest_classes(self.signature_scaling_, table, np.arange(len(labels)), top)
-        return pd.DataFrame(
-            {
-                "class": np.repeat(labels, order.shape[1]),
-                "nearest": labels[order.ravel()],
-                "similarity": similarity.ravel(),
-            }
-        )
-
-
-# Labelling ------------------------------------------------------------------------------------------------------------
-# What a fitted estimator asks for: the rows whose labels would help it most.
-
-
-class Labelling:
-    """What a fitted estimator asks for. Methods that can be taught say in `_mover` what a label would change."""
-
-    def _mover(self, scaled: Array, table: SignatureTable) -> Callable[[Array], Array] | None:
-        """Scaled rows (n, d) → how far each candidate of the table would move if a row were of it (n, c).
-
-        `scaled` says where rows lie. None for methods that do not learn from examples.
-        """
-        return None
-
-    def _row_directions(self, scaled: Array) -> Array:
-        """Scaled rows as unit vectors whose products say how near rows are."""
-        return Scaling(("l2",)).apply(scaled)
-
-    def label_next(
-        self,
-        X: _inputs.Rows,
-        n: int = 10,
-        strategy: str = "margin",
-        signatures: Any = None,
-        candidates: Labels | None = None,
-        *,
-        diversity: float = 1.0,
-        return_scores: bool = False,
-    ) -> Any:
-        """
-        Name the unlabelled rows whose labels would help the model most.
-
-        Label these rows, hand them to `add_examples`, and ask again. "margin" takes the rows that the model is least
-        sure of: the gap between its best two scores is small. "change" takes those that it would learn most from: how
-        far the label would move the direction of a class, for each class it may be, times the model's own probability
-        of that class, summed. So "change" is only for models that learn from examples: `ClassMeansClassifier`, and
-        `Committee` with one. It needs a calibrated model; otherwise an `UncalibratedWarning` says so.
-
-        The n rows are not n copies of one: they are taken one by one, and after each, every other row loses worth as
-        far as it is near. (1 − cosine)^diversity remains, or all where the cosine of the two rows, as the model scales
-        them, is below 0. Of many rows the 20·n most worthwhile are compared, or 1000 if that is more.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows whose classes nobody knows, as an array, a tensor or a data frame.
-        n : int, default=10
-            How many rows to name.
-        strategy : {"margin", "change"}, default="margin"
-            What makes a row worth a label: a small gap between the best two scores, or an expected change of the model.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the classes that the rows may be of; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes the rows may be of; None takes all of them.
-        diversity : float, default=1.0
-            How much the nearness of rows counts; 0 takes the most worthwhile rows, however alike.
-        return_scores : bool, default=False
-            Whether to return what each row is worth, too.
-
-        Returns
-        -------
-        ndarray of shape (n,), or a pair of such arrays
-            Numbers of rows in X, in the order in which to ask. With `return_scores` also what each is worth by itself:
-            exp(−gap / mean gap of all rows) for "margin", the expected change for "change".
-
-        Examples
-        --------
-        >>> from zskl import ClassMeansClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ClassMeansClassifier().fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.label_next([[0, 1], [1, 1], [0.4, 1]], n=1, candidates=["ant", "bee"]).tolist()
-        [2]
-        """
-        model = cast("ZeroShotClassifier", self)  # the only class that inherits this one
-        found = pick_rows(model, X, n, strategy, signatures, candidates, diversity)
-        return (found.rows, found.worth) if return_scores else found.rows
-
-
-# Selectable -----------------------------------------------------------------------------------------------------------
-# What a search asks of a method; each method may answer in its own way.
-
-if TYPE_CHECKING:
-    pass
-
-
-@cache
-def _setting_names(estimator: Any) -> tuple[str, ...]:
-    """The settings of an estimator's class; scikit-learn looks them up each time."""
-    return tuple(estimator._get_param_names())
-
-
-class Selectable:
-    """The part of `ZeroShotClassifier` that `zskl.selection` calls."""
-
-    FREE: ClassVar[tuple[str, ...]] = ()  # settings whose values one fit serves all, such as the number of epochs
-
-    def _free(self, X: Array) -> tuple[str, ...]:
-        """Names of the settings in which those of one `_fit_together` on training rows X may differ."""
-        return self.FREE
-
-    def _applies(self, d: int, p: int) -> bool:
-        """Whether these settings make sense for d features and p attributes; a search leaves others out."""
-        return True
-
-    def _effective(self) -> dict[str, Any]:
-        """The settings that count: of several that differ in others alone, a search tries the first."""
-        return self._settings()
-
-    def _settings(self) -> dict[str, Any]:
-        """All settings as a record lists them: those of members, where there are any, under nested names."""
-        own: Any = type(self)
-        return {name: getattr(self, name) for name in _setting_names(own)}
-
-    def _bench(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> Any:
-        """Validation rows to try examples and unlabelled rows on, for a method that learns from these; else None."""
-        return None
-
-    def _take_practice(self, found: dict[str, Any]) -> None:
-        """Store what validation rows said about them."""
-
-    def _settle_again(self) -> None:
-        """Take constant and temperatures, just set, as those of the untaught model; what it was taught comes on top."""
-
-    def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
-    ) -> None:
-        """Fit a clone for each setting, in any order, and hand it to `visit` with the setting's place.
-
-        The settings differ in `_free(X)` alone. A model may change after the visit. If a place is visited again with
-        a `DivergenceError`, forget what was seen there. Methods that can share work override this.
-        """
-        for place, setting in enumerate(settings):
-            try:
-                visit(place, clone(self).set_params(**setting).fit(X, y, signatures))
-            except DivergenceError as error:
-                visit(place, error)
-
-
-# Estimator ------------------------------------------------------------------------------------------------------------
-# The contract of every zero-shot classifier: input checks, scaling, candidates, saving.
-#
-# `Ranking` and `ClassColumns` have the answers, `Inspection` what lies behind them, `Labelling` the rows to label
-# next. A method subclasses `ZeroShotClassifier`. It writes `_scores` on scaled arrays, and a `fit` that calls
-# `_prepare`.
-
-log = logging.getLogger(__name__)
-
-SIGNATURE_MEANS = ("seen", "all")
-
-
-class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
     The contract of every zero-shot classifier of this library; subclass it to add a method.
 
@@ -791,21 +115,25 @@ class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, Classi
     """
 
     kind: ClassVar[str]  # what a model file calls this estimator
+    SUMMARY: ClassVar[str]  # of a published method: one sentence
+    GRID: ClassVar[DefaultGrid]  # of a published method: the values that selection tries by default
+    FREE: ClassVar[tuple[str, ...]] = ()  # settings whose values one fit serves all, such as the number of epochs
     RANDOM: ClassVar[bool] = True  # whether another `random_state` gives another model
+    SPARSE: ClassVar[bool] = False  # whether the method takes sparse rows and signatures
     LEARNED: ClassVar[Mapping[str, tuple[str, ...] | None]]  # what it scores with: see `model_file`
     LABELLED: ClassVar[tuple[str, ...]] = ()  # lists of class names among what it learns
     feature_scaling: str
     signature_scaling: str
     signature_mean: str
     device: str | None
+    classes_: NumPyArray
+    temperatures_: dict[str, float] | None
+    described_: bool
     preparation_: str | None  # what a dataset with holes and words did to them: rows of a table need it, arrays do not
     backbone_: str | None  # the network that made the features, of a model that `zskl fit` has written
-    described_: bool
     _warned: bool  # that it has no descriptions
-    SUMMARY: ClassVar[str]  # of a published method: one sentence
-    GRID: ClassVar[DefaultGrid]  # of a published method: the values that selection tries by default
 
-    # What a method provides ------------------------------------------------------------------------------------------
+    # What a method may provide
 
     def _scores(self, X: Array, Y: Array) -> Array:
         """Scores (n, rows) of scaled samples X (n, d) for scaled signatures Y (rows, p); larger is better."""
@@ -819,7 +147,94 @@ class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, Classi
         """The same for raw signatures Y (rows, p) of classes without names. Methods that need names override this."""
         return self._scorer(self.signature_scaling_.apply(Y))
 
-    # Fitting ---------------------------------------------------------------------------------------------------------
+    def _score_parts(self) -> ScoreParts | None:
+        """How the score is made of a projection and attributes; None where it is not."""
+        return None
+
+    def _check_explainable(self) -> None:
+        """Refuse a method that cannot be explained."""
+        explanation.score_parts_of(self)
+
+    def _explainer(self, table: SignatureTable) -> Explainer:
+        """What splits differences of scores between the classes of a table."""
+        return ByAttributes(self, table)
+
+    def _raw_explainer(self, table: SignatureTable) -> Explainer:
+        """The same along attributes as they were written."""
+        return explain_score_parts(self, table)
+
+    def _gallery_rows(self, X: Array) -> Array | None:
+        """What a gallery keeps of scaled rows (n, d), for methods without a projection; None: the rows themselves."""
+        return None
+
+    def _gallery_update(self, before: Any) -> Callable[[Array], Array] | None:
+        """What the model `before` it was taught keeps of rows → what this one does; None if that is the same."""
+        return None
+
+    def _gallery_scorer(self, question: Question) -> Callable[[Array], Array]:
+        """What it keeps → scores (n, c)."""
+        raise NotImplementedError
+
+    def _mover(self, scaled: Array, table: SignatureTable) -> Callable[[Array], Array] | None:
+        """Scaled rows (n, d) → how far each candidate of the table would move if a row were of it (n, c).
+
+        `scaled` says where rows lie. None for methods that do not learn from examples.
+        """
+        return None
+
+    def _row_directions(self, scaled: Array) -> Array:
+        """Scaled rows as unit vectors whose products say how near rows are."""
+        return Scaling(("l2",)).apply(scaled)
+
+    # What a search asks of a method
+
+    def _free_settings(self, X: Array) -> tuple[str, ...]:
+        """Names of the settings in which those of one `_fit_together` on training rows X may differ."""
+        return self.FREE
+
+    def _applies(self, d: int, p: int) -> bool:
+        """Whether these settings make sense for d features and p attributes; a search leaves others out."""
+        return True
+
+    def _effective_settings(self) -> dict[str, Any]:
+        """The settings that count: of several that differ in others alone, a search tries the first."""
+        return self._settings()
+
+    def _settings(self) -> dict[str, Any]:
+        """All settings as a record lists them: those of members, where there are any, under nested names."""
+        own: Any = type(self)
+        return {name: getattr(self, name) for name in _setting_names(own)}
+
+    def _few_shot_trial(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> Any:
+        """Validation rows to try examples and unlabelled rows on, for a method that learns from these; else None."""
+        return None
+
+    def _store_few_shot(self, found: dict[str, Any]) -> None:
+        """Store what validation rows said about them."""
+
+    def _accept_calibration(self) -> None:
+        """Take constant and temperatures, just set, as those of the untaught model; what it was taught comes on top."""
+
+    def _fit_together(
+        self,
+        settings: Sequence[Mapping[str, Any]],
+        X: Array,
+        y: Any,
+        signatures: Any,
+        visit: Callable[[int, Self | DivergenceError], object],
+    ) -> None:
+        """Fit a clone for each setting, in any order, and hand it to `visit` with the setting's place.
+
+        The settings differ in `_free_settings(X)` alone. A model may change after the visit. If a place is visited again with
+        a `DivergenceError`, forget what was seen there. Methods that can share work override this.
+        """
+        for place, setting in enumerate(settings):
+            try:
+                visit(place, clone(self).set_params(**setting).fit(X, y, signatures))
+            except DivergenceError as error:
+                visit(place, error)
+
+    # Fitting
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -912,9 +327,331 @@ class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, Classi
         self.temperatures_: dict[str, float] | None = None
         return described
 
-    # Prediction: the methods of `Ranking` and `ClassColumns` call these -----------------------------------------------
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.SPARSE
+        return tags
 
-    def _scaled(self, X: Array) -> Array:
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        shown = str(super().__repr__(N_CHAR_MAX))
+        return shown if vars(self).get("described_", True) else shown + _candidates.SHOWN
+
+    # Prediction
+
+    def compatibility(
+        self, X: Array, signatures: Any = None, candidates: Labels | None = None, out: Array | None = None
+    ) -> Array:
+        """
+        Score each row against each candidate class, without calibration.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the candidate classes; None takes those of `fit`. A class with several scores the best of
+            them. An array needs `candidates`, a name for each row.
+        candidates : list of class names, default=None
+            Which of these classes to rank; None takes all of them.
+        out : array of shape (n_samples, n_candidates), default=None
+            Where to write the scores, such as a writable np.memmap. Memory then holds one block of them at a time.
+
+        Returns
+        -------
+        array of shape (n_samples, n_candidates)
+            Scores, larger is better, in the library and on the device of X.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.compatibility([[1, 0]]).shape
+        (1, 3)
+        """
+        panel, X = self._open_panel(X, signatures, candidates)
+        if out is not None:
+            check_out(out, (X.shape[0], len(panel.labels)), X)
+        return fill_scores(panel, X, lambda scores: scores, out)
+
+    def iter_compatibility(
+        self, X: Array, signatures: Any = None, candidates: Labels | None = None, block_rows: int | None = None
+    ) -> Iterator[tuple[slice, Array]]:
+        """
+        Score the rows block by block, so that memory holds one block at a time.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the candidate classes; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which of these classes to rank; None takes all of them.
+        block_rows : int, default=None
+            Rows in a block. None keeps features and scores of a block at some megabytes.
+
+        Returns
+        -------
+        iterator of (slice, array)
+            Rows, in order, and their scores as `compatibility` gives them.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> [scores.shape for _, scores in model.iter_compatibility([[1, 0], [0, 1], [1, 1]], block_rows=2)]
+        [(2, 3), (1, 3)]
+        """
+        panel, X = self._open_panel(X, signatures, candidates)
+        return panel.blocks(X, None if block_rows is None else check_count("block_rows", block_rows))
+
+    def predict(
+        self,
+        X: Array,
+        signatures: Any = None,
+        candidates: Labels | None = None,
+        calibrated: bool = True,
+        reject: float | None = None,
+    ) -> NumPyArray:
+        """
+        Name the best candidate class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the candidate classes; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which of these classes to rank; None takes all of them.
+        calibrated : bool, default=True
+            Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
+        reject : float, default=None
+            Answer "unknown" for a row whose best probability is below this number.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class names; with `reject` their type is object.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.predict([[0, 1], [1, 1]], candidates=["ant", "bee"]).tolist()
+        ['ant', 'bee']
+        >>> model.predict([[1, 0]], {"cow": [4, 0], "owl": [2, 2]}).tolist()  # classes it has never seen
+        ['owl']
+        """
+        panel, X = self._open_panel(X, signatures, candidates, calibrated)
+        if reject is not None and (
+            isinstance(reject, bool) or not isinstance(reject, int | float | np.number) or not 0 <= reject <= 1
+        ):
+            raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
+        if reject is not None:
+            check_unknown(panel.labels)
+        temperature = None if reject is None else fitted_temperature(self.temperatures_, panel.situation)
+        answers = np.empty(X.shape[0], dtype=panel.labels.dtype if reject is None else object)
+        for rows, scores in panel.blocks(X):
+            answers[rows] = panel.labels[to_numpy(namespace(scores).argmax(scores, axis=1))]
+            if temperature is not None:
+                unsure = to_numpy(softmax(scores / temperature)).max(axis=1) < reject
+                answers[rows][unsure] = UNKNOWN
+        return answers
+
+    def top_k(
+        self,
+        X: Array,
+        k: int = 5,
+        signatures: Any = None,
+        candidates: Labels | None = None,
+        calibrated: bool = True,
+        return_scores: bool = False,
+    ) -> Any:
+        """
+        Name the k best candidate classes of each row, best first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+        k : int, default=5
+            How many classes to name.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the candidate classes; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which of these classes to rank; None takes all of them.
+        calibrated : bool, default=True
+            Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
+        return_scores : bool, default=False
+            Whether to return the scores too.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, k), or a pair of such arrays
+            Class names; with `return_scores` also their scores.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.top_k([[0, 1]], k=2).shape
+        (1, 2)
+        """
+        panel, X = self._open_panel(X, signatures, candidates, calibrated)
+        labels = panel.labels
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= len(labels):
+            raise ValueError(f"k is {k!r}: expected an integer from 1 to {len(labels)}, the number of candidates")
+        best = np.empty((X.shape[0], k), dtype=labels.dtype)
+        values: NumPyArray | None = None
+        for rows, scores in panel.blocks(X):
+            order, of_block = top_columns(to_numpy(scores), int(k))
+            best[rows] = labels[order]
+            if return_scores:
+                values = np.empty(best.shape, dtype=of_block.dtype) if values is None else values
+                values[rows] = of_block
+        return (best, values) if return_scores else best
+
+    def predict_proba(
+        self,
+        X: Array,
+        signatures: Any = None,
+        candidates: Labels | None = None,
+        calibrated: bool = True,
+    ) -> Array:
+        """
+        Give the probability of each class for each row: softmax(scores / T).
+
+        Without `signatures` and `candidates` there is one column for each of `classes_`, as scikit-learn's scorers
+        expect. The softmax is over these alone: how likely a class is if the row is of one of them. Pass
+        `candidates=model.candidates_` to let all classes compete that `predict` chooses from.
+
+        The temperature T is one of `temperatures_`, which `zskl.selection` fits on validation classes: one for
+        candidates that are all seen, one for all unseen, one for both. If nobody has fitted them, T is 1 and an
+        `UncalibratedWarning` says so.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the candidate classes; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which classes to rank; None takes all of `signatures`, or, without these, `classes_`.
+        calibrated : bool, default=True
+            Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
+
+        Returns
+        -------
+        array of shape (n_samples, n_candidates), or (n_samples, n_classes) without a choice
+            Probabilities, which sum to 1 in each row.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> from zskl import UncalibratedWarning
+        >>> warnings.simplefilter("ignore", UncalibratedWarning)
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.predict_proba([[1, 0]]).shape, model.predict_proba([[1, 0]], candidates=model.candidates_).shape
+        ((1, 2), (1, 3))
+        """
+        panel, X = self._open_panel(X, signatures, self._class_columns(signatures, candidates), calibrated)
+        temperature = fitted_temperature(self.temperatures_, panel.situation)
+        return fill_scores(panel, X, lambda scores: softmax(scores / temperature))
+
+    def decision_function(
+        self, X: Array, signatures: Any = None, candidates: Labels | None = None, calibrated: bool = True
+    ) -> Array:
+        """
+        Score each row against the seen classes, in scikit-learn's shape, or against candidates that you choose.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the candidate classes; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which classes to rank; None takes all of `signatures`, or, without these, `classes_`.
+        calibrated : bool, default=True
+            Whether to subtract `calibration_` from the scores of seen classes where seen and unseen ones compete.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), or (n_samples,) for two classes
+            Scores over `classes_`. With `signatures` or `candidates` one column for each candidate.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.decision_function([[1, 0], [0, 1]]).shape  # of two classes, the second against the first
+        (2,)
+        """
+        panel, X = self._open_panel(X, signatures, self._class_columns(signatures, candidates), calibrated)
+        scores = fill_scores(panel, X, lambda scores: scores)
+        chosen = signatures is not None or candidates is not None
+        return scores if chosen or scores.shape[1] != 2 else scores[:, 1] - scores[:, 0]
+
+    def score(
+        self, X: Array, y: Any, sample_weight: Any = None, signatures: Any = None, candidates: Labels | None = None
+    ) -> float:
+        """
+        Give the share of rows that `predict` answers right, as scikit-learn's `score` does.
+
+        `zskl.protocols` and `zskl.metrics` average over classes instead.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+        y : array-like of shape (n_samples,)
+            The class of each row.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The weight of each row.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the candidate classes; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which of these classes to rank; None takes all of them.
+
+        Returns
+        -------
+        float
+            Accuracy over rows, between 0 and 1.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.score([[0, 1], [1, 1]], ["ant", "bee"])
+        1.0
+        """
+        from sklearn.metrics import accuracy_score  # takes long to import, and only this needs it
+
+        answers = self.predict(X, signatures, candidates)
+        true = _inputs.as_label_array(y, answers.tolist())
+        if signatures is None:
+            _candidates.warn_no_signatures(self, np.unique(np.asarray(true)).tolist(), stacklevel=2)
+        return float(accuracy_score(true, answers, sample_weight=sample_weight))
+
+    def _open_panel(self, X: Array, given: Any, candidates: Any, calibrated: bool = False) -> tuple[Panel, Array]:
+        X = _inputs.as_sliceable(self, X, dense_for=None)
+        return Panel(self, given, candidates, calibrated), X
+
+    def _class_columns(self, signatures: Any, candidates: Labels | None) -> Labels | None:
+        """The candidates of what scikit-learn's scorers read: `classes_`, unless the caller chooses."""
+        check_is_fitted(self)
+        return self.classes_ if signatures is None and candidates is None else candidates
+
+    def _scale_rows(self, X: Array) -> Array:
         """Checked rows, scaled, on the device that computes."""
         return self.feature_scaling_.apply(move_to_device(X, self.device))
 
@@ -923,16 +660,223 @@ class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, Classi
         Y = convert_like(self.signature_scaling_.apply(table.matrix), scaled)
         return Question(Y, table.padded_rows(), match_label_dtype(self.classes_, table.classes))
 
-    def _answerer(self, question: Question) -> Callable[[Array], Array]:
+    def _candidate_scorer(self, question: Question) -> Callable[[Array], Array]:
         """Scaled samples (n, d) → scores (n, c)."""
         scores = self._scorer(question.Y)
         return lambda X: best_row_scores(scores(X), question.rows)
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        shown = str(super().__repr__(N_CHAR_MAX))
-        return shown if vars(self).get("described_", True) else shown + _candidates.SHOWN
+    # Inspection
 
-    # Model files -----------------------------------------------------------------------------------------------------
+    def explain(
+        self,
+        X: _inputs.Rows,
+        top: int = 5,
+        signatures: Any = None,
+        candidates: Labels | None = None,
+        *,
+        label: Any = None,
+        against: Any = None,
+        calibrated: bool = True,
+        raw: bool = False,
+    ) -> list[Explanation]:
+        """
+        Say which attributes speak for the class of each row and against another class, and how much.
+
+        The contributions of all attributes add up to the difference of the two raw scores. Class means with a Gaussian
+        kernel have contributions of seen classes instead, and name what training rows, examples, unlabelled rows and
+        crowding add (`terms`). Methods whose scores do not split raise a ValueError.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+        top : int, default=5
+            How many attributes an explanation shows.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the candidate classes; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which of these classes to rank; None takes all of them.
+        label : class name, default=None
+            The class to explain; None takes the answer of `predict`.
+        against : class name, default=None
+            The class to compare it with; None takes the best of the others.
+        calibrated : bool, default=True
+            Whether the answer is calibrated, as in `predict`.
+        raw : bool, default=False
+            Whether contributions are those of attributes as you wrote them, in place of scaled ones: an attribute in
+            which the two classes agree then adds nothing, and what centring and unit lengths add is one of the `terms`.
+            Class means with a Gaussian kernel have contributions of attributes, too.
+
+        Returns
+        -------
+        list of Explanation
+            One for each row. Print it, or read its `contributions` and `top`.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> explanation = model.explain([[1, 1]], label="bee", against="ant")[0]
+        >>> (explanation.label, explanation.against), [name for name, _ in explanation.top]
+        (('bee', 'ant'), ['attribute 1', 'attribute 0'])
+        """
+        return explain_rows(self, X, top, signatures, candidates, label, against, calibrated, raw)
+
+    def attribute_space(self, X: Array) -> Array:
+        """
+        Project rows into the space of attributes: P = Wᵀx of scaled rows.
+
+        Scaled signatures lie in the same space, so a class is near its samples. SAE compares directions: its rows, or
+        their projections, have unit length.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+
+        Returns
+        -------
+        array of shape (n_samples, n_attributes)
+            The projections, in the library and precision and on the device of X.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.attribute_space([[1, 0], [0, 1], [1, 1]]).shape
+        (3, 2)
+        """
+        body = explanation.score_parts_of(self, "has no attribute space")
+        X = _inputs.as_sliceable(self, X, "attribute_space")
+        return convert_like(project_rows(self, body, X)[0], _inputs.take_rows(self, X, slice(0, 1)))
+
+    def gallery(self, X: Array) -> ProjectedRows:
+        """
+        Keep the projections of rows, to score them against ever new descriptions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows as an array, a tensor or a data frame.
+
+        Returns
+        -------
+        ProjectedRows
+            Its `scores(signatures)` equals `compatibility(X, signatures)` without another pass over X.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.gallery([[1, 0], [0, 1]]).scores({"owl": [2, 2]}).shape
+        (2, 1)
+        """
+        return ProjectedRows(self, X)
+
+    def nearest_classes(self, top: int = 5, signatures: Any = None, candidates: Labels | None = None) -> pd.DataFrame:
+        """
+        List the classes that are described most alike.
+
+        Parameters
+        ----------
+        top : int, default=5
+            How many classes to list for each one.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the classes; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which of these classes to compare; None takes all of them.
+
+        Returns
+        -------
+        DataFrame
+            Columns class, nearest and similarity, most similar first. Similarity is the cosine of the signatures as
+            the model scales them; of classes with several signatures, that of the best pair.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.nearest_classes(top=1)["nearest"].tolist()
+        ['emu', 'emu', 'bee']
+        """
+        top = check_count("top", top)
+        check_is_fitted(self)
+        table = choose_candidates(self, signatures, candidates)
+        labels = match_label_dtype(self.classes_, table.classes)
+        if len(labels) < 2:
+            raise ValueError(f"the only candidate is {list_values(labels)}: expected two or more; name another class")
+        order, similarity = nearest_classes(self.signature_scaling_, table, np.arange(len(labels)), top)
+        return pd.DataFrame(
+            {
+                "class": np.repeat(labels, order.shape[1]),
+                "nearest": labels[order.ravel()],
+                "similarity": similarity.ravel(),
+            }
+        )
+
+    def label_next(
+        self,
+        X: _inputs.Rows,
+        n: int = 10,
+        strategy: str = "margin",
+        signatures: Any = None,
+        candidates: Labels | None = None,
+        *,
+        diversity: float = 1.0,
+        return_scores: bool = False,
+    ) -> Any:
+        """
+        Name the unlabelled rows whose labels would help the model most.
+
+        Label these rows, hand them to `add_examples`, and ask again. "margin" takes the rows that the model is least
+        sure of: the gap between its best two scores is small. "change" takes those that it would learn most from: how
+        far the label would move the direction of a class, for each class it may be, times the model's own probability
+        of that class, summed. So "change" is only for models that learn from examples: `ClassMeansClassifier`, and
+        `Committee` with one. It needs a calibrated model; otherwise an `UncalibratedWarning` says so.
+
+        The n rows are not n copies of one: they are taken one by one, and after each, every other row loses worth as
+        far as it is near. (1 − cosine)^diversity remains, or all where the cosine of the two rows, as the model scales
+        them, is below 0. Of many rows the 20·n most worthwhile are compared, or 1000 if that is more.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows whose classes nobody knows, as an array, a tensor or a data frame.
+        n : int, default=10
+            How many rows to name.
+        strategy : {"margin", "change"}, default="margin"
+            What makes a row worth a label: a small gap between the best two scores, or an expected change of the model.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the classes that the rows may be of; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which of these classes the rows may be of; None takes all of them.
+        diversity : float, default=1.0
+            How much the nearness of rows counts; 0 takes the most worthwhile rows, however alike.
+        return_scores : bool, default=False
+            Whether to return what each row is worth, too.
+
+        Returns
+        -------
+        ndarray of shape (n,), or a pair of such arrays
+            Numbers of rows in X, in the order in which to ask. With `return_scores` also what each is worth by itself:
+            exp(−gap / mean gap of all rows) for "margin", the expected change for "change".
+
+        Examples
+        --------
+        >>> from zskl import ClassMeansClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ClassMeansClassifier().fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.label_next([[0, 1], [1, 1], [0.4, 1]], n=1, candidates=["ant", "bee"]).tolist()
+        [2]
+        """
+        found = pick_rows(self, X, n, strategy, signatures, candidates, diversity)
+        return (found.rows, found.worth) if return_scores else found.rows
+
+    # Model files
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """
@@ -960,18 +904,18 @@ class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, Classi
         ['ant', 'bee', 'emu']
         """
         check_is_fitted(self)
-        model_file.write_model(path, *self._packed())
+        model_file.write_model(path, *self._pack())
 
-    def _packed(self) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
-        return model_file.pack_model(self, self._stored)
+    def _pack(self) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
+        return model_file.pack_model(self, self._to_json)
 
     @classmethod
     def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
         """The estimator that `save` wrote; `known` are possible members, by kind."""
-        parameters = {name: cls._unstored(name, value) for name, value in header["parameters"].items()}
-        return model_file.unpack_model(cls(**parameters), header, arrays, cls._unstored)
+        parameters = {name: cls._from_json(name, value) for name, value in header["parameters"].items()}
+        return model_file.unpack_model(cls(**parameters), header, arrays, cls._from_json)
 
-    def _stored(self, name: str, value: Any) -> Any:
+    def _to_json(self, name: str, value: Any) -> Any:
         """A parameter, or something learned, as JSON; a generator as random_state is not kept."""
         if name == "random_state" and not isinstance(value, int | np.integer):
             return None
@@ -980,7 +924,7 @@ class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, Classi
         return value.item() if isinstance(value, np.generic) else value
 
     @classmethod
-    def _unstored(cls, name: str, value: Any) -> Any:
+    def _from_json(cls, name: str, value: Any) -> Any:
         return value
 
 

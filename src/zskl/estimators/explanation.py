@@ -510,7 +510,7 @@ def explain_rows(
     constant = panel.constant * panel.seen
     found: list[Explanation] = []
     for rows, scores in panel.blocks(X):
-        scaled = to_numpy(model._scaled(_inputs.take_rows(model, X, rows))).astype(np.float64)
+        scaled = to_numpy(model._scale_rows(_inputs.take_rows(model, X, rows))).astype(np.float64)
         first, second = _column_pairs(to_numpy(scores), mine, theirs)
         split = explainer.split(scaled, first, second)
         found += [

@@ -1,4 +1,8 @@
-"""Accuracy on given rows during a run. A monitor looks at the projection and never changes it."""
+"""Zero-shot kernel learning: the estimator, and the training of stacks of it.
+
+A stack is K classifiers that differ only in numbers. They learn their projections (K, d, p) in one run, which is how a
+search tries many settings at once; `fit` is a stack of one.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import copy
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -39,58 +43,6 @@ from zskl.training.objective import BALANCES, LOSSES, Objective
 from zskl.training.rows import ScaledRows, StreamedRows
 from zskl.training.solver import INITIALISATIONS, DivergenceError, Progress, State, Tape
 
-# Monitor --------------------------------------------------------------------------------------------------------------
-
-
-class Monitor:
-    """Mean per-class accuracy of rows X with classes y, among the classes in y, every few iterations."""
-
-    def __init__(
-        self, name: str, X: Array, y: Any, estimator: ZeroShotClassifier, objective: Objective, every: int, place: Array
-    ) -> None:
-        self.name = name
-        self.every = every
-        self.objective = objective
-        self.X = convert_like(estimator.feature_scaling_.apply(check_features(estimator, X)), place)
-        self.y = to_labels(y, f"the labels of monitor {name!r}", estimator.candidates_.tolist())
-        if len(self.y) != self.X.shape[0]:
-            raise ValueError(f"monitor {name!r} has {self.X.shape[0]} rows but {len(self.y)} labels")
-        table = choose_candidates(estimator, None, np.unique(self.y))
-        self.classes, self.rows = table.classes, table.padded_rows()
-        self.Y = convert_like(estimator.signature_scaling_.apply(table.matrix), self.X)
-        self.iterations: list[int] = []
-        self.accuracies: list[list[float]] = []
-
-    def look(self, progress: Progress) -> None:
-        if progress.step % self.every and progress.step != progress.steps:
-            return
-        scores = best_row_scores(self.objective.scores(progress.projection, self.X, self.Y), self.rows)
-        best = to_numpy(namespace(scores).argmax(scores, axis=-1))  # (K, n)
-        self.iterations.append(progress.step)
-        self.accuracies.append([metrics.mean_per_class_accuracy(self.y, self.classes[row]) for row in best])
-
-    def curve(self, member: int) -> tuple[NumPyArray, NumPyArray]:
-        """(iterations, accuracies) of one member of the stack."""
-        return np.array(self.iterations), np.array([row[member] for row in self.accuracies])
-
-
-def make_monitors(
-    given: Any, estimator: ZeroShotClassifier, objective: Objective, every: int, place: Array
-) -> list[Monitor]:
-    """A monitor for (X, y), or for each of a mapping from names to such pairs, kept where the array `place` is."""
-    if given is None:
-        return []
-    every = check_count("monitor_every", every)
-    named = given if isinstance(given, Mapping) else {"monitor": given}
-    for name, pair in named.items():
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise ValueError(f"monitor {name!r} is a {type(pair).__name__}: expected a pair (X, y)")
-    return [Monitor(str(name), X, y, estimator, objective, every, place) for name, (X, y) in named.items()]
-
-
-# Stack ----------------------------------------------------------------------------------------------------------------
-# Training of a stack: K estimators that differ only in numbers learn their projections (K, d, p) in one run.
-
 logger = logging.getLogger(__name__)
 STACKABLE = ("sigma", "bias", "repulsion", "temperature", "learning_rate", "incoherence_weight")
 WEIGHTS = ("repulsion", "temperature", "incoherence_weight")
@@ -107,6 +59,386 @@ class History:
 
     objective: NumPyArray
     accuracy: Mapping[str, tuple[NumPyArray, NumPyArray]] = field(default_factory=dict)
+
+
+class ZeroShotKernelClassifier(ZeroShotClassifier):
+    """
+    Zero-shot kernel learning: a projection W under which samples meet the signatures of their classes.
+
+    Scores are k(‖Wᵀx − y‖²) + k(‖x − Wy‖²) for a radial kernel (the second term only with `incoherence`), and k(xᵀWy)
+    for the polynomial one. W minimises the objective of `docs/math.md` by mini-batch RMSprop.
+
+    Parameters
+    ----------
+    kernel : {"gaussian", "cauchy", "polynomial"} or Kernel, default="gaussian"
+        The kernel by name, with the parameters below, or a Kernel object, which brings its own.
+    sigma : float, default=1.0
+        Radius of the Gaussian kernel, or inverse squared radius of the Cauchy kernel.
+    degree, bias : int and float, default=2 and 1.0
+        Degree r ≥ 1 and bias c ≥ 0 of the polynomial kernel.
+    repulsion : float, default=1.0
+        Weight λ ≥ 0 of pairs of a sample and another class.
+    incoherence : bool, default=True
+        Whether radial kernels also compare in feature space (the paper's "-Ort").
+    incoherence_weight : float, default=1.0
+        Weight α ≥ 0 of the polynomial kernel's penalty.
+    loss : {"squared", "linear", "softmax"}, default="squared"
+        The loss. Softmax uses `temperature`, and neither `repulsion` nor `balance`.
+    temperature : float, default=0.05
+        Temperature of the softmax loss.
+    balance : {"mean", "paper", "sizes", "printed"}, default="mean"
+        How the true class is weighted against the others; each has its own scale of `repulsion`.
+    batch_size, epochs : int, default=10 and 6
+        Rows in a batch, and passes over the rows. A short last batch is left out.
+    learning_rate : float, default=3e-4
+        Step size of RMSprop.
+    schedule : {"constant", "exponential", "inverse-time"}, default="constant"
+        How the step size falls with the step t: not at all, as e^(−decay·t), or as 1 / (1 + decay·t).
+    decay : float, default=3e-4
+        How fast it falls.
+    smoothing, epsilon : float, default=0.99 and 1e-6
+        RMSprop's γ and ε.
+    second_moment : {"batch", "per_sample"}, default="batch"
+        Whether RMSprop squares the mean gradient of a batch, or takes the mean of the squares of its samples.
+    init : {"polarised", "uniform", "orthogonal"}, default="polarised"
+        Where W starts: in closed form, as in the authors' code, or at orthonormal columns.
+    feature_scaling, signature_scaling : str, default="center-l2"
+        Steps joined by dashes, see `zskl.scaling`. Use "none" inside a pipeline that scales.
+    signature_mean : {"seen", "all"}, default="seen"
+        Whether signatures are centred on the mean of the seen classes or of all in the table.
+    device : str, default=None
+        Where to compute. None is where X lies; "cuda" moves NumPy arrays to the GPU.
+    streaming : bool or "auto", default="auto"
+        Whether to read training rows from X in pieces, in another order. "auto" does so if X is a memory-mapped array
+        of more than 1 GiB as float32. Other rows are then scaled batch by batch, unless a scaled copy of them takes at
+        most 32 MB; False always holds this copy, which is a little quicker.
+    warm_start : bool, default=False
+        Whether `fit` continues from the previous fit.
+    random_state : int, RandomState or None, default=None
+        Seed of initialisation, batches and drawn signatures.
+
+    Attributes
+    ----------
+    projection_ : ndarray of shape (n_features, n_attributes)
+        W, in float32.
+    kernel_, incoherence_ : Kernel and bool
+        What W was trained with.
+    classes_ : ndarray of shape (n_classes,)
+        The seen classes, sorted.
+    candidates_ : ndarray of shape (n_candidates,)
+        The seen classes, then the further classes of the table.
+    history_ : History
+        The objective of each iteration, and accuracies of monitored rows.
+    calibration_ : float
+        What `predict` subtracts from the scores of seen classes.
+    diverged_ : int or None
+        The step, counted from 0, at which a member of a stack diverged.
+
+    Examples
+    --------
+    >>> from zskl import ZeroShotKernelClassifier
+    >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+    >>> model = ZeroShotKernelClassifier(sigma=0.8, random_state=0)
+    >>> model.fit([[0, 1], [1, 1]], ["ant", "bee"], table).predict([[0, 1], [1, 1]]).tolist()
+    ['ant', 'bee']
+    """
+
+    kind: ClassVar[str] = "kernel"
+    LEARNED: ClassVar = {"projection_": ("d", "p"), "kernel_": None, "incoherence_": None}
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "gaussian",
+        *,
+        sigma: float = 1.0,
+        degree: int = 2,
+        bias: float = 1.0,
+        repulsion: float = 1.0,
+        incoherence: bool = True,
+        incoherence_weight: float = 1.0,
+        loss: str = "squared",
+        temperature: float = 0.05,
+        balance: str = "mean",
+        batch_size: int = 10,
+        epochs: int = 6,
+        learning_rate: float = 3e-4,
+        schedule: str = "constant",
+        decay: float = 3e-4,
+        smoothing: float = 0.99,
+        epsilon: float = 1e-6,
+        second_moment: str = "batch",
+        init: str = "polarised",
+        feature_scaling: str = "center-l2",
+        signature_scaling: str = "center-l2",
+        signature_mean: str = "seen",
+        device: str | None = None,
+        streaming: bool | str = "auto",
+        warm_start: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.sigma = sigma
+        self.degree = degree
+        self.bias = bias
+        self.repulsion = repulsion
+        self.incoherence = incoherence
+        self.incoherence_weight = incoherence_weight
+        self.loss = loss
+        self.temperature = temperature
+        self.balance = balance
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.decay = decay
+        self.smoothing = smoothing
+        self.epsilon = epsilon
+        self.second_moment = second_moment
+        self.init = init
+        self.feature_scaling = feature_scaling
+        self.signature_scaling = signature_scaling
+        self.signature_mean = signature_mean
+        self.device = device
+        self.streaming = streaming
+        self.warm_start = warm_start
+        self.random_state = random_state
+
+    @refuse_weights
+    def fit(
+        self,
+        X: Array,
+        y: Any,
+        signatures: Any = None,
+        *,
+        callback: Callback | None = None,
+        monitor: Any = None,
+        monitor_every: int = 100,
+    ) -> Self:
+        """
+        Learn the projection from rows, their classes and the signatures of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows as an array, a tensor or a data frame.
+        y : array-like of shape (n_samples,)
+            The class of each row.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the classes: a data frame with the classes as its index, a mapping from classes to vectors,
+            or an array with a row for each class of sorted(set(y)). None describes each class by itself (one-hot).
+            Classes that are not in y become further candidates.
+        callback : callable, default=None
+            Is handed a `Progress` after each step.
+        monitor : pair (X, y) or mapping from names to such pairs, default=None
+            Rows whose accuracy, among the classes they hold, is recorded in `history_`. They never influence W.
+        monitor_every : int, default=100
+            After how many iterations to look at them.
+
+        Returns
+        -------
+        ZeroShotKernelClassifier
+            The estimator itself.
+
+        Raises
+        ------
+        DivergenceError
+            If the objective leaves the finite range. The estimator stays as it was.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> model = ZeroShotKernelClassifier(random_state=0)
+        >>> model.fit([[0, 1], [1, 1]], ["ant", "bee"], {"ant": [6, 0], "bee": [6, 2]}).projection_.shape
+        (2, 2)
+        """
+        with self._all_or_nothing():
+            train_stack([self], X, y, signatures, callback, monitor, monitor_every)
+            if self.diverged_ is not None:
+                radial = self._kernel().radial
+                advice = ", or widen the kernel" if radial else ", lower degree, or raise incoherence_weight"
+                raise DivergenceError(self.diverged_, self.learning_rate, advice)
+        return self
+
+    def feature_map(
+        self,
+        n_components: int = 256,
+        *,
+        X: Array | None = None,
+        signatures: Any = None,
+        candidates: Any = None,
+        landmarks: int | None = None,
+        random_state: int = 0,
+    ) -> search_vectors.FeatureMap:
+        """
+        Map samples and classes so that inner products approximate scores.
+
+        Landmarks are drawn from the candidate classes and, better, also from rows X. With at least as many components
+        as candidates, all candidates are landmarks, and their scores are exact.
+
+        Parameters
+        ----------
+        n_components : int, default=256
+            At most so many dimensions.
+        X : array-like of shape (n_samples, n_features), default=None
+            Rows to draw landmarks from, such as those of `fit`.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the classes that you want to search; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which of these classes to search; None takes all of them.
+        landmarks : int, default=None
+            How many landmarks; None takes four for each component.
+        random_state : int, default=0
+            Seed of the draw.
+
+        Returns
+        -------
+        FeatureMap
+            Its `samples` and `classes` are the two maps, its `quality` says how well they do.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> maps = model.feature_map(n_components=8)
+        >>> maps.samples([[1, 0]]).shape[1] == maps.classes().shape[1] <= 8
+        True
+        """
+        return search_vectors.make_feature_map(self, n_components, X, signatures, candidates, landmarks, random_state)
+
+    def ranking_map(self, rows: bool = False) -> search_vectors.RankingMap:
+        """
+        Map samples and classes so that inner products order classes as the scores do, if not in their size.
+
+        The order is exact with `incoherence=False`, else to first order.
+
+        Parameters
+        ----------
+        rows : bool, default=False
+            Whether inner products also order the rows of a class, as when you look for the rows that fit a
+            description. That takes one more dimension.
+
+        Returns
+        -------
+        RankingMap
+            Maps into as many dimensions as there are attributes, plus one, or plus two with `rows`.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.ranking_map().samples([[1, 0]]).shape
+        (1, 3)
+        """
+        return search_vectors.make_ranking_map(self, rows)
+
+    def _free_settings(self, X: Array) -> tuple[str, ...]:
+        """Epochs; on a GPU also the settings of a stack."""
+        return ("epochs", *STACKABLE) if runs_on_gpu(X, self.device) else ("epochs",)
+
+    def _fit_together(
+        self,
+        settings: Sequence[Mapping[str, Any]],
+        X: Array,
+        y: Any,
+        signatures: Any,
+        visit: Callable[[int, Self | DivergenceError], object],
+    ) -> None:
+        """One run of one stack: settings that differ in epochs alone are the same member at several times."""
+        wanted: dict[str, list[tuple[int, ZeroShotKernelClassifier]]] = {}
+        for place, setting in enumerate(settings):
+            model = copy.copy(self)  # quicker than a clone, and nobody else has `self`
+            model.__dict__.update(setting, warm_start=False)
+            numbers = {name: getattr(model, name) for name in STACKABLE}
+            wanted.setdefault(repr(numbers), []).append((place, model))
+        last = max(check_count("epochs", model.epochs) for group in wanted.values() for _, model in group)
+        members = [copy.copy(group[0][1]) for group in wanted.values()]
+        for member in members:
+            member.epochs = last
+
+        groups = list(wanted.values())
+
+        def look(progress: Progress) -> None:
+            if not progress.epoch_ends:
+                return
+            moment = StackMoment(
+                members[progress.first : progress.first + len(progress.projection)], progress.projection
+            )
+            for k, W in enumerate(progress.projection, start=progress.first):
+                member = members[k]
+                for place, model in groups[k]:
+                    if model.epochs == progress.epoch + 1:
+                        model.__dict__.update({name: value for name, value in vars(member).items() if name[-1] == "_"})
+                        model.projection_, model.diverged_ = W, None
+                        model.kernel_, model.incoherence_ = model._kernel(), bool(model.incoherence)
+                        model._member = moment, k - progress.first
+                        visit(place, model)
+
+        train_stack(members, X, y, signatures, look)
+        per_epoch = len(y) // min(members[0].batch_size, len(y))
+        for member, group in zip(members, groups, strict=True):
+            for place, model in group:
+                if member.diverged_ is not None and member.diverged_ < model.epochs * per_epoch:
+                    visit(place, DivergenceError(member.diverged_, member.learning_rate))
+
+    def _scorer(self, Y: Array) -> Callable[[Array], Array]:
+        return Objective(self.kernel_, incoherence=self.incoherence_).scorer(convert_like(self.projection_, Y), Y)
+
+    def _objective(self) -> Objective:
+        """What the classifier minimises."""
+        return Objective(
+            self._kernel(),
+            loss=self.loss,
+            balance=self.balance,
+            incoherence=bool(self.incoherence),
+            repulsion=float(self.repulsion),
+            temperature=float(self.temperature),
+            incoherence_weight=float(self.incoherence_weight),
+        )
+
+    def _kernel(self) -> Kernel:
+        """The Kernel object of the classifier, or the one that it names, with its parameters."""
+        if isinstance(self.kernel, Kernel):
+            return self.kernel
+        return kernels.build(self.kernel, {"sigma": self.sigma, "degree": self.degree, "bias": self.bias})
+
+    def _score_parts(self) -> ScoreParts:
+        return ScoreParts(self.projection_, self.kernel_, self.incoherence_)
+
+    def _check_parameters(self) -> None:
+        """Refuse a setting out of range."""
+        self._kernel()
+        check_count("degree", self.degree)
+        check_count("batch_size", self.batch_size)
+        check_count("epochs", self.epochs)
+        for name in ("sigma", "temperature", "learning_rate", "epsilon"):
+            check_positive(name, getattr(self, name))
+        for name in ("bias", "repulsion", "incoherence_weight", "decay", "smoothing"):
+            check_positive(name, getattr(self, name), zero_allowed=True)
+        if self.smoothing >= 1:
+            raise ValueError(f"smoothing is {self.smoothing!r}: expected a number in [0, 1)")
+        check_option("loss", self.loss, LOSSES)
+        check_option("balance", self.balance, BALANCES)
+        check_option("schedule", self.schedule, solver.SCHEDULES)
+        check_option("second_moment", self.second_moment, solver.SECOND_MOMENTS)
+        check_option("init", self.init, INITIALISATIONS)
+        rows.check_streaming(self.streaming)
+        check_flag("incoherence", self.incoherence)
+        check_flag("warm_start", self.warm_start)
+
+    def _to_json(self, name: str, value: Any) -> Any:
+        return kernels.to_json(value) if isinstance(value, Kernel) else super()._to_json(name, value)
+
+    @classmethod
+    def _from_json(cls, name: str, value: Any) -> Any:
+        if name == "kernel_" or isinstance(value, dict):
+            return kernels.from_json(value)
+        return value
+
+
+# Stack ----------------------------------------------------------------------------------------------------------------
+# Training of a stack: K estimators that differ only in numbers learn their projections (K, d, p) in one run.
 
 
 def train_stack(
@@ -343,50 +675,6 @@ class StackMoment:
 # Many settings of a kernel classifier in as few runs as possible.
 
 
-def fit_together(
-    estimator: ZeroShotKernelClassifier,
-    settings: Sequence[Mapping[str, Any]],
-    X: Array,
-    y: Any,
-    signatures: Any,
-    visit: Callable[[int, Any], object],
-) -> None:
-    """One run of one stack: settings that differ in epochs alone are the same member at several times."""
-    wanted: dict[str, list[tuple[int, ZeroShotKernelClassifier]]] = {}
-    for place, setting in enumerate(settings):
-        model = copy.copy(estimator)  # quicker than a clone, and nobody else has `estimator`
-        model.__dict__.update(setting, warm_start=False)
-        numbers = {name: getattr(model, name) for name in STACKABLE}
-        wanted.setdefault(repr(numbers), []).append((place, model))
-    last = max(check_count("epochs", model.epochs) for group in wanted.values() for _, model in group)
-    members = [copy.copy(group[0][1]) for group in wanted.values()]
-    for member in members:
-        member.epochs = last
-
-    groups = list(wanted.values())
-
-    def look(progress: Progress) -> None:
-        if not progress.epoch_ends:
-            return
-        moment = StackMoment(members[progress.first : progress.first + len(progress.projection)], progress.projection)
-        for k, W in enumerate(progress.projection, start=progress.first):
-            member = members[k]
-            for place, model in groups[k]:
-                if model.epochs == progress.epoch + 1:
-                    model.__dict__.update({name: value for name, value in vars(member).items() if name[-1] == "_"})
-                    model.projection_, model.diverged_ = W, None
-                    model.kernel_, model.incoherence_ = model._kernel(), bool(model.incoherence)
-                    model._member = moment, k - progress.first
-                    visit(place, model)
-
-    train_stack(members, X, y, signatures, look)
-    per_epoch = len(y) // min(members[0].batch_size, len(y))
-    for member, group in zip(members, groups, strict=True):
-        for place, model in group:
-            if member.diverged_ is not None and member.diverged_ < model.epochs * per_epoch:
-                visit(place, DivergenceError(member.diverged_, member.learning_rate))
-
-
 def fit_stack(
     estimator: ZeroShotKernelClassifier,
     settings: Sequence[Mapping[str, Any]],
@@ -410,376 +698,50 @@ def fit_stack(
     return members
 
 
-# Kernel settings ------------------------------------------------------------------------------------------------------
-# The settings of a kernel classifier: what is refused, and the kernel and objective they stand for.
+# Monitor --------------------------------------------------------------------------------------------------------------
 
 
-def build_kernel(model: ZeroShotKernelClassifier) -> Kernel:
-    """The Kernel object of a classifier, or the one that it names, with its parameters."""
-    if isinstance(model.kernel, Kernel):
-        return model.kernel
-    return kernels.build(model.kernel, {"sigma": model.sigma, "degree": model.degree, "bias": model.bias})
-
-
-def build_objective(model: ZeroShotKernelClassifier) -> Objective:
-    """What a classifier minimises."""
-    return Objective(
-        build_kernel(model),
-        loss=model.loss,
-        balance=model.balance,
-        incoherence=bool(model.incoherence),
-        repulsion=float(model.repulsion),
-        temperature=float(model.temperature),
-        incoherence_weight=float(model.incoherence_weight),
-    )
-
-
-def check_settings(model: ZeroShotKernelClassifier) -> None:
-    """Refuse a setting out of range."""
-    build_kernel(model)
-    check_count("degree", model.degree)
-    check_count("batch_size", model.batch_size)
-    check_count("epochs", model.epochs)
-    for name in ("sigma", "temperature", "learning_rate", "epsilon"):
-        check_positive(name, getattr(model, name))
-    for name in ("bias", "repulsion", "incoherence_weight", "decay", "smoothing"):
-        check_positive(name, getattr(model, name), zero_allowed=True)
-    if model.smoothing >= 1:
-        raise ValueError(f"smoothing is {model.smoothing!r}: expected a number in [0, 1)")
-    check_option("loss", model.loss, LOSSES)
-    check_option("balance", model.balance, BALANCES)
-    check_option("schedule", model.schedule, solver.SCHEDULES)
-    check_option("second_moment", model.second_moment, solver.SECOND_MOMENTS)
-    check_option("init", model.init, INITIALISATIONS)
-    rows.check_streaming(model.streaming)
-    check_flag("incoherence", model.incoherence)
-    check_flag("warm_start", model.warm_start)
-
-
-# Search maps ----------------------------------------------------------------------------------------------------------
-# Maps of a fitted kernel classifier for search by inner products; `ranking_map` has how they work.
-
-
-class SearchMaps:
-    """Maps of samples and of classes whose inner products stand for scores: any dot-product index can search them."""
-
-    def _model(self) -> ZeroShotKernelClassifier:
-        return cast("ZeroShotKernelClassifier", self)  # the only class that inherits this one
-
-    def feature_map(
-        self,
-        n_components: int = 256,
-        *,
-        X: Array | None = None,
-        signatures: Any = None,
-        candidates: Any = None,
-        landmarks: int | None = None,
-        random_state: int = 0,
-    ) -> search_vectors.FeatureMap:
-        """
-        Map samples and classes so that inner products approximate scores.
-
-        Landmarks are drawn from the candidate classes and, better, also from rows X. With at least as many components
-        as candidates, all candidates are landmarks, and their scores are exact.
-
-        Parameters
-        ----------
-        n_components : int, default=256
-            At most so many dimensions.
-        X : array-like of shape (n_samples, n_features), default=None
-            Rows to draw landmarks from, such as those of `fit`.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the classes that you want to search; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to search; None takes all of them.
-        landmarks : int, default=None
-            How many landmarks; None takes four for each component.
-        random_state : int, default=0
-            Seed of the draw.
-
-        Returns
-        -------
-        FeatureMap
-            Its `samples` and `classes` are the two maps, its `quality` says how well they do.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> maps = model.feature_map(n_components=8)
-        >>> maps.samples([[1, 0]]).shape[1] == maps.classes().shape[1] <= 8
-        True
-        """
-        return search_vectors.make_feature_map(
-            self._model(), n_components, X, signatures, candidates, landmarks, random_state
-        )
-
-    def ranking_map(self, rows: bool = False) -> search_vectors.RankingMap:
-        """
-        Map samples and classes so that inner products order classes as the scores do, if not in their size.
-
-        The order is exact with `incoherence=False`, else to first order.
-
-        Parameters
-        ----------
-        rows : bool, default=False
-            Whether inner products also order the rows of a class, as when you look for the rows that fit a
-            description. That takes one more dimension.
-
-        Returns
-        -------
-        RankingMap
-            Maps into as many dimensions as there are attributes, plus one, or plus two with `rows`.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.ranking_map().samples([[1, 0]]).shape
-        (1, 3)
-        """
-        return search_vectors.make_ranking_map(self._model(), rows)
-
-
-# Kernel classifier ----------------------------------------------------------------------------------------------------
-# ZeroShotKernelClassifier: kernel + objective + solver behind the contract.
-
-
-class ZeroShotKernelClassifier(SearchMaps, ZeroShotClassifier):
-    """
-    Zero-shot kernel learning: a projection W under which samples meet the signatures of their classes.
-
-    Scores are k(‖Wᵀx − y‖²) + k(‖x − Wy‖²) for a radial kernel (the second term only with `incoherence`), and k(xᵀWy)
-    for the polynomial one. W minimises the objective of `docs/math.md` by mini-batch RMSprop.
-
-    Parameters
-    ----------
-    kernel : {"gaussian", "cauchy", "polynomial"} or Kernel, default="gaussian"
-        The kernel by name, with the parameters below, or a Kernel object, which brings its own.
-    sigma : float, default=1.0
-        Radius of the Gaussian kernel, or inverse squared radius of the Cauchy kernel.
-    degree, bias : int and float, default=2 and 1.0
-        Degree r ≥ 1 and bias c ≥ 0 of the polynomial kernel.
-    repulsion : float, default=1.0
-        Weight λ ≥ 0 of pairs of a sample and another class.
-    incoherence : bool, default=True
-        Whether radial kernels also compare in feature space (the paper's "-Ort").
-    incoherence_weight : float, default=1.0
-        Weight α ≥ 0 of the polynomial kernel's penalty.
-    loss : {"squared", "linear", "softmax"}, default="squared"
-        The loss. Softmax uses `temperature`, and neither `repulsion` nor `balance`.
-    temperature : float, default=0.05
-        Temperature of the softmax loss.
-    balance : {"mean", "paper", "sizes", "printed"}, default="mean"
-        How the true class is weighted against the others; each has its own scale of `repulsion`.
-    batch_size, epochs : int, default=10 and 6
-        Rows in a batch, and passes over the rows. A short last batch is left out.
-    learning_rate : float, default=3e-4
-        Step size of RMSprop.
-    schedule : {"constant", "exponential", "inverse-time"}, default="constant"
-        How the step size falls with the step t: not at all, as e^(−decay·t), or as 1 / (1 + decay·t).
-    decay : float, default=3e-4
-        How fast it falls.
-    smoothing, epsilon : float, default=0.99 and 1e-6
-        RMSprop's γ and ε.
-    second_moment : {"batch", "per_sample"}, default="batch"
-        Whether RMSprop squares the mean gradient of a batch, or takes the mean of the squares of its samples.
-    init : {"polarised", "uniform", "orthogonal"}, default="polarised"
-        Where W starts: in closed form, as in the authors' code, or at orthonormal columns.
-    feature_scaling, signature_scaling : str, default="center-l2"
-        Steps joined by dashes, see `zskl.scaling`. Use "none" inside a pipeline that scales.
-    signature_mean : {"seen", "all"}, default="seen"
-        Whether signatures are centred on the mean of the seen classes or of all in the table.
-    device : str, default=None
-        Where to compute. None is where X lies; "cuda" moves NumPy arrays to the GPU.
-    streaming : bool or "auto", default="auto"
-        Whether to read training rows from X in pieces, in another order. "auto" does so if X is a memory-mapped array
-        of more than 1 GiB as float32. Other rows are then scaled batch by batch, unless a scaled copy of them takes at
-        most 32 MB; False always holds this copy, which is a little quicker.
-    warm_start : bool, default=False
-        Whether `fit` continues from the previous fit.
-    random_state : int, RandomState or None, default=None
-        Seed of initialisation, batches and drawn signatures.
-
-    Attributes
-    ----------
-    projection_ : ndarray of shape (n_features, n_attributes)
-        W, in float32.
-    kernel_, incoherence_ : Kernel and bool
-        What W was trained with.
-    classes_ : ndarray of shape (n_classes,)
-        The seen classes, sorted.
-    candidates_ : ndarray of shape (n_candidates,)
-        The seen classes, then the further classes of the table.
-    history_ : History
-        The objective of each iteration, and accuracies of monitored rows.
-    calibration_ : float
-        What `predict` subtracts from the scores of seen classes.
-    diverged_ : int or None
-        The step, counted from 0, at which a member of a stack diverged.
-
-    Examples
-    --------
-    >>> from zskl import ZeroShotKernelClassifier
-    >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-    >>> model = ZeroShotKernelClassifier(sigma=0.8, random_state=0)
-    >>> model.fit([[0, 1], [1, 1]], ["ant", "bee"], table).predict([[0, 1], [1, 1]]).tolist()
-    ['ant', 'bee']
-    """
-
-    kind: ClassVar[str] = "kernel"
-    LEARNED: ClassVar = {"projection_": ("d", "p"), "kernel_": None, "incoherence_": None}
+class Monitor:
+    """Mean per-class accuracy of rows X with classes y, among the classes in y, every few iterations."""
 
     def __init__(
-        self,
-        kernel: str | Kernel = "gaussian",
-        *,
-        sigma: float = 1.0,
-        degree: int = 2,
-        bias: float = 1.0,
-        repulsion: float = 1.0,
-        incoherence: bool = True,
-        incoherence_weight: float = 1.0,
-        loss: str = "squared",
-        temperature: float = 0.05,
-        balance: str = "mean",
-        batch_size: int = 10,
-        epochs: int = 6,
-        learning_rate: float = 3e-4,
-        schedule: str = "constant",
-        decay: float = 3e-4,
-        smoothing: float = 0.99,
-        epsilon: float = 1e-6,
-        second_moment: str = "batch",
-        init: str = "polarised",
-        feature_scaling: str = "center-l2",
-        signature_scaling: str = "center-l2",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        streaming: bool | str = "auto",
-        warm_start: bool = False,
-        random_state: int | np.random.RandomState | None = None,
+        self, name: str, X: Array, y: Any, estimator: ZeroShotClassifier, objective: Objective, every: int, place: Array
     ) -> None:
-        self.kernel = kernel
-        self.sigma = sigma
-        self.degree = degree
-        self.bias = bias
-        self.repulsion = repulsion
-        self.incoherence = incoherence
-        self.incoherence_weight = incoherence_weight
-        self.loss = loss
-        self.temperature = temperature
-        self.balance = balance
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.decay = decay
-        self.smoothing = smoothing
-        self.epsilon = epsilon
-        self.second_moment = second_moment
-        self.init = init
-        self.feature_scaling = feature_scaling
-        self.signature_scaling = signature_scaling
-        self.signature_mean = signature_mean
-        self.device = device
-        self.streaming = streaming
-        self.warm_start = warm_start
-        self.random_state = random_state
+        self.name = name
+        self.every = every
+        self.objective = objective
+        self.X = convert_like(estimator.feature_scaling_.apply(check_features(estimator, X)), place)
+        self.y = to_labels(y, f"the labels of monitor {name!r}", estimator.candidates_.tolist())
+        if len(self.y) != self.X.shape[0]:
+            raise ValueError(f"monitor {name!r} has {self.X.shape[0]} rows but {len(self.y)} labels")
+        table = choose_candidates(estimator, None, np.unique(self.y))
+        self.classes, self.rows = table.classes, table.padded_rows()
+        self.Y = convert_like(estimator.signature_scaling_.apply(table.matrix), self.X)
+        self.iterations: list[int] = []
+        self.accuracies: list[list[float]] = []
 
-    @refuse_weights
-    def fit(
-        self,
-        X: Array,
-        y: Any,
-        signatures: Any = None,
-        *,
-        callback: Callback | None = None,
-        monitor: Any = None,
-        monitor_every: int = 100,
-    ) -> Self:
-        """
-        Learn the projection from rows, their classes and the signatures of the classes.
+    def look(self, progress: Progress) -> None:
+        if progress.step % self.every and progress.step != progress.steps:
+            return
+        scores = best_row_scores(self.objective.scores(progress.projection, self.X, self.Y), self.rows)
+        best = to_numpy(namespace(scores).argmax(scores, axis=-1))  # (K, n)
+        self.iterations.append(progress.step)
+        self.accuracies.append([metrics.mean_per_class_accuracy(self.y, self.classes[row]) for row in best])
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows as an array, a tensor or a data frame.
-        y : array-like of shape (n_samples,)
-            The class of each row.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the classes: a data frame with the classes as its index, a mapping from classes to vectors,
-            or an array with a row for each class of sorted(set(y)). None describes each class by itself (one-hot).
-            Classes that are not in y become further candidates.
-        callback : callable, default=None
-            Is handed a `Progress` after each step.
-        monitor : pair (X, y) or mapping from names to such pairs, default=None
-            Rows whose accuracy, among the classes they hold, is recorded in `history_`. They never influence W.
-        monitor_every : int, default=100
-            After how many iterations to look at them.
+    def curve(self, member: int) -> tuple[NumPyArray, NumPyArray]:
+        """(iterations, accuracies) of one member of the stack."""
+        return np.array(self.iterations), np.array([row[member] for row in self.accuracies])
 
-        Returns
-        -------
-        ZeroShotKernelClassifier
-            The estimator itself.
 
-        Raises
-        ------
-        DivergenceError
-            If the objective leaves the finite range. The estimator stays as it was.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> model = ZeroShotKernelClassifier(random_state=0)
-        >>> model.fit([[0, 1], [1, 1]], ["ant", "bee"], {"ant": [6, 0], "bee": [6, 2]}).projection_.shape
-        (2, 2)
-        """
-        with self._all_or_nothing():
-            train_stack([self], X, y, signatures, callback, monitor, monitor_every)
-            if self.diverged_ is not None:
-                radial = self._kernel().radial
-                advice = ", or widen the kernel" if radial else ", lower degree, or raise incoherence_weight"
-                raise DivergenceError(self.diverged_, self.learning_rate, advice)
-        return self
-
-    def _free(self, X: Array) -> tuple[str, ...]:
-        """Epochs; on a GPU also the settings of a stack."""
-        return ("epochs", *STACKABLE) if runs_on_gpu(X, self.device) else ("epochs",)
-
-    def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
-    ) -> None:
-        """One run of one stack: settings that differ in epochs alone are the same member at several times."""
-        fit_together(self, settings, X, y, signatures, visit)
-
-    def _scorer(self, Y: Array) -> Callable[[Array], Array]:
-        return Objective(self.kernel_, incoherence=self.incoherence_).scorer(convert_like(self.projection_, Y), Y)
-
-    def _objective(self) -> Objective:
-        return build_objective(self)
-
-    def _kernel(self) -> Kernel:
-        return build_kernel(self)
-
-    def _score_parts(self) -> ScoreParts:
-        return ScoreParts(self.projection_, self.kernel_, self.incoherence_)
-
-    def _check_parameters(self) -> None:
-        check_settings(self)
-
-    def _stored(self, name: str, value: Any) -> Any:
-        return kernels.to_json(value) if isinstance(value, Kernel) else super()._stored(name, value)
-
-    @classmethod
-    def _unstored(cls, name: str, value: Any) -> Any:
-        if name == "kernel_" or isinstance(value, dict):
-            return kernels.from_json(value)
-        return value
+def make_monitors(
+    given: Any, estimator: ZeroShotClassifier, objective: Objective, every: int, place: Array
+) -> list[Monitor]:
+    """A monitor for (X, y), or for each of a mapping from names to such pairs, kept where the array `place` is."""
+    if given is None:
+        return []
+    every = check_count("monitor_every", every)
+    named = given if isinstance(given, Mapping) else {"monitor": given}
+    for name, pair in named.items():
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ValueError(f"monitor {name!r} is a {type(pair).__name__}: expected a pair (X, y)")
+    return [Monitor(str(name), X, y, estimator, objective, every, place) for name, (X, y) in named.items()]

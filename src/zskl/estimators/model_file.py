@@ -2,7 +2,7 @@
 
 An estimator lists in `LEARNED` what its method scores with. An array has its shape, in the letters d (features), p
 (attributes), C (seen classes), "*" (anything) and "?" (anything, or nothing); "p|C" is one of two. None stands for what
-its `_stored` turns into JSON. Of sparse rows the file holds parts, such as "signatures.values", the header the shape.
+its `_to_json` turns into JSON. Of sparse rows the file holds parts, such as "signatures.values", the header the shape.
 """
 
 from __future__ import annotations

@@ -278,7 +278,7 @@ def project_rows(model: ZeroShotClassifier, score: ScoreParts, X: Array) -> tupl
     height = max(1, BLOCK_BYTES[0] // (sum(score.W.shape) * float_type(X).itemsize))
     blocks = []
     for start in range(0, X.shape[0], height):
-        scaled = model._scaled(_inputs.take_rows(model, X, slice(start, min(start + height, X.shape[0]))))
+        scaled = model._scale_rows(_inputs.take_rows(model, X, slice(start, min(start + height, X.shape[0]))))
         blocks.append((score.projected(scaled), namespace(scaled).sum(scaled * scaled, axis=1, keepdims=True)))
     xp = namespace(blocks[0][0])
     return xp.concat([P for P, _ in blocks], axis=0), xp.concat([norms for _, norms in blocks], axis=0)
@@ -290,7 +290,7 @@ def _embed_rows(model: ZeroShotClassifier, X: Array) -> Array | None:
     blocks = []
     for start in range(0, X.shape[0], height):
         rows = _inputs.take_rows(model, X, slice(start, min(start + height, X.shape[0])))
-        found = model._gallery_rows(model._scaled(rows))
+        found = model._gallery_rows(model._scale_rows(rows))
         if found is None:
             return None
         blocks.append(found)
@@ -326,7 +326,7 @@ class ProjectedRows:
         new = copy.copy(self)
         new._model = copy.copy(model)
         if self._hat is not None:
-            new._turned = model._gallery_turner(self._model)
+            new._turned = model._gallery_update(self._model)
         return new
 
     def _answered(self, answer: Callable[[Array], Array], turned: Callable[[Array], Array]) -> Array:
@@ -345,7 +345,7 @@ class ProjectedRows:
         of_type = _inputs.take_rows(self._model, self._X, slice(0, 1))
         if self._hat is not None:
             asked = self._model._question(self._hat, choose_candidates(self._model, signatures, candidates))
-            answer = self._model._gallery_answerer(asked)
+            answer = self._model._gallery_scorer(asked)
             return convert_like(
                 answer(self._hat) if self._turned is None else self._answered(answer, self._turned), of_type
             )
