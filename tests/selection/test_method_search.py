@@ -24,8 +24,7 @@ from zskl import (
     metrics,
     selection,
 )
-from zskl.estimators.default_grid import grid_parts
-from zskl.methods import build, find
+from zskl.methods import build, find, split_grid
 from zskl.selection import method_search
 from zskl.selection.class_folds import is_pipeline, prepare_material
 from zskl.selection.method_search import divide_grid
@@ -154,8 +153,8 @@ def test_the_default_grid_is_that_of_its_members():
     own, grids = divide_grid(find("means-softmax").grid, build("means-softmax"))
     assert own == {}
     assert grids == {
-        "means": [*grid_parts(find("class-means").grid)],
-        "softmax": [*grid_parts(find("gaussian-softmax").grid)],
+        "means": [*split_grid(find("class-means").grid)],
+        "softmax": [*split_grid(find("gaussian-softmax").grid)],
     }
     same = build("means-softmax").named_members.softmax.get_params()
     assert same == build("gaussian-softmax").get_params()

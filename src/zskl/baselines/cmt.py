@@ -15,7 +15,7 @@ from zskl.baselines._descent import Callback, DescentClassifier, Learned, signat
 from zskl.baselines._linear_models import class_signatures, row_blocks
 from zskl.estimators._candidates import Question, best_row_scores
 from zskl.estimators._inputs import Training
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import add_standardized
 from zskl.kernels import squared_distances
 from zskl.training.solver import DivergenceError
 

@@ -13,7 +13,7 @@ from zskl.baselines import _linear_models
 from zskl.baselines._linear_models import WeightedClassifier, class_signatures, scale_to_unit_length
 from zskl.estimators._candidates import softmax
 from zskl.estimators._inputs import Training
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import add_standardized
 
 
 class ConSE(WeightedClassifier):

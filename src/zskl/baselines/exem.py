@@ -14,7 +14,7 @@ from zskl.baselines._linear_models import WeightedClassifier, class_signatures, 
 from zskl.baselines.cmt import signature_distances
 from zskl.baselines.sync import pairwise_distances
 from zskl.estimators._inputs import Training
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import add_standardized
 
 DISTANCES = ("euclidean", "standardized")
 NOTHING = 1e-12  # of the largest energy: what a component has less is rounding

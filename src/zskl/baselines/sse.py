@@ -12,8 +12,7 @@ from zskl._arrays import Array, convert_like, namespace, resolve_seed, runs_on_g
 from zskl._validation import check_count, check_option, check_positive
 from zskl.baselines._linear_models import class_membership, class_signatures
 from zskl.estimators._inputs import Training, refuse_weights
-from zskl.estimators.base import ZeroShotClassifier
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import ZeroShotClassifier, add_standardized
 from zskl.training import solver
 from zskl.training.solver import DivergenceError, Progress
 

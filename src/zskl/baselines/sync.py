@@ -21,7 +21,7 @@ from zskl.baselines._linear_models import (
 )
 from zskl.estimators._candidates import softmax
 from zskl.estimators._inputs import Training
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import add_standardized
 
 LOSSES = ("one-vs-other", "structured")
 SMOOTHING = 0.05, 0.01, 0.002, 0.0004  # of the structured loss's maximum, each from where the one before ended

@@ -14,7 +14,6 @@ from zskl.cli.terminal import mention, note
 from zskl.datasets import folder, images
 from zskl.datasets.dataset import Dataset
 from zskl.engines import Engine
-from zskl.estimators import default_grid
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.selection import Tuned
 from zskl.selection.class_folds import TooFewRows
@@ -58,7 +57,7 @@ def fitted(
                     *(
                         model,
                         *training,
-                        default_grid.drop_fixed(named.grid, settings),
+                        methods.drop_fixed_settings(named.grid, settings),
                         selection.folds(data),
                         how.scoring,
                     ),

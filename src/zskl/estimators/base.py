@@ -39,7 +39,6 @@ from zskl.estimators._candidates import (
     top_columns,
 )
 from zskl.estimators._inputs import NONE, Given, Training, drop_weightless_rows, row_weights
-from zskl.estimators.default_grid import DefaultGrid
 from zskl.estimators.explanation import (
     ByAttributes,
     Explainer,
@@ -61,8 +60,16 @@ __all__ = ["SIGNATURE_MEANS", "UNKNOWN", "Labels", "Training", "UncalibratedWarn
 log = logging.getLogger(__name__)
 
 Labels: TypeAlias = Sequence[Any] | NumPyArray
+GridPart: TypeAlias = Mapping[str, Sequence[Any]]  # all combinations of its values are tried
+DefaultGrid: TypeAlias = GridPart | tuple[GridPart, ...]
+STANDARDIZED = "standardize-l2"  # for columns in different units
 SIGNATURE_MEANS = ("seen", "all")
 UNKNOWN = "unknown"  # what `predict` answers for a row that it rejects
+
+
+def add_standardized(grid: GridPart, few: GridPart) -> tuple[GridPart, GridPart]:
+    """The grid, and beside it standardised features with a `few` values of the settings that cost a fit."""
+    return grid, {**grid, **few, "feature_scaling": (STANDARDIZED,)}
 
 
 @cache
