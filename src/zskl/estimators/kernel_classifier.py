@@ -49,7 +49,8 @@ WEIGHTS = ("repulsion", "temperature", "incoherence_weight")
 SHARE = 0.8  # of the free memory of a GPU that a stack may take
 MATRICES = 12  # arrays (d, p) that a member needs while it trains, with what a step holds for a while
 IMAGES = 4  # arrays (d, C)
-LOOKED_AT = 256  # training rows scored after training
+AT_ONCE = 1 << 25  # scores that are on a device at a time, several such arrays of them
+LAST_LOOK = 256  # training rows scored after training
 Callback = Callable[[Progress], object]
 
 
@@ -437,8 +438,27 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         return value
 
 
-# Stack ----------------------------------------------------------------------------------------------------------------
-# Training of a stack: K estimators that differ only in numbers learn their projections (K, d, p) in one run.
+def fit_stack(
+    estimator: ZeroShotKernelClassifier,
+    settings: Sequence[Mapping[str, Any]],
+    X: Array,
+    y: Any,
+    signatures: Any = None,
+    callback: Callback | None = None,
+) -> list[ZeroShotKernelClassifier]:
+    """One fitted clone of `estimator` per setting, in order.
+
+    Settings that differ in `STACKABLE` parameters alone train at once, others in stacks of their own. All members
+    share initialisation and batch order. A member that diverges has `diverged_` set, the others go on.
+    """
+    members = [clone(estimator).set_params(**setting) for setting in settings]
+    groups: dict[str, list[ZeroShotKernelClassifier]] = {}
+    for member in members:
+        fixed = {name: value for name, value in member.get_params(deep=False).items() if name not in STACKABLE}
+        groups.setdefault(repr(sorted(fixed.items())), []).append(member)
+    for group in groups.values():
+        train_stack(group, X, y, signatures, callback)
+    return members
 
 
 def train_stack(
@@ -495,11 +515,11 @@ def _train_members(
     """Train the members that stand from `place` on in their stack, and set what each has learned."""
     first = members[0]
     objective = stacked_objective(members, training.Y)
-    watching = make_monitors(monitor, first, objective, monitor_every, training.Y)
+    monitors = _make_monitors(monitor, first, objective, monitor_every, training.Y)
 
     def after_step(progress: Progress) -> None:
-        for one in watching:
-            one.look(progress)
+        for one in monitors:
+            one.record(progress)
         if callback is not None:
             callback(replace(progress, first=place))
 
@@ -518,7 +538,7 @@ def _train_members(
         decay=first.decay,
         smoothing=first.smoothing,
         epsilon=first.epsilon,
-        callback=after_step if watching or callback is not None else None,
+        callback=after_step if monitors or callback is not None else None,
         steady=training.rows.shape[1] == 1 and streamed is None,
         fuse=None if per_sample else make_fused_step(objective, training),
         order_of=None if streamed is None else streamed.batches,
@@ -531,7 +551,7 @@ def _train_members(
         member.projection_ = W[k].copy()
         member.kernel_, member.incoherence_ = member._kernel(), bool(member.incoherence)
         member.diverged_ = int(solution.diverged[k]) if solution.diverged[k] >= 0 else None
-        member.history_ = History(solution.objective[:, k], {one.name: one.curve(k) for one in watching})
+        member.history_ = History(solution.objective[:, k], {one.name: one.curve(k) for one in monitors})
         member._continuation = None if V is None else (V[k].copy(), solution.state.steps, solution.state.epochs)
 
 
@@ -566,43 +586,43 @@ def make_fused_step(objective: Objective, training: Training) -> solver.Fuse:
 
 def make_step(objective: Objective, training: Training, seed: int, per_sample: bool) -> solver.Step:
     """The objective on the rows of one batch, against one signature per class drawn again for each step."""
-    sizes = convert_like(training.sizes, training.Y)
-    single = training.rows.shape[1] == 1
+    sizes, signatures = convert_like(training.sizes, training.Y), _draw_signatures(training, seed, training.Y)
 
     def step(W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
-        Y = training.Y if single else training.Y[convert_like(draw_signatures(training, seed, t), training.Y, "int64")]
-        return objective.evaluate(W, training.X[rows], Y, training.codes[rows], sizes, per_sample)
+        return objective.evaluate(W, training.X[rows], signatures(t), training.codes[rows], sizes, per_sample)
 
     return step
 
 
 def make_cpu_step(member: ZeroShotKernelClassifier, training: Training, seed: int) -> solver.Step:
-    """`step_function` of one classifier on NumPy arrays, in buffers made once."""
+    """`make_step` of one classifier on NumPy arrays, in buffers made once."""
     n = min(member.batch_size, training.X.shape[0])
-    signatures, codes = to_numpy(training.Y), to_numpy(training.codes)
-    shape, sizes = (training.X.shape[1], signatures.shape[1]), convert_like(training.sizes, signatures)
-    evaluate = CpuStep(member._objective(), n, shape, len(training.rows), sizes, signatures.dtype)
-    single = training.rows.shape[1] == 1
+    Y, codes = to_numpy(training.Y), to_numpy(training.codes)
+    shape, sizes = (training.X.shape[1], Y.shape[1]), convert_like(training.sizes, Y)
+    evaluate = CpuStep(member._objective(), n, shape, len(training.rows), sizes, Y.dtype)
+    signatures: Callable[[int], Any] = _draw_signatures(training, seed, Y)
 
-    def step(W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
-        assert isinstance(W, np.ndarray)
-        assert isinstance(rows, np.ndarray)
-        Y = signatures if single else signatures[draw_signatures(training, seed, t)]
-        return evaluate(W, training.X, rows, Y, codes[rows])
+    def step(W: Any, rows: Any, t: int) -> tuple[Array, Array, Array | None]:
+        return evaluate(W, training.X, rows, signatures(t), codes[rows])
 
     return step
 
 
-def draw_signatures(training: Training, seed: int, t: int) -> NumPyArray:
-    """(C,) one row of `training.Y` per class, each of its rows equally likely; depends only on seed and step."""
-    choice = make_generator(seed, 2, t).integers(training.counts)
-    drawn: NumPyArray = training.rows[np.arange(len(choice)), choice]
-    return drawn
+def _draw_signatures(training: Training, seed: int, Y: Array) -> Callable[[int], Array]:
+    """Step → (C, p), one row of Y per class, each of its rows equally likely; depends only on seed and step."""
+    if training.rows.shape[1] == 1:
+        return lambda t: Y
+
+    def draw(t: int) -> Array:
+        choice = make_generator(seed, 2, t).integers(training.counts)
+        return Y[convert_like(training.rows[np.arange(len(choice)), choice], Y, "int64")]
+
+    return draw
 
 
 def _has_vanished(objective: Objective, W: Array, training: Training) -> NumPyArray:
     """(K,) whether every value of a radial kernel has become 0 by underflow: no gradient leads back from there."""
-    scores = objective.scores(W, training.X[:LOOKED_AT], training.Y)
+    scores = objective.scores(W, training.X[:LAST_LOOK], training.Y)
     return np.asarray(~to_numpy(scores).any(axis=(1, 2))) & objective.kernel.radial
 
 
@@ -638,12 +658,6 @@ def _starting_state(
     return State(W, convert_like(np.stack([one[1] for one in past]), Y), past[0][2], past[0][3])
 
 
-# Stack scores ---------------------------------------------------------------------------------------------------------
-# The members of a stack at one moment of their training, scored in one pass.
-
-AT_ONCE = 1 << 25  # scores that are on a device at a time, several such arrays of them
-
-
 def member_batches(members: int, n: int, rows: int) -> Iterator[slice]:
     """Some members after others, so that their scores (members, n, rows) are not too many for a device."""
     size = max(1, AT_ONCE // max(1, n * rows))
@@ -652,57 +666,25 @@ def member_batches(members: int, n: int, rows: int) -> Iterator[slice]:
 
 @dataclass(frozen=True, eq=False)
 class StackMoment:
-    """K members and their projections W (K, d, p), which go on changing as they train."""
+    """The members of a stack at one moment of their training: their projections W (K, d, p) go on changing."""
 
     members: Sequence[ZeroShotKernelClassifier]
     W: Array
 
     def best_scores(self, scaled: Array, question: Question, sides: Sides) -> Array:
-        """`zskl.metrics.row_gaps.best_scores` (4, K, n) of scaled rows, where they are."""
-        parts = [
-            best_scores(self._scores(members, scaled, question), sides)
-            for members in member_batches(len(self.members), len(scaled), len(question.Y))
-        ]
+        """`zskl.metrics.seen_unseen.best_scores` (4, K, n) of scaled rows, where they are."""
+        parts = []
+        for some in member_batches(len(self.members), len(scaled), len(question.Y)):
+            scorer = stacked_objective(self.members[some], question.Y).scorer(self.W[some], question.Y)
+            parts.append(best_scores(best_row_scores(scorer(scaled), question.rows), sides))
         return namespace(scaled).concat(parts, axis=1)
-
-    def _scores(self, members: slice, scaled: Array, question: Question) -> Array:
-        """(members, n, c)."""
-        objective = stacked_objective(self.members[members], question.Y)
-        return best_row_scores(objective.scorer(self.W[members], question.Y)(scaled), question.rows)
-
-
-# Stacked fits ---------------------------------------------------------------------------------------------------------
-# Many settings of a kernel classifier in as few runs as possible.
-
-
-def fit_stack(
-    estimator: ZeroShotKernelClassifier,
-    settings: Sequence[Mapping[str, Any]],
-    X: Array,
-    y: Any,
-    signatures: Any = None,
-    callback: Callback | None = None,
-) -> list[ZeroShotKernelClassifier]:
-    """One fitted clone of `estimator` per setting, in order.
-
-    Settings that differ in `stack.STACKABLE` parameters alone train at once, others in stacks of their own. All
-    members share initialisation and batch order. A member that diverges has `diverged_` set, the others go on.
-    """
-    members = [clone(estimator).set_params(**setting) for setting in settings]
-    groups: dict[str, list[ZeroShotKernelClassifier]] = {}
-    for member in members:
-        fixed = {name: value for name, value in member.get_params(deep=False).items() if name not in STACKABLE}
-        groups.setdefault(repr(sorted(fixed.items())), []).append(member)
-    for group in groups.values():
-        train_stack(group, X, y, signatures, callback)
-    return members
-
-
-# Monitor --------------------------------------------------------------------------------------------------------------
 
 
 class Monitor:
-    """Mean per-class accuracy of rows X with classes y, among the classes in y, every few iterations."""
+    """Mean per-class accuracy of rows X with classes y, among the classes in y, every few iterations.
+
+    It looks at the projection and never changes it.
+    """
 
     def __init__(
         self, name: str, X: Array, y: Any, estimator: ZeroShotClassifier, objective: Objective, every: int, place: Array
@@ -720,7 +702,7 @@ class Monitor:
         self.iterations: list[int] = []
         self.accuracies: list[list[float]] = []
 
-    def look(self, progress: Progress) -> None:
+    def record(self, progress: Progress) -> None:
         if progress.step % self.every and progress.step != progress.steps:
             return
         scores = best_row_scores(self.objective.scores(progress.projection, self.X, self.Y), self.rows)
@@ -733,7 +715,7 @@ class Monitor:
         return np.array(self.iterations), np.array([row[member] for row in self.accuracies])
 
 
-def make_monitors(
+def _make_monitors(
     given: Any, estimator: ZeroShotClassifier, objective: Objective, every: int, place: Array
 ) -> list[Monitor]:
     """A monitor for (X, y), or for each of a mapping from names to such pairs, kept where the array `place` is."""
