@@ -26,7 +26,7 @@ from zskl.estimators import _inputs
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
-from zskl.estimators.search_vectors import Map
+from zskl.estimators.search_vectors import SearchMap
 from zskl.version import __version__
 
 __all__ = ["Dimension", "Node", "Symbol", "Tape", "describe", "to_index", "to_onnx"]
@@ -488,7 +488,7 @@ def to_index(
         write_index(path, kind, vectors, range(len(vectors)) if names is None else names, "rows")
 
 
-def search_maps_of(model: ZeroShotClassifier, rows: bool) -> Map:
+def search_maps_of(model: ZeroShotClassifier, rows: bool) -> SearchMap:
     """The maps of a model whose inner products order its classes, and with `rows` the rows of a class too."""
     if isinstance(model, ZeroShotKernelClassifier):
         return model.ranking_map(rows=rows)

@@ -17,7 +17,7 @@ from tolerances import AFTER_FIT, FIT, SOLUTION, SUMS, assert_close
 from toy import assert_one_sentence, assert_refused, cases, frame, make_toy, mixed, put, recode
 from zskl import ClassMeansClassifier, Committee, ZeroShotKernelClassifier, baselines, scaling
 from zskl.baselines import _linear_models
-from zskl.estimators._inputs import TAKEN, row_weights
+from zskl.estimators._inputs import WEIGHTED_METHODS, combine_weights
 from zskl.training import rows
 
 # Inputs ---------------------------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ COPIES = RNG.integers(0, 4, 36)
 
 
 def test_the_sentence_names_all_that_take_weights():
-    assert sorted(WEIGHTED) == sorted(TAKEN.replace(" and ", ", ").split(", "))
+    assert sorted(WEIGHTED) == sorted(WEIGHTED_METHODS.replace(" and ", ", ").split(", "))
 
 
 @each
@@ -333,15 +333,15 @@ def test_a_scaling_of_weighted_rows_is_that_of_copies(toy, steps, monkeypatch):
 )
 def test_weights_that_make_no_sense_are_refused(given, sentence):
     with pytest.raises(ValueError, match=sentence):
-        row_weights(np.array(["ant", "bee", "bee", "bee"]), *given)
+        combine_weights(np.array(["ant", "bee", "bee", "bee"]), *given)
 
 
 def test_balanced_counts_weights_not_rows():
     y = np.array(["ant", "bee", "bee", "cat"])
-    found = row_weights(y, pd.Series([3.0, 1.0, 0.0, 2.0]), "balanced")
+    found = combine_weights(y, pd.Series([3.0, 1.0, 0.0, 2.0]), "balanced")
     np.testing.assert_allclose(found, [2.0, 2.0, 0.0, 2.0], rtol=SUMS.double)
-    assert row_weights(y) is None
-    np.testing.assert_array_equal(row_weights(y, 2), [2.0, 2.0, 2.0, 2.0])
+    assert combine_weights(y) is None
+    np.testing.assert_array_equal(combine_weights(y, 2), [2.0, 2.0, 2.0, 2.0])
 
 
 OTHERS = [ZeroShotKernelClassifier(), Committee(), *(kind() for name, kind in METHODS.items() if name not in WEIGHTED)]
@@ -367,7 +367,7 @@ def test_a_class_is_weighed_by_either_spelling_of_its_name(toy):
     for mine, _ in names.items():
         y = np.where(toy.y == toy.y[0], mine, toy.y)
         other = "e\u0301" if mine == "é" else "é"
-        first, second = (row_weights(y, None, {name: 2.0}) for name in (mine, other))
+        first, second = (combine_weights(y, None, {name: 2.0}) for name in (mine, other))
         np.testing.assert_array_equal(first, second)
 
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 # No signatures --------------------------------------------------------------------------------------------------------
 
-REMEDY = "pass signatures to fit (model__signatures=... to that of a Pipeline)"
-SHOWN = "  # fitted without signatures: knows only the classes in y"
+SIGNATURE_ADVICE = "pass signatures to fit (model__signatures=... to that of a Pipeline)"
+REPR_NOTE = "  # fitted without signatures: knows only the classes in y"
 
 
 class NoSignaturesWarning(UserWarning):
@@ -58,7 +58,7 @@ def warn_no_signatures(model: ZeroShotClassifier, asked: Iterable[Any], stacklev
         model._warned = True
         warnings.warn(
             f"this {type(model).__name__} was fitted without signatures, so it can tell nothing of {list_values(new)}: "
-            f"{REMEDY}",
+            f"{SIGNATURE_ADVICE}",
             NoSignaturesWarning,
             stacklevel=stacklevel + 1,
         )
@@ -66,7 +66,7 @@ def warn_no_signatures(model: ZeroShotClassifier, asked: Iterable[Any], stacklev
 
 def signature_hint(model: ZeroShotClassifier) -> str:
     """What to add to an error that signatures in `fit` would have spared."""
-    return "" if model.described_ else f"; the model was fitted without signatures: {REMEDY}"
+    return "" if model.described_ else f"; the model was fitted without signatures: {SIGNATURE_ADVICE}"
 
 
 def wrap_repr_lines(kind: type) -> None:
@@ -97,7 +97,7 @@ class UncalibratedWarning(UserWarning):
     """
 
 
-def fitted_temperature(temperatures: Mapping[str, float] | None, situation: str) -> float:
+def get_temperature(temperatures: Mapping[str, float] | None, situation: str) -> float:
     """The fitted temperature for candidates that are "seen", "unseen" or "mixed"; 1 with a warning if none is."""
     if temperatures is not None:
         return temperatures[situation]
@@ -140,7 +140,7 @@ def choose_candidates(model: ZeroShotClassifier, given: Any, candidates: Any) ->
         table = tables.read_table(given, candidates, model.attribute_names_, model.candidates_.tolist())
         _inputs.check_sparse_signatures(model, table)
         source = "signatures"
-        _check_new(model, table)
+        _check_new_signatures(model, table)
         check_directions(model, table)
     if candidates is not None:
         candidates = tables.to_labels(candidates, "candidates", table.classes.tolist())  # new classes too
@@ -158,7 +158,7 @@ def choose_candidates(model: ZeroShotClassifier, given: Any, candidates: Any) ->
     return chosen
 
 
-def _check_new(model: ZeroShotClassifier, table: SignatureTable) -> None:
+def _check_new_signatures(model: ZeroShotClassifier, table: SignatureTable) -> None:
     p = model.signature_table_.matrix.shape[1]
     if table.matrix.shape[1] != p:
         raise ValueError(
@@ -232,7 +232,7 @@ BLOCK_BYTES = 8 << 20, 256 << 20  # of features and scores at once: on a CPU wha
 WHOLE_SORT = 4  # candidates per place asked for, up to which all are sorted
 
 
-class Panel:
+class CandidateScorer:
     """Candidate classes before a fitted model, which scores rows for them.
 
     What depends only on these two is worked out with the first rows; all rows must share their library, device and
@@ -299,7 +299,7 @@ def top_columns(scores: NumPyArray, k: int) -> tuple[NumPyArray, NumPyArray]:
     return order, np.take_along_axis(scores, order, axis=1)
 
 
-def fill_scores(panel: Panel, X: Array, of: Callable[[Array], Array], out: Array | None = None) -> Array:
+def fill_scores(panel: CandidateScorer, X: Array, of: Callable[[Array], Array], out: Array | None = None) -> Array:
     """of(scores) (n, c) of all rows, in `out` or a new array; the result for a single block is returned as it is."""
     if out is None and X.shape[0] <= panel.height(X):
         return of(panel.scores(_inputs.take_rows(panel.model, X, slice(0, X.shape[0]))))
@@ -408,7 +408,7 @@ def pick_rows(
     X = _inputs.as_sliceable(model, X, "label_next")
     if check_count("n", n) > X.shape[0]:
         raise ValueError(f"n is {n}: expected an integer from 1 to {X.shape[0]}, the number of rows")
-    panel = Panel(model, signatures, candidates, calibrated=True)
+    panel = CandidateScorer(model, signatures, candidates, calibrated=True)
     if len(panel.labels) < 2:
         raise ValueError(
             f"the only candidate is {list_values(panel.labels)}: a label tells classes apart, so name another"
@@ -422,7 +422,7 @@ def pick_rows(
                 "it; use strategy='margin'"
             )
     likely = mover is not None or model.temperatures_ is not None
-    temperature = fitted_temperature(model.temperatures_, panel.situation) if likely else 1.0
+    temperature = get_temperature(model.temperatures_, panel.situation) if likely else 1.0
     order = np.empty((X.shape[0], 2), dtype=np.int64)
     scores, probabilities, worth = np.empty(order.shape), np.empty(order.shape), np.empty(len(order))
     for rows, found in panel.blocks(X):

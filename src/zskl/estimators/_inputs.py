@@ -46,13 +46,13 @@ class Training:
 
 Arguments = ParamSpec("Arguments")
 Fitted = TypeVar("Fitted")
-Given = tuple[Any, Any]  # sample_weight and class_weight, as a caller hands them over
-NONE: Given = (None, None)
+WeightArguments = tuple[Any, Any]  # sample_weight and class_weight, as a caller hands them over
+NO_WEIGHTS: WeightArguments = (None, None)
 BALANCED = "balanced"
-TAKEN = "class-means, eszsl, sae, exem, conse, dap and iap"
+WEIGHTED_METHODS = "class-means, eszsl, sae, exem, conse, dap and iap"
 
 
-def row_weights(y: NumPyArray, sample_weight: Any = None, class_weight: Any = None) -> NDArray[np.float64] | None:
+def combine_weights(y: NumPyArray, sample_weight: Any = None, class_weight: Any = None) -> NDArray[np.float64] | None:
     """(n,) ≥ 0 of rows with labels y (n,); None where all of them count the same."""
     if sample_weight is None and class_weight is None:
         return None
@@ -123,7 +123,7 @@ def refuse_weights(fit: Callable[Arguments, Fitted]) -> Callable[Arguments, Fitt
         if given:
             raise TypeError(
                 f"{type(args[0]).__name__}.fit takes no {given[0]}, because its training has no place for weights: use "
-                f"one of {TAKEN}, or repeat rows"
+                f"one of {WEIGHTED_METHODS}, or repeat rows"
             )
         return fit(*args, **kwargs)
 
@@ -133,8 +133,8 @@ def refuse_weights(fit: Callable[Arguments, Fitted]) -> Callable[Arguments, Fitt
 # Sparse inputs --------------------------------------------------------------------------------------------------------
 # Sparse rows and signatures: checked for methods that take them, and one sentence about what to do for the rest.
 
-TAKERS = "cosine, class-means and eszsl take sparse ones"
-REDUCED = "make_pipeline(TruncatedSVD(300), model)"
+SPARSE_METHODS = "cosine, class-means and eszsl take sparse ones"
+DENSE_EXAMPLE = "make_pipeline(TruncatedSVD(300), model)"
 
 
 def check_sparse_rows(estimator: ZeroShotClassifier, X: Any, *y: Any, reset: bool = False) -> Any:
@@ -142,7 +142,7 @@ def check_sparse_rows(estimator: ZeroShotClassifier, X: Any, *y: Any, reset: boo
     if not estimator.SPARSE:
         raise TypeError(  # as scikit-learn does
             f"X is a sparse {type(X).__name__}, and {type(estimator).__name__} needs dense rows: put a step before it, "
-            f"as in {REDUCED}, or use X.toarray() if that is small; {TAKERS}"
+            f"as in {DENSE_EXAMPLE}, or use X.toarray() if that is small; {SPARSE_METHODS}"
         )
     if estimator.device is not None and str(estimator.device) != "cpu":
         raise ValueError(f"device is {str(estimator.device)!r} and X is sparse: expected device=None or 'cpu' for it")
@@ -157,14 +157,14 @@ def check_sparse_signatures(model: ZeroShotClassifier, table: SignatureTable) ->
     if is_sparse_rows(table.matrix) and not model.SPARSE:
         raise ValueError(
             f"signatures are sparse, and {type(model).__name__} needs dense ones: expected an array or a data frame; "
-            f"use TruncatedSVD(300).fit_transform(signatures), or signatures.toarray() if that is small; {TAKERS}"
+            f"use TruncatedSVD(300).fit_transform(signatures), or signatures.toarray() if that is small; {SPARSE_METHODS}"
         )
 
 
 def refuse_sparse_rows(what: str) -> None:
     raise TypeError(
         f"X is sparse, and {what} needs dense rows: use X[rows].toarray() for a few of them, or fit on dense columns, "
-        f"as {REDUCED} makes them"
+        f"as {DENSE_EXAMPLE} makes them"
     )
 
 
@@ -181,7 +181,7 @@ def refuse_sparse_signatures(table: SignatureTable, what: str) -> None:
 # Features and labels as they come from a caller → checked arrays; NumPy and PyTorch alike.
 
 Rows: TypeAlias = "Array | pd.DataFrame"  # features as callers hand them in
-LOOKED_AT = 1 << 18  # values checked together
+VALUES_AT_ONCE = 1 << 18  # values checked together
 
 
 def check_training(
@@ -321,7 +321,7 @@ def _check_tensor(estimator: ZeroShotClassifier, X: Tensor, reset: bool) -> Tens
 
 def check_finite(estimator: ZeroShotClassifier, X: Array) -> None:
     """Refuse NaN and infinity, looking at some rows at a time."""
-    height = X.shape[0] if is_sparse_rows(X) else max(1, LOOKED_AT // X.shape[1])
+    height = X.shape[0] if is_sparse_rows(X) else max(1, VALUES_AT_ONCE // X.shape[1])
     for start in range(0, X.shape[0], height):
         block = X[start : start + height]
         if not _is_finite(block if is_sparse_rows(X) else to_float_type(block)):
@@ -360,7 +360,7 @@ def _count_nonfinite(X: Array, start: int) -> tuple[NumPyArray, NumPyArray]:
         first = np.full(X.shape[1], -1)
         first[columns[::-1]] = rows[::-1]  # of equal columns the last one stays: the first row
         return np.bincount(columns, minlength=X.shape[1]), first
-    height = max(1, LOOKED_AT // X.shape[1])
+    height = max(1, VALUES_AT_ONCE // X.shape[1])
     bad, first = np.zeros(X.shape[1], dtype=np.int64), np.full(X.shape[1], -1)
     for row in range(start, X.shape[0], height):
         block = to_float_type(X[row : row + height])

@@ -21,9 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 from zskl import scaling
 from zskl._arrays import Array, NumPyArray, check_device, convert_like, move_to_device, namespace, to_numpy
 from zskl._validation import check_count, check_option, list_values
-from zskl.estimators import _candidates, _inputs, explanation, model_file
+from zskl.estimators import _candidates, _inputs, model_file
 from zskl.estimators._candidates import (
-    Panel,
+    CandidateScorer,
     Question,
     UncalibratedWarning,
     best_row_scores,
@@ -31,21 +31,22 @@ from zskl.estimators._candidates import (
     check_out,
     choose_candidates,
     fill_scores,
-    fitted_temperature,
+    get_temperature,
     match_label_dtype,
     nearest_classes,
     pick_rows,
     softmax,
     top_columns,
 )
-from zskl.estimators._inputs import NONE, Given, Training, drop_weightless_rows, row_weights
+from zskl.estimators._inputs import NO_WEIGHTS, Training, WeightArguments, combine_weights, drop_weightless_rows
 from zskl.estimators.explanation import (
-    ByAttributes,
+    AttributeExplainer,
     Explainer,
     Explanation,
     ScoreParts,
+    explain_raw_score_parts,
     explain_rows,
-    explain_score_parts,
+    get_score_parts,
 )
 from zskl.estimators.search_vectors import ProjectedRows, project_rows
 from zskl.scaling import Scaling
@@ -160,15 +161,15 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_explainable(self) -> None:
         """Refuse a method that cannot be explained."""
-        explanation.score_parts_of(self)
+        get_score_parts(self)
 
     def _explainer(self, table: SignatureTable) -> Explainer:
         """What splits differences of scores between the classes of a table."""
-        return ByAttributes(self, table)
+        return AttributeExplainer(self, table)
 
     def _raw_explainer(self, table: SignatureTable) -> Explainer:
         """The same along attributes as they were written."""
-        return explain_score_parts(self, table)
+        return explain_raw_score_parts(self, table)
 
     def _gallery_rows(self, X: Array) -> Array | None:
         """What a gallery keeps of scaled rows (n, d), for methods without a projection; None: the rows themselves."""
@@ -232,8 +233,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         """Fit a clone for each setting, in any order, and hand it to `visit` with the setting's place.
 
-        The settings differ in `_free_settings(X)` alone. A model may change after the visit. If a place is visited again with
-        a `DivergenceError`, forget what was seen there. Methods that can share work override this.
+        The settings differ in `_free_settings(X)` alone. A model may change after the visit. If a place is visited
+        again with a `DivergenceError`, forget what was seen there. Methods that can share work override this.
         """
         for place, setting in enumerate(settings):
             try:
@@ -265,7 +266,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table: Any,
         read: type[ScaledRows] | None = None,
         values: bool = True,
-        weights: Given = NONE,
+        weights: WeightArguments = NO_WEIGHTS,
     ) -> Training:
         """Check the input, set what every fitted estimator has, and return the scaled training set.
 
@@ -277,7 +278,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for name in ("feature_scaling", "signature_scaling"):
             scaling.parse_scaling(getattr(self, name), name)
         X, y = _inputs.check_training(self, X, y, values=values)
-        X, y, weighed = drop_weightless_rows(X, y, row_weights(y, *weights))
+        X, y, weighed = drop_weightless_rows(X, y, combine_weights(y, *weights))
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -341,7 +342,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         shown = str(super().__repr__(N_CHAR_MAX))
-        return shown if vars(self).get("described_", True) else shown + _candidates.SHOWN
+        return shown if vars(self).get("described_", True) else shown + _candidates.REPR_NOTE
 
     # Prediction
 
@@ -460,7 +461,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
         if reject is not None:
             check_unknown(panel.labels)
-        temperature = None if reject is None else fitted_temperature(self.temperatures_, panel.situation)
+        temperature = None if reject is None else get_temperature(self.temperatures_, panel.situation)
         answers = np.empty(X.shape[0], dtype=panel.labels.dtype if reject is None else object)
         for rows, scores in panel.blocks(X):
             answers[rows] = panel.labels[to_numpy(namespace(scores).argmax(scores, axis=1))]
@@ -569,7 +570,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ((1, 2), (1, 3))
         """
         panel, X = self._open_panel(X, signatures, self._class_columns(signatures, candidates), calibrated)
-        temperature = fitted_temperature(self.temperatures_, panel.situation)
+        temperature = get_temperature(self.temperatures_, panel.situation)
         return fill_scores(panel, X, lambda scores: softmax(scores / temperature))
 
     def decision_function(
@@ -649,9 +650,11 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             _candidates.warn_no_signatures(self, np.unique(np.asarray(true)).tolist(), stacklevel=2)
         return float(accuracy_score(true, answers, sample_weight=sample_weight))
 
-    def _open_panel(self, X: Array, given: Any, candidates: Any, calibrated: bool = False) -> tuple[Panel, Array]:
+    def _open_panel(
+        self, X: Array, given: Any, candidates: Any, calibrated: bool = False
+    ) -> tuple[CandidateScorer, Array]:
         X = _inputs.as_sliceable(self, X, dense_for=None)
-        return Panel(self, given, candidates, calibrated), X
+        return CandidateScorer(self, given, candidates, calibrated), X
 
     def _class_columns(self, signatures: Any, candidates: Labels | None) -> Labels | None:
         """The candidates of what scikit-learn's scorers read: `classes_`, unless the caller chooses."""
@@ -755,9 +758,9 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.attribute_space([[1, 0], [0, 1], [1, 1]]).shape
         (3, 2)
         """
-        body = explanation.score_parts_of(self, "has no attribute space")
+        parts = get_score_parts(self, "has no attribute space")
         X = _inputs.as_sliceable(self, X, "attribute_space")
-        return convert_like(project_rows(self, body, X)[0], _inputs.take_rows(self, X, slice(0, 1)))
+        return convert_like(project_rows(self, parts, X)[0], _inputs.take_rows(self, X, slice(0, 1)))
 
     def gallery(self, X: Array) -> ProjectedRows:
         """

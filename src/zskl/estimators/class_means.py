@@ -78,9 +78,9 @@ from zskl.estimators._class_means_scores import (
     QuickScores,
     explain_raw_attributes,
 )
-from zskl.estimators._inputs import NONE, Given, drop_weightless_rows, row_weights
+from zskl.estimators._inputs import NO_WEIGHTS, WeightArguments, combine_weights, drop_weightless_rows
 from zskl.estimators.base import SIGNATURE_MEANS, Labels, ZeroShotClassifier
-from zskl.estimators.explanation import AlongRawAttributes
+from zskl.estimators.explanation import RawAttributeExplainer
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind, unify_spelling
 from zskl.training.rows import StreamedRows
@@ -602,7 +602,7 @@ class Scoring(Taught):
     def _explainer(self, table: SignatureTable) -> ExplainedScores:
         return ExplainedScores(self, table)
 
-    def _raw_explainer(self, table: SignatureTable) -> AlongRawAttributes:
+    def _raw_explainer(self, table: SignatureTable) -> RawAttributeExplainer:
         return explain_raw_attributes(self, table)
 
     def _quickly(self, X: Array, question: Question) -> Array:
@@ -1114,7 +1114,7 @@ class Pieces(Teaching):
         self.feature_scaling_ = scaling.Scaling(scaling.parse_scaling(self.feature_scaling, "feature_scaling"))
         before = vars(self).get("_sums")
         y = unify_spelling(y, () if before is None else before.classes.tolist())
-        X, y, weights = drop_weightless_rows(X, y, row_weights(y, sample_weight))
+        X, y, weights = drop_weightless_rows(X, y, combine_weights(y, sample_weight))
         classes, codes = np.unique(y, return_inverse=True)
         return self._added_up(X, codes, classes, self.crowding > 0, weights)
 
@@ -1223,7 +1223,7 @@ class Searching(Pieces):
             settings["bandwidth"] = None
         return settings
 
-    def _summed(self, X: Array, y: Any, table: Any, keep: bool, weights: Given = NONE) -> Sums:
+    def _summed(self, X: Array, y: Any, table: Any, keep: bool, weights: WeightArguments = NO_WEIGHTS) -> Sums:
         """Check the input, set what every fitted estimator has, and add the rows up."""
         training = self._prepare(X, y, table, StreamedRows, values=False, weights=weights)
         rows: StreamedRows = training.X

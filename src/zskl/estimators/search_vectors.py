@@ -48,7 +48,7 @@ class Quality(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Map(ABC):
+class SearchMap(ABC):
     """Two maps into one space. Computed in float64; `model` is the fitted model as it was when the map was made."""
 
     model: ZeroShotClassifier
@@ -117,7 +117,7 @@ class Map(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureMap(Map):
+class FeatureMap(SearchMap):
     """Inner products approximate the scores. `root` (L, m) is U Λ^(−1/2) of the kernel matrix of the landmarks."""
 
     model: ZeroShotKernelClassifier
@@ -150,7 +150,7 @@ class FeatureMap(Map):
 
 
 @dataclass(frozen=True, eq=False)
-class RankingMap(Map):
+class RankingMap(SearchMap):
     """Inner products order classes as scores do, exactly or to first order; they do not approximate the scores.
 
     [Wᵀx, 1] · [y, −b]. For one radial term, which decreases in D1, b = ‖y‖²/2 is exact; for two, whose sum is to first
@@ -279,7 +279,7 @@ def project_rows(model: ZeroShotClassifier, score: ScoreParts, X: Array) -> tupl
     blocks = []
     for start in range(0, X.shape[0], height):
         scaled = model._scale_rows(_inputs.take_rows(model, X, slice(start, min(start + height, X.shape[0]))))
-        blocks.append((score.projected(scaled), namespace(scaled).sum(scaled * scaled, axis=1, keepdims=True)))
+        blocks.append((score.project(scaled), namespace(scaled).sum(scaled * scaled, axis=1, keepdims=True)))
     xp = namespace(blocks[0][0])
     return xp.concat([P for P, _ in blocks], axis=0), xp.concat([norms for _, norms in blocks], axis=0)
 
@@ -353,7 +353,7 @@ class ProjectedRows:
             raw: Array = self._model.compatibility(self._X, signatures, candidates)
             return raw
         question = self._model._question(self._P, choose_candidates(self._model, signatures, candidates))
-        Y = self._score_parts.described(question.Y)
+        Y = self._score_parts.map_signatures(question.Y)
         image_norms = None if self._gram is None else namespace(Y).sum((Y @ self._gram) * Y, axis=1)[None, :]
         scores = self._score_parts.scores(self._P, self._lengths, self._norms, Y, image_norms)
         return convert_like(best_row_scores(scores, question.rows), of_type)
