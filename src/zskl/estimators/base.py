@@ -30,7 +30,6 @@ from zskl.estimators._candidates import (
     check_directions,
     check_out,
     choose_candidates,
-    fill_scores,
     get_temperature,
     match_label_dtype,
     nearest_classes,
@@ -377,10 +376,10 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.compatibility([[1, 0]]).shape
         (1, 3)
         """
-        panel, X = self._open_panel(X, signatures, candidates)
+        scorer, X = self._open_scorer(X, signatures, candidates)
         if out is not None:
-            check_out(out, (X.shape[0], len(panel.labels)), X)
-        return fill_scores(panel, X, lambda scores: scores, out)
+            check_out(out, (X.shape[0], len(scorer.labels)), X)
+        return scorer.fill(X, lambda scores: scores, out)
 
     def iter_compatibility(
         self, X: Array, signatures: Any = None, candidates: Labels | None = None, block_rows: int | None = None
@@ -412,8 +411,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> [scores.shape for _, scores in model.iter_compatibility([[1, 0], [0, 1], [1, 1]], block_rows=2)]
         [(2, 3), (1, 3)]
         """
-        panel, X = self._open_panel(X, signatures, candidates)
-        return panel.blocks(X, None if block_rows is None else check_count("block_rows", block_rows))
+        scorer, X = self._open_scorer(X, signatures, candidates)
+        return scorer.blocks(X, None if block_rows is None else check_count("block_rows", block_rows))
 
     def predict(
         self,
@@ -454,17 +453,17 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.predict([[1, 0]], {"cow": [4, 0], "owl": [2, 2]}).tolist()  # classes it has never seen
         ['owl']
         """
-        panel, X = self._open_panel(X, signatures, candidates, calibrated)
+        scorer, X = self._open_scorer(X, signatures, candidates, calibrated)
         if reject is not None and (
             isinstance(reject, bool) or not isinstance(reject, int | float | np.number) or not 0 <= reject <= 1
         ):
             raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
         if reject is not None:
-            check_unknown(panel.labels)
-        temperature = None if reject is None else get_temperature(self.temperatures_, panel.situation)
-        answers = np.empty(X.shape[0], dtype=panel.labels.dtype if reject is None else object)
-        for rows, scores in panel.blocks(X):
-            answers[rows] = panel.labels[to_numpy(namespace(scores).argmax(scores, axis=1))]
+            check_unknown(scorer.labels)
+        temperature = None if reject is None else get_temperature(self.temperatures_, scorer.situation)
+        answers = np.empty(X.shape[0], dtype=scorer.labels.dtype if reject is None else object)
+        for rows, scores in scorer.blocks(X):
+            answers[rows] = scorer.labels[to_numpy(namespace(scores).argmax(scores, axis=1))]
             if temperature is not None:
                 unsure = to_numpy(softmax(scores / temperature)).max(axis=1) < reject
                 answers[rows][unsure] = UNKNOWN
@@ -510,13 +509,13 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.top_k([[0, 1]], k=2).shape
         (1, 2)
         """
-        panel, X = self._open_panel(X, signatures, candidates, calibrated)
-        labels = panel.labels
+        scorer, X = self._open_scorer(X, signatures, candidates, calibrated)
+        labels = scorer.labels
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= len(labels):
             raise ValueError(f"k is {k!r}: expected an integer from 1 to {len(labels)}, the number of candidates")
         best = np.empty((X.shape[0], k), dtype=labels.dtype)
         values: NumPyArray | None = None
-        for rows, scores in panel.blocks(X):
+        for rows, scores in scorer.blocks(X):
             order, of_block = top_columns(to_numpy(scores), int(k))
             best[rows] = labels[order]
             if return_scores:
@@ -569,9 +568,9 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.predict_proba([[1, 0]]).shape, model.predict_proba([[1, 0]], candidates=model.candidates_).shape
         ((1, 2), (1, 3))
         """
-        panel, X = self._open_panel(X, signatures, self._class_columns(signatures, candidates), calibrated)
-        temperature = get_temperature(self.temperatures_, panel.situation)
-        return fill_scores(panel, X, lambda scores: softmax(scores / temperature))
+        scorer, X = self._open_scorer(X, signatures, self._class_columns(signatures, candidates), calibrated)
+        temperature = get_temperature(self.temperatures_, scorer.situation)
+        return scorer.fill(X, lambda scores: softmax(scores / temperature))
 
     def decision_function(
         self, X: Array, signatures: Any = None, candidates: Labels | None = None, calibrated: bool = True
@@ -603,8 +602,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.decision_function([[1, 0], [0, 1]]).shape  # of two classes, the second against the first
         (2,)
         """
-        panel, X = self._open_panel(X, signatures, self._class_columns(signatures, candidates), calibrated)
-        scores = fill_scores(panel, X, lambda scores: scores)
+        scorer, X = self._open_scorer(X, signatures, self._class_columns(signatures, candidates), calibrated)
+        scores = scorer.fill(X, lambda scores: scores)
         chosen = signatures is not None or candidates is not None
         return scores if chosen or scores.shape[1] != 2 else scores[:, 1] - scores[:, 0]
 
@@ -650,7 +649,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             _candidates.warn_no_signatures(self, np.unique(np.asarray(true)).tolist(), stacklevel=2)
         return float(accuracy_score(true, answers, sample_weight=sample_weight))
 
-    def _open_panel(
+    def _open_scorer(
         self, X: Array, given: Any, candidates: Any, calibrated: bool = False
     ) -> tuple[CandidateScorer, Array]:
         X = _inputs.as_sliceable(self, X, dense_for=None)
@@ -917,13 +916,13 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model_file.write_model(path, *self._pack())
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
-        return model_file.pack_model(self, self._to_json)
+        return model_file.pack_model(self)
 
     @classmethod
     def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
         """The estimator that `save` wrote; `known` are possible members, by kind."""
         parameters = {name: cls._from_json(name, value) for name, value in header["parameters"].items()}
-        return model_file.unpack_model(cls(**parameters), header, arrays, cls._from_json)
+        return model_file.unpack_model(cls(**parameters), header, arrays)
 
     def _to_json(self, name: str, value: Any) -> Any:
         """A parameter, or something learned, as JSON; a generator as random_state is not kept."""

@@ -774,7 +774,7 @@ class Committee(Teaching):
     def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
         given = dict(header["parameters"])
         given["members"] = members_from_json(given["members"], known)
-        model = model_file.unpack_model(cls(**given), header, arrays, cls._from_json)
+        model = model_file.unpack_model(cls(**given), header, arrays)
         names, model.members_ = unpack_members(header["members"], arrays, known)
         check_members(names, model.members_, model)
         if names != model.member_names_:

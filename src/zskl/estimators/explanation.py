@@ -482,23 +482,23 @@ def explain_rows(
     model._check_explainable()
     top = check_count("top", top)
     X = _inputs.as_sliceable(model, X, "an explanation")
-    panel = CandidateScorer(model, signatures, candidates, calibrated)
-    for table in (panel.table, model.signature_table_):
+    scorer = CandidateScorer(model, signatures, candidates, calibrated)
+    for table in (scorer.table, model.signature_table_):
         _inputs.refuse_sparse_signatures(table, "an explanation")
-    if len(panel.labels) < 2:
+    if len(scorer.labels) < 2:
         raise ValueError(
-            f"the only candidate is {list_values(panel.labels)}: an explanation compares two classes, so name another "
+            f"the only candidate is {list_values(scorer.labels)}: an explanation compares two classes, so name another "
             "one"
         )
-    mine, theirs = _class_column(panel, "label", label), _class_column(panel, "against", against)
+    mine, theirs = _class_column(scorer, "label", label), _class_column(scorer, "against", against)
     if mine is not None and mine == theirs:
         raise ValueError(f"label and against are both {list_values([label])}: name two different classes")
     check_flag("raw", raw)
-    explainer = model._raw_explainer(panel.table) if raw else model._explainer(panel.table)
-    labels = panel.labels.tolist()
-    constant = panel.constant * panel.seen
+    explainer = model._raw_explainer(scorer.table) if raw else model._explainer(scorer.table)
+    labels = scorer.labels.tolist()
+    constant = scorer.constant * scorer.seen
     found: list[Explanation] = []
-    for rows, scores in panel.blocks(X):
+    for rows, scores in scorer.blocks(X):
         scaled = to_numpy(model._scale_rows(_inputs.take_rows(model, X, rows))).astype(np.float64)
         first, second = _column_pairs(to_numpy(scores), mine, theirs)
         split = explainer.split(scaled, first, second)
@@ -521,11 +521,11 @@ def explain_rows(
     return found
 
 
-def _class_column(panel: CandidateScorer, parameter: str, name: Any) -> int | None:
+def _class_column(scorer: CandidateScorer, parameter: str, name: Any) -> int | None:
     """The column of a named class."""
     if name is None:
         return None
-    labels = panel.labels.tolist()
+    labels = scorer.labels.tolist()
     name = unify_spelling(np.array([name], dtype=object), labels)[0]
     if name not in labels:
         near = suggest(name, [str(label) for label in labels])
