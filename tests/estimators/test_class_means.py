@@ -553,10 +553,10 @@ def test_a_gallery_serves_a_taught_model(case, monkeypatch):
     assert taught.shrinkage_ != model.shrinkage_
     monkeypatch.setattr("zskl.estimators.search_vectors.BLOCK_BYTES", (100_000, 100_000))  # several blocks
     gallery = model.gallery(X)
-    assert_close(gallery.taught(taught).scores(), taught.compatibility(X), SUMS.single)
+    assert_close(gallery.with_model(taught).scores(), taught.compatibility(X), SUMS.single)
     assert_close(gallery.scores(), model.compatibility(X), SUMS.single)  # itself, it stays as it was
     removed = taught.remove_examples()
-    assert_close(gallery.taught(removed).scores(), model.compatibility(X), SUMS.single)
+    assert_close(gallery.with_model(removed).scores(), model.compatibility(X), SUMS.single)
 
 
 def test_what_unlabelled_rows_taught_is_handed_on(case):

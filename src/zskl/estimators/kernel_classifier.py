@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from zskl import kernels, metrics
 from zskl._arrays import (
@@ -332,7 +333,9 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         >>> model.ranking_map().samples([[1, 0]]).shape
         (1, 3)
         """
-        return search_vectors.make_ranking_map(self, rows)
+        check_flag("rows", rows)
+        check_is_fitted(self)
+        return search_vectors.RankingMap(copy.copy(self), bool(rows))
 
     def _free_settings(self, X: Array) -> tuple[str, ...]:
         """Epochs; on a GPU also the settings of a stack."""
@@ -586,10 +589,11 @@ def make_fused_step(objective: Objective, training: Training) -> solver.Fuse:
 
 def make_step(objective: Objective, training: Training, seed: int, per_sample: bool) -> solver.Step:
     """The objective on the rows of one batch, against one signature per class drawn again for each step."""
-    sizes, signatures = convert_like(training.sizes, training.Y), _draw_signatures(training, seed, training.Y)
+    sizes = convert_like(training.sizes, training.Y)
 
     def step(W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
-        return objective.evaluate(W, training.X[rows], signatures(t), training.codes[rows], sizes, per_sample)
+        Y = _step_signatures(training, training.Y, seed, t)
+        return objective.evaluate(W, training.X[rows], Y, training.codes[rows], sizes, per_sample)
 
     return step
 
@@ -600,24 +604,25 @@ def make_cpu_step(member: ZeroShotKernelClassifier, training: Training, seed: in
     Y, codes = to_numpy(training.Y), to_numpy(training.codes)
     shape, sizes = (training.X.shape[1], Y.shape[1]), convert_like(training.sizes, Y)
     evaluate = CpuStep(member._objective(), n, shape, len(training.rows), sizes, Y.dtype)
-    signatures: Callable[[int], Any] = _draw_signatures(training, seed, Y)
 
     def step(W: Any, rows: Any, t: int) -> tuple[Array, Array, Array | None]:
-        return evaluate(W, training.X, rows, signatures(t), codes[rows])
+        return evaluate(W, training.X, rows, _step_signatures(training, Y, seed, t), codes[rows])
 
     return step
 
 
-def _draw_signatures(training: Training, seed: int, Y: Array) -> Callable[[int], Array]:
-    """Step → (C, p), one row of Y per class, each of its rows equally likely; depends only on seed and step."""
+def _step_signatures(training: Training, Y: Any, seed: int, t: int) -> Any:
+    """(C, p) the signatures that a step compares with: those drawn, where classes have several."""
     if training.rows.shape[1] == 1:
-        return lambda t: Y
+        return Y
+    return Y[convert_like(draw_signatures(training, seed, t), Y, "int64")]
 
-    def draw(t: int) -> Array:
-        choice = make_generator(seed, 2, t).integers(training.counts)
-        return Y[convert_like(training.rows[np.arange(len(choice)), choice], Y, "int64")]
 
-    return draw
+def draw_signatures(training: Training, seed: int, t: int) -> NumPyArray:
+    """(C,) one row of `training.Y` per class, each of its rows equally likely; depends only on seed and step."""
+    choice = make_generator(seed, 2, t).integers(training.counts)
+    drawn: NumPyArray = training.rows[np.arange(len(choice)), choice]
+    return drawn
 
 
 def _has_vanished(objective: Objective, W: Array, training: Training) -> NumPyArray:
