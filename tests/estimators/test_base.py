@@ -521,7 +521,7 @@ def test_a_gallery_keeps_the_model_it_was_made_of(toy):
 def test_a_gallery_does_not_project_again(toy, monkeypatch):
     model = toy.fitted()
     gallery = model.gallery(toy.X)
-    monkeypatch.setattr(ScoreParts, "projected", lambda self, X: pytest.fail("projected again"))
+    monkeypatch.setattr(ScoreParts, "project", lambda self, X: pytest.fail("projected again"))
     monkeypatch.setattr(ZeroShotClassifier, "_scale_rows", lambda self, X: pytest.fail("scaled again"))
     assert gallery.scores({"new": [0.1, -0.5, 0.7, 0.2]}).shape == (36, 1)
 
