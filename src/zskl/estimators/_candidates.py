@@ -88,7 +88,8 @@ def signature_hint(model: ZeroShotClassifier) -> str:
 
 def wrap_repr_lines(kind: type) -> None:
     """Let scikit-learn break long lines of an estimator whose `__repr__` is its own."""
-    with suppress(ImportError, AttributeError):  # no part of scikit-learn's public names: without it lines stay long
+    # No part of scikit-learn's public names: without it lines stay long.
+    with suppress(ImportError, AttributeError):
         from sklearn.utils._pprint import _EstimatorPrettyPrinter as Printer
 
         Printer._dispatch.setdefault(kind.__repr__, Printer._pprint_estimator)
@@ -234,8 +235,9 @@ class CandidateScorer:
         self.model = model
         self.table = choose_candidates(model, given, candidates)
         self.labels: NumPyArray = match_label_dtype(model.classes_, self.table.classes)
+        # The warning points at the caller of `predict` and the like.
         if given is not None:
-            warn_no_signatures(model, self.labels.tolist(), stacklevel=4)  # where `predict` and the like are called
+            warn_no_signatures(model, self.labels.tolist(), stacklevel=4)
         known = set(model.classes_.tolist())
         self.seen = np.array([label in known for label in self.labels.tolist()])
         self.situation = "seen" if self.seen.all() else "mixed" if self.seen.any() else "unseen"
@@ -292,7 +294,8 @@ def top_columns(scores: NumPyArray, k: int) -> tuple[NumPyArray, NumPyArray]:
     values = np.take_along_axis(falling, some, axis=1)
     order = np.take_along_axis(some, np.argsort(values, axis=1, kind="stable"), axis=1)
     last = values.max(axis=1, keepdims=True)
-    unclear = np.flatnonzero(np.count_nonzero(falling <= last, axis=1) != k)  # equal scores, or NaN
+    # Equal scores, or NaN: only a stable sort of the whole row says which come first.
+    unclear = np.flatnonzero(np.count_nonzero(falling <= last, axis=1) != k)
     order[unclear] = np.argsort(falling[unclear], axis=1, kind="stable")[:, :k]
     return order, np.take_along_axis(scores, order, axis=1)
 
@@ -344,6 +347,7 @@ def nearest_classes(
     for start in range(0, len(places), height):
         some = places[start : start + height]
         cosines = to_numpy(best_row_scores(Y[rows[some].ravel()] @ Y.T, rows)).reshape(-1, m, c).max(axis=1)
+        # A class is not its own neighbour.
         cosines[np.arange(len(some)), some] = -np.inf
         order[start : start + height], similarity[start : start + height] = top_columns(cosines, top)
     return order, similarity

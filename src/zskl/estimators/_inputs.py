@@ -136,7 +136,8 @@ def refuse_weights(fit: Callable[Arguments, Fitted]) -> Callable[Arguments, Fitt
 def check_sparse_rows(estimator: ZeroShotClassifier, X: Any, *y: Any, reset: bool = False) -> Any:
     """Rows X, or the pair of X and y, as `SparseRows` of float32 or float64; refuse a method that needs dense rows."""
     if not estimator.SPARSE:
-        raise TypeError(  # as scikit-learn does
+        # A TypeError, because scikit-learn's own checks expect one.
+        raise TypeError(
             f"X is a sparse {type(X).__name__}, and {type(estimator).__name__} needs dense rows: put a step before it, "
             f"as in {DENSE_EXAMPLE}, or use X.toarray() if that is small; {SPARSE_METHODS}"
         )
@@ -195,8 +196,9 @@ def check_training(
     else:
         X = order_columns(X, None if reset else getattr(estimator, "feature_names_in_", None))
         _check_dimensions(X)
+        # scikit-learn would copy half precision and whole numbers: let it check an array of that shape without size.
         as_it_is = X if _is_plain(X) and X.dtype != float_type(X) else None
-        X = X if as_it_is is None else np.broadcast_to(np.float32(0), X.shape)  # of that shape, and no size
+        X = X if as_it_is is None else np.broadcast_to(np.float32(0), X.shape)
         X, y = validate_data(estimator, X, y, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
         X = X if as_it_is is None else np.asarray(as_it_is)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
@@ -316,10 +318,12 @@ def _is_finite(X: Array) -> bool:
     if is_sparse_rows(X):
         return not len(X.not_finite())
     xp = namespace(X)
+    # The sum of a column with NaN is not finite, and needs no temporary of the size of X.
     with np.errstate(all="ignore"):
-        if bool(xp.all(xp.isfinite(xp.sum(X, axis=0)))):  # no temporary: the sum of a column with NaN is not finite
+        if bool(xp.all(xp.isfinite(xp.sum(X, axis=0)))):
             return True
-    return bool(xp.all(xp.isfinite(X)))  # finite values whose sum overflowed
+    # Finite values may have a sum that overflows.
+    return bool(xp.all(xp.isfinite(X)))
 
 
 def _refuse_values(estimator: ZeroShotClassifier, X: Array, start: int) -> None:

@@ -287,7 +287,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tables.warn_about_signatures(self.signature_table_, table)
         rows = (read or ScaledRows)(X, self.device)
         self.feature_scaling_ = rows.fit_scaling(self.feature_scaling, weighed)
-        place = rows[:0]  # whose values nobody has checked yet
+        # No values, only where rows lie: nobody has checked them yet.
+        place = rows[:0]
         return Training(
             X=rows.whole() if read is None or rows.copied else rows,
             codes=convert_like(codes, place, "int64"),
@@ -641,7 +642,8 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.score([[0, 1], [1, 1]], ["ant", "bee"])
         1.0
         """
-        from sklearn.metrics import accuracy_score  # takes long to import, and only this needs it
+        # It takes long to import, and only this method needs it.
+        from sklearn.metrics import accuracy_score
 
         answers = self.predict(X, signatures, candidates)
         true = _inputs.as_label_array(y, answers.tolist())

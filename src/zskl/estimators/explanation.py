@@ -127,7 +127,8 @@ class ScoreParts:
     def _value(self, t: NumPyArray) -> NumPyArray:
         if self.kernel is None:
             return t
-        return to_numpy(self.kernel.value(t.clip(min=0) if self.radial else t))  # rounding can leave D2 below 0
+        # Rounding can leave D2 below 0.
+        return to_numpy(self.kernel.value(t.clip(min=0) if self.radial else t))
 
     def _secants(
         self, P: NumPyArray, norms: NumPyArray, first: ScaledSignatures, second: ScaledSignatures

@@ -352,7 +352,8 @@ class ZeroShotKernelClassifier(ZeroShotClassifier):
         """One run of one stack: settings that differ in epochs alone are the same member at several times."""
         wanted: dict[str, list[tuple[int, ZeroShotKernelClassifier]]] = {}
         for place, setting in enumerate(settings):
-            model = copy.copy(self)  # quicker than a clone, and nobody else has `self`
+            # Quicker than a clone: a search makes thousands of these, and nobody changes what they share.
+            model = copy.copy(self)
             model.__dict__.update(setting, warm_start=False)
             numbers = {name: getattr(model, name) for name in STACKABLE}
             wanted.setdefault(repr(numbers), []).append((place, model))
@@ -477,6 +478,7 @@ def train_stack(
     for member in members:
         member._check_parameters()
     first = members[0]
+    # Read now: below, the others take over all that the first has learned, the projection of an earlier fit too.
     earlier = [_earlier_fit(member) for member in members]
     training = first._prepare(X, y, signatures, rows.make_reader(first.streaming, X))
     for member in members[1:]:
@@ -528,6 +530,7 @@ def _train_members(
 
     streamed = training.X if isinstance(training.X, StreamedRows) else None
     per_sample = first.second_moment == "per_sample"
+    # Numba's step knows one member, NumPy arrays, and no squares of the gradients of single samples.
     alone = len(members) == 1 and not is_torch(training.Y) and not per_sample
     solution = solver.minimise(
         make_cpu_step(first, training, seed) if alone else make_step(objective, training, seed, per_sample),
@@ -548,6 +551,7 @@ def _train_members(
     )
     W = to_numpy(solution.state.W)
     V = to_numpy(solution.state.V) if any(member.warm_start for member in members) else None
+    # The solver sees divergence by the objective, which stays finite where a kernel has underflowed to 0.
     lost = _has_vanished(objective, solution.state.W, training) & (solution.diverged < 0)
     solution.diverged[lost] = solution.state.steps - 1
     for k, member in enumerate(members):
@@ -658,7 +662,8 @@ def _starting_state(
             "keep both, or set warm_start=False"
         )
     W = convert_like(np.stack([one[0] for one in past]), Y)
-    if past[0][1] is None:  # a loaded model: only its projection is known
+    # Of a model that was loaded only the projection is known.
+    if past[0][1] is None:
         return solver.start_state(W)
     return State(W, convert_like(np.stack([one[1] for one in past]), Y), past[0][2], past[0][3])
 

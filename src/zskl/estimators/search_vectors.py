@@ -208,7 +208,8 @@ def make_feature_map(
     Y = model.signature_scaling_.apply(choose_candidates(model, signatures, candidates).matrix)
     W, rng = model.projection_.astype(np.float64), make_generator(int(random_state))
     half = budget - budget // 2
-    if landmarks is None and len(Y) <= wanted:  # every class a landmark and nothing cut off: their scores are exact
+    # With every class a landmark and nothing cut off, their scores are exact.
+    if landmarks is None and len(Y) <= wanted:
         budget = half = wanted
     if X is None:
         u = _draw_rows(Y, budget, rng)
