@@ -161,7 +161,9 @@ def test_another_shrinkage_is_another_fit(data, fold):
     other.fit(rows[folds[0].train], labels[folds[0].train], data.signatures.loc[classes])
     at = bench.at(0.1)
     assert_close(
-        at.x @ at.known[bench.seen].T, other._row_directions(other._scaled(X)) @ other.class_sums_.T, SOLUTION.single
+        at.x @ at.known[bench.seen].T,
+        other._row_directions(other._scale_rows(X)) @ other.class_sums_.T,
+        SOLUTION.single,
     )
 
 

@@ -25,7 +25,7 @@ from zskl.estimators._class_means_fit import (
     squared_distances,
 )
 from zskl.estimators.explanation import (
-    AlongRawAttributes,
+    RawAttributeExplainer,
     RawValues,
     Split,
     attribute_names,
@@ -34,7 +34,7 @@ from zskl.estimators.explanation import (
     read_only,
 )
 from zskl.estimators.kernel_classifier import member_batches
-from zskl.estimators.search_vectors import Map
+from zskl.estimators.search_vectors import SearchMap
 from zskl.metrics.seen_unseen import Sides, best_scores
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class CrowdingScores:
 
 
 @dataclass(frozen=True, eq=False)
-class DirectionMap(Map):
+class DirectionMap(SearchMap):
     """Maps of samples [x̂, 1] and of classes [u, −a·r]: their inner products are the scores."""
 
     model: ClassMeansClassifier
@@ -386,10 +386,10 @@ class ExplainedScores:
 # So F, by which an attribute's difference is multiplied, is (f_a + f_b)/2 · Σᵣ κᵣ (x̂·Bᵣ)(aₘ + bₘ − 2yᵣₘ).
 
 
-def explain_raw_attributes(model: ClassMeansClassifier, table: SignatureTable) -> AlongRawAttributes:
+def explain_raw_attributes(model: ClassMeansClassifier, table: SignatureTable) -> RawAttributeExplainer:
     """The explainer of a fitted model for candidate classes."""
     inner = ExplainedScores(model, table)
-    described = RawValues.of(model.signature_scaling_, table.matrix)
+    described = RawValues.from_signatures(model.signature_scaling_, table.matrix)
     seen: Floats = model.signature_scaling_.apply(model.signature_table_.select(model.classes_).matrix)
     regression = model.regression_.astype(np.float64)
     pairs: list[tuple[Floats, RawValues]] = []  # what x̂ meets, attribute by attribute, and the attributes' values
@@ -397,7 +397,7 @@ def explain_raw_attributes(model: ClassMeansClassifier, table: SignatureTable) -
     if model.kernel == "linear" and model.prior != "cosine":
         pairs.append((seen.T @ regression, described.times(inner.factor)))
     if model.prior != "zero":
-        own = RawValues.of(model.feature_scaling_, table.matrix)
+        own = RawValues.from_signatures(model.feature_scaling_, table.matrix)
         pairs.append((model.slope_ * model.whitening_.astype(np.float64), own.times(inner.factor)))
     Y: Floats = model.signature_scaling_.apply(table.matrix)
     apart = to_numpy(squared_distances(Y, seen)) / model.width_ if by_likeness else None
@@ -419,7 +419,7 @@ def explain_raw_attributes(model: ClassMeansClassifier, table: SignatureTable) -
         found[inner.undescribed[first] | inner.undescribed[second]] = 0.0  # there are no two descriptions to compare
         return found
 
-    explainer = AlongRawAttributes(model, table, inner, parts, (PRIOR,))
+    explainer = RawAttributeExplainer(model, table, inner, parts, (PRIOR,))
     explainer.values = inner.without_placeholders(explainer.values)
     return explainer
 

@@ -37,9 +37,9 @@ from zskl.estimators._candidates import Question, best_row_scores, match_label_d
 from zskl.estimators._class_means_adapt import AdaptationSettings, FewShotTrial, KeptAdaptation, OtherModels
 from zskl.estimators._class_means_fit import Evidence, FitCache, Floats, SignatureKernel, Sums, scale_to_unit_length
 from zskl.estimators._class_means_scores import ClassMeansQuestion, CrowdingScores, SearchScores
-from zskl.estimators._inputs import drop_weightless_rows, row_weights
+from zskl.estimators._inputs import combine_weights, drop_weightless_rows
 from zskl.estimators.base import SIGNATURE_MEANS, Labels, ZeroShotClassifier
-from zskl.estimators.explanation import AlongRawAttributes
+from zskl.estimators.explanation import RawAttributeExplainer
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind, unify_spelling
 from zskl.training.rows import StreamedRows
@@ -402,7 +402,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         X, y = _inputs.check_training(checker, X, y, values=False, reset=first or checker is not self)
         self.feature_scaling_ = scaling.Scaling(steps)
         y = unify_spelling(y, () if before is None else before.classes.tolist())
-        X, y, weights = drop_weightless_rows(X, y, row_weights(y, sample_weight))
+        X, y, weights = drop_weightless_rows(X, y, combine_weights(y, sample_weight))
         classes, codes = np.unique(y, return_inverse=True)
         return self._sum_rows(X, codes, classes, self.crowding > 0, weights)
 
@@ -673,9 +673,9 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     # Scores
 
-    def _answerer(self, question: Question) -> Callable[[Array], Array]:
+    def _candidate_scorer(self, question: Question) -> Callable[[Array], Array]:
         if "_search_scores" not in vars(self):
-            score = self._gallery_answerer(question)
+            score = self._gallery_scorer(question)
             return lambda X: score(self._row_directions(X))
         crowding = float(self.crowding)
 
@@ -688,14 +688,14 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _gallery_rows(self, X: Array) -> Array:
         return self._row_directions(X)
 
-    def _gallery_turner(self, before: Any) -> Callable[[Array], Array] | None:
+    def _gallery_update(self, before: Any) -> Callable[[Array], Array] | None:
         """In the basis of the scatter another shrinkage only weighs coordinates."""
         if before.shrinkage_ == self.shrinkage_:
             return None
         ratio = fitting.whitening_ratio(self.eigenvalues_, before.shrinkage_, self.shrinkage_)
         return lambda rows: scale_to_unit_length(rows * convert_like(ratio, rows))
 
-    def _gallery_answerer(self, question: Question) -> Callable[[Array], Array]:
+    def _gallery_scorer(self, question: Question) -> Callable[[Array], Array]:
         """x̂ (n, d) → scores (n, c)."""
         directions = self._directions(question)
         crowded = self._crowding_of(directions)
@@ -738,7 +738,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _explainer(self, table: SignatureTable) -> scoring.ExplainedScores:
         return scoring.ExplainedScores(self, table)
 
-    def _raw_explainer(self, table: SignatureTable) -> AlongRawAttributes:
+    def _raw_explainer(self, table: SignatureTable) -> RawAttributeExplainer:
         return scoring.explain_raw_attributes(self, table)
 
     # Teaching: examples and unlabelled rows give a new model, this one never changes
@@ -781,7 +781,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         new = self._copy_for_teaching()
         table, new.undescribed_ = teaching.add_classes(self, signatures, labels, wrong)
         new._set_candidates(table)
-        rows = to_numpy(self._row_directions(self._scaled(X))).astype(np.float32)
+        rows = to_numpy(self._row_directions(self._scale_rows(X))).astype(np.float32)
         new.examples_ = np.concatenate([self.examples_, rows])
         new.example_weights_ = np.concatenate([self.example_weights_, np.where(wrong, -1.0, 1.0)])
         new.example_classes_ = [*self.example_classes_, *labels.tolist()]
@@ -827,7 +827,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         else:
             X = _inputs.check_features(self, X, "remove_examples")
             labels = teaching.check_example_labels(self, y, X.shape[0])
-            rows = to_numpy(self._row_directions(self._scaled(X))).astype(np.float32)
+            rows = to_numpy(self._row_directions(self._scale_rows(X))).astype(np.float32)
             keep = ~teaching.find_examples(rows, labels, self.examples_, self.example_classes_)
         new = self._copy_for_teaching()
         new.examples_, new.example_weights_ = self.examples_[keep], self.example_weights_[keep]
@@ -918,7 +918,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
             teaching.check_gain(entry, per_class, self.practice_ is not None)
         new = self._copy_for_teaching()
         new._set_shrinkage(self.shrinkage_ if how.shrinkage is None else how.shrinkage)
-        scaled = new._scaled(X)
+        scaled = new._scale_rows(X)
         other = None if others is None else others.for_kappa(how.kappa, X, table)
         question = new._question(scaled, table)
         labels, moving = question.labels.tolist(), fitting.find_codes(self.classes_, question.labels) < 0
@@ -1036,7 +1036,9 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     # What `zskl.selection` calls
 
-    def _bench(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> FewShotTrial | None:
+    def _few_shot_trial(
+        self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray
+    ) -> FewShotTrial | None:
         if is_sparse_rows(scaled):  # trying things needs every x̂ as it is
             return None
         codes = fitting.signature_codes(self.classes_, question)
@@ -1058,10 +1060,10 @@ class ClassMeansClassifier(ZeroShotClassifier):
             share=float(self.crowding_share),
         )
 
-    def _take_practice(self, found: dict[str, Any]) -> None:
+    def _store_few_shot(self, found: dict[str, Any]) -> None:
         self.practice_ = found
 
-    def _settle_again(self) -> None:
+    def _accept_calibration(self) -> None:
         if self.untaught_ is None:
             return
         found = {"calibration": float(self.calibration_), "temperatures": self.temperatures_}
@@ -1073,8 +1075,8 @@ class ClassMeansClassifier(ZeroShotClassifier):
     def _applies(self, d: int, p: int) -> bool:
         return self.prior == "zero" or p == d
 
-    def _effective(self) -> dict[str, Any]:
-        settings = super()._effective()
+    def _effective_settings(self) -> dict[str, Any]:
+        settings = super()._effective_settings()
         if self.prior == "cosine":
             settings |= {"kernel": None, "noise": None, "shrinkage": None}
         if self.kernel != "gaussian" or self.prior == "cosine":

@@ -335,7 +335,7 @@ class Committee(ZeroShotClassifier):
         labels = match_label_dtype(self.classes_, table.classes)
         return CommitteeQuestion(table.matrix, table.padded_rows(), labels, table)
 
-    def _answerer(self, question: Question) -> Scorer:
+    def _candidate_scorer(self, question: Question) -> Scorer:
         assert isinstance(question, CommitteeQuestion)  # `_question` makes no other
         return sum_scorers(list(self._member_logits(question.table).values()))
 
@@ -474,7 +474,7 @@ class Committee(ZeroShotClassifier):
         True
         """
         places = self._teachable_or_refuse()
-        X = self._scaled(_inputs.check_features(self, X))
+        X = self._scale_rows(_inputs.check_features(self, X))
         return self._replace_members(
             {k: self._means(k)._adapt(X, candidates, force, balance, self._other_models(k)) for k in places}
         )
@@ -495,12 +495,12 @@ class Committee(ZeroShotClassifier):
         if not places:
             return None
         member = self._means(places[0])
-        mover = member._mover(member._scaled(scaled), table)
-        return lambda X: mover(member._scaled(X))
+        mover = member._mover(member._scale_rows(scaled), table)
+        return lambda X: mover(member._scale_rows(X))
 
     def _row_directions(self, scaled: Array) -> Array:
         member = self.members_[next(iter(self._teachable()), 0)]
-        return member._row_directions(member._scaled(scaled))
+        return member._row_directions(member._scale_rows(scaled))
 
     @property
     def practice_(self) -> dict[str, Any] | None:
@@ -572,36 +572,38 @@ class Committee(ZeroShotClassifier):
 
     # What `zskl.selection` calls
 
-    def _bench(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> FewShotTrial | None:
+    def _few_shot_trial(
+        self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray
+    ) -> FewShotTrial | None:
         """That of class means, in units of its scores; the other members' logits are added."""
         assert isinstance(question, CommitteeQuestion)  # `_question` makes no other
         places = [k for k, member in enumerate(self.members_) if isinstance(member, ClassMeansClassifier)]
         if not places or not self.weights_[places[0]]:
             return None
         means, others = self._means(places[0]), self._other_models(places[0])
-        rows = means._scaled(scaled)
-        trial = means._bench(rows, means._question(rows, question.table), own, seen)
+        rows = means._scale_rows(scaled)
+        trial = means._few_shot_trial(rows, means._question(rows, question.table), own, seen)
         logits = others.logits(scaled, question.table)
         if trial is None or logits is None:
             return trial
         return replace(trial, other=(to_numpy(logits) / others.factor).astype(np.float32))
 
-    def _take_practice(self, found: dict[str, Any]) -> None:
+    def _store_few_shot(self, found: dict[str, Any]) -> None:
         for place in self._teachable_or_refuse():
-            self._means(place)._take_practice(found)
+            self._means(place)._store_few_shot(found)
 
-    def _settle_again(self) -> None:
+    def _accept_calibration(self) -> None:
         if self.untaught_ is not None:
             self.untaught_ = self._calibration()
             self._use_validation(self._teachable_or_refuse()[0])
 
     # Model files: members' headers lie in the committee's, their arrays carry a prefix
 
-    def _packed(self) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
-        header, arrays = super()._packed()
+    def _pack(self) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
+        header, arrays = super()._pack()
         header["members"] = []
         for place, (name, member) in enumerate(zip(self.member_names_, self.members_, strict=True)):
-            of_member, own = member._packed()
+            of_member, own = member._pack()
             header["members"].append({"name": name, **of_member})
             arrays |= {member_prefix(place) + key: array for key, array in own.items()}
         return header, arrays
@@ -611,19 +613,19 @@ class Committee(ZeroShotClassifier):
         given = dict(header["parameters"])
         if given["members"] is not None:
             given["members"] = [(str(one["name"]), make_member(one, known)) for one in given["members"]]
-        model = model_file.unpack_model(cls(**given), header, arrays, cls._unstored)
+        model = model_file.unpack_model(cls(**given), header, arrays)
         names, model.members_ = unpack_members(header["members"], arrays, known)
         check_members(names, model.members_, model)
         if names != model.member_names_:
             raise ValueError(f"members {', '.join(names)}, expected {', '.join(model.member_names_)}")
         return model
 
-    def _stored(self, name: str, value: Any) -> Any:
+    def _to_json(self, name: str, value: Any) -> Any:
         if name == "members":
             return None if value is None else [member_to_json(*pair) for pair in self._member_pairs()]
         if name in ("weights", "member_temperatures") and value is not None:
             return [float(number) for number in value]
-        return super()._stored(name, value)
+        return super()._to_json(name, value)
 
 
 # Scores of members
@@ -671,7 +673,7 @@ def member_logits(member: ZeroShotClassifier, factor: float, table: SignatureTab
 def nameless_logits(member: ZeroShotClassifier, factor: float, Y: Array) -> Scorer:
     """The same for raw signatures Y (c, p) of classes without names."""
     scorer = member._nameless_scorer(Y)
-    return lambda X: factor * scorer(member._scaled(X))
+    return lambda X: factor * scorer(member._scale_rows(X))
 
 
 def _member_scorer(member: ZeroShotClassifier, table: SignatureTable) -> Scorer:
@@ -679,9 +681,9 @@ def _member_scorer(member: ZeroShotClassifier, table: SignatureTable) -> Scorer:
     ready: list[Scorer] = []
 
     def answer(X: Array) -> Array:
-        scaled = member._scaled(X)
+        scaled = member._scale_rows(X)
         if not ready:
-            ready.append(member._answerer(member._question(scaled, table)))
+            ready.append(member._candidate_scorer(member._question(scaled, table)))
         return ready[0](scaled)
 
     return answer
@@ -705,7 +707,7 @@ def member_to_json(name: str, member: ZeroShotClassifier | str) -> dict[str, Any
     """A member that is not fitted."""
     if isinstance(member, str):
         return {"name": name, "estimator": DROP}
-    parameters = {key: member._stored(key, value) for key, value in member.get_params(deep=False).items()}
+    parameters = {key: member._to_json(key, value) for key, value in member.get_params(deep=False).items()}
     return {"name": name, "estimator": member.kind, "parameters": parameters}
 
 
@@ -714,7 +716,7 @@ def make_member(header: dict[str, Any], known: KnownKinds) -> ZeroShotClassifier
     if header["estimator"] == DROP:
         return DROP
     kind = _member_class(header, known)
-    given = {key: kind._unstored(key, value) for key, value in header["parameters"].items()}
+    given = {key: kind._from_json(key, value) for key, value in header["parameters"].items()}
     return kind(**{**given, "device": None})
 
 
