@@ -149,7 +149,9 @@ def test_trials_score_as_taught_models_do(fold):
     assert np.bincount(bench.own[given])[bench.new].tolist() == [2] * len(bench.new)
     taught = model.add_examples(X[given], y[given])
     left = np.setdiff1d(np.arange(len(y)), given)
-    found = TaughtScores(bench, calibration.sum_example_rows(bench, given), left).scores(2.0, bench.crowding, firm=True)
+    found = TaughtScores(bench, calibration.sum_example_rows(bench, given), left).scores(
+        2.0, bench.crowding, by_certainty=True
+    )
     assert_close(found, taught.compatibility(X[left], candidates=classes), SOLUTION.single)
 
 
@@ -159,7 +161,7 @@ def test_another_shrinkage_is_another_fit(data, fold):
     folds = selection.folds(data)
     rows, labels = data.samples("trainval")
     other.fit(rows[folds[0].train], labels[folds[0].train], data.signatures.loc[classes])
-    at = bench.at(0.1)
+    at = bench.with_shrinkage(0.1)
     assert_close(
         at.x @ at.known[bench.seen].T,
         other._row_directions(other._scale_rows(X)) @ other.class_sums_.T,
@@ -171,8 +173,8 @@ def test_adapting_a_bench_is_adapting_the_model(fold):
     bench, model, X, _, classes = fold
     how = AdaptationSettings(weight=3.0, kappa=30.0, rounds=2)
     unseen = classes[bench.new]
-    part = bench.held_out()
-    found = part.scores(how.weight, 0.0, part.adapted(how).sums)
+    part = bench.select_held_out()
+    found = part.scores(how.weight, 0.0, part.adapt(how).sums)
     entry = {
         "per_class": len(bench.new_rows) / len(bench.new),
         "gain": 1.0,

@@ -395,7 +395,7 @@ class FewShotTrial:
     share: float
     other: Rows | None = None
 
-    def at(self, shrinkage: float) -> FewShotTrial:
+    def with_shrinkage(self, shrinkage: float) -> FewShotTrial:
         """The same with another shrinkage, which only weighs coordinates; kept for the next time."""
         if shrinkage == self.shrinkage:
             return self
@@ -446,21 +446,21 @@ class FewShotTrial:
     def _kept_products(self) -> tuple[Rows, Rows]:
         return self.kept @ self.described.T, self.kept @ self.known.T
 
-    def description_weights(self, weight: float, firm: bool = False) -> Rows:
-        """(R,) n₀: `weight` for held-out classes, times the certainty of their descriptions if `firm`."""
-        new = weight * self.certainty if firm else weight
+    def description_weights(self, weight: float, by_certainty: bool = False) -> Rows:
+        """(R,) n₀: `weight` for held-out classes, times the certainty of their descriptions if `by_certainty`."""
+        new = weight * self.certainty if by_certainty else weight
         return np.where(self.seen[self.owner], self.weight, new).astype(np.float32)
 
     def scores(self, weight: float, crowding: float, added: Rows | None = None) -> Rows:
         """(n, c) where rows that sum up to `added` (c, d) were learned."""
         return TaughtScores(self, added).scores(weight, crowding)
 
-    def some(self, rows: NDArray[np.int64]) -> FewShotTrial:
+    def select_rows(self, rows: NDArray[np.int64]) -> FewShotTrial:
         """Some of the rows."""
         other = None if self.other is None else self.other[rows]
         return replace(self, x=self.x[rows], own=self.own[rows], other=other)
 
-    def held_out(self) -> FewShotTrial:
+    def select_held_out(self) -> FewShotTrial:
         """The rows of the held-out classes before these classes alone."""
         columns, rows = self.new, self.new_rows
         signatures = np.unique(self.rows[columns])
@@ -477,7 +477,7 @@ class FewShotTrial:
             other=None if self.other is None else self.other[np.ix_(rows, columns)],
         )
 
-    def adapted(self, how: AdaptationSettings) -> AdaptationResult:
+    def adapt(self, how: AdaptationSettings) -> AdaptationResult:
         """What these rows, as if unlabelled, add to the held-out classes."""
         described = self.description_weights(how.weight)[:, None] * self.described
         other = None if self.other is None else np.float32(how.kappa) * self.other
@@ -508,9 +508,9 @@ class TaughtScores:
     def _kept_products(self) -> Rows | None:
         return None if self.added is None else self.trial.kept @ self.added.T
 
-    def scores(self, weight: float, crowding: float, firm: bool = False) -> Rows:
-        """(n, c); for `weight` and `firm` see `FewShotTrial.description_weights`."""
-        trial, weights = self.trial, self.trial.description_weights(weight, firm)
+    def scores(self, weight: float, crowding: float, by_certainty: bool = False) -> Rows:
+        """(n, c); for `weight` and `by_certainty` see `FewShotTrial.description_weights`."""
+        trial, weights = self.trial, self.trial.description_weights(weight, by_certainty)
         total = weights[:, None] * trial.described + trial.known
         total = total if self.added is None else total + self.added[trial.owner]
         length = np.linalg.norm(total, axis=1)
@@ -518,10 +518,10 @@ class TaughtScores:
         described, known = trial._products
         cosines = self._add_up(weights, described[self.rows], known[self.rows], self._products) / length
         if crowding and len(trial.kept):
-            if (weight, firm) not in self._crowding:
+            if (weight, by_certainty) not in self._crowding:
                 close = self._add_up(weights, *trial._kept_products, self._kept_products) / length
-                self._crowding[weight, firm] = np.asarray(mean_of_largest(close, trial.share))
-            cosines = cosines - np.float32(crowding) * self._crowding[weight, firm]
+                self._crowding[weight, by_certainty] = np.asarray(mean_of_largest(close, trial.share))
+            cosines = cosines - np.float32(crowding) * self._crowding[weight, by_certainty]
         best: Rows = np.asarray(best_row_scores(cosines, trial.rows))
         return best if trial.other is None else best + trial.other[self.rows]
 

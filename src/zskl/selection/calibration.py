@@ -75,7 +75,7 @@ def shrinkage_values(benches: Sequence[FewShotTrial]) -> tuple[float, ...]:
 
 def _best_zero_shot(benches: Sequence[FewShotTrial]) -> dict[str, Any]:
     """The settings with the best mean gain in zero-shot accuracy over the kinds of rows."""
-    parts = [bench.held_out() for bench in benches]
+    parts = [bench.select_held_out() for bench in benches]
     kinds = [_row_kinds(part, fold) for fold, part in enumerate(parts)]
     before = [{name: _accuracy_with(kind, INDUCTIVE, kind.crowding) for name, kind in fold.items()} for fold in kinds]
 
@@ -96,8 +96,11 @@ def _best_zero_shot(benches: Sequence[FewShotTrial]) -> dict[str, Any]:
     )
     scored = []
     for bench, part in zip(benches, parts, strict=True):
-        turned, sums = bench.at(_shrinkage_of(how, bench)), np.zeros((len(bench.seen), bench.x.shape[1]), np.float32)
-        sums[bench.new] = part.at(_shrinkage_of(how, part)).adapted(how).sums
+        turned, sums = (
+            bench.with_shrinkage(_shrinkage_of(how, bench)),
+            np.zeros((len(bench.seen), bench.x.shape[1]), np.float32),
+        )
+        sums[bench.new] = part.with_shrinkage(_shrinkage_of(how, part)).adapt(how).sums
         scored.append((turned.scores(how.weight, how.crowding, sums), bench.own, bench.seen))
     return {**asdict(how), **_summarise_gains(found), **fit_calibration(scored, rough=True)}
 
@@ -119,8 +122,8 @@ def _best_generalised(benches: Sequence[FewShotTrial]) -> dict[str, Any]:
     ]
 
     def scored(how: AdaptationSettings) -> list[Scored]:
-        turned = [bench.at(_shrinkage_of(how, bench)) for bench in benches]
-        return [(b.scores(how.weight, how.crowding, b.adapted(how).sums), b.own, b.seen) for b in turned]
+        turned = [bench.with_shrinkage(_shrinkage_of(how, bench)) for bench in benches]
+        return [(b.scores(how.weight, how.crowding, b.adapt(how).sums), b.own, b.seen) for b in turned]
 
     @cache
     def gains(how: AdaptationSettings) -> Figures:
@@ -138,8 +141,8 @@ def _accuracy_with(
 
 def _accuracy_after(part: FewShotTrial, how: AdaptationSettings) -> float:
     """Accuracy of these rows after adapting to them."""
-    turned = part.at(_shrinkage_of(how, part))
-    return _accuracy_with(turned, how.weight, how.crowding, turned.adapted(how).sums)
+    turned = part.with_shrinkage(_shrinkage_of(how, part))
+    return _accuracy_with(turned, how.weight, how.crowding, turned.adapt(how).sums)
 
 
 def _row_kinds(part: FewShotTrial, fold: int) -> dict[str, FewShotTrial]:
@@ -150,7 +153,9 @@ def _row_kinds(part: FewShotTrial, fold: int) -> dict[str, FewShotTrial]:
     half = (rank < c / 2)[part.own]
     found = {"even": part}
     found |= {
-        name: part.some(np.flatnonzero(rows)) for name, rows in (("uneven", uneven), ("half", half)) if rows.any()
+        name: part.select_rows(np.flatnonzero(rows))
+        for name, rows in (("uneven", uneven), ("half", half))
+        if rows.any()
     }
     return found
 
@@ -178,7 +183,7 @@ def thin_rows(bench: FewShotTrial, few: int) -> FewShotTrial:
     for column in range(len(bench.seen)):
         mine = order[bench.own[order] == column]
         rank[mine] = np.arange(len(mine))
-    return bench.some(np.flatnonzero(rank < few))
+    return bench.select_rows(np.flatnonzero(rank < few))
 
 
 def _per_class(benches: Sequence[FewShotTrial], new: bool) -> float:
@@ -252,27 +257,27 @@ def validate_teaching(benches: Sequence[FewShotTrial]) -> dict[str, Any]:
 
 def _try_examples(benches: Sequence[FewShotTrial], k: int, tried: Sequence[float]) -> dict[str, Any] | None:
     """n₀, shrinkage and crowding for k examples of each held-out class, with the constant and temperatures for them."""
-    parts = [bench.held_out() for bench in benches]
+    parts = [bench.select_held_out() for bench in benches]
     drawn = [[draw_examples(bench, k, draw) for draw in range(DRAWS)] for bench in parts]
     if any(rows is None for fold in drawn for rows in fold):
         return None
     options: dict[tuple[float, float, float], list[float]] = {}
     for shrinkage, (bench, fold) in product(tried, list(zip(parts, drawn, strict=True))):
-        turned = bench.at(shrinkage)
+        turned = bench.with_shrinkage(shrinkage)
         for rows in fold:
             assert rows is not None
             left = np.setdiff1d(np.arange(len(bench.own)), rows)
             trial = TaughtScores(turned, sum_example_rows(turned, rows), left)
             for weight, crowding in product(EXAMPLE_WEIGHTS, _crowding_values(bench)):
-                scores = trial.scores(weight, crowding, firm=True)
+                scores = trial.scores(weight, crowding, by_certainty=True)
                 options.setdefault((shrinkage, weight, crowding), []).append(turned.accuracy(scores, left))
     best = max(options, key=lambda option: float(np.mean(options[option])))
     shrinkage, weight, crowding = best
     scored = []
     for bench, fold in zip(benches, drawn, strict=True):
-        turned, given = bench.at(shrinkage), bench.new_rows[fold[0]]
+        turned, given = bench.with_shrinkage(shrinkage), bench.new_rows[fold[0]]
         rows = np.setdiff1d(np.arange(len(bench.own)), given)
-        scores = TaughtScores(turned, sum_example_rows(turned, given), rows).scores(weight, crowding, firm=True)
+        scores = TaughtScores(turned, sum_example_rows(turned, given), rows).scores(weight, crowding, by_certainty=True)
         scored.append((scores, bench.own[rows], bench.seen))
     figures = {"zsl": float(np.mean(options[best])), **fit_calibration(scored, rough=True)}
     return {"weight": weight, "shrinkage": shrinkage, "crowding": crowding, **figures}
