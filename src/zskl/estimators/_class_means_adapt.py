@@ -168,6 +168,7 @@ def interpolate_calibration(
     old, new = before["temperatures"], entry["temperatures"]
     if old is None or new is None:
         return constant, old
+    # Temperatures are factors, so they are interpolated on a logarithmic scale.
     return constant, {name: float(old[name] ** (1 - share) * (factor * new[name]) ** share) for name in old}
 
 
@@ -309,6 +310,7 @@ def check_gain(entry: dict[str, Any] | None, per_class: float, practised: bool) 
 def balance_columns(q: Array, part: float) -> Array:
     """q (n, c) with column masses drawn together: by a `part` of 1 to equal masses. Each row keeps its own mass."""
     xp = namespace(q)
+    # A class that no row is like would divide 0 by 0.
     q = q + TINY
     share = xp.sum(q, axis=1, keepdims=True)  # of no row 0
     for _ in range(FULL_ROUNDS if part == 1 else PARTIAL_ROUNDS):
@@ -335,6 +337,7 @@ def run_adaptation(
     xp = namespace(x)
     free, still = np.flatnonzero(moving), np.flatnonzero(~moving)
     mine = np.unique(rows[free])  # signature rows that move
+    # Of a class with several signatures each has its own direction, and all take up the same rows.
     owner = np.zeros(described.shape[0], dtype=np.int64)
     owner[rows[free].ravel()] = np.repeat(np.arange(len(free)), rows.shape[1])
     places, columns = convert_like(owner[mine], x, "int64"), np.searchsorted(mine, rows[free])

@@ -369,6 +369,7 @@ class Space:
             return X
         if not is_torch(X):
             return X @ convert_like(self.basis, X)
+        # Moving the basis to a device costs more than a product with it, so it is moved once.
         here = X.device, X.dtype
         if here not in self.placed:
             self.placed[here] = convert_like(self.basis, X)

@@ -398,6 +398,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         check_device(self.device)
         before = vars(self).get("_sums")
         first = "n_features_in_" not in vars(self)
+        # A model from a file has columns and no sums: the check must not change its columns.
         checker = self if before is not None or first else clone(self)
         X, y = _inputs.check_training(checker, X, y, values=False, reset=first or checker is not self)
         self.feature_scaling_ = scaling.Scaling(steps)
@@ -498,6 +499,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
         self.width_ = kernel.width
         self.slope_ = at.slope if self.prior == "identity" else float(self.prior == "cosine")
         targets = at.targets if self.prior == "zero" else at.targets - self.slope_ * at.own_signatures
+        # Plain cosine trains nothing: its weights are zeros of the same shape.
         weights = 0.0 * targets if self.prior == "cosine" else cache.inverse(kernel, float(self.noise)) @ targets
         self.regression_ = weights.astype(np.float32)
         self.class_means_ = at.means.astype(np.float32)
@@ -621,6 +623,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
             for label in self.adapted_classes_:
                 if label in columns:
                     weights[columns[label]] = float((self.adaptation_ or {})["weight"])
+        # The signature of such a class is a placeholder, which must not count.
         for label in getattr(question, "undescribed", ()):
             if label in columns:
                 weights[columns[label]] = 0.0
@@ -985,6 +988,7 @@ class ClassMeansClassifier(ZeroShotClassifier):
 
     def _copy_for_teaching(self) -> Self:
         new = copy.copy(self)
+        # Set once: every lesson starts from the untaught constants, not from those of the lesson before.
         if self.untaught_ is None:
             new.untaught_ = {
                 "calibration": float(self.calibration_),

@@ -320,8 +320,10 @@ class Committee(ZeroShotClassifier):
             self.member_names_ = [name for name, _ in pairs]
             self.members_ = [member.fit(X, y, self.signature_table_, callback=callback) for _, member in pairs]
             for name, member in pairs:
-                member.device = self.named_members[name].device  # rows come from where the committee computes
-                member.described_ = self.described_  # what they were handed are one-hot rows where this has none
+                # From now on rows come from where the committee computes.
+                member.device = self.named_members[name].device
+                # Members were handed one-hot rows where the committee has no descriptions.
+                member.described_ = self.described_
         return self
 
     @property
