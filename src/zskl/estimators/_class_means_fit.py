@@ -17,6 +17,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array
 
+from zskl import kernels
 from zskl._arrays import (
     Array,
     NumPyArray,
@@ -32,7 +33,6 @@ from zskl._arrays import (
     to_numpy,
 )
 from zskl.estimators._candidates import Question
-from zskl.kernels import squared_distances as squared_distances_kernel
 from zskl.scaling import Scaling
 
 Floats = NDArray[np.float64]
@@ -491,7 +491,7 @@ def squared_norms(A: Array) -> Array:
 
 def squared_distances(A: Array, B: Array) -> Array:
     """‖a − b‖² (a, b)."""
-    return squared_distances_kernel(squared_norms(A)[:, None], A @ B.T, squared_norms(B)[None, :])
+    return kernels.squared_distances(squared_norms(A)[:, None], A @ B.T, squared_norms(B)[None, :])
 
 
 def median_distance(Y: Floats, owners: NDArray[np.int64]) -> float:
