@@ -85,12 +85,12 @@ def measured(service: Service) -> dict[str, Any]:
     }
     scoring = {n: quickest(lambda k, n=n: predictions.predict_rows(book, X[:n], options)) / n for n in TOGETHER}
     whole = {n: asyncio.run(answered(guarded, sent, n)) for n in TOGETHER}
-    most, route = predictions.QUICK, app.AT_ONCE
-    predictions.QUICK, app.AT_ONCE = 0, ("", "", b"")
+    most, route = predictions.QUICK_OPERATIONS, app.PREDICT_REQUEST
+    predictions.QUICK_OPERATIONS, app.PREDICT_REQUEST = 0, ("", "", b"")
     try:
         before = asyncio.run(answered(guarded, sent, 8))
     finally:
-        predictions.QUICK, app.AT_ONCE = most, route
+        predictions.QUICK_OPERATIONS, app.PREDICT_REQUEST = most, route
     return {"steps": steps, "scoring": scoring, "whole": whole, "before": before}
 
 

@@ -125,21 +125,21 @@ def test_small_requests_for_much_work_take_turns(asked, large, monkeypatch):
     async def ask():
         transport = httpx.ASGITransport(application)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            return await asyncio.gather(*(client.post("/predict", json=asked) for _ in range(2 * limits.CORES)))
+            return await asyncio.gather(*(client.post("/predict", json=asked) for _ in range(2 * limits.MAX_WORK)))
 
     assert {answer.status_code for answer in asyncio.run(ask())} == {200}
     assert outside == []
     work, bodies, answers, _ = made
-    assert (work.most, work.ever, work.inside) == (limits.CORES, 2 * limits.CORES, 0)
-    assert (bodies.ever, answers.ever, answers.inside) == (0, 2 * limits.CORES if large else 0, 0)
+    assert (work.most, work.ever, work.inside) == (limits.MAX_WORK, 2 * limits.MAX_WORK, 0)
+    assert (bodies.ever, answers.ever, answers.inside) == (0, 2 * limits.MAX_WORK if large else 0, 0)
 
 
 @pytest.mark.parametrize(
     ("path", "kind", "most"),
     [
-        ("/predict", "application/json", limits.LARGE),
-        ("/predict", "image/jpeg", limits.PHOTOS),
-        ("/classes/3/examples", "image/png", limits.PHOTOS),
+        ("/predict", "application/json", limits.MAX_LARGE_BODIES),
+        ("/predict", "image/jpeg", limits.MAX_PHOTOS),
+        ("/classes/3/examples", "image/png", limits.MAX_PHOTOS),
     ],
 )
 def test_a_body_that_arrives_slowly_keeps_nobody_waiting(path, kind, most):
@@ -148,7 +148,7 @@ def test_a_body_that_arrives_slowly_keeps_nobody_waiting(path, kind, most):
     if "examples" in path:
         model = ClassMeansClassifier().fit(*data.samples("trainval"), data.signatures)
     service = services.with_data(model, data)
-    service._photos = requests.Photos("ours", None)
+    service._photos = requests.PhotoEncoder("ours", None)
     application = app.build_app(service)
     begun, end = [], asyncio.Event
 
@@ -164,7 +164,7 @@ def test_a_body_that_arrives_slowly_keeps_nobody_waiting(path, kind, most):
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             slow = [
                 asyncio.create_task(client.post(path, content=endless(), headers={"content-type": kind}))
-                for _ in range(limits.CORES + most)
+                for _ in range(limits.MAX_WORK + most)
             ]
             while len(begun) < most:
                 await asyncio.sleep(0)
@@ -340,8 +340,8 @@ pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 def test_who_has_read_nothing_for_the_longest_time_goes_first():
     """Three answers of two pieces, where there is room for two."""
-    size = app.PIECE + 1
-    kept = app.Unread(2 * size)
+    size = app.CHUNK_BYTES + 1
+    kept = app.SendQueue(2 * size)
 
     async def ask():
         ends, sent = [asyncio.Event() for _ in range(3)], [[], [], []]
@@ -358,7 +358,7 @@ def test_who_has_read_nothing_for_the_longest_time_goes_first():
         tasks += [client(1)]
         await asyncio.sleep(0)
         tasks += [client(2)]
-        with pytest.raises(app.CutOff):
+        with pytest.raises(app.SlowClient):
             await asyncio.wait_for(tasks[0], services.LIMIT)
         for end in ends:
             end.set()
@@ -372,8 +372,8 @@ def test_who_has_read_nothing_for_the_longest_time_goes_first():
 
 
 def test_a_client_cannot_read_slowly_for_ever(monkeypatch):
-    monkeypatch.setattr(server, "UNREAD", 0.05)
-    monkeypatch.setattr(server, "EACH", 0.0)
+    monkeypatch.setattr(server, "READ_SECONDS", 0.05)
+    monkeypatch.setattr(server, "READ_SECONDS_PER_CHUNK", 0.0)
     ended = asyncio.Event()
 
     class Silent(asyncio.Protocol):
@@ -407,7 +407,7 @@ def test_a_large_answer_is_put_together_from_parts(features, digits, monkeypatch
         made.append(len(X))
         return predict(book, X, options)
 
-    monkeypatch.setattr(routes, "FEW", 60)
+    monkeypatch.setattr(routes, "QUICK_CLASSES", 60)
     monkeypatch.setattr(predictions, "predict_rows", counted)
     found = client.post("/predict", json=body).json()
     pairs = list(zip(found.pop("predictions"), whole.pop("predictions"), strict=True))

@@ -63,7 +63,7 @@ def service(request, model, tmp_path):
                 return told(alone(model, Path(again), later).clients[0])
 
         found.path, found.after_restart = path, after_restart
-        found.tend_long = lambda: [found.tend() for _ in range(store.REST + 1)]
+        found.tend_long = lambda: [found.tend() for _ in range(store.RETRY_AFTER + 1)]
         yield found
 
 

@@ -73,7 +73,7 @@ def test_a_class_with_several_descriptions_is_ruled_out_if_all_of_them_are():
 
 def test_with_very_many_rows_and_classes_nothing_is_ruled_out(digits, monkeypatch):
     model, data, _ = digits
-    monkeypatch.setattr(gallery, "SCORES", 0)
+    monkeypatch.setattr(gallery, "MAX_SCORES", 0)
     client = services.client(services.with_data(model, data))
     attributes = dict(zip(data.signatures.columns, [1, 1, 0, 1, 1, 0, 1], strict=True))
     told = client.post("/rank", json={"attributes": attributes, "top": 3}).json()["rows"]
@@ -128,7 +128,7 @@ def test_pictures_of_digits_are_what_the_rows_hold(digits):
 
 
 def test_pictures_of_letters_are_drawn():
-    drawn = gallery.pictures_of(datasets.load("letters:german"), None, None)
+    drawn = gallery.load_pictures(datasets.load("letters:german"), None, None)
     width, height, lines = decoded(drawn.read(33)[0])
     grey = np.frombuffer(lines, np.uint8).reshape(height, width + 1)[:, 1:]
     np.testing.assert_array_equal(grey[::2, ::2], 255 - letters.pictures()[33])
@@ -153,7 +153,7 @@ def test_names_of_rows_may_have_the_slashes_of_windows(tmp_path, monkeypatch):
     monkeypatch.setattr(gallery, "PurePath", PureWindowsPath)
     (tmp_path / "owl").mkdir()
     (tmp_path / "owl" / "a.png").touch()
-    found = gallery.find_pictures(tmp_path, 2, ["C:\\birds\\owl\\a.png", "owl/a.png"])
+    found = gallery.load_picture_folder(tmp_path, 2, ["C:\\birds\\owl\\a.png", "owl/a.png"])
     assert found.has(0)
     assert found.has(1)
 
@@ -380,7 +380,7 @@ def test_several_signatures_of_a_class_are_one_point():
 
 
 def test_a_map_of_too_many_classes_is_refused(plain, monkeypatch):
-    monkeypatch.setattr(gallery, "MOST", 2)
+    monkeypatch.setattr(gallery, "MAX_MAP_CLASSES", 2)
     assert "a map shows 2 at most" in refusal(plain[2].get("/map"), 409)
 
 
@@ -404,7 +404,7 @@ class Table:
 
 @pytest.fixture
 def differences():
-    return gallery.Differences(Words(), Table())
+    return gallery.AttributeDifferences(Words(), Table())
 
 
 def test_attributes_that_differ_are_told_by_their_range(differences):
@@ -420,9 +420,9 @@ def test_attributes_that_are_all_shares_are_told_by_their_size():
     words, table = Words(), Table()
     words.low, words.high = np.array([0.0, 0.0, 1.0]), np.array([0.01, 1.0, 1.0])
     table.matrix = table.matrix / [400_000, 1, 1]  # a rare one: it hardly differs, whatever its range
-    first = gallery.Differences(words, table).between("fan", "mill")
+    first = gallery.AttributeDifferences(words, table).between("fan", "mill")
     assert [one["attribute"] for one in first] == []
-    first = gallery.Differences(words, table).between("saw", "mill")
+    first = gallery.AttributeDifferences(words, table).between("saw", "mill")
     assert [one["attribute"] for one in first] == ["load"]
 
 

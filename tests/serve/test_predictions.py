@@ -11,7 +11,7 @@ import services
 from services import explained, refusal, same, strings, values
 from tolerances import SUMS, assert_close
 from zskl.serve import app, predictions
-from zskl.serve.limits import QUICK, Limits, Refusal
+from zskl.serve.limits import QUICK_OPERATIONS, Limits, Refusal
 from zskl.serve.schemas import PredictionOptions
 from zskl.serve.service import Service
 
@@ -213,7 +213,7 @@ def test_a_lone_row_waits_for_nobody():
     service, X = of_service()
 
     async def ask():
-        task = asyncio.create_task(predictions.Batches(lambda: service.book).predicted(X[:1], PLAIN, 5, 1))
+        task = asyncio.create_task(predictions.Batcher(lambda: service.book).predicted(X[:1], PLAIN, 5, 1))
         for _ in range(3):  # asks, is scored, takes its answer
             await asyncio.sleep(0)
         return task.done()
@@ -225,7 +225,7 @@ def test_the_classes_are_those_of_the_moment_of_scoring():
     service, X = of_service()
 
     async def ask():
-        task = asyncio.create_task(predictions.Batches(lambda: service.book).predicted(X[:1], PLAIN, 5, 1))
+        task = asyncio.create_task(predictions.Batcher(lambda: service.book).predicted(X[:1], PLAIN, 5, 1))
         await asyncio.sleep(0)
         service.classes.put("new", {"size": 1.0}, again=False)
         return await task
@@ -237,7 +237,7 @@ def test_who_does_not_wait_any_more_is_not_scored(scored):
     service, X = of_service()
 
     async def ask():
-        waiting = predictions.Batches(lambda: service.book)
+        waiting = predictions.Batcher(lambda: service.book)
         tasks = [asyncio.create_task(waiting.predicted(X[k : k + 1], PLAIN, 5, 1)) for k in range(4)]
         await asyncio.sleep(0)
         tasks[1].cancel()
@@ -262,7 +262,7 @@ def test_an_answer_that_nobody_waits_for_harms_no_other():
     async def ask(row):
         futures = [asyncio.get_running_loop().create_future() for _ in range(2)]
         group = [
-            predictions.Waiting(each, PLAIN, 9, future) for each, future in zip((row, X[:1]), futures, strict=True)
+            predictions.PendingRow(each, PLAIN, 9, future) for each, future in zip((row, X[:1]), futures, strict=True)
         ]
         futures[0].cancel()
         predictions.answer_group(service.book, group)
@@ -278,10 +278,10 @@ def test_a_batch_takes_no_longer_than_what_is_done_on_the_spot(scored):
     order = []
 
     async def ask():
-        waiting = predictions.Batches(lambda: service.book)
+        waiting = predictions.Batcher(lambda: service.book)
 
         async def one(name, row, options):
-            await waiting.predicted(row, options, 5, QUICK // 2)
+            await waiting.predicted(row, options, 5, QUICK_OPERATIONS // 2)
             order.append(name)
 
         tasks = [asyncio.create_task(one("many", X[k : k + 1], PLAIN)) for k in range(5)]
@@ -306,7 +306,7 @@ def test_the_short_way_answers_as_the_route_does(plain, monkeypatch):
         {"content": b""},
     ]
     short = [client.post("/predict", **request) for request in requests]
-    monkeypatch.setattr(app, "AT_ONCE", None)
+    monkeypatch.setattr(app, "PREDICT_REQUEST", None)
     for one, request in zip(short, requests, strict=True):
         route = client.post("/predict", **request)
         assert (one.status_code, one.content, one.headers) == (route.status_code, route.content, route.headers)

@@ -194,7 +194,7 @@ def features(batch):
     return batch.reshape(len(batch), -1) @ WEIGHTS
 
 
-NETWORK = requests.Photos("ours", Backbone("ours", "ours", prepare, features))
+NETWORK = requests.PhotoEncoder("ours", Backbone("ours", "ours", prepare, features))
 
 
 @pytest.fixture(scope="module")
@@ -262,7 +262,7 @@ def test_photos_that_are_refused(shown):
         assert sentence in refusal(sends(client, body, kind), 422)
     for kind in ("image/svg+xml", "image/gif", "image/tiff", "image/*"):
         assert "Content-Type" in refusal(sends(client, svg, kind), 415)
-    assert "make it smaller" in refusal(sends(client, bytes(requests.BYTES + 1), "image/png"), 413)
+    assert "make it smaller" in refusal(sends(client, bytes(requests.MAX_PHOTO_BYTES + 1), "image/png"), 413)
     frames = [picture(size=(20, 20)), Image.new("RGB", (20, 20))]
     moving = written(frames[0], "WEBP", save_all=True, append_images=frames[1:], lossless=True)
     still = written(frames[0], "WEBP", lossless=True)
@@ -281,18 +281,18 @@ def test_the_network_is_named_or_implied(monkeypatch):
     model = copy.copy(plain)
     _, data = services.small()
     said = []
-    assert requests.load_photos(None, data, model, said.append) is None
+    assert requests.load_photo_encoder(None, data, model, said.append) is None
     with pytest.raises(ValueError, match="expected efficientnet-lite0"):
-        requests.load_photos("efficientnet-lite9", data, model, said.append)
+        requests.load_photo_encoder("efficientnet-lite9", data, model, said.append)
     monkeypatch.setattr(images, "load_backbone", lambda name, device: NETWORK._backbone)
-    assert requests.load_photos("onnx:some.onnx", None, model, said.append).name == "onnx:some.onnx"
+    assert requests.load_photo_encoder("onnx:some.onnx", None, model, said.append).name == "onnx:some.onnx"
     implied = replace(data, features="efficientnet_lite2")
     told = replace(implied, backbone="onnx:other.onnx")
     model.backbone_ = "efficientnet-lite1"
     for given, one in ((implied, model), (told, model), (told, plain), (implied, plain)):
-        assert requests.load_photos(None, given, one, said.append) is not None
+        assert requests.load_photo_encoder(None, given, one, said.append) is not None
     model.backbone_ = "timm:hf_hub:someone/net"  # a file may not send us anywhere
-    assert requests.load_photos(None, None, model, said.append) is None
+    assert requests.load_photo_encoder(None, None, model, said.append) is None
     assert [line.removeprefix("photos are read by ") for line in said[:5]] == [
         "onnx:some.onnx, which --backbone names",
         "efficientnet-lite1, which the model file names",
@@ -315,6 +315,6 @@ def test_the_network_travels_from_the_features_to_the_model_file(tmp_path, monke
     assert model.backbone_ == "efficientnet-lite2"
     said = []
     monkeypatch.setattr(images, "load_backbone", lambda name, device: images.load_onnx_file("not-here.onnx"))
-    assert requests.load_photos(None, None, model, said.append) is None  # the service runs without photos
+    assert requests.load_photo_encoder(None, None, model, said.append) is None  # the service runs without photos
     assert said[0].startswith("photos cannot be classified: ")
     assert not hasattr(model.fit(X, y, table), "backbone_")

@@ -187,7 +187,7 @@ def test_a_computation_cannot_keep_the_process_from_ending(monkeypatch):
         ended.append((code, running.should_exit))
         running.let_go.set()
 
-    monkeypatch.setattr(server, "WAIT", -2)  # its time is over at once
+    monkeypatch.setattr(server, "SHUTDOWN_SECONDS", -2)  # its time is over at once
     monkeypatch.setattr(server.os, "_exit", end)
     server.serve_until_stopped(running, None, ready=lambda: setattr(running, "should_exit", True))
     assert ended == [(0, True)]
@@ -220,7 +220,7 @@ def test_heads_of_requests_are_short(over_a_socket):
 
 def test_an_answer_that_nobody_reads_ends_the_connection(monkeypatch):
     """Only while something was sent and not read the clock runs."""
-    monkeypatch.setattr(server, "UNREAD", 0.05)
+    monkeypatch.setattr(server, "READ_SECONDS", 0.05)
     transport, protocol = Transport(), Writing()
     connection = server.limit_protocol(lambda: protocol)()
 
@@ -390,6 +390,6 @@ def test_too_many_open_files_pass(monkeypatch, caplog):
         raise OSError(24, "Too many open files")
 
     monkeypatch.setattr(socket.socket, "accept", failing)
-    monkeypatch.setattr(server, "NO_ROOM", 0)
+    monkeypatch.setattr(server, "RETRY_SECONDS", 0)
     assert asyncio.run(counts(1, 1, ConnectionCounts(1))) == [1]
     assert "Too many open files" in caplog.text

@@ -14,7 +14,7 @@ from services import Worker, not_started, refusal, strings
 from zskl import ClassMeansClassifier
 from zskl.experiments import run_folder
 from zskl.serve import store
-from zskl.serve.classes import Classes
+from zskl.serve.classes import ClassRegistry
 from zskl.serve.limits import Limits, Refusal
 from zskl.serve.service import Service
 
@@ -330,13 +330,13 @@ def test_a_book_that_is_not_made_yet_is_not_the_newest(pair, monkeypatch):
     """The file is read before its book is made: meanwhile, requests have to wait."""
     _, one, other = pair
     one.put("own")
-    stale, restored = [], Classes._restored
+    stale, restored = [], ClassRegistry._restored
 
     def noted(classes, *arguments):
         stale.append(classes.stale)
         return restored(classes, *arguments)
 
-    monkeypatch.setattr(Classes, "_restored", noted)
+    monkeypatch.setattr(ClassRegistry, "_restored", noted)
     assert other.known()[0] == 1
     assert stale == [True]
     assert not other.service.classes.stale
@@ -425,7 +425,7 @@ def test_outdated_adaptations_do_not_stay(tmp_path, model_lessons_kept):
             service.teaching.forget_adaptation()
         keys = [line["key"] for line in run_folder.read_log(kept.path)]
         assert keys.count(" example") == 5
-        assert keys.count(" adapted") <= store.WASTE
+        assert keys.count(" adapted") <= store.MAX_LINES_PER_ENTRY
 
 
 def test_a_folder_that_cannot_be_flushed_loses_nothing(tmp_path, model_lessons_kept, monkeypatch):

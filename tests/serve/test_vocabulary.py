@@ -12,7 +12,7 @@ from zskl.serve.classes import name_classes_by_text
 from zskl.serve.gallery import LoadedRows
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
-from zskl.serve.vocabulary import Meanings, Phrases, Vocabulary, _split_name
+from zskl.serve.vocabulary import Phrases, Vocabulary, WordMeanings, _split_name
 from zskl.signatures import sentences
 from zskl.signatures.sentences import sentence_vectors
 
@@ -186,7 +186,7 @@ def sentence_data(tmp_path, monkeypatch):
 
 def service_of(data, model, kept=None):
     rows = LoadedRows(data, name_classes_by_text(model))
-    return Service(model, "birds", Limits(), kept, rows, sentences=vocabulary.sentences_of(data, model))
+    return Service(model, "birds", Limits(), kept, rows, sentences=vocabulary.load_sentences(data, model))
 
 
 def test_a_class_is_described_by_a_sentence_and_kept(sentence_data, tmp_path):
@@ -225,20 +225,20 @@ def test_a_sentence_is_refused_where_nothing_can_read_it(sentence_data, monkeypa
     said = refusal(fresh[2].post("/classes", json={"name": "gull", "sentence": "white"}), 422)
     assert "not known to be sentence vectors" in said
     other = ClassMeansClassifier().fit(*data.samples("trainval"), data.signatures + 1)
-    assert vocabulary.sentences_of(data, other) is None
+    assert vocabulary.load_sentences(data, other) is None
     turned = ClassMeansClassifier().fit(*data.samples("trainval"), data.signatures[::-1])
-    assert vocabulary.sentences_of(data, turned) is not None  # the order of the classes says nothing
+    assert vocabulary.load_sentences(data, turned) is not None  # the order of the classes says nothing
 
 
 def test_an_unknown_word_is_taken_for_one_that_means_the_same(monkeypatch):
     known = {"eyebrow": [1, 0], "tail": [0, 1], "brow": [0.9, 0.3], "songbird": [0.7, 0.7]}
     monkeypatch.setattr(sentences, "is_present", lambda _: True)
-    monkeypatch.setattr(Meanings, "_vectors", lambda _, words: np.array([known[one] for one in words], float))
-    assert Meanings(["eyebrow", "tail"]).nearest(["brow", "songbird"]) == {"brow": "eyebrow"}
+    monkeypatch.setattr(WordMeanings, "_vectors", lambda _, words: np.array([known[one] for one in words], float))
+    assert WordMeanings(["eyebrow", "tail"]).nearest(["brow", "songbird"]) == {"brow": "eyebrow"}
     model, _ = services.small()
     words = Vocabulary(name_classes_by_text(model))
     monkeypatch.setattr(words._meanings, "nearest", lambda unknown: dict.fromkeys(unknown, "fur"))
     found = words.understood("big size, no hair")["attributes"]
     assert [(one["attribute"], one["guessed"]) for one in found] == [("fur", True), ("size", False)]
     monkeypatch.setattr(sentences, "is_present", lambda _: False)
-    assert Meanings(["eyebrow"]).nearest(["brow"]) == {}
+    assert WordMeanings(["eyebrow"]).nearest(["brow"]) == {}

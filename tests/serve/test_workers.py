@@ -179,8 +179,8 @@ def test_workers_that_die_again_and_again_end_the_service(caplog):
     os.close(reading)
     os.close(writing)
     assert said[0] == "it answers"
-    assert caplog.text.count("takes its place") == server.DEATHS
-    deaths = server.Deaths(most=2, seconds=10)
+    assert caplog.text.count("takes its place") == server.MAX_CRASHES
+    deaths = server.CrashCounter(most=2, seconds=10)
     assert [deaths.too_many(now) for now in (0, 9, 11, 12, 30)] == [False, False, False, True, False]
 
 
@@ -193,7 +193,7 @@ def test_a_worker_that_cannot_be_replaced_is_waited_for_once(monkeypatch):
     crew = [dead, living]
     monkeypatch.setattr(server, "Worker", full)
     with pytest.raises(OSError, match="Resource"):
-        server._replace_dead(crew, server.Deaths(), full)
+        server._replace_crashed(crew, server.CrashCounter(), full)
     assert crew == [living]
 
 
@@ -205,7 +205,7 @@ def test_no_worker_outlives_its_parent():
         os.close(reading)
         tell(["it answers"])
         while not over():
-            time.sleep(server.TICK)
+            time.sleep(server.POLL_SECONDS)
 
     parent = os.fork()
     if parent == 0:

@@ -105,7 +105,7 @@ def small():
 
 def with_data(model, data, folder=None, names=None):
     """A service of a model with rows to look at."""
-    rows = LoadedRows(data, name_classes_by_text(model), gallery.pictures_of(data, folder, names), names)
+    rows = LoadedRows(data, name_classes_by_text(model), gallery.load_pictures(data, folder, names), names)
     return Service(model, "digits.zskl", Limits(), None, rows)
 
 
@@ -230,7 +230,7 @@ def in_thread(model=None, **options):
         running.result(LIMIT)
 
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as pool:
-        patch.setattr(server, "WAIT", LIMIT)
+        patch.setattr(server, "SHUTDOWN_SECONDS", LIMIT)
         with pytest.MonkeyPatch.context() as starting:
             starting.setattr(uvicorn, "Server", Noted)
             starting.setattr(serve, "say", said.put)

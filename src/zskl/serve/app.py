@@ -17,7 +17,7 @@ from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from zskl.serve import responses, routes
-from zskl.serve.classes import Classes
+from zskl.serve.classes import ClassRegistry
 from zskl.serve.limits import ConcurrencyLimits, Limits, Refusal
 from zskl.serve.responses import error_response, handle_errors
 from zskl.serve.schemas import PredictionOptions
@@ -26,43 +26,43 @@ from zskl.version import __version__
 
 # Unread ---------------------------------------------------------------------------------------------------------------
 
-MOST = 256 << 20  # bytes that were not read yet
-PIECE = 256 << 10  # bytes that are sent at once: who does not read them gets no more
+MAX_UNREAD_BYTES = 256 << 20  # bytes that were not read yet
+CHUNK_BYTES = 256 << 10  # bytes that are sent at once: who does not read them gets no more
 
 
-class CutOff(BaseException):
+class SlowClient(BaseException):
     """Nobody reads an answer, and others need its place. No Exception: the application has nothing to say to it."""
 
 
-class Unread:
+class SendQueue:
     """Who sends answers in pieces. If more than `most` bytes wait, those go whose clients have read nothing for the
     longest time. Whoever reads goes on."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_UNREAD_BYTES) -> None:
         self._most = most
         self._left: dict[asyncio.Timeout, int] = {}  # bytes of each answer, the longest wait first
 
     async def send(self, body: bytes, more: bool, send: Send) -> None:
         """A body, or a part of it with `more` to come."""
-        if len(body) <= PIECE:
+        if len(body) <= CHUNK_BYTES:
             await send({"type": "http.response.body", "body": body, "more_body": more})
             return
         try:
             async with asyncio.timeout(None) as clock:
-                for place in range(0, len(body), PIECE):
-                    rest = len(body) - place - PIECE
+                for place in range(0, len(body), CHUNK_BYTES):
+                    rest = len(body) - place - CHUNK_BYTES
                     if rest > 0:
                         self._keep(clock, len(body) - place)
-                    piece = body[place : place + PIECE]
+                    piece = body[place : place + CHUNK_BYTES]
                     await send({"type": "http.response.body", "body": piece, "more_body": more or rest > 0})
         except TimeoutError:
-            raise CutOff from None
+            raise SlowClient from None
         finally:
             self._left.pop(clock, None)
 
     def _keep(self, clock: asyncio.Timeout, size: int) -> None:
         if clock.when() is not None:  # it was cut off while its client read
-            raise CutOff
+            raise SlowClient
         self._left.pop(clock, None)  # its client has read: to the end of the queue
         self._left[clock] = size
         waiting, now = sum(self._left.values()), asyncio.get_running_loop().time()
@@ -76,10 +76,10 @@ class Unread:
 # Guard ----------------------------------------------------------------------------------------------------------------
 # What stands before the service: who may ask, from where, how much at once; and the headers of every answer.
 
-PORTS = {"http": 80, "https": 443}
-OPEN = ("/", "/page/")  # the page itself holds no data: it asks for the token
-SLOWEST = 1 << 20  # bytes a second that a large body must at least bring
-HEADERS = [
+DEFAULT_PORTS = {"http": 80, "https": 443}
+PUBLIC_PATHS = ("/", "/page/")  # the page itself holds no data: it asks for the token
+MIN_UPLOAD_RATE = 1 << 20  # bytes a second that a large body must at least bring
+SECURITY_HEADERS = [
     (
         b"content-security-policy",
         b"default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'; base-uri 'none'",
@@ -102,10 +102,10 @@ def page_origin(address: str) -> str:
     """What a browser sends as the origin of a page at this address: https://birds.example"""
     try:
         parts = urlsplit(address)
-        port = "" if parts.port is None or parts.port == PORTS.get(parts.scheme) else f":{parts.port}"
+        port = "" if parts.port is None or parts.port == DEFAULT_PORTS.get(parts.scheme) else f":{parts.port}"
     except ValueError:
         parts, port = urlsplit(""), ""
-    if parts.scheme not in PORTS or not parts.hostname or parts.username or parts.query or parts.fragment:
+    if parts.scheme not in DEFAULT_PORTS or not parts.hostname or parts.username or parts.query or parts.fragment:
         raise ValueError(
             f"--public-url is {address!r}: expected the address that people type, such as https://birds.example/"
         )
@@ -127,9 +127,9 @@ class GuardMiddleware:
     ) -> None:
         self._app, self._token, self._limits = app, token, limits
         self._public = None if public is None else page_origin(public)
-        self._hosts, self._unread = {host.lower() for host in hosts}, Unread()
+        self._hosts, self._unread = {host.lower() for host in hosts}, SendQueue()
         if self._public is not None:
-            self._hosts.add(_without_port(self._public.partition("://")[2]))
+            self._hosts.add(_strip_port(self._public.partition("://")[2]))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -144,7 +144,7 @@ class GuardMiddleware:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                message["headers"] = [*message.get("headers", []), *HEADERS]
+                message["headers"] = [*message.get("headers", []), *SECURITY_HEADERS]
                 await send(message)
                 return
             body = b"" if head else message.get("body", b"")
@@ -157,12 +157,12 @@ class GuardMiddleware:
         except Refusal as refusal:
             if not started:
                 await _send_refusal(marked, refusal)
-        except CutOff:
+        except SlowClient:
             return  # the server closes the connection, because the answer is not whole
 
     def _check(self, path: str, headers: dict[bytes, bytes]) -> None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        if self._token is None and _without_port(host) not in self._hosts:
+        if self._token is None and _strip_port(host) not in self._hosts:
             raise Refusal(
                 421,
                 f"the request is for the host {host[:60]!r}: this service answers to {', '.join(sorted(self._hosts))}",
@@ -174,7 +174,7 @@ class GuardMiddleware:
                 f"a page of another origin, {page[:60]}, may not use this service, which was asked as {host[:60]}: if "
                 "it is the service's own page behind a proxy, start the service with --public-url and its address",
             )
-        if self._token is None or path == OPEN[0] or path.startswith(OPEN[1]):
+        if self._token is None or path == PUBLIC_PATHS[0] or path.startswith(PUBLIC_PATHS[1]):
             return
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() != b"bearer" or not hmac.compare_digest(given.strip(), self._token.encode()):
@@ -192,7 +192,7 @@ class GuardMiddleware:
             nonlocal seen, waited
             began = time.monotonic()
             try:
-                async with asyncio.timeout(self._limits.seconds + seen / SLOWEST - waited):
+                async with asyncio.timeout(self._limits.seconds + seen / MIN_UPLOAD_RATE - waited):
                     message = await receive()
             except TimeoutError:
                 raise Refusal(
@@ -207,7 +207,7 @@ class GuardMiddleware:
         return counted
 
 
-def _without_port(host: str) -> str:
+def _strip_port(host: str) -> str:
     name, colon, port = host.rpartition(":")
     return (name if colon and port.isdigit() else host).strip("[]")
 
@@ -234,7 +234,7 @@ class SyncMiddleware:
     One request does so, and the others wait for it. Where it cannot be read the request is refused, which the guard
     around this answers."""
 
-    def __init__(self, app: ASGIApp, classes: Classes) -> None:
+    def __init__(self, app: ASGIApp, classes: ClassRegistry) -> None:
         self._app, self._classes, self._turn = app, classes, asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -254,33 +254,33 @@ class SyncMiddleware:
 # App ------------------------------------------------------------------------------------------------------------------
 # The application: the routes of all resources, put together. `guard` goes around it.
 
-AT_ONCE = (routes.PATH, "POST", b"")  # path, method and parameters
+PREDICT_REQUEST = (routes.PREDICT_PATH, "POST", b"")  # path, method and parameters
 
 
-class _Text(PathConvertor):
+class _AnyText(PathConvertor):
     """The rest of a path, whatever is in it. The one that comes with Starlette ends at a line break."""
 
     regex = "(?s:.*)"
 
 
-class _Name(_Text):
+class _ClassName(_AnyText):
     """The same, unless it ends as the address of a class's examples does."""
 
     regex = r"(?s:(?!.*/examples\Z).*)"
 
 
-register_url_convertor("text", _Text())
-register_url_convertor("classname", _Name())
+register_url_convertor("text", _AnyText())
+register_url_convertor("classname", _ClassName())
 
 
 class Application(FastAPI):
     """FastAPI's, but for predictions without options in their address: these go to their handler at once. They are
     asked for by the thousand, and finding their route takes FastAPI as long as answering them."""
 
-    predictions: routes.Handler
+    predictions: routes.PredictionHandler
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or (scope["path"], scope["method"], scope["query_string"]) != AT_ONCE:
+        if scope["type"] != "http" or (scope["path"], scope["method"], scope["query_string"]) != PREDICT_REQUEST:
             await super().__call__(scope, receive, send)
             return
         try:
@@ -292,9 +292,11 @@ class Application(FastAPI):
 
 def build_app(service: Service) -> Application:
     """The application of a service. Its large requests take turns."""
-    app = Application(title="zskl", version=__version__, description=responses.ABOUT, docs_url=None, redoc_url=None)
+    app = Application(
+        title="zskl", version=__version__, description=responses.API_DESCRIPTION, docs_url=None, redoc_url=None
+    )
     turns = ConcurrencyLimits()
-    app.predictions = routes.Handler(service, turns)
+    app.predictions = routes.PredictionHandler(service, turns)
     routers = (
         routes.page_routes(),
         routes.model_routes(service),

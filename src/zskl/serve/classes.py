@@ -20,8 +20,8 @@ from zskl.estimators.base import ZeroShotClassifier
 from zskl.serve.limits import Limits, Refusal, quote_value, unknown_class
 from zskl.serve.schemas import Kind
 from zskl.serve.store import ClassFile, FileWatcher, SharedClassFile, StoreError, class_line, deleted_class_line
-from zskl.serve.teaching import Lessons, check_lessons_fit, teach_model
-from zskl.serve.vocabulary import Sentences, Vocabulary, refuse_sentence
+from zskl.serve.teaching import TeachingState, check_teaching_fits, teach_model
+from zskl.serve.vocabulary import SentenceSignatures, Vocabulary, refuse_sentence
 from zskl.signatures.table import SignatureTable
 
 # Served model ---------------------------------------------------------------------------------------------------------
@@ -57,13 +57,13 @@ def _to_texts(labels: NDArray[Any]) -> NDArray[np.object_]:
 
 KEPT_PANELS = 16  # sets of candidates that are ready to be asked again
 
-UNTAUGHT = Lessons()
+NOTHING_TAUGHT = TeachingState()
 
 Attributes = Mapping[str, float]
 
 
 @dataclass(frozen=True, eq=False)
-class Described:
+class ClassDescription:
     """A description: the attributes it gives, the names of the others, and the whole vector (p,). Or a `sentence` and
     its vector.
 
@@ -81,7 +81,7 @@ class Described:
         return np.zeros(len(names), bool) if self.sentence is not None else ~np.isin(names, self.defaulted)
 
 
-class Book:
+class ClassSnapshot:
     """The classes at one moment; never changes.
 
     `kinds` name → "seen", "unseen" or "added"; `added` the classes of the last kind; `table` the descriptions of all.
@@ -89,7 +89,11 @@ class Book:
     """
 
     def __init__(
-        self, model: ZeroShotClassifier, added: Mapping[str, Described], version: int, lessons: Lessons = UNTAUGHT
+        self,
+        model: ZeroShotClassifier,
+        added: Mapping[str, ClassDescription],
+        version: int,
+        lessons: TeachingState = NOTHING_TAUGHT,
     ) -> None:
         self.added, self.version, self.lessons = added, version, lessons
         seen = set(model.classes_.tolist())
@@ -170,11 +174,11 @@ def _make_panel(
 # A change is first written to the file and flushed to the disk, then a new book replaces the old one. So a class is
 # there whole or not at all, even after a crash.
 
-EXAMPLES = "/examples"  # after the name of a class in an address
+EXAMPLES_SUFFIX = "/examples"  # after the name of a class in an address
 log = logging.getLogger("zskl.serve")
 
 
-class Classes:
+class ClassRegistry:
     """The current `book`, and the changes to it. Reading needs no lock; changes wait for each other."""
 
     def __init__(
@@ -182,12 +186,12 @@ class Classes:
         model: ZeroShotClassifier,
         limits: Limits,
         file: ClassFile | SharedClassFile | None = None,
-        sentences: Sentences | None = None,
+        sentences: SentenceSignatures | None = None,
     ) -> None:
         self.model = name_classes_by_text(model)
         self.words, self.sentences = Vocabulary(self.model), sentences
         self._limits, self._file, self._lock, self._looks = limits, file, threading.Lock(), FileWatcher()
-        self.book = Book(self.model, {}, version=0) if file is None else self._restored(file, {})
+        self.book = ClassSnapshot(self.model, {}, version=0) if file is None else self._restored(file, {})
 
     @property
     def stale(self) -> bool:
@@ -211,20 +215,22 @@ class Classes:
             finally:
                 self._lock.release()
 
-    def described(self, attributes: Attributes | None, sentence: str | None = None) -> Described:
+    def described(self, attributes: Attributes | None, sentence: str | None = None) -> ClassDescription:
         """A description by its attributes, or by a sentence where the signatures of the model are sentence vectors."""
         if sentence is None:
             if attributes is None:
                 raise Refusal(422, "attributes is missing")
             numbers = {name: float(value) for name, value in attributes.items()}  # true is 1
             vector, defaulted = self.words.vector(numbers)
-            return Described(numbers, defaulted, vector)
+            return ClassDescription(numbers, defaulted, vector)
         if attributes is not None:
             raise Refusal(422, "both attributes and a sentence are given: send one of them")
         if self.sentences is None:
             raise refuse_sentence(sentence)
         vector = self.sentences.vector(sentence)
-        return Described(dict(zip(self.words.names, vector.tolist(), strict=True)), [], vector, sentence=sentence)
+        return ClassDescription(
+            dict(zip(self.words.names, vector.tolist(), strict=True)), [], vector, sentence=sentence
+        )
 
     def put(
         self,
@@ -233,7 +239,7 @@ class Classes:
         again: bool,
         since: int | None = None,
         sentence: str | None = None,
-    ) -> tuple[Book, str, bool]:
+    ) -> tuple[ClassSnapshot, str, bool]:
         """Describe a class, `again` if there may be one of this name: the new book, the class's name in it, and whether
         the name is new. `since` is the version that was looked at."""
         name = self.book.called(name)
@@ -258,7 +264,7 @@ class Classes:
             lessons = book.lessons if kind == "added" else book.lessons.since(name, book.version + 1)
             return self.change(added, lessons, class_line(name, new.attributes, sentence)), name, kind is None
 
-    def delete(self, name: str, since: int | None = None) -> Book:
+    def delete(self, name: str, since: int | None = None) -> ClassSnapshot:
         """Forget an added class. `since` is the version that was looked at."""
         with self.changing() as book:
             name = book.called(name)
@@ -272,16 +278,18 @@ class Classes:
             return self.change(rest, book.lessons.without_class(name), deleted_class_line(name))
 
     @contextmanager
-    def changing(self) -> Iterator[Book]:
+    def changing(self) -> Iterator[ClassSnapshot]:
         """The newest book, which nobody else changes meanwhile, in this process or in another one."""
-        with self._lock, nullcontext() if self._file is None else _hold_for_writing(self._file):
+        with self._lock, nullcontext() if self._file is None else _lock_file(self._file):
             if self._file is not None:
                 self._follow(self._file)
             yield self.book
 
-    def change(self, added: Mapping[str, Described], lessons: Lessons, line: Mapping[str, Any]) -> Book:
+    def change(
+        self, added: Mapping[str, ClassDescription], lessons: TeachingState, line: Mapping[str, Any]
+    ) -> ClassSnapshot:
         """The next book, once the line that makes it is on the disk. Only for those who hold the book by `changing`."""
-        book = Book(self.model, added, self.book.version + 1, lessons)
+        book = ClassSnapshot(self.model, added, self.book.version + 1, lessons)
         if self._file is not None:
             self._file.write(line)
         self.book = book
@@ -293,9 +301,10 @@ class Classes:
             raise Refusal(
                 422, f"the class name is {quote_value(name)}, a step in an address: take a name with other letters"
             )
-        if name.endswith(EXAMPLES):
+        if name.endswith(EXAMPLES_SUFFIX):
             raise Refusal(
-                422, f"the class name ends in {EXAMPLES}, the address of the examples of a class: take another name"
+                422,
+                f"the class name ends in {EXAMPLES_SUFFIX}, the address of the examples of a class: take another name",
             )
         if not name.strip() or name != name.strip() or not name.isprintable() or "\ufffd" in name:
             raise Refusal(
@@ -311,12 +320,12 @@ class Classes:
         if file.version != self.book.version:
             self.book = self._restored(file, self.book.added)
 
-    def _restored(self, file: ClassFile | SharedClassFile, known: Mapping[str, Described]) -> Book:
+    def _restored(self, file: ClassFile | SharedClassFile, known: Mapping[str, ClassDescription]) -> ClassSnapshot:
         """The book of what the file says, with the descriptions that are `known` already. What does not fit this model
         is refused before the service starts."""
         found = {}
         try:
-            check_lessons_fit(self.model, file.lessons)
+            check_teaching_fits(self.model, file.lessons)
             own = set(self.model.candidates_.tolist())
             for name, attributes in file.classes.items():
                 version = file.versions[name]
@@ -325,7 +334,7 @@ class Classes:
                     continue
                 self._check_name(name)
                 vector, defaulted = self.words.vector(attributes)
-                found[name] = Described(dict(attributes), defaulted, vector, version, file.sentences.get(name))
+                found[name] = ClassDescription(dict(attributes), defaulted, vector, version, file.sentences.get(name))
                 if name in own:
                     raise Refusal(409, f"{quote_value(name)} is now a class of the model: remove that line")
             gone = {one.label for one in file.lessons.examples} - {*found, *own}
@@ -333,7 +342,7 @@ class Classes:
                 raise Refusal(
                     409, f"it has examples of {quote_value(min(gone))}, which is not a class: remove those lines"
                 )
-            return Book(self.model, found, file.version, file.lessons)
+            return ClassSnapshot(self.model, found, file.version, file.lessons)
         except (Refusal, ValueError) as error:
             raise ValueError(
                 f"{file.path} does not fit this model: {error}; or name another file by --classes"
@@ -341,7 +350,7 @@ class Classes:
 
 
 @contextmanager
-def _hold_for_writing(file: ClassFile | SharedClassFile) -> Iterator[None]:
+def _lock_file(file: ClassFile | SharedClassFile) -> Iterator[None]:
     """The file, held for a change; the change is refused if the file cannot be read or written."""
     try:
         with file.held():

@@ -26,7 +26,7 @@ from zskl.datasets import Dataset, letters
 from zskl.estimators._candidates import calibrate_scores, nearest_classes, pick_rows, top_columns
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.search_vectors import ProjectedRows
-from zskl.serve.classes import Book, drop_feature_names
+from zskl.serve.classes import ClassSnapshot, drop_feature_names
 from zskl.serve.limits import Refusal, quote_value, unknown_class
 from zskl.serve.requests import Features
 from zskl.serve.schemas import (
@@ -51,12 +51,12 @@ from zskl.signatures.table import SignatureTable
 # Row pictures ---------------------------------------------------------------------------------------------------------
 
 Item = Literal["row", "picture", "photo"]  # what a row of the data is called
-TYPES = {
+PICTURE_TYPES = {
     ".avif": "image/avif", ".bmp": "image/bmp", ".gif": "image/gif", ".jfif": "image/jpeg", ".jpeg": "image/jpeg",
     ".jpg": "image/jpeg", ".png": "image/png", ".webp": "image/webp",
 }  # fmt: skip
-ROWS = "rows.csv"  # in a folder of pictures: columns "file" and "row"
-SHOWN = 64  # pixels of a drawing on the screen, at least: each of its own pixels becomes several
+ROWS_FILE = "rows.csv"  # in a folder of pictures: columns "file" and "row"
+MIN_PIXELS = 64  # pixels of a drawing on the screen, at least: each of its own pixels becomes several
 
 
 class RowPictures(Protocol):
@@ -92,16 +92,16 @@ class PictureFiles:
 
     def read(self, row: int) -> tuple[bytes, str]:
         path = self._files[row]
-        return path.read_bytes(), TYPES[path.suffix.lower()]
+        return path.read_bytes(), PICTURE_TYPES[path.suffix.lower()]
 
 
-class DrawnRows:
+class DrawnPictures:
     """A drawing of every row: (n, height, width) bytes, 0 paper to 255 ink."""
 
     item: Item = "picture"
 
     def __init__(self, ink: NDArray[np.uint8]) -> None:
-        self._ink, self._zoom = ink, max(1, SHOWN // ink.shape[1])
+        self._ink, self._zoom = ink, max(1, MIN_PIXELS // ink.shape[1])
         self.key = "drawn"
 
     def has(self, row: int) -> bool:
@@ -111,21 +111,21 @@ class DrawnRows:
         return encode_png(np.kron(255 - self._ink[row], np.ones((self._zoom, self._zoom), np.uint8))), "image/png"
 
 
-def pictures_of(
+def load_pictures(
     data: Dataset, folder: str | os.PathLike[str] | None, names: Sequence[str] | None
 ) -> RowPictures | None:
     """Pictures of the rows of a dataset: those in `folder`, if you name one. Letters and digits are drawn."""
     if folder is not None:
-        return find_pictures(folder, len(data.X), names)
+        return load_picture_folder(folder, len(data.X), names)
     if data.name.partition(":")[0] == "letters" and data.source == letters.SOURCE:
-        return DrawnRows(letters.pictures())
+        return DrawnPictures(letters.pictures())
     return draw_digits(data.X) if data.name == "digits" and data.X.shape[1] == 64 else None
 
 
-def draw_digits(X: NDArray[Any]) -> DrawnRows:
+def draw_digits(X: NDArray[Any]) -> DrawnPictures:
     """Rows of 64 values from 0 to 16, the darkness of 8 × 8 pixels."""
     ink = np.clip(np.asarray(X, np.float64).reshape(-1, 8, 8) / 16, 0, 1)
-    return DrawnRows(255 - (255 * (1 - ink)).round().astype(np.uint8))
+    return DrawnPictures(255 - (255 * (1 - ink)).round().astype(np.uint8))
 
 
 def encode_png(grey: NDArray[Any]) -> bytes:
@@ -140,52 +140,52 @@ def encode_png(grey: NDArray[Any]) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
 
 
-def find_pictures(folder: str | os.PathLike[str], rows: int, names: Sequence[str] | None) -> PictureFiles:
+def load_picture_folder(folder: str | os.PathLike[str], rows: int, names: Sequence[str] | None) -> PictureFiles:
     """The pictures below a folder: by its rows.csv, or else by the names of the rows, whose ends are paths."""
     place = Path(folder)
     if not place.is_dir():
         raise FileNotFoundError(f"--images {place} is not a folder: name one with pictures of the rows")
-    if (place / ROWS).is_file():
-        return PictureFiles(_list_pictures(place, rows))
+    if (place / ROWS_FILE).is_file():
+        return PictureFiles(_read_rows_file(place, rows))
     if names is None:
         raise ValueError(
-            f"the rows of the data have no names, so their pictures in {place} cannot be found: put a table {ROWS} "
+            f"the rows of the data have no names, so their pictures in {place} cannot be found: put a table {ROWS_FILE} "
             "with the columns file and row there, or make the dataset from files whose ids are names of pictures"
         )
-    found = _match_pictures(place, names)
+    found = _match_row_names(place, names)
     if not found:
         raise ValueError(f"no picture below {place} is named like a row of the data, such as {list_values(names[:3])}")
     return PictureFiles(found)
 
 
-def _list_pictures(place: Path, rows: int) -> dict[int, Path]:
+def _read_rows_file(place: Path, rows: int) -> dict[int, Path]:
     found: dict[int, Path] = {}
     try:
-        lines = list(csv.DictReader((place / ROWS).read_text("utf-8-sig").splitlines()))
+        lines = list(csv.DictReader((place / ROWS_FILE).read_text("utf-8-sig").splitlines()))
     except (ValueError, csv.Error) as error:
-        raise ValueError(f"{place / ROWS} is not a table ({error}): expected the columns file and row") from None
+        raise ValueError(f"{place / ROWS_FILE} is not a table ({error}): expected the columns file and row") from None
     for number, line in enumerate(lines, start=2):
         name, row = line.get("file") or "", line.get("row") or ""
         if not name or not row.isdecimal() or len(row) > 15 or int(row) >= rows:
             raise ValueError(
-                f"{place / ROWS}, line {number}: file is {name!r} and row {row!r}: expected a picture and the "
+                f"{place / ROWS_FILE}, line {number}: file is {name!r} and row {row!r}: expected a picture and the "
                 f"number of a row, counted from 0, below {rows}"
             )
         path = place / name
-        if path.suffix.lower() not in TYPES or not path.is_file():
-            raise ValueError(f"{place / ROWS}, line {number}: {path} is not a picture that a browser shows")
+        if path.suffix.lower() not in PICTURE_TYPES or not path.is_file():
+            raise ValueError(f"{place / ROWS_FILE}, line {number}: {path} is not a picture that a browser shows")
         found[int(row)] = path
     return found
 
 
-def _match_pictures(place: Path, names: Sequence[str]) -> dict[int, Path]:
+def _match_row_names(place: Path, names: Sequence[str]) -> dict[int, Path]:
     """Row → the file that shares the longest end with the row's name. If two files share it, the row has none."""
     ends: dict[tuple[str, ...], Path | None] = {}
     for folder, below, files in os.walk(place):
         below[:] = sorted(name for name in below if not name.startswith("."))
         for name in files:
             path = Path(folder, name)
-            if path.suffix.lower() in TYPES and not name.startswith("."):
+            if path.suffix.lower() in PICTURE_TYPES and not name.startswith("."):
                 steps = path.relative_to(place).parts
                 for length in range(1, len(steps) + 1):
                     ends[steps[-length:]] = None if steps[-length:] in ends else path
@@ -204,7 +204,7 @@ def _match_pictures(place: Path, names: Sequence[str]) -> dict[int, Path]:
 #
 # A description rules a class out if they differ in a given attribute by more than half of the attribute's range.
 
-SHARE = 0.5  # 0 finds fewer new letters, 1 fewer letters with a given mark: python benchmarks/rank_rivals.py
+RIVAL_SHARE = 0.5  # 0 finds fewer new letters, 1 fewer letters with a given mark: python benchmarks/rank_rivals.py
 FloatingArray = NDArray[np.floating[Any]]
 
 
@@ -224,16 +224,16 @@ def subtract_rivals(scores: FloatingArray, known: FloatingArray, rivals: NDArray
     if not rivals.any():
         return scores
     best: FloatingArray = np.max(known, axis=1, where=rivals, initial=-np.inf)
-    return scores - SHARE * best
+    return scores - RIVAL_SHARE * best
 
 
 # Rows -----------------------------------------------------------------------------------------------------------------
 # The rows of the data that a service was started with: to look at, and ranked by a description.
 
-TESTS = ("test_seen", "test_unseen")
+TEST_PARTS = ("test_seen", "test_unseen")
 ROUNDING = 1e-5  # scores that differ by less, as a part of the largest, are the same
-SCORES = 50_000_000  # rows times seen classes whose scores are kept; with more, rows are ranked without rivals
-NAMELESS = "\n"  # a description; no class has this name, so nothing was taught about it
+MAX_SCORES = 50_000_000  # rows times seen classes whose scores are kept; with more, rows are ranked without rivals
+UNNAMED = "\n"  # a description; no class has this name, so nothing was taught about it
 RowNumbers = NDArray[np.integer[Any]]
 
 
@@ -251,7 +251,7 @@ class LoadedRows:
         self.X = _model_columns(data, model)
         self.labels = np.array([str(label) for label in data.y.tolist()], dtype=object)
         self.parts = np.full(len(self.X), "", dtype=object)
-        for part in ("trainval", *TESTS):
+        for part in ("trainval", *TEST_PARTS):
             self.parts[data.parts[part]] = part
         self.model, self._lock = drop_feature_names(model), threading.Lock()
         self._rivals: tuple[tuple[int, str | None], ProjectedRows, NDArray[Any]] | None = None  # of the newest book
@@ -290,11 +290,11 @@ class LoadedRows:
     @cached_property
     def _known(self) -> NDArray[np.floating[Any]]:
         """(n, C) scores of the seen classes, or (n, 0) where these are too many."""
-        if len(self.X) * len(self.model.classes_) > SCORES:
+        if len(self.X) * len(self.model.classes_) > MAX_SCORES:
             return np.empty((len(self.X), 0), np.float32)
         return to_numpy(self._projected.scores(None, self.model.classes_))
 
-    def _taught(self, book: Book) -> tuple[ProjectedRows, NDArray[np.floating[Any]]]:
+    def _taught(self, book: ClassSnapshot) -> tuple[ProjectedRows, NDArray[np.floating[Any]]]:
         """The same two for the model of a book; those of the latest are kept."""
         if not book.lessons:
             return self._projected, self._known
@@ -308,7 +308,7 @@ class LoadedRows:
 
     def rank(
         self,
-        book: Book,
+        book: ClassSnapshot,
         vector: NDArray[np.float64],
         given: NDArray[np.bool_],
         top: int,
@@ -326,7 +326,9 @@ class LoadedRows:
         best = zip(rows[order[0]].tolist(), values[0].tolist(), strict=True)
         return [{**self.card(book, row), "score": score} for row, score in best]
 
-    def best_of(self, book: Book, labels: Sequence[str], scores: NDArray[Any], count: int) -> dict[str, list[Row]]:
+    def best_of(
+        self, book: ClassSnapshot, labels: Sequence[str], scores: NDArray[Any], count: int
+    ) -> dict[str, list[Row]]:
         """The rows of each class that score best, those with pictures before others."""
         order = np.lexsort((-scores, ~self.pictured))
         found: dict[str, list[Row]] = {label: [] for label in labels}
@@ -340,7 +342,7 @@ class LoadedRows:
         self,
         vector: NDArray[np.float64],
         given: NDArray[np.bool_],
-        book: Book | None = None,
+        book: ClassSnapshot | None = None,
         label: str | None = None,
     ) -> NDArray[Any]:
         """(n,) how well a description (p,) fits each row, less what speaks for classes that it rules out. What a book
@@ -359,7 +361,7 @@ class LoadedRows:
             raise Refusal(422, "the values of this description are too large to score rows by: check their scale")
         return scores
 
-    def wins(self, book: Book, vector: NDArray[np.float64], without: str | None = None) -> int:
+    def wins(self, book: ClassSnapshot, vector: NDArray[np.float64], without: str | None = None) -> int:
         """How many rows would be taken for a described class (p,), were it added to the book; or put in place of the
         class `without`."""
         key = (book.version, without)
@@ -371,17 +373,17 @@ class LoadedRows:
         tie = ROUNDING * np.abs(best[np.isfinite(best)]).max(initial=0.0)  # beside its equal a class wins nothing
         return int(np.count_nonzero(scores > best + tie))
 
-    def knows(self, book: Book) -> bool:
+    def knows(self, book: ClassSnapshot) -> bool:
         """Whether the scores of its classes are there."""
         return self._rivals is not None and self._rivals[0][0] == book.version
 
-    def _best_of_others(self, book: Book, without: str | None) -> tuple[ProjectedRows, NDArray[Any]]:
+    def _best_of_others(self, book: ClassSnapshot, without: str | None) -> tuple[ProjectedRows, NDArray[Any]]:
         """The rows as the model projects them, and (n,) the best score of the classes that are there, calibrated as
         beside a class that is new to the model. Where something was taught, the model is that of the book with one more
         class: of how many classes it has examples counts."""
         names = [name for name in book.kinds if name != without]
         best = np.full(len(self.X), -np.inf, np.float32)
-        projected, model, width = self._projected, self.model, max(1, SCORES // len(self.X))
+        projected, model, width = self._projected, self.model, max(1, MAX_SCORES // len(self.X))
         if book.lessons:
             model = (
                 book.model
@@ -398,10 +400,10 @@ class LoadedRows:
 
     def _scored(self, projected: ProjectedRows, vector: NDArray[np.float64], label: str | None) -> NDArray[Any]:
         """(n,) the score of a description (p,) for each row, under the name `label` if it has one."""
-        described = SignatureTable(np.array([label or NAMELESS], object), vector[None], None)
+        described = SignatureTable(np.array([label or UNNAMED], object), vector[None], None)
         return np.asarray(to_numpy(projected.scores(described))[:, 0])
 
-    def unlabelled(self, among: Among, book: Book | None = None, pictures: bool = False) -> RowNumbers:
+    def unlabelled(self, among: Among, book: ClassSnapshot | None = None, pictures: bool = False) -> RowNumbers:
         """Rows whose labels nobody looks at: all but training rows, or those of the part test_unseen; without those
         that were marked in a book."""
         rows = np.flatnonzero(self.parts != "trainval") if among == "all" else self.data.parts["test_unseen"]
@@ -412,7 +414,7 @@ class LoadedRows:
 
     def page(
         self,
-        book: Book,
+        book: ClassSnapshot,
         start: int,
         count: int,
         label: str | None,
@@ -457,7 +459,7 @@ class LoadedRows:
         """(n, d) float32"""
         return np.asarray(self.X[rows], np.float32)
 
-    def card(self, book: Book, row: int) -> Row:
+    def card(self, book: ClassSnapshot, row: int) -> Row:
         """What there is to know of a row."""
         label = self.labels[row]
         return {
@@ -479,7 +481,7 @@ class LoadedRows:
 
 def _add_placeholder_class(table: SignatureTable) -> SignatureTable:
     """A table with one more class. What its description says does not matter here."""
-    labels = np.array([*table.labels, NAMELESS], dtype=object)
+    labels = np.array([*table.labels, UNNAMED], dtype=object)
     return SignatureTable(labels, np.vstack([table.matrix, table.matrix.mean(axis=0)]), table.names)
 
 
@@ -505,7 +507,7 @@ def _model_columns(data: Dataset, model: ZeroShotClassifier) -> NDArray[np.float
 # GET /label-next: which loaded rows to label next.
 
 
-def choose_rows_to_label(loaded: LoadedRows, book: Book, count: int, pictures: bool) -> RowsToLabel:
+def choose_rows_to_label(loaded: LoadedRows, book: ClassSnapshot, count: int, pictures: bool) -> RowsToLabel:
     """The rows whose labels would help most, by `label_next`, with the best two classes of each."""
     rows = loaded.unlabelled("all", book, pictures)
     if not len(rows) or len(book.kinds) < 2:
@@ -538,7 +540,7 @@ DESCRIBED = "\n"  # no class has this name
 
 
 def class_agreements(
-    book: Book, words: Vocabulary, vector: NDArray[np.float64], given: NDArray[np.bool_]
+    book: ClassSnapshot, words: Vocabulary, vector: NDArray[np.float64], given: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """How far each class agrees (c, m) with the m given attributes of a description (p,), and its values of these. A
     class with several descriptions agrees as its best one does."""
@@ -555,7 +557,7 @@ def class_agreements(
     return found, values
 
 
-def class_similarities(book: Book, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+def class_similarities(book: ClassSnapshot, vector: NDArray[np.float64]) -> NDArray[np.float64]:
     """(c,) the cosine of a description (p,) and each class, as GET /classes/NAME tells it of two classes."""
     names = list(book.kinds)
     labels = np.array([*book.table.labels, DESCRIBED], dtype=object)
@@ -590,9 +592,9 @@ def fit_reasons(
 # The directions are the two along which the descriptions of the model's own classes differ most (classical scaling of
 # their distances, in closed form). Added classes are put into the same plane, so that nothing moves when one comes.
 
-MOST = 2000  # classes that a map can show
+MAX_MAP_CLASSES = 2000  # classes that a map can show
 NEAREST = 3  # classes named beside each one
-FLAT = 1e-12  # a direction with less than this share of all differences is none
+MIN_VARIANCE_SHARE = 1e-12  # a direction with less than this share of all differences is none
 Floats = NDArray[np.float64]
 
 
@@ -604,16 +606,18 @@ class ClassMap:
         self._plane: Plane | None = None
         self._last: MapOfClasses | None = None
 
-    def of(self, book: Book) -> MapOfClasses:
+    def of(self, book: ClassSnapshot) -> MapOfClasses:
         """The place of each class, and the classes most like it."""
-        if len(book.kinds) > MOST:
-            raise Refusal(409, f"there are {len(book.kinds)} classes: a map shows {MOST} at most, see GET /classes")
+        if len(book.kinds) > MAX_MAP_CLASSES:
+            raise Refusal(
+                409, f"there are {len(book.kinds)} classes: a map shows {MAX_MAP_CLASSES} at most, see GET /classes"
+            )
         with self._lock:  # the first one to ask computes, the others wait
             if self._last is None or self._last["version"] != book.version:
                 self._last = self._drawn(book)
             return self._last
 
-    def _drawn(self, book: Book) -> MapOfClasses:
+    def _drawn(self, book: ClassSnapshot) -> MapOfClasses:
         names = list(book.kinds)
         vectors = scaled_classes(book.model.signature_scaling_, book.table)
         if self._plane is None:
@@ -652,7 +656,7 @@ class Plane:
         whole = max(float(np.trace(inner)), np.finfo(float).tiny)
         self._directions, self.kept = np.zeros((centred.shape[1], 2)), np.zeros(2)
         for k, value in enumerate(values[::-1][:2]):
-            if value <= FLAT * whole:
+            if value <= MIN_VARIANCE_SHARE * whole:
                 break
             direction = centred.T @ found[:, -1 - k] if wide else found[:, -1 - k]
             direction = direction / np.linalg.norm(direction)
@@ -680,13 +684,13 @@ def scaled_classes(scaling: Any, table: SignatureTable) -> Floats:
 # Mistaken pairs -------------------------------------------------------------------------------------------------------
 # Classes that are taken for each other, and the attributes in which two classes differ most.
 
-PAIRS = 24  # pairs that are listed
-TOLD = 3  # attributes that are named of a pair
-ALIKE = 1e-9  # of the range of an attribute: a smaller difference is rounding
+MAX_PAIRS = 24  # pairs that are listed
+MAX_DIFFERENCES = 3  # attributes that are named of a pair
+SAME_VALUE = 1e-9  # of the range of an attribute: a smaller difference is rounding
 Labels = NDArray[np.object_]
 
 
-class Differences:
+class AttributeDifferences:
     """Of the classes of a table: by their size if all attributes are shares from 0 to 1, otherwise as a part of the
     range of each attribute, so that units do not matter."""
 
@@ -704,15 +708,15 @@ class Differences:
         """The attributes in which two classes differ most, largest difference first; fewer if fewer differ."""
         values = self._means[one], self._means[other]
         apart = np.abs(values[0] - values[1]) * self._weight
-        order = np.argsort(-apart, kind="stable")[:TOLD]
+        order = np.argsort(-apart, kind="stable")[:MAX_DIFFERENCES]
         return [
             {"attribute": self._names[m], "values": [float(values[0][m]), float(values[1][m])]}
             for m in order.tolist()
-            if apart[m] > ALIKE
+            if apart[m] > SAME_VALUE
         ]
 
 
-def most_mistaken_pairs(true: Labels, predicted: Labels, differences: Differences) -> list[MistakenPair]:
+def most_mistaken_pairs(true: Labels, predicted: Labels, differences: AttributeDifferences) -> list[MistakenPair]:
     """The pairs whose rows are most often taken for the other class, by their share of the rows of both."""
     rows = {name: int(count) for name, count in zip(*np.unique(true, return_counts=True), strict=True)}
     taken: dict[tuple[str, str], int] = {}
@@ -725,18 +729,18 @@ def most_mistaken_pairs(true: Labels, predicted: Labels, differences: Difference
         wrong = [taken.get((one, other), 0), taken.get((other, one), 0)]
         share = sum(wrong) / sum(counts)
         found.append({"classes": [one, other], "rows": counts, "mistaken": wrong, "share": share, "differ": []})
-    best = sorted(found, key=lambda pair: -pair["share"])[:PAIRS]
+    best = sorted(found, key=lambda pair: -pair["share"])[:MAX_PAIRS]
     return [{**pair, "differ": differences.between(*pair["classes"])} for pair in best]
 
 
 # Diagnostics ----------------------------------------------------------------------------------------------------------
 # How a model does on the test rows of the loaded data: to look at, not to choose by.
 
-POINTS = 200  # of the seen–unseen curve
+CURVE_POINTS = 200  # of the seen–unseen curve
 
 
 @dataclass(frozen=True)
-class _Scored:
+class _ScoredRows:
     """Test rows of the model's classes."""
 
     names: NDArray[np.object_]  # (c,) the model's classes
@@ -775,7 +779,7 @@ class Diagnostics:
             )
         curve = metrics.seen_unseen_curve(found.scores, found.true, found.names, found.seen)
         constant, harmonic = curve.best()
-        few = curve.thinned(POINTS)
+        few = curve.thinned(CURVE_POINTS)
         points = zip(few.calibration.tolist(), few.seen.tolist(), few.unseen.tolist(), strict=True)
         return {
             "points": [{"calibration": c, "seen": s, "unseen": u} for c, s, u in points],
@@ -793,7 +797,7 @@ class Diagnostics:
         wrong = metrics.wrong_answers(found.true, predicted)
         rows = {label: int(count) for label, count in zip(*np.unique(found.true, return_counts=True), strict=True)}
 
-        told = Differences(self._words, self._model.signature_table_)
+        told = AttributeDifferences(self._words, self._model.signature_table_)
 
         def accuracy(name: str, seen: bool) -> ClassAccuracy:
             return {
@@ -813,13 +817,13 @@ class Diagnostics:
         }
 
     @cached_property
-    def _scored(self) -> _Scored:
+    def _scored(self) -> _ScoredRows:
         names = self._model.candidates_
-        rows = np.concatenate([self._rows.data.parts[part] for part in TESTS])
+        rows = np.concatenate([self._rows.data.parts[part] for part in TEST_PARTS])
         rows = rows[np.isin(self._rows.labels[rows], names)]
         if not len(rows):
             raise Refusal(409, "the loaded data have no test rows of the model's classes")
-        rows = rows[:: -(-len(rows) * len(names) // SCORES)]
+        rows = rows[:: -(-len(rows) * len(names) // MAX_SCORES)]
         scores = np.empty((len(rows), len(names)), np.float32)
         self._model.compatibility(self._rows.X[rows], self._model.signature_table_, out=scores)
-        return _Scored(names, np.isin(names, self._model.classes_), self._rows.labels[rows], scores)
+        return _ScoredRows(names, np.isin(names, self._model.classes_), self._rows.labels[rows], scores)

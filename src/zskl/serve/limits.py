@@ -16,7 +16,10 @@ from zskl._validation import suggest
 
 # Refusal --------------------------------------------------------------------------------------------------------------
 
-COMPARED, LETTERS = 2000, 60  # up to so many names of this length, a misspelt name is compared with all
+MAX_COMPARED_NAMES, MAX_COMPARED_LETTERS = (
+    2000,
+    60,
+)  # up to so many names of this length, a misspelt name is compared with all
 
 
 class Refusal(Exception):
@@ -29,7 +32,7 @@ class Refusal(Exception):
 
 def unknown_class(name: str, names: Collection[str], status: int = 422) -> Refusal:
     """The refusal of a name that no class has."""
-    near = suggest(name, names) if len(names) <= COMPARED and len(name) <= LETTERS else ""
+    near = suggest(name, names) if len(names) <= MAX_COMPARED_NAMES and len(name) <= MAX_COMPARED_LETTERS else ""
     return Refusal(status, f"no class is called {quote_value(name)}{near}: GET /classes lists all classes")
 
 
@@ -48,7 +51,9 @@ def quote_value(value: object, longest: int = 60) -> str:
 # Limits ---------------------------------------------------------------------------------------------------------------
 # How much one request may ask for. Every limit has a sentence that names it.
 
-QUICK = 20_000_000  # multiplications done on the spot; longer work goes to a thread, so that others are answered
+QUICK_OPERATIONS = (
+    20_000_000  # multiplications done on the spot; longer work goes to a thread, so that others are answered
+)
 
 
 @dataclass(frozen=True)
@@ -79,9 +84,9 @@ class Limits:
 # Turns ----------------------------------------------------------------------------------------------------------------
 # Who waits for whom, where a request is large. Small ones never wait.
 
-CORES = min(max(2, os.cpu_count() or 1), 8)
-LARGE = 4  # large bodies, and large answers, in memory at once
-PHOTOS = 16  # photos in memory at once; they are smaller, and phones send them slowly
+MAX_WORK = min(max(2, os.cpu_count() or 1), 8)
+MAX_LARGE_BODIES = 4  # large bodies, and large answers, in memory at once
+MAX_PHOTOS = 16  # photos in memory at once; they are smaller, and phones send them slowly
 
 
 class ConcurrencyLimits:
@@ -92,7 +97,7 @@ class ConcurrencyLimits:
     """
 
     def __init__(self) -> None:
-        most = CORES, LARGE, LARGE, PHOTOS
+        most = MAX_WORK, MAX_LARGE_BODIES, MAX_LARGE_BODIES, MAX_PHOTOS
         self.work, self.bodies, self.answers, self.photos = map(asyncio.Semaphore, most)
 
     async def answered(self, compute: Callable[[], Response]) -> Response:
@@ -104,10 +109,10 @@ class ConcurrencyLimits:
         except BaseException:
             self.answers.release()
             raise
-        return _Held(reply, self.answers.release)
+        return _HeldResponse(reply, self.answers.release)
 
 
-class _Held(Response):
+class _HeldResponse(Response):
     """An answer that frees its place once it is sent, or cannot be."""
 
     def __init__(self, reply: Response, free: Callable[[], object]) -> None:

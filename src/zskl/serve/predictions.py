@@ -15,9 +15,9 @@ from pydantic_core import to_json
 
 from zskl._arrays import to_numpy
 from zskl.estimators._candidates import calibrate_scores, softmax, top_columns
-from zskl.serve.classes import Book
+from zskl.serve.classes import ClassSnapshot
 from zskl.serve.gallery import LoadedRows
-from zskl.serve.limits import QUICK, Refusal, quote_value
+from zskl.serve.limits import QUICK_OPERATIONS, Refusal, quote_value
 from zskl.serve.requests import Features
 from zskl.serve.schemas import (
     ExplanationAnswer,
@@ -31,11 +31,11 @@ from zskl.serve.schemas import (
 
 # Predictions ----------------------------------------------------------------------------------------------------------
 
-CALIBRATE = "fit the model with zskl fit --calibrate"
+CALIBRATE_HINT = "fit the model with zskl fit --calibrate"
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused
-def predict_rows(book: Book, X: Features, options: PredictionOptions) -> Predictions:
+def predict_rows(book: ClassSnapshot, X: Features, options: PredictionOptions) -> Predictions:
     """The answer for checked rows X (n, d) and checked options."""
     if options.against is not None:
         options = options.model_copy(update={"against": book.called(options.against)})
@@ -47,7 +47,9 @@ def predict_rows(book: Book, X: Features, options: PredictionOptions) -> Predict
     temperatures = book.model.temperatures_
     temperature = None if temperatures is None else temperatures[panel.situation]
     if options.reject is not None and temperature is None:
-        raise Refusal(422, f"reject is {options.reject}, and the model's probabilities are not calibrated: {CALIBRATE}")
+        raise Refusal(
+            422, f"reject is {options.reject}, and the model's probabilities are not calibrated: {CALIBRATE_HINT}"
+        )
     predictions: list[Prediction] = []
     for rows, raw in panel.blocks(X):
         scores = to_numpy(raw)
@@ -106,7 +108,7 @@ def encode_answers(parts: Iterable[Predictions]) -> bytes:
 
 
 def _make_prediction(
-    book: Book, names: list[str], scores: list[float], likely: list[float] | None, average: float
+    book: ClassSnapshot, names: list[str], scores: list[float], likely: list[float] | None, average: float
 ) -> Prediction:
     top: list[RankedClass] = [
         {"class": name, "kind": book.kinds[name], "score": score, "probability": None if likely is None else likely[k]}
@@ -122,7 +124,7 @@ def _make_prediction(
     }
 
 
-def _calibration_constant(book: Book, options: PredictionOptions) -> float:
+def _calibration_constant(book: ClassSnapshot, options: PredictionOptions) -> float:
     if options.calibration is not None:
         return options.calibration
     return float(book.model.calibration_) if options.calibrated else 0.0
@@ -135,7 +137,9 @@ def _check_explainable(labels: list[str], options: PredictionOptions) -> None:
         raise Refusal(422, f"against is {quote_value(options.against)}: expected one of the candidates")
 
 
-def _explain(book: Book, X: Features, found: list[Prediction], options: PredictionOptions, constant: float) -> None:
+def _explain(
+    book: ClassSnapshot, X: Features, found: list[Prediction], options: PredictionOptions, constant: float
+) -> None:
     """Fill in the explanations. Only those candidates matter that are first or second somewhere."""
     named = {one["class"] for answer in found for one in answer["top"][:2]} | {options.against}
     model = copy.copy(book.model)
@@ -156,11 +160,11 @@ def _explain(book: Book, X: Features, found: list[Prediction], options: Predicti
 # Predictions of one row that wait at the same time are made together, by one product of matrices. Nobody waits for
 # others to come: what has arrived by the next turn of the event loop is a batch.
 
-FEW = 10_000  # so many classes are listed on the spot
+QUICK_CLASSES = 10_000  # so many classes are listed on the spot
 
 
 @dataclass(frozen=True, eq=False)
-class Waiting:
+class PendingRow:
     """A row (1, d) with the options of its request, and where its answer goes. `most` such rows are scored at once."""
 
     row: Features
@@ -169,21 +173,21 @@ class Waiting:
     answer: asyncio.Future[Predictions]
 
 
-Group: TypeAlias = list[Waiting]
+Group: TypeAlias = list[PendingRow]
 
 
-class Batches:
+class Batcher:
     """The rows that wait, in groups with the same options. `book` gives the classes at the moment of scoring."""
 
-    def __init__(self, book: Callable[[], Book]) -> None:
+    def __init__(self, book: Callable[[], ClassSnapshot]) -> None:
         self._book = book
         self._groups: dict[Hashable, Group] = {}
 
     async def predicted(self, row: Features, options: PredictionOptions, listed: int, cost: int) -> Predictions:
         """The answer for a checked row (1, d), which lists so many classes and takes so many multiplications."""
         loop = asyncio.get_running_loop()
-        most = max(1, min(QUICK // max(cost, 1), FEW // max(listed, 1)))
-        one = Waiting(row, options, most, loop.create_future())
+        most = max(1, min(QUICK_OPERATIONS // max(cost, 1), QUICK_CLASSES // max(listed, 1)))
+        one = PendingRow(row, options, most, loop.create_future())
         if not self._groups:
             loop.call_soon(self._score)
         self._groups.setdefault(_options_key(options), []).append(one)
@@ -204,7 +208,7 @@ class Batches:
             answer_group(self._book(), some)
 
 
-def answer_group(book: Book, group: Sequence[Waiting]) -> None:
+def answer_group(book: ClassSnapshot, group: Sequence[PendingRow]) -> None:
     """Answer requests with the same options. If they fail together each is tried alone: a row that cannot be scored is
     refused, and no other."""
     try:
@@ -231,8 +235,8 @@ def _options_key(options: PredictionOptions) -> Hashable:
 # The rows of the loaded data that are nearest to a row, of each class of its answer: what a class looks like, and how
 # near it comes.
 
-MOST = 2000  # rows of a class that are looked at
-SAME = 1e-3  # a row this near, as a part of the length, is the one that was asked about
+MAX_ROWS_PER_CLASS = 2000  # rows of a class that are looked at
+SAME_ROW = 1e-3  # a row this near, as a part of the length, is the one that was asked about
 
 
 class Neighbours:
@@ -251,7 +255,7 @@ class Neighbours:
         return {name: mine[rows.pictured[mine]] if rows.pictured[mine].any() else mine for name, mine in found}
 
     def of(
-        self, book: Book, X: Features, classes: Sequence[Sequence[str]], count: int, own: Sequence[int] | None
+        self, book: ClassSnapshot, X: Features, classes: Sequence[Sequence[str]], count: int, own: Sequence[int] | None
     ) -> list[list[NearestRows]]:
         """For each row of X (n, d) and each of its `classes`, the `count` nearest loaded rows, nearest first. `own` are
         the numbers of the rows themselves, which are left out; where they are not known, a row with the same features
@@ -264,7 +268,7 @@ class Neighbours:
 
         known: dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
         for name in {name for one in classes for name in one}:
-            places = self._places.get(name, np.empty(0, np.intp))[:MOST]
+            places = self._places.get(name, np.empty(0, np.intp))[:MAX_ROWS_PER_CLASS]
             known[name] = places, scaled(self._rows.X[places])
         found: list[list[NearestRows]] = []
         for k, (x, names) in enumerate(zip(scaled(X), classes, strict=True)):
@@ -274,7 +278,7 @@ class Neighbours:
 
     def _nearest(
         self,
-        book: Book,
+        book: ClassSnapshot,
         x: NDArray[np.float64],
         places: NDArray[np.intp],
         rows: NDArray[np.float64],
@@ -282,6 +286,6 @@ class Neighbours:
         mine: int | None,
     ) -> list[NearRow]:
         distances = np.sqrt(((rows - x) ** 2).sum(axis=1))
-        itself = distances <= SAME * np.sqrt((x**2).sum()) if mine is None else places == mine
+        itself = distances <= SAME_ROW * np.sqrt((x**2).sum()) if mine is None else places == mine
         order = [k for k in np.argsort(distances, kind="stable").tolist() if not itself[k]][:count]
         return [{**self._rows.card(book, int(places[k])), "distance": float(distances[k])} for k in order]

@@ -30,7 +30,7 @@ from zskl.serve.schemas import PredictionOptions
 # Media types ----------------------------------------------------------------------------------------------------------
 
 JSON = ("application/json",)
-PHOTOS = ("image/jpeg", "image/png", "image/webp")
+PHOTO = ("image/jpeg", "image/png", "image/webp")
 CSV = ("text/csv",)
 NPY = ("application/x-npy", "application/octet-stream")
 
@@ -70,7 +70,7 @@ def check_prediction(options: PredictionOptions) -> PredictionOptions:
     return options
 
 
-def version_seen(request: Request) -> int | None:
+def parse_if_match(request: Request) -> int | None:
     """The version of the classes that the sender of a change has looked at, from the header If-Match; None if it does
     not say."""
     given = request.headers.get("if-match")
@@ -125,7 +125,7 @@ def rows_from_lists(
     rows: list[list[float]], columns: list[str] | None, model: ZeroShotClassifier, limits: Limits
 ) -> Features:
     """Features from rows of numbers, in the order of the model's features or of the named `columns`."""
-    places = None if columns is None else column_places(columns, model)
+    places = None if columns is None else find_columns(columns, model)
     width = int(model.n_features_in_) if columns is None else len(columns)
     wrong = next((k for k, row in enumerate(rows) if len(row) != width), None)
     if wrong is not None:
@@ -136,7 +136,7 @@ def rows_from_lists(
     return to_float32(X if places is None else X[:, places])
 
 
-def column_places(columns: list[str], model: ZeroShotClassifier) -> list[int]:
+def find_columns(columns: list[str], model: ZeroShotClassifier) -> list[int]:
     """The place of each feature of the model among named columns; other columns are ignored."""
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
     if not names:
@@ -190,9 +190,9 @@ def to_float32(X: NDArray[Any]) -> Features:
 # Json bodies ----------------------------------------------------------------------------------------------------------
 # A JSON body → one of the types of `schemas`; what is wrong with it, in a sentence.
 
-TOLD = 3  # a sentence names so many faults
-ROW = "; a row is a list of numbers in the order of the model's features, or of columns, a list of their names"
-TEXTS = 50_000  # quotation marks: names of fields, attributes and candidates
+MAX_FAULTS = 3  # a sentence names so many faults
+ROW_HINT = "; a row is a list of numbers in the order of the model's features, or of columns, a list of their names"
+MAX_QUOTES = 50_000  # quotation marks: names of fields, attributes and candidates
 Schema = TypeVar("Schema", bound=BaseModel)
 
 
@@ -215,8 +215,8 @@ def parse_body(schema: type[Schema], body: bytes | bytearray, limits: Limits) ->
         raise Refusal(
             413, f"the JSON body has more than {limits.json_values} values: send rows in parts, or as a .npy file"
         )
-    if size > TEXTS and body.count(b'"') > TEXTS:
-        raise Refusal(413, f"the JSON body has more than {TEXTS} quotation marks, far more than a request needs")
+    if size > MAX_QUOTES and body.count(b'"') > MAX_QUOTES:
+        raise Refusal(413, f"the JSON body has more than {MAX_QUOTES} quotation marks, far more than a request needs")
     try:
         return schema.model_validate_json(body)
     except ValidationError as error:
@@ -227,12 +227,12 @@ def parse_body(schema: type[Schema], body: bytes | bytearray, limits: Limits) ->
 
 def explain_errors(errors: Sequence[Mapping[str, Any]]) -> str:
     """What pydantic found first, and how much more."""
-    errors = [error for error in errors if not _is_second(error, errors)]
-    more = f" (and {len(errors) - TOLD} more)" if len(errors) > TOLD else ""
-    return "; ".join(map(_explain_fault, errors[:TOLD])) + more
+    errors = [error for error in errors if not _repeats_fault(error, errors)]
+    more = f" (and {len(errors) - MAX_FAULTS} more)" if len(errors) > MAX_FAULTS else ""
+    return "; ".join(map(_explain_fault, errors[:MAX_FAULTS])) + more
 
 
-def _is_second(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
+def _repeats_fault(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
     """Whether another fault is about the same value: that it is no number, and that it is not true or false either."""
     place = tuple(error["loc"])
     return place[-1:] == ("bool",) and any(tuple(other["loc"]) == (*place[:-1], "float") for other in errors)
@@ -249,26 +249,26 @@ def _explain_fault(error: Mapping[str, Any]) -> str:
         return f"{where} is not a field of this request"
     value = "" if kind == "json_invalid" else f", found {quote_value(error['input'])}"
     message = error["msg"].encode("utf-8", "backslashreplace").decode()
-    hint = ROW if steps[:1] == ["rows"] and kind == "list_type" else ""
+    hint = ROW_HINT if steps[:1] == ["rows"] and kind == "list_type" else ""
     return f"{where}: {message}{value}{hint}"
 
 
 # Csv bodies -----------------------------------------------------------------------------------------------------------
 # A table as text, CSV, in the body of a request → rows of features.
 
-SIGNS = ",;\t"  # that may stand between two values
+DELIMITERS = ",;\t"  # that may stand between two values
 
 
 def rows_from_csv(body: Body, model: ZeroShotClassifier, limits: Limits) -> Features:
     """Features from a CSV table. If its first line has a value that is no number, it names the columns: the model's
     features are then found by name, and other columns are left out. Without names the columns are the features."""
-    if max(map(body.count, SIGNS.encode())) + body.count(b"\n") > limits.json_values:
+    if max(map(body.count, DELIMITERS.encode())) + body.count(b"\n") > limits.json_values:
         raise Refusal(413, f"the table has more than {limits.json_values} values: send rows in parts, or a .npy file")
     try:
         text = bytes(body).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Refusal(422, "the body is not text in UTF-8: save the table as CSV in UTF-8, then send it") from None
-    sign = max(SIGNS, key=text.partition("\n")[0].count)
+    sign = max(DELIMITERS, key=text.partition("\n")[0].count)
     lines = enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=sign), start=1)
     filled = ((number, line) for number, line in lines if any(map(str.strip, line)))
     try:
@@ -283,7 +283,7 @@ def rows_from_csv(body: Body, model: ZeroShotClassifier, limits: Limits) -> Feat
     if headed and not rows:
         raise Refusal(422, "the table has names of columns and no rows: expected a line for every row")
     named = headed and getattr(model, "feature_names_in_", None) is not None
-    places = column_places(names, model) if named else list(range(len(names)))
+    places = find_columns(names, model) if named else list(range(len(names)))
     check_shape((len(rows), len(places)), model, limits)
     X = np.empty((len(rows), len(places)))
     for k, (number, line) in enumerate(rows):
@@ -317,25 +317,25 @@ def _parse_number(text: str) -> float | None:
 # Photos ---------------------------------------------------------------------------------------------------------------
 # A photo in the body of a request → its features, by the network that made the features of the training rows.
 
-BYTES = 20 << 20  # of a photo
-PIXELS = 40_000_000  # of a photo: what a good camera makes
-FORMATS = {"image/jpeg": ("JPEG",), "image/png": ("PNG",), "image/webp": ("WEBP",)}
+MAX_PHOTO_BYTES = 20 << 20  # of a photo
+MAX_PHOTO_PIXELS = 40_000_000  # of a photo: what a good camera makes
+PHOTO_FORMATS = {"image/jpeg": ("JPEG",), "image/png": ("PNG",), "image/webp": ("WEBP",)}
 
 
 @dataclass(frozen=True)
-class Photos:
+class PhotoEncoder:
     """What turns photos of at most so many `bytes` into features. `name` is that of the network."""
 
     name: str
     _backbone: Backbone
-    bytes: int = BYTES
+    bytes: int = MAX_PHOTO_BYTES
 
     def features(self, body: Body, kind: str) -> Features:
         """(1, d) of a photo of a media type. Nothing of it is kept."""
         try:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", module=r"PIL\b")  # about damaged metadata, for example
-                image = read_picture(io.BytesIO(body), FORMATS[kind], PIXELS)
+                image = read_picture(io.BytesIO(body), PHOTO_FORMATS[kind], MAX_PHOTO_PIXELS)
                 found = self._backbone.features(self._backbone.prepare(image)[None])
         except UnreadablePicture as error:
             mend = "make it smaller" if "decompression bomb" in str(error) else f"send a whole {kind} file"
@@ -358,9 +358,9 @@ def find_backbone(wanted: str | None, data: Dataset | None, model: ZeroShotClass
     return None if data is None or name is None else (name, f"the name of the features ({data.features})")
 
 
-def load_photos(
+def load_photo_encoder(
     wanted: str | None, data: Dataset | None, model: ZeroShotClassifier, say: Callable[[str], object]
-) -> Photos | None:
+) -> PhotoEncoder | None:
     """The network that you name; or the one that the model file or the data name, if it is installed."""
     found = find_backbone(wanted, data, model)
     if found is None:
@@ -370,7 +370,7 @@ def load_photos(
         if wanted is None and name.startswith("timm:") and set("/:") & set(name.removeprefix("timm:")):
             raise ValueError(f"{name!r} names a place to fetch weights from; if you trust it, give it by --backbone")
         import_or_explain("PIL", name, images.extra_of(name))
-        photos = Photos(name, images.load_backbone(name, model.device if hasattr(model, "device") else None))
+        photos = PhotoEncoder(name, images.load_backbone(name, model.device if hasattr(model, "device") else None))
         width = photos.features(_blank_photo(), "image/png").shape[1]
         if width != model.n_features_in_:
             raise ValueError(
@@ -399,7 +399,7 @@ def _blank_photo() -> bytes:
 
 
 async def read_photo_features(
-    request: Request, kind: str, network: Photos, small: int, turns: ConcurrencyLimits
+    request: Request, kind: str, network: PhotoEncoder, small: int, turns: ConcurrencyLimits
 ) -> Features:
     """(1, d) of the photo in a body of a media type. Of bodies with more than `small` bytes few are in memory at a
     time."""

@@ -79,11 +79,11 @@ def handle_errors(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 # Openapi --------------------------------------------------------------------------------------------------------------
 # What the OpenAPI description says beyond the types of the answers: bodies, refusals, pictures.
 
-ABOUT = (
+API_DESCRIPTION = (
     "Ranks classes by their descriptions, whether the model was trained on them or not. Every refusal is JSON with a "
     "sentence in `error`. If the service has a token, send `Authorization: Bearer TOKEN`."
 )
-WHY = {
+STATUS_DESCRIPTIONS = {
     400: "The request is not HTTP, or its first line and headers are too long; the answer is plain text",
     401: "The service has a token, and the request has another or none",
     403: "The request is from a page of another origin",
@@ -99,15 +99,17 @@ WHY = {
     503: "The file of classes cannot be read or written at present: nothing was changed; try again",
     507: "The disk is full: nothing was changed",
 }
-EVERYWHERE = (400, 401, 403, 413, 421, 500, 503)  # before a request comes to its route, or wherever a fault is
-WITH_BODY = (408,)
-BODIES = (NewClass, Description, Wanted, PredictionRequest, Words, Sought, NewExample, Unlabelled)
+COMMON_STATUSES = (400, 401, 403, 413, 421, 500, 503)  # before a request comes to its route, or wherever a fault is
+BODY_STATUSES = (408,)
+BODY_SCHEMAS = (NewClass, Description, Wanted, PredictionRequest, Words, Sought, NewExample, Unlabelled)
 _REF = "#/components/schemas/{model}"
 
 
 def refusal_responses(*statuses: int) -> dict[str, Any]:
     """Arguments of a route that may refuse with these statuses."""
-    return {"responses": {status: {"model": Refused, "description": WHY[status]} for status in statuses}}
+    return {
+        "responses": {status: {"model": Refused, "description": STATUS_DESCRIPTIONS[status]} for status in statuses}
+    }
 
 
 def json_body(schema: str, *statuses: int, created: bool = False) -> dict[str, Any]:
@@ -125,7 +127,7 @@ def rows_body() -> dict[str, Any]:
     content = route["openapi_extra"]["requestBody"]["content"]
     for kind in requests.NPY:
         content[kind] = {"schema": {"type": "string", "format": "binary"}}
-    for kind in requests.PHOTOS:
+    for kind in requests.PHOTO:
         content[kind] = {"schema": {"type": "string", "format": "binary"}}
     for kind in requests.CSV:
         content[kind] = {"schema": {"type": "string"}}
@@ -135,7 +137,7 @@ def rows_body() -> dict[str, Any]:
 def example_body() -> dict[str, Any]:
     """Arguments of the route that takes an example, as JSON or a photo."""
     route = json_body("NewExample", 404, 409, 412, 413, 415, 422, 507)
-    for kind in requests.PHOTOS:
+    for kind in requests.PHOTO:
         route["openapi_extra"]["requestBody"]["content"][kind] = {"schema": {"type": "string", "format": "binary"}}
     return route
 
@@ -150,7 +152,7 @@ def picture_response() -> dict[str, Any]:
 def describe_api(app: FastAPI) -> None:
     """Add the schemas of the bodies and the refusals that every route may get, and describe 422 as this service answers
     it."""
-    _, models = models_json_schema([(model, "validation") for model in BODIES], ref_template=_REF)
+    _, models = models_json_schema([(model, "validation") for model in BODY_SCHEMAS], ref_template=_REF)
 
     def made() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -162,7 +164,7 @@ def describe_api(app: FastAPI) -> None:
             for path in found["paths"].values():
                 for operation in path.values():
                     responses = operation["responses"]
-                    common = (*EVERYWHERE, *(WITH_BODY if "requestBody" in operation else ()))
+                    common = (*COMMON_STATUSES, *(BODY_STATUSES if "requestBody" in operation else ()))
                     responses |= {str(status): _refusal_schema(status) for status in common}
                     if "422" in responses:
                         responses["422"] = _refusal_schema(422)
@@ -178,4 +180,4 @@ def _refusal_schema(status: int) -> dict[str, Any]:
     content: dict[str, Any] = {"application/json": {"schema": {"$ref": _REF.format(model="Refused")}}}
     if status == 400:  # of what reads HTTP, which knows nothing of this service
         content = {"text/plain": {"schema": {"type": "string"}}}
-    return {"description": WHY[status], "content": content}
+    return {"description": STATUS_DESCRIPTIONS[status], "content": content}

@@ -12,10 +12,10 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from zskl.serve import predictions, requests, responses
-from zskl.serve.classes import Book
-from zskl.serve.limits import QUICK, ConcurrencyLimits, Refusal, quote_value
-from zskl.serve.predictions import FEW, Batches
-from zskl.serve.requests import Features, check_names, check_prediction, merge_options, parse_body, version_seen
+from zskl.serve.classes import ClassSnapshot
+from zskl.serve.limits import QUICK_OPERATIONS, ConcurrencyLimits, Refusal, quote_value
+from zskl.serve.predictions import QUICK_CLASSES, Batcher
+from zskl.serve.requests import Features, check_names, check_prediction, merge_options, parse_body, parse_if_match
 from zskl.serve.responses import json_response
 from zskl.serve.schemas import (
     Balance,
@@ -108,7 +108,7 @@ def class_routes(service: Service) -> APIRouter:
     async def put_class(name: str, request: Request) -> Response:
         """Replace the description of an added class, or add the class (201). With `If-Match: "VERSION"`, the `ETag` of
         GET, only if nobody has changed the class since."""
-        since = version_seen(request)
+        since = parse_if_match(request)
         described = await requests.read_small_body(Description, request, service.limits)
         return await save(name, described, again=True, since=since)
 
@@ -120,7 +120,7 @@ def class_routes(service: Service) -> APIRouter:
     )
     async def delete_class(name: str, request: Request) -> Response:
         """Forget an added class. `If-Match` as for PUT."""
-        await run_in_threadpool(service.classes.delete, name, version_seen(request))
+        await run_in_threadpool(service.classes.delete, name, parse_if_match(request))
         return Response(status_code=204)
 
     async def save(name: str, body: Description, again: bool, since: int | None) -> Response:
@@ -156,11 +156,11 @@ def example_routes(service: Service, turns: ConcurrencyLimits) -> APIRouter:
         with features; or a photo, with `right` as a parameter of the address. A row counts once for a class. `If-Match`
         with the `ETag` of GET: only if nobody has changed the examples of this class since."""
         check_names(request.query_params, ("right",))
-        since = version_seen(request)
-        kind = requests.check_media_type(request, (*requests.JSON, *requests.PHOTOS))
+        since = parse_if_match(request)
+        kind = requests.check_media_type(request, (*requests.JSON, *requests.PHOTO))
         check_can_learn(service.classes.model)
         row = data = None
-        if kind in requests.PHOTOS:
+        if kind in requests.PHOTO:
             features = await requests.read_photo_features(request, kind, service.photos, service.limits.small, turns)
         else:
             given = await requests.read_small_body(NewExample, request, service.limits)
@@ -180,7 +180,7 @@ def example_routes(service: Service, turns: ConcurrencyLimits) -> APIRouter:
     async def delete_examples(name: str, request: Request, id: str | None = None) -> Response:
         """Take back the example with this `id`, or all examples of the class. `If-Match` as for POST."""
         check_names(request.query_params, ("id",))
-        await run_in_threadpool(service.teaching.remove, name, id, version_seen(request))
+        await run_in_threadpool(service.teaching.remove, name, id, parse_if_match(request))
         return Response(status_code=204)
 
     return routes
@@ -270,7 +270,7 @@ def row_routes(service: Service, turns: ConcurrencyLimits) -> APIRouter:
         words = service.classes.words
         one = await run_in_threadpool(service.classes.described, wanted.attributes, wanted.sentence)
         given = one.given(words.names)
-        async with nullcontext() if service.work_of_ranking(len(given)) < QUICK else turns.work:
+        async with nullcontext() if service.work_of_ranking(len(given)) < QUICK_OPERATIONS else turns.work:
             best = await run_in_threadpool(
                 rows.rank, book, one.vector, given, wanted.top, wanted.part, wanted.pictures, wanted.label
             )
@@ -320,7 +320,7 @@ def fit_routes(service: Service, turns: ConcurrencyLimits) -> APIRouter:
         sought = await requests.read_small_body(Sought, request, service.limits)
         described = await run_in_threadpool(service.classes.described, sought.attributes, sought.sentence)
         work = service.work_of_fitting(len(described.vector))
-        async with nullcontext() if work < QUICK else turns.work:
+        async with nullcontext() if work < QUICK_OPERATIONS else turns.work:
             found = await run_in_threadpool(service.fitting, described, sought.top, sought.rows, sought.replaces)
         return json_response(found)
 
@@ -330,13 +330,13 @@ def fit_routes(service: Service, turns: ConcurrencyLimits) -> APIRouter:
 # Predict --------------------------------------------------------------------------------------------------------------
 # POST /predict: rows of features, or of the loaded data → the best classes of each.
 
-PATH = "/predict"
-KINDS = (*requests.JSON, *requests.NPY, *requests.CSV, *requests.PHOTOS)  # of bodies
-NEAR = 1000  # classes of an answer that are listed with the nearest rows
+PREDICT_PATH = "/predict"
+BODY_TYPES = (*requests.JSON, *requests.NPY, *requests.CSV, *requests.PHOTO)  # of bodies
+MAX_NEAREST_CLASSES = 1000  # classes of an answer that are listed with the nearest rows
 
 
 @dataclass(frozen=True)
-class Asked:
+class PredictionQuery:
     """What a request asks: rows of features, or the numbers of loaded rows; and its options."""
 
     rows: requests.Features | list[int]
@@ -347,7 +347,7 @@ def predict_routes(handler: Handler) -> APIRouter:
     """The route of predictions."""
     routes = APIRouter()
 
-    @routes.post(PATH, response_model=Predictions, **responses.rows_body())
+    @routes.post(PREDICT_PATH, response_model=Predictions, **responses.rows_body())
     async def predict(request: Request, options: Annotated[PredictionOptions, Query()]) -> Response:
         """The best classes of each row. Options are parameters of the address, or fields of a JSON body, which win."""
         check_names(request.query_params, PredictionOptions.model_fields)
@@ -356,21 +356,21 @@ def predict_routes(handler: Handler) -> APIRouter:
     return routes
 
 
-class Handler:
+class PredictionHandler:
     """Reads a request for predictions, and answers it: one row together with those that wait, others in their turn."""
 
     def __init__(self, service: Service, turns: ConcurrencyLimits) -> None:
         self._service, self._turns = service, turns
-        self._batches = Batches(lambda: service.book)
+        self._batches = Batcher(lambda: service.book)
 
     async def answer(self, request: Request, options: PredictionOptions) -> Response:
         """The answer to a request with these options in its address."""
         service, turns = self._service, self._turns
-        kind = requests.check_media_type(request, KINDS)
-        if kind in requests.PHOTOS:
+        kind = requests.check_media_type(request, BODY_TYPES)
+        if kind in requests.PHOTO:
             checked = check_prediction(options)
             rows = await requests.read_photo_features(request, kind, service.photos, service.limits.small, turns)
-            return await self._answer(Asked(rows, checked), small=True)
+            return await self._answer(PredictionQuery(rows, checked), small=True)
         body, parts = bytearray(), request.stream()
         async for part in parts:
             body += part
@@ -385,12 +385,12 @@ class Handler:
                 asked = await run_in_threadpool(_read_request, service, kind, body, options)
             return await self._answer(asked, small=False)
 
-    async def _answer(self, asked: Asked, small: bool) -> Response:
+    async def _answer(self, asked: PredictionQuery, small: bool) -> Response:
         service, turns = self._service, self._turns
         book = service.book
         listed, cost = _answer_size(service, book, asked)
         near = service.neighbours if asked.options.nearest else None
-        quick = small and cost < QUICK and not (asked.options.explain or near)
+        quick = small and cost < QUICK_OPERATIONS and not (asked.options.explain or near)
 
         def of(some: requests.Features | list[int]) -> Predictions:
             X = _row_features(service, some)
@@ -405,13 +405,13 @@ class Handler:
 
         def work() -> Response:
             n = len(asked.rows)
-            height = max(1, FEW * n // listed)
+            height = max(1, QUICK_CLASSES * n // listed)
             if height >= n:
                 return json_response(of(asked.rows))
             parts = (of(asked.rows[start : start + height]) for start in range(0, n, height))
             return Response(predictions.encode_answers(parts), media_type="application/json")
 
-        if listed >= FEW:
+        if listed >= QUICK_CLASSES:
             return await turns.answered(work)
         if quick and len(asked.rows) == 1:
             row = _row_features(service, asked.rows)
@@ -426,25 +426,25 @@ def _row_features(service: Service, rows: requests.Features | list[int]) -> requ
     return service.rows.features(rows) if isinstance(rows, list) else rows
 
 
-def _read_request(service: Service, kind: str, body: bytearray, options: PredictionOptions) -> Asked:
+def _read_request(service: Service, kind: str, body: bytearray, options: PredictionOptions) -> PredictionQuery:
     """What a body of any kind asks, with the options of the address."""
     model, limits = service.classes.model, service.limits
     if kind in requests.NPY:
-        return Asked(requests.rows_from_npy(body, model, limits), check_prediction(options))
+        return PredictionQuery(requests.rows_from_npy(body, model, limits), check_prediction(options))
     if kind in requests.CSV:
-        return Asked(requests.rows_from_csv(body, model, limits), check_prediction(options))
+        return PredictionQuery(requests.rows_from_csv(body, model, limits), check_prediction(options))
     given = parse_body(PredictionRequest, body, limits)
     options = check_prediction(merge_options(options, given))
     if (given.rows is None) == (given.data_rows is None):
         raise Refusal(422, "expected either rows, a list of rows of features, or data_rows, numbers of loaded rows")
     if given.rows is not None:
-        return Asked(requests.rows_from_lists(given.rows, given.columns, model, limits), options)
+        return PredictionQuery(requests.rows_from_lists(given.rows, given.columns, model, limits), options)
     numbers = given.data_rows or []
     requests.check_shape((len(numbers), int(model.n_features_in_)), model, limits)
-    return Asked(service.rows.checked(numbers), options)
+    return PredictionQuery(service.rows.checked(numbers), options)
 
 
-def _answer_size(service: Service, book: Book, asked: Asked) -> tuple[int, int]:
+def _answer_size(service: Service, book: ClassSnapshot, asked: PredictionQuery) -> tuple[int, int]:
     """How many classes the answer lists, and how many multiplications it takes; too many are refused."""
     limits, options, n = service.limits, asked.options, len(asked.rows)
     if options.explain and n > limits.explained_rows:
@@ -452,9 +452,10 @@ def _answer_size(service: Service, book: Book, asked: Asked) -> tuple[int, int]:
     listed = n * min(options.top, len(options.candidates or book.kinds))
     if listed > limits.answers:
         raise Refusal(413, f"the answer would list {listed} classes: expected at most {limits.answers}; lower top")
-    if options.nearest and listed > NEAR:
+    if options.nearest and listed > MAX_NEAREST_CLASSES:
         raise Refusal(
-            413, f"the answer would list rows of {listed} classes: expected at most {NEAR}; lower top, or send less"
+            413,
+            f"the answer would list rows of {listed} classes: expected at most {MAX_NEAREST_CLASSES}; lower top, or send less",
         )
     d, (c, p) = int(service.classes.model.n_features_in_), book.table.matrix.shape
     if options.features and n * d > limits.json_values:
@@ -495,9 +496,9 @@ def diagnostic_routes(service: Service) -> APIRouter:
 # Page -----------------------------------------------------------------------------------------------------------------
 # / and /page/NAME: the files of the page.
 
-MEDIA = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+PAGE_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 PageFile = tuple[bytes, str]  # content, media type
-KEPT = {"cache-control": "no-cache"}  # a browser asks again: the next version may be served at the same address
+PAGE_HEADERS = {"cache-control": "no-cache"}  # a browser asks again: the next version may be served at the same address
 
 
 def page_routes() -> APIRouter:
@@ -519,12 +520,12 @@ def page_routes() -> APIRouter:
 def _read_page_files() -> dict[str, PageFile]:
     """The page, read once: a request can only name what is in here."""
     folder = resources.files("zskl.serve") / "page"
-    files = [item for item in folder.iterdir() if Path(item.name).suffix in MEDIA] if folder.is_dir() else []
-    return {item.name: (item.read_bytes(), MEDIA[Path(item.name).suffix]) for item in files}
+    files = [item for item in folder.iterdir() if Path(item.name).suffix in PAGE_TYPES] if folder.is_dir() else []
+    return {item.name: (item.read_bytes(), PAGE_TYPES[Path(item.name).suffix]) for item in files}
 
 
 def _page_response(files: dict[str, PageFile], name: str) -> Response:
     if name not in files:
         raise Refusal(404, f"the page has no file {quote_value(name)}")
     content, kind = files[name]
-    return Response(content, media_type=kind, headers=KEPT)
+    return Response(content, media_type=kind, headers=PAGE_HEADERS)

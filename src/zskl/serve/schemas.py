@@ -379,8 +379,8 @@ class FittingClasses(TypedDict):
 # POST /predict. To add an option, add a field to `PredictionOptions`: it is then a parameter of the address and a
 # field of the JSON body.
 
-FURTHEST = 1e6  # the largest calibration constant, in either direction: a larger one would swallow the scores
-Constant = Annotated[float, Field(allow_inf_nan=False, ge=-FURTHEST, le=FURTHEST)]
+MAX_CONSTANT = 1e6  # the largest calibration constant, in either direction: a larger one would swallow the scores
+Constant = Annotated[float, Field(allow_inf_nan=False, ge=-MAX_CONSTANT, le=MAX_CONSTANT)]
 Probability = Annotated[float, Field(allow_inf_nan=False, ge=0, le=1)]
 
 

@@ -48,14 +48,18 @@ __all__ = ["Address", "run_service"]
 
 # Connections ----------------------------------------------------------------------------------------------------------
 
-HEAD = 64 << 10  # bytes of a request's first line and headers, or of what stands between and after parts of its body
+MAX_HEAD_BYTES = (
+    64 << 10
+)  # bytes of a request's first line and headers, or of what stands between and after parts of its body
 HEAD_SECONDS = 30.0  # for a first line and headers to arrive
-UNREAD = 60.0  # seconds that an answer may wait for its client to read on
-EACH = 0.25  # more of them for each 256 kB that were read: so a large answer takes long, but not for ever
-TOO_LONG = f"The head of the request is larger than {HEAD} bytes.".encode()
-REPLY = (
+READ_SECONDS = 60.0  # seconds that an answer may wait for its client to read on
+READ_SECONDS_PER_CHUNK = (
+    0.25  # more of them for each 256 kB that were read: so a large answer takes long, but not for ever
+)
+HEAD_TOO_LONG = f"The head of the request is larger than {MAX_HEAD_BYTES} bytes.".encode()
+HEAD_TOO_LONG_RESPONSE = (
     b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
-    b"connection: close\r\n\r\n%s" % (len(TOO_LONG), TOO_LONG)
+    b"connection: close\r\n\r\n%s" % (len(HEAD_TOO_LONG), HEAD_TOO_LONG)
 )
 
 
@@ -73,7 +77,7 @@ def limit_protocol(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
             self._read = 0  # bytes since the last thing that was understood
             self._clock: asyncio.TimerHandle | None = None
             self._unread: asyncio.TimerHandle | None = None
-            self._patience = UNREAD
+            self._patience = READ_SECONDS
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             self._transport = transport
@@ -81,8 +85,8 @@ def limit_protocol(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
             self._start()
 
         def data_received(self, data: bytes) -> None:
-            if self._read > HEAD:
-                self._transport.write(REPLY)
+            if self._read > MAX_HEAD_BYTES:
+                self._transport.write(HEAD_TOO_LONG_RESPONSE)
                 self._transport.close()
                 return
             self._read += len(data)
@@ -109,7 +113,9 @@ def limit_protocol(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
 
         def _read_on(self) -> None:
             if self._unread is not None:
-                self._patience = max(0.0, self._unread.when() - asyncio.get_running_loop().time()) + EACH
+                self._patience = (
+                    max(0.0, self._unread.when() - asyncio.get_running_loop().time()) + READ_SECONDS_PER_CHUNK
+                )
                 self._unread.cancel()
                 self._unread = None
 
@@ -117,7 +123,7 @@ def limit_protocol(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
 
         def on_message_begin(self) -> None:
             self._read = 0
-            self._patience = UNREAD
+            self._patience = READ_SECONDS
             self._start()
 
         def on_headers_complete(self) -> None:
@@ -143,8 +149,8 @@ def limit_protocol(protocol: type[asyncio.Protocol]) -> type[asyncio.Protocol]:
 # A server that shares its socket with other workers, evenly. uvicorn's own takes all connections that wait: one worker
 # would get all that come at the same moment, and keep them.
 
-NO_ROOM = 1.0  # seconds until the next try, if there are too many open files
-PAUSE = 0.002  # seconds that a worker with more connections than another one leaves the next one to it
+RETRY_SECONDS = 1.0  # seconds until the next try, if there are too many open files
+YIELD_SECONDS = 0.002  # seconds that a worker with more connections than another one leaves the next one to it
 
 log = logging.getLogger("zskl.serve")
 
@@ -188,7 +194,7 @@ class SharedServer(uvicorn.Server):
     def _look(self) -> None:
         """A connection waits."""
         if self._seats.ahead(self._place, len(self.server_state.connections) + len(self._coming)):
-            self._rest(PAUSE)
+            self._rest(YIELD_SECONDS)
         else:
             self._take()
 
@@ -207,7 +213,7 @@ class SharedServer(uvicorn.Server):
             return
         except OSError as error:
             log.error("cannot take a connection: %s", error)
-            self._rest(NO_ROOM)
+            self._rest(RETRY_SECONDS)
             return
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -225,10 +231,10 @@ class SharedServer(uvicorn.Server):
 # Server ---------------------------------------------------------------------------------------------------------------
 # From a service to a socket: which addresses need a token, and how the service ends.
 
-WAIT = 10  # seconds that running requests get when the service is stopped
+SHUTDOWN_SECONDS = 10  # seconds that running requests get when the service is stopped
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last is Windows' own
-LOGGED = "%(asctime)s %(levelname)s %(message)s"
-TICK = 0.05  # seconds between two looks at whether the server has started or was told to stop
+LOG_FORMAT = "%(asctime)s %(levelname)s %(message)s"
+POLL_SECONDS = 0.05  # seconds between two looks at whether the server has started or was told to stop
 
 
 @dataclass(frozen=True)
@@ -290,7 +296,7 @@ def run_server(
     host = address.host
     at = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
     names = {host, "localhost", "127.0.0.1", "::1"}
-    logging.basicConfig(format=LOGGED)
+    logging.basicConfig(format=LOG_FORMAT)
     newest = SyncMiddleware(app.build_app(service), service.classes)
     guarded = GuardMiddleware(newest, address.token, names, service.limits, address.public)
     server = (sharing or uvicorn.Server)(configure_server(guarded))
@@ -308,7 +314,7 @@ def configure_server(app: ASGIApp, keep_alive: int = 30) -> uvicorn.Config:
         log_level="warning",
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=WAIT,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         timeout_keep_alive=keep_alive,
     )
     config.load()
@@ -327,28 +333,28 @@ def serve_until_stopped(
     meanwhile. Once it was told to stop and has had its time, the process ends: nobody can stop a thread that computes,
     and Python would wait for it."""
     with ThreadPoolExecutor(1, "server") as pool:
-        running = pool.submit(_serve_in_loop, server, listening)
+        running = pool.submit(_run_single_threaded, server, listening)
         try:
             while not (server.started or running.done()):
-                time.sleep(TICK)
+                time.sleep(POLL_SECONDS)
             if server.started:
                 ready()
             while not (server.should_exit or running.done() or over()):
                 tend()
-                time.sleep(TICK)
+                time.sleep(POLL_SECONDS)
         finally:
             server.should_exit = True
-            _wait_until_over(running)
+            _wait_or_exit(running)
 
 
-def _serve_in_loop(server: uvicorn.Server, listening: socket.socket) -> None:
+def _run_single_threaded(server: uvicorn.Server, listening: socket.socket) -> None:
     with threadpool_limits(1):  # requests share the cores; a request with many threads would only make the others wait
         server.run(sockets=[listening])
 
 
-def _wait_until_over(running: Future[None]) -> None:
+def _wait_or_exit(running: Future[None]) -> None:
     try:
-        running.result(WAIT + 2)
+        running.result(SHUTDOWN_SECONDS + 2)
     except TimeoutError:
         os._exit(0)  # changes of classes are on the disk before they are acknowledged
 
@@ -385,11 +391,13 @@ def stop_on_signals(server: Stoppable) -> Iterator[None]:
 # It forks them, starts another when one dies, and ends them all. It runs no thread and computes nothing, so that a
 # copy of it is as good as new; and a worker ends by itself when its parent is gone.
 
-DEATHS, DEATH_SECONDS = 5, 60.0  # workers that may die in so many seconds; with one more, the service ends
-GRACE = 5.0  # more seconds than a worker needs to end
-Over = Callable[[], bool]
-Tell = Callable[[Sequence[str]], object]
-Work = Callable[[int, Tell, Over], None]  # in a place, serves until it is over; tells what to say once it answers
+MAX_CRASHES, CRASH_SECONDS = 5, 60.0  # workers that may die in so many seconds; with one more, the service ends
+EXTRA_SECONDS = 5.0  # more seconds than a worker needs to end
+ShouldStop = Callable[[], bool]
+Announce = Callable[[Sequence[str]], object]
+Work = Callable[
+    [int, Announce, ShouldStop], None
+]  # in a place, serves until it is over; tells what to say once it answers
 
 
 def check_workers(count: int, device: str | None) -> None:
@@ -419,7 +427,7 @@ class Worker:
         parent = os.getpid()
         for stream in (sys.stdout, sys.stderr):
             stream.flush()  # or both processes would write what is left
-        held = signal.pthread_sigmask(signal.SIG_BLOCK, _catch_signals())  # until the copy has handlers of its own
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, _stop_signals())  # until the copy has handlers of its own
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of threads: those of OpenBLAS end before a fork
             self.pid = os.fork()
@@ -459,10 +467,10 @@ class Worker:
             os.kill(self.pid, number)
 
 
-class Deaths:
+class CrashCounter:
     """When workers died lately."""
 
-    def __init__(self, most: int = DEATHS, seconds: float = DEATH_SECONDS) -> None:
+    def __init__(self, most: int = MAX_CRASHES, seconds: float = CRASH_SECONDS) -> None:
         self._most, self._seconds = most, seconds
         self._times: deque[float] = deque()
 
@@ -479,28 +487,28 @@ def run_workers(
 ) -> None:
     """Have so many processes do the work until a signal ends them. What they have to say is said once all answer.
     `tend` is called again and again meanwhile; `close` closes what this process holds of the address."""
-    logging.basicConfig(format=LOGGED)
+    logging.basicConfig(format=LOG_FORMAT)
     told = StopSignal()
     crew: list[Worker] = []
     with stop_on_signals(told):
         try:
             for place in range(count):
                 crew.append(Worker(place, work))
-            _await_workers(crew, told)
+            _wait_until_ready(crew, told)
             if not told.should_exit:
                 for line in [*(crew[0].said or ()), f"worker processes: {', '.join(str(one.pid) for one in crew)}"]:
                     say(line)
-            deaths = Deaths()
+            deaths = CrashCounter()
             while not told.should_exit:
-                _replace_dead(crew, deaths, work)
+                _replace_crashed(crew, deaths, work)
                 tend()
-                time.sleep(TICK)
+                time.sleep(POLL_SECONDS)
         finally:
             close()
             _stop_workers(crew, told)
 
 
-def _await_workers(crew: list[Worker], told: StopSignal) -> None:
+def _wait_until_ready(crew: list[Worker], told: StopSignal) -> None:
     """Until all answer, or are told to stop. If one cannot start, none does."""
     while not told.should_exit:
         for one in crew:
@@ -511,10 +519,10 @@ def _await_workers(crew: list[Worker], told: StopSignal) -> None:
                 raise ChildProcessError(one.error or f"a worker process ended while it started ({how})")
         if all(one.said is not None for one in crew):
             return
-        time.sleep(TICK)
+        time.sleep(POLL_SECONDS)
 
 
-def _replace_dead(crew: list[Worker], deaths: Deaths, work: Work) -> None:
+def _replace_crashed(crew: list[Worker], deaths: CrashCounter, work: Work) -> None:
     """Start another worker for each that has died. If they die again and again, that does not help."""
     for place, one in enumerate(list(crew)):
         one.listen()
@@ -525,7 +533,7 @@ def _replace_dead(crew: list[Worker], deaths: Deaths, work: Work) -> None:
         del crew[place]  # nobody may wait for it again, or send it a signal: its number may be another process's
         if deaths.too_many(time.monotonic()):
             raise ChildProcessError(
-                f"worker processes ended {DEATHS + 1} times in {DEATH_SECONDS:g} seconds, the last one by {why}; the service "
+                f"worker processes ended {MAX_CRASHES + 1} times in {CRASH_SECONDS:g} seconds, the last one by {why}; the service "
                 "has stopped: look for what they have logged"
             )
         crew.insert(place, Worker(place, work))
@@ -536,7 +544,7 @@ def _stop_workers(crew: list[Worker], told: StopSignal) -> None:
     """Stop all, and wait: running requests get their time."""
     for one in crew:
         one.send(signal.SIGTERM)
-    forced, last = False, time.monotonic() + WAIT + GRACE
+    forced, last = False, time.monotonic() + SHUTDOWN_SECONDS + EXTRA_SECONDS
     while crew:
         crew[:] = [one for one in crew if one.ended() is None]
         if told.force_exit and not forced:
@@ -547,10 +555,10 @@ def _stop_workers(crew: list[Worker], told: StopSignal) -> None:
         if time.monotonic() > last:
             for one in crew:
                 one.send(signal.SIGKILL)
-        time.sleep(TICK)
+        time.sleep(POLL_SECONDS)
 
 
-def _catch_signals() -> list[signal.Signals]:
+def _stop_signals() -> list[signal.Signals]:
     return [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
 
 
@@ -563,7 +571,7 @@ def _run_worker(place: int, work: Work, writing: int, parent: int, held: set[sig
 
     code = 1
     try:
-        for number in _catch_signals():
+        for number in _stop_signals():
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
@@ -585,7 +593,7 @@ def _run_worker(place: int, work: Work, writing: int, parent: int, held: set[sig
 METHOD = "class-means"
 NAME = "letters"
 SAID_TWICE = "case: upper"  # o and O are different letters already: on the page it would contradict the chosen letter
-EXAMPLES: list[Example] = [
+DEMO_EXAMPLES: list[Example] = [
     {
         "title": "a with ring above",
         "sentence": None,
@@ -627,7 +635,7 @@ def build_demo() -> Demo:
     X, y = data.samples("trainval")
     model = methods.build(METHOD).fit(X, y, data.signatures)
     selection.calibrate(model, X, y, data.signatures, selection.folds(data)[:1])  # one fold: it starts sooner
-    return Demo(model, data, EXAMPLES)
+    return Demo(model, data, DEMO_EXAMPLES)
 
 
 # Start ----------------------------------------------------------------------------------------------------------------
@@ -659,8 +667,8 @@ def run_service(
 
     def serve(
         opened: Callable[[], ClassFile | SharedClassFile | None],
-        tell: Tell,
-        over: Over = lambda: False,
+        tell: Announce,
+        over: ShouldStop = lambda: False,
         sharing: Callable[[Config], Server] | None = None,
     ) -> None:
         """In this process, until it is over."""
@@ -670,11 +678,11 @@ def run_service(
             shown, loaded, examples = letters.model, letters.data, letters.examples
         rows = None
         if loaded is not None:
-            rows = LoadedRows(loaded, name_classes_by_text(shown), gallery.pictures_of(loaded, images, names), names)
+            rows = LoadedRows(loaded, name_classes_by_text(shown), gallery.load_pictures(loaded, images, names), names)
         notes: list[str] = []  # said once the service is ready
-        network = requests.load_photos(backbone, loaded, shown, notes.append)
+        network = requests.load_photo_encoder(backbone, loaded, shown, notes.append)
         service = Service(
-            shown, title, Limits(), opened(), rows, examples, network, vocabulary.sentences_of(loaded, shown)
+            shown, title, Limits(), opened(), rows, examples, network, vocabulary.load_sentences(loaded, shown)
         )
 
         def ready(at: str) -> None:
@@ -702,7 +710,7 @@ def run_service(
         place = kept or Path(stack.enter_context(TemporaryDirectory(prefix="zskl-"))) / "classes.jsonl"
         file, seats = stack.enter_context(store.open_shared_class_file(place)), ConnectionCounts(count)
 
-        def work(place: int, tell: Tell, over: Over) -> None:
+        def work(place: int, tell: Announce, over: ShouldStop) -> None:
             serve(file.in_worker, tell, over, lambda config: SharedServer(config, seats, place))
 
         run_workers(count, work, say, file.tend, listening.close)

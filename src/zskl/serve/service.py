@@ -15,11 +15,11 @@ from pydantic import JsonValue
 from zskl.estimators import _inputs
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.serve import gallery
-from zskl.serve.classes import Book, Classes, Described
+from zskl.serve.classes import ClassDescription, ClassRegistry, ClassSnapshot
 from zskl.serve.gallery import ClassMap, Diagnostics, LoadedRows
 from zskl.serve.limits import Limits, Refusal, quote_value, unknown_class
 from zskl.serve.predictions import Neighbours
-from zskl.serve.requests import BYTES, Photos
+from zskl.serve.requests import MAX_PHOTO_BYTES, PhotoEncoder
 from zskl.serve.schemas import (
     Among,
     ClassDetails,
@@ -39,17 +39,17 @@ from zskl.serve.schemas import (
     Verdict,
 )
 from zskl.serve.store import ClassFile, SharedClassFile
-from zskl.serve.teaching import Example as Marked
-from zskl.serve.teaching import Teaching, can_learn, check_can_learn, promised_gain
-from zskl.serve.vocabulary import Sentences, Vocabulary
+from zskl.serve.teaching import MarkedExample as Marked
+from zskl.serve.teaching import Teaching, can_learn, check_can_learn, expected_gain
+from zskl.serve.vocabulary import SentenceSignatures, Vocabulary
 from zskl.version import __version__
 
 # Worked examples ------------------------------------------------------------------------------------------------------
 
 SENTENCES = ("small black bird with a yellow head", "big black and white animal with stripes and hooves")
-ENOUGH = 3  # attributes that a sentence has to name
-TELLING = 4  # attributes of a class that a made sentence names
-WORDS = (
+MIN_NAMED = 3  # attributes that a sentence has to name
+MAX_PHRASES = 4  # attributes of a class that a made sentence names
+EXAMPLE_WORDS = (
     "This is typed for you: each part of it becomes an attribute, and you see which classes fit. Change it as you like."
 )
 
@@ -58,8 +58,8 @@ def worked_example(model: ZeroShotClassifier, words: Vocabulary) -> list[Example
     """The example, if there are words for one."""
     for sentence in (*SENTENCES, _make_example(model, words)):
         found = words.named(sentence) if sentence else []
-        if len(found) >= ENOUGH or (found and sentence not in SENTENCES):
-            return [{"title": sentence, "sentence": sentence, "attributes": {}, "words": WORDS}]
+        if len(found) >= MIN_NAMED or (found and sentence not in SENTENCES):
+            return [{"title": sentence, "sentence": sentence, "attributes": {}, "words": EXAMPLE_WORDS}]
     return []
 
 
@@ -73,7 +73,7 @@ def _make_example(model: ZeroShotClassifier, words: Vocabulary) -> str:
     phrases: list[str] = []
     for place in np.argsort(-above, kind="stable").tolist():
         phrase = words.phrase(place)
-        if len(phrases) < TELLING and above[place] > 0 and words.named(phrase) == [place]:
+        if len(phrases) < MAX_PHRASES and above[place] > 0 and words.named(phrase) == [place]:
             phrases.append(phrase)
     return ", ".join(phrases)
 
@@ -84,10 +84,10 @@ def _make_example(model: ZeroShotClassifier, words: Vocabulary) -> str:
 
 def describe_model(
     name: str,
-    classes: Classes,
+    classes: ClassRegistry,
     limits: Limits,
     rows: LoadedRows | None,
-    photos: Photos | None,
+    photos: PhotoEncoder | None,
     examples: Sequence[Example],
 ) -> Model:
     """All of it; `name` is that of the model file."""
@@ -139,11 +139,11 @@ def _describe_limits(limits: Limits) -> RequestLimits:
         "name_length": limits.name_length,
         "classes": limits.classes,
         "examples": limits.examples,
-        "photo_bytes": BYTES,
+        "photo_bytes": MAX_PHOTO_BYTES,
     }
 
 
-def _describe_sentences(sentences: Sentences | None) -> SentenceVectors | None:
+def _describe_sentences(sentences: SentenceSignatures | None) -> SentenceVectors | None:
     if sentences is None:
         return None
     return {"encoder": sentences.recorded, "missing": sentences.missing, "example": sentences.example}
@@ -184,13 +184,13 @@ class Service:
         kept: ClassFile | SharedClassFile | None = None,
         rows: LoadedRows | None = None,
         examples: Sequence[Example] = (),
-        photos: Photos | None = None,
-        sentences: Sentences | None = None,
+        photos: PhotoEncoder | None = None,
+        sentences: SentenceSignatures | None = None,
     ) -> None:
         _inputs.refuse_sparse_signatures(model.signature_table_, "the service")
         self.name, self.limits, self._rows = name, limits, rows
         self._photos = photos
-        self.classes, self.map = Classes(model, limits, kept, sentences), ClassMap()
+        self.classes, self.map = ClassRegistry(model, limits, kept, sentences), ClassMap()
         self.teaching = Teaching(self.classes, limits)
         self._diagnostics = None if rows is None else Diagnostics(rows, self.classes.words)
         self._neighbours = None if rows is None else Neighbours(rows)
@@ -198,7 +198,7 @@ class Service:
         self._began = time.monotonic()
 
     @property
-    def book(self) -> Book:
+    def book(self) -> ClassSnapshot:
         """The classes at this moment."""
         return self.classes.book
 
@@ -210,7 +210,7 @@ class Service:
         return self._rows
 
     @property
-    def photos(self) -> Photos:
+    def photos(self) -> PhotoEncoder:
         """What turns photos into features. Without it, the request is refused."""
         if self._photos is None:
             raise Refusal(
@@ -250,7 +250,7 @@ class Service:
         classes = 1 if self._rows is None or self._rows.knows(self.book) else len(self.book.kinds)
         return classes * self.work_of_ranking(attributes)
 
-    def fitting(self, described: Described, top: int, rows: int, replaces: str | None = None) -> FittingClasses:
+    def fitting(self, described: ClassDescription, top: int, rows: int, replaces: str | None = None) -> FittingClasses:
         """POST /fits."""
         book, words = self.book, self.classes.words
         if replaces is not None and book.kinds.get(book.called(replaces)) != "added":
@@ -319,7 +319,7 @@ class Service:
         """GET /adapt."""
         check_can_learn(self.classes.model)
         found = self.book.lessons.adaptation
-        return promised_gain(self.book, len(self.rows.unlabelled("all")), "all") if found is None else found.told
+        return expected_gain(self.book, len(self.rows.unlabelled("all")), "all") if found is None else found.told
 
     def adapt(self, among: Among, force: bool) -> Verdict:
         """POST /adapt, with the rows that may be of such classes."""

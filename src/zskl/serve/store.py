@@ -21,11 +21,11 @@ from typing import Any
 from zskl import _files as files
 from zskl.experiments import run_folder
 from zskl.serve import teaching
-from zskl.serve.teaching import Lessons
+from zskl.serve.teaching import TeachingState
 
 # Whereabouts ----------------------------------------------------------------------------------------------------------
 
-REST = 20  # looks that are left out after one that failed: to write a large file in vain takes long
+RETRY_AFTER = 20  # looks that are left out after one that failed: to write a large file in vain takes long
 log = logging.getLogger("zskl.serve")
 
 
@@ -38,7 +38,7 @@ class StoreError(OSError):
         self.sentence = f"{sentence}; then try again"
 
 
-def file_size(path: Path, handle: int, least: int) -> int | None:
+def check_file(path: Path, handle: int, least: int) -> int | None:
     """The size of the file that is open as `handle`, None if it was removed. Another file at this path, or one with
     less than `least` bytes, is refused."""
     try:
@@ -46,13 +46,13 @@ def file_size(path: Path, handle: int, least: int) -> int | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     if not os.path.samestat(found, os.fstat(handle)):
-        raise replaced_message(path)
+        raise replaced_error(path)
     if found.st_size < least:
-        raise truncated_message(path)
+        raise truncated_error(path)
     return found.st_size
 
 
-def removed_message(path: Path, why: str = "") -> StoreError:
+def removed_error(path: Path, why: str = "") -> StoreError:
     """What is said while there is no file."""
     return StoreError(
         f"{path} was removed{why}",
@@ -61,7 +61,7 @@ def removed_message(path: Path, why: str = "") -> StoreError:
     )
 
 
-def replaced_message(path: Path) -> StoreError:
+def replaced_error(path: Path) -> StoreError:
     """What is said if another file is there."""
     return StoreError(
         f"another program has replaced {path}, or uses it: remove the file that is there now, and this service writes "
@@ -70,7 +70,7 @@ def replaced_message(path: Path) -> StoreError:
     )
 
 
-def truncated_message(path: Path) -> StoreError:
+def truncated_error(path: Path) -> StoreError:
     """What is said if the file lacks lines that were there."""
     return StoreError(
         f"another program has cut {path} short: put back what it held",
@@ -78,7 +78,7 @@ def truncated_message(path: Path) -> StoreError:
     )
 
 
-def interrupted_message(path: Path) -> StoreError:
+def interrupted_error(path: Path) -> StoreError:
     """What is said if the process that keeps the file was killed while it replaced it."""
     return StoreError(
         f"cannot write to {path}: the service that kept it has ended",
@@ -103,16 +103,16 @@ class FileWatcher:
         except (OSError, ValueError) as error:
             if self._said != str(error):
                 log.error("%s", error)
-            self._rest, self._said = REST, str(error)
+            self._rest, self._said = RETRY_AFTER, str(error)
 
 
 # Kept classes ---------------------------------------------------------------------------------------------------------
 # What the lines of a file of classes say, one after another: the classes, what was taught, and the version of both.
 
-WASTE = 4  # changes for each class or example, or adaptations: a file with more is written again
+MAX_LINES_PER_ENTRY = 4  # changes for each class or example, or adaptations: a file with more is written again
 
 
-class KeptClasses:
+class StoredClasses:
     """What all lines together say. `classes` name → attributes; `sentences` those that were described by a sentence,
     name → sentence; `lessons` what was taught. `version` counts the changes, and `versions` says in which of them a
     class was described last."""
@@ -121,7 +121,7 @@ class KeptClasses:
         self.classes: dict[str, Mapping[str, float]] = {}
         self.sentences: dict[str, str] = {}
         self.versions: dict[str, int] = {}
-        self.lessons, self.version = Lessons(), 0
+        self.lessons, self.version = TeachingState(), 0
         self._lines = self._adapted = 0
 
     def read(self, line: Mapping[str, Any]) -> None:
@@ -130,8 +130,8 @@ class KeptClasses:
         self.version = max(self.version, version)
         self._lines += 1
         self._adapted += teaching.is_adaptation(line)  # a line as long as thousands of others
-        if teaching.is_lesson(line):
-            self.lessons = teaching.apply_line(self.lessons, line, version)
+        if teaching.is_teaching_line(line):
+            self.lessons = teaching.apply_teaching_line(self.lessons, line, version)
             return
         name = line["key"]
         self.sentences.pop(name, None)
@@ -150,7 +150,7 @@ class KeptClasses:
     def outdated(self) -> bool:
         """Whether most lines say what no longer holds."""
         needed = len(self.classes) + len(self.lessons.examples) + 1
-        return self._lines > WASTE * needed or self._adapted > WASTE
+        return self._lines > MAX_LINES_PER_ENTRY * needed or self._adapted > MAX_LINES_PER_ENTRY
 
     def lines(self) -> list[dict[str, Any]]:
         """The lines that say the same without what no longer holds."""
@@ -158,7 +158,7 @@ class KeptClasses:
             {**class_line(name, given, self.sentences.get(name)), "version": self.versions[name]}
             for name, given in self.classes.items()
         ]
-        taught = [*teaching.lesson_lines(self.lessons), teaching.versions_line(self.lessons)]
+        taught = [*teaching.teaching_lines(self.lessons), teaching.versions_line(self.lessons)]
         return [*described, *({**line, "version": self.version} for line in taught)]
 
 
@@ -180,8 +180,8 @@ def is_class_line(line: object) -> bool:
         return False
     if type(line.get("version", 0)) is not int:
         return False
-    if teaching.is_lesson(line):
-        return teaching.is_whole(line)
+    if teaching.is_teaching_line(line):
+        return teaching.is_valid_teaching_line(line)
     if not isinstance(line.get("deleted"), bool):
         return False
     attributes = line.get("attributes")
@@ -194,10 +194,10 @@ def is_class_line(line: object) -> bool:
 # The file in which a service keeps added classes and what it was taught: a line for each change, flushed to the disk
 # before the answer.
 
-BEGINNING = b'{"key": "'  # of a line in the file
+LINE_START = b'{"key": "'  # of a line in the file
 
 
-class ClassFile(KeptClasses):
+class ClassFile(StoredClasses):
     """An open file that nobody else changes, and what its first `size` bytes say, or all. If most lines are outdated,
     it is written again; so it is if somebody has removed it."""
 
@@ -229,12 +229,12 @@ class ClassFile(KeptClasses):
 
     def tend(self) -> None:
         """Write the file again, whole, if somebody has removed it."""
-        if file_size(self.path, self._log.handle, self._size) is not None:
+        if check_file(self.path, self._log.handle, self._size) is not None:
             return
         try:
             self._rewrite()
         except OSError as error:
-            raise removed_message(self.path, f" and cannot be written again ({error.strerror or error})") from None
+            raise removed_error(self.path, f" and cannot be written again ({error.strerror or error})") from None
         log.warning("somebody has removed %s: it is written again, with all that was in it", self.path)
 
     def shorten(self) -> None:
@@ -259,7 +259,7 @@ class ClassFile(KeptClasses):
             file.seek(0)
             content = file.read(self._size)
         if len(content) < self._size:
-            raise truncated_message(self.path)
+            raise truncated_error(self.path)
         return content
 
 
@@ -293,7 +293,7 @@ def _check_lines(path: Path) -> None:
     content = path.read_bytes()
     last = content[content.rfind(b"\n") + 1 :]
     try:
-        ours = last[: len(BEGINNING)] == BEGINNING[: len(last)] and all(map(is_class_line, run_folder.read_log(path)))
+        ours = last[: len(LINE_START)] == LINE_START[: len(last)] and all(map(is_class_line, run_folder.read_log(path)))
     except ValueError:
         ours = False
     if not ours:
@@ -307,7 +307,7 @@ def _check_lines(path: Path) -> None:
 INODE, SIZE, VERSION, WASTEFUL = range(4)
 
 
-class SharedMarks:
+class SharedState:
     """Numbers that all processes see which were forked after this was made, and a lock among them.
 
     `inode` says which file is the file of classes, 0 while it is replaced. Its first `size` bytes are changes that are
@@ -378,11 +378,11 @@ class SharedMarks:
 # then it is another file, which they open again.
 
 
-class SharedClassFile(KeptClasses):
+class SharedClassFile(StoredClasses):
     """The file as one worker sees it. `handle` is the open file of the process that made the worker: so it can be read
     even if somebody has removed it. This closes it when there is another one."""
 
-    def __init__(self, path: Path, marks: SharedMarks, handle: int) -> None:
+    def __init__(self, path: Path, marks: SharedState, handle: int) -> None:
         super().__init__()
         self.path, self._marks = path, marks
         self._handle, self._inode, self._end = handle, os.fstat(handle).st_ino, 0
@@ -401,7 +401,7 @@ class SharedClassFile(KeptClasses):
                 self._open()
             content = os.pread(self._handle, self._marks.size - self._end, self._end)
             if len(content) < self._marks.size - self._end:
-                raise truncated_message(self.path)
+                raise truncated_error(self.path)
             for line in content.splitlines():
                 self.read(json.loads(line))
             self._end += len(content)
@@ -415,9 +415,9 @@ class SharedClassFile(KeptClasses):
         """Add a line, with the next version. Only for those who hold the file."""
         line = {**line, "version": self.version + 1}
         content = (run_folder.to_line(line) + "\n").encode()
-        size = file_size(self.path, self._handle, self._end)
+        size = check_file(self.path, self._handle, self._end)
         if size is None:
-            raise removed_message(self.path)
+            raise removed_error(self.path)
         try:
             if size > self._end:  # of a worker that was killed, or had no room
                 os.ftruncate(self._handle, self._end)
@@ -438,24 +438,24 @@ class SharedClassFile(KeptClasses):
     def _open(self) -> None:
         """The file that is there now, from its beginning."""
         if not self._marks.inode:
-            raise interrupted_message(self.path)
+            raise interrupted_error(self.path)
         try:
             handle = os.open(self.path, os.O_RDWR | os.O_APPEND)
         except (FileNotFoundError, NotADirectoryError):
-            raise removed_message(self.path) from None
+            raise removed_error(self.path) from None
         if os.fstat(handle).st_ino != self._marks.inode or not files.lock_file(handle, shared=True):
             os.close(handle)
-            raise replaced_message(self.path)
+            raise replaced_error(self.path)
         os.close(self._handle)
         super().__init__()
         self._handle, self._inode, self._end = handle, self._marks.inode, 0
 
 
-class CompactedFile:
+class ClassFileOwner:
     """The file in the process that looks after the workers: it keeps other services out, the file there and short."""
 
     def __init__(self, log: run_folder.LogFolder) -> None:
-        self.path, self.marks, self._log = log.path, SharedMarks(), log
+        self.path, self.marks, self._log = log.path, SharedState(), log
         self._looks = FileWatcher()
         self.marks.version = ClassFile(log).version
         log.share()
@@ -487,13 +487,13 @@ class CompactedFile:
                 self.marks.inode = found.st_ino
 
     def _is_there(self) -> bool:
-        return file_size(self.path, self._log.handle, self.marks.size) is not None
+        return check_file(self.path, self._log.handle, self.marks.size) is not None
 
 
 @contextmanager
-def open_shared_class_file(path: Path) -> Iterator[CompactedFile]:
+def open_shared_class_file(path: Path) -> Iterator[ClassFileOwner]:
     """The file of added classes, for the workers of one service."""
     with lock_class_file(path) as log:
-        kept = CompactedFile(log)
+        kept = ClassFileOwner(log)
         with closing(kept.marks):
             yield kept

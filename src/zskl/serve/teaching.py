@@ -28,14 +28,14 @@ from zskl.serve.schemas import Among, Verdict
 from zskl.signatures.table import SignatureTable
 
 if TYPE_CHECKING:
-    from zskl.serve.classes import Book, Classes
+    from zskl.serve.classes import ClassRegistry, ClassSnapshot
 
 
 # Lessons --------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class Example:
+class MarkedExample:
     """A row that somebody marked as right or wrong for a class. `features` (d,) are kept, so that no data are needed to
     learn from it again. `row` is its number in data with the fingerprint `data`, if it is of any."""
 
@@ -46,7 +46,7 @@ class Example:
     row: int | None = None
     data: str | None = None
 
-    def same_row(self, other: Example) -> bool:
+    def same_row(self, other: MarkedExample) -> bool:
         """Whether two are marks of one row for one class."""
         mine, theirs = (self.label, self.row, self.data), (other.label, other.row, other.data)
         return self.row is not None and mine == theirs
@@ -61,18 +61,18 @@ class Adaptation:
 
 
 @dataclass(frozen=True, eq=False)
-class Lessons:
+class TeachingState:
     """`examples` in the order in which they came, and the `adaptation`. `versions` says in which version of the classes
     the examples of a class were changed last."""
 
-    examples: tuple[Example, ...] = ()
+    examples: tuple[MarkedExample, ...] = ()
     adaptation: Adaptation | None = None
     versions: Mapping[str, int] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.examples) or self.adaptation is not None
 
-    def of(self, name: str) -> list[Example]:
+    def of(self, name: str) -> list[MarkedExample]:
         """The examples of a class."""
         return [one for one in self.examples if one.label == name]
 
@@ -81,37 +81,37 @@ class Lessons:
         adapted = () if self.adaptation is None else self.adaptation.kept
         return bool(self.of(name)) or any(name in one.classes for one in adapted)
 
-    def plus(self, new: Example, version: int) -> Lessons:
+    def plus(self, new: MarkedExample, version: int) -> TeachingState:
         """With one more example. A row counts once for a class: a second mark takes the place of the first."""
         others = tuple(one for one in self.examples if not new.same_row(one))
         return replace(self, examples=(*others, new), versions={**self.versions, new.label: version})
 
-    def since(self, name: str, version: int) -> Lessons:
+    def since(self, name: str, version: int) -> TeachingState:
         """The same, for a class that is new in a version: what somebody saw of an older one of this name is gone."""
         return replace(self, versions={**self.versions, name: version})
 
-    def minus(self, ids: Collection[str], version: int) -> Lessons:
+    def minus(self, ids: Collection[str], version: int) -> TeachingState:
         """Without some of the examples."""
         gone = [one.label for one in self.examples if one.id in ids]
         rest = tuple(one for one in self.examples if one.id not in ids)
         return replace(self, examples=rest, versions={**self.versions, **dict.fromkeys(gone, version)})
 
-    def without_class(self, name: str) -> Lessons:
+    def without_class(self, name: str) -> TeachingState:
         """Without all that was taught about a class."""
         adaptation = self.adaptation
         if adaptation is not None:
             adaptation = replace(adaptation, kept=tuple(one.without(name) for one in adaptation.kept))
         rest = tuple(one for one in self.examples if one.label != name)
         versions = {other: version for other, version in self.versions.items() if other != name}
-        return Lessons(rest, adaptation, versions)
+        return TeachingState(rest, adaptation, versions)
 
 
 # Lesson lines ---------------------------------------------------------------------------------------------------------
 # Lessons as lines of the file of classes, and back. Their keys begin with a blank, as no name of a class does.
 
-EXAMPLE, FORGOTTEN, ADAPTED = " example", " forgotten", " adapted"
+EXAMPLE_KEY, FORGOTTEN_KEY, ADAPTED_KEY = " example", " forgotten", " adapted"
 FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
-    EXAMPLE: {
+    EXAMPLE_KEY: {
         "id": (str,),
         "class": (str,),
         "right": (bool,),
@@ -119,75 +119,77 @@ FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
         "data": (str, type(None)),
         "features": (str,),
     },
-    FORGOTTEN: {"ids": (list,)},
-    ADAPTED: {"kept": (list,), "told": (dict, type(None))},
+    FORGOTTEN_KEY: {"ids": (list,)},
+    ADAPTED_KEY: {"kept": (list,), "told": (dict, type(None))},
 }
 
 
-def example_line(one: Example) -> dict[str, object]:
+def example_line(one: MarkedExample) -> dict[str, object]:
     """The line of a new example."""
     about = {"id": one.id, "class": one.label, "right": one.right, "row": one.row, "data": one.data}
-    return {"key": EXAMPLE, **about, "features": _encode_numbers(one.features)}
+    return {"key": EXAMPLE_KEY, **about, "features": _encode_numbers(one.features)}
 
 
 def forgotten_line(ids: Collection[str]) -> dict[str, object]:
     """The line of examples that are taken back."""
-    return {"key": FORGOTTEN, "ids": list(ids)}
+    return {"key": FORGOTTEN_KEY, "ids": list(ids)}
 
 
 def adaptation_line(adaptation: Adaptation | None) -> dict[str, object]:
     """The line of an adaptation, or of its end."""
     if adaptation is None:
-        return {"key": ADAPTED, "kept": [], "told": None}
+        return {"key": ADAPTED_KEY, "kept": [], "told": None}
     kept = [
         {"classes": one.classes, "sums": _encode_numbers(one.sums), "record": one.record} for one in adaptation.kept
     ]
-    return {"key": ADAPTED, "kept": kept, "told": adaptation.told}
+    return {"key": ADAPTED_KEY, "kept": kept, "told": adaptation.told}
 
 
-def versions_line(lessons: Lessons) -> dict[str, object]:
+def versions_line(lessons: TeachingState) -> dict[str, object]:
     """A line that takes nothing back, but says in which versions the examples of classes were changed last."""
     return {**forgotten_line([]), "versions": dict(lessons.versions)}
 
 
-def lesson_lines(lessons: Lessons) -> list[dict[str, object]]:
+def teaching_lines(lessons: TeachingState) -> list[dict[str, object]]:
     """The lines from which the lessons can be read again, all but their versions."""
     adapted = [] if lessons.adaptation is None else [adaptation_line(lessons.adaptation)]
     return [*map(example_line, lessons.examples), *adapted]
 
 
-def is_lesson(line: Mapping[str, Any]) -> bool:
+def is_teaching_line(line: Mapping[str, Any]) -> bool:
     """Whether a line is about lessons, not about a class."""
     return line["key"] in FIELDS
 
 
 def is_adaptation(line: Mapping[str, Any]) -> bool:
     """Whether a line is about an adaptation."""
-    return bool(line["key"] == ADAPTED)
+    return bool(line["key"] == ADAPTED_KEY)
 
 
-def is_whole(line: Mapping[str, Any]) -> bool:
+def is_valid_teaching_line(line: Mapping[str, Any]) -> bool:
     """Whether a line about lessons has what it must have."""
     try:
         right = all(type(line[name]) in kinds for name, kinds in FIELDS[line["key"]].items())
         right = right and all(type(one) is int for one in line.get("versions", {}).values())
-        return right and apply_line(Lessons(), line, 0) is not None
+        return right and apply_teaching_line(TeachingState(), line, 0) is not None
     except (AttributeError, KeyError, TypeError, ValueError, binascii.Error):
         return False
 
 
-def apply_line(lessons: Lessons, line: Mapping[str, Any], version: int) -> Lessons:
+def apply_teaching_line(lessons: TeachingState, line: Mapping[str, Any], version: int) -> TeachingState:
     """The lessons after what a line says, which makes this version of them."""
-    if line["key"] == EXAMPLE:
+    if line["key"] == EXAMPLE_KEY:
         about = line["id"], line["class"], line["right"]
-        return lessons.plus(Example(*about, _decode_numbers(line["features"]), line["row"], line["data"]), version)
-    if line["key"] == FORGOTTEN:
+        return lessons.plus(
+            MarkedExample(*about, _decode_numbers(line["features"]), line["row"], line["data"]), version
+        )
+    if line["key"] == FORGOTTEN_KEY:
         rest = lessons.minus(set(line["ids"]), version)
         return replace(rest, versions=dict(line["versions"])) if "versions" in line else rest
     adaptation = None
     if line["told"] is not None:
         adaptation = Adaptation(tuple(map(_adaptation_fields, line["kept"])), line["told"])
-    return Lessons(lessons.examples, adaptation, lessons.versions)
+    return TeachingState(lessons.examples, adaptation, lessons.versions)
 
 
 def _adaptation_fields(part: Mapping[str, Any]) -> KeptAdaptation:
@@ -238,7 +240,7 @@ def copy_with_classes(model: ZeroShotClassifier, table: SignatureTable) -> Any:
     return new
 
 
-def teach_model(model: ZeroShotClassifier, table: SignatureTable, lessons: Lessons) -> ZeroShotClassifier:
+def teach_model(model: ZeroShotClassifier, table: SignatureTable, lessons: TeachingState) -> ZeroShotClassifier:
     """The model after all lessons, for classes with the descriptions in a table. Examples come first: what unlabelled
     rows added stays as it was worked out."""
     if not lessons:
@@ -254,7 +256,7 @@ def teach_model(model: ZeroShotClassifier, table: SignatureTable, lessons: Lesso
     return found
 
 
-def check_lessons_fit(model: ZeroShotClassifier, lessons: Lessons) -> None:
+def check_teaching_fits(model: ZeroShotClassifier, lessons: TeachingState) -> None:
     """Refuse lessons of another model."""
     if not lessons:
         return
@@ -269,13 +271,13 @@ def check_lessons_fit(model: ZeroShotClassifier, lessons: Lessons) -> None:
 # Teaching -------------------------------------------------------------------------------------------------------------
 # Changes to what a service was taught: examples of a class, and the rows that it adapts to.
 
-MOST = 16 << 20  # numbers that an adaptation may keep: classes times features
+MAX_ADAPTATION_VALUES = 16 << 20  # numbers that an adaptation may keep: classes times features
 
 
 class Teaching:
     """What changes the lessons of the `classes` of a service."""
 
-    def __init__(self, classes: Classes, limits: Limits) -> None:
+    def __init__(self, classes: ClassRegistry, limits: Limits) -> None:
         self._classes, self._limits = classes, limits
 
     def add(
@@ -286,7 +288,7 @@ class Teaching:
         row: int | None = None,
         data: str | None = None,
         since: int | None = None,
-    ) -> tuple[Book, Example]:
+    ) -> tuple[ClassSnapshot, MarkedExample]:
         """Teach that a row (1, d) is of a class, or is not. `row` is its number in loaded data with the fingerprint
         `data`; `since` the version of the examples that was looked at."""
         check_can_learn(self._classes.model)
@@ -294,7 +296,7 @@ class Teaching:
             name = _check_known_class(book, name)
             book.check_examples_unchanged(name, since)
             ids = {one.id for one in book.lessons.examples}
-            new = Example(_new_id(ids), name, right, features[0], row, data)
+            new = MarkedExample(_new_id(ids), name, right, features[0], row, data)
             lessons = book.lessons.plus(new, book.version + 1)
             if len(lessons.examples) > self._limits.examples:
                 most = self._limits.examples
@@ -302,7 +304,7 @@ class Teaching:
             line = example_line(new)
             return self._classes.change(book.added, lessons, line), new
 
-    def remove(self, name: str, chosen: str | None = None, since: int | None = None) -> Book:
+    def remove(self, name: str, chosen: str | None = None, since: int | None = None) -> ClassSnapshot:
         """Take back an example of a class, or all of them."""
         check_can_learn(self._classes.model)
         with self._classes.changing() as book:
@@ -327,14 +329,14 @@ class Teaching:
         check_can_learn(self._classes.model)
         model = copy_with_classes(book.model, book.table)
         try:
-            told = promised_gain(book, len(X), among)
+            told = expected_gain(book, len(X), among)
             if not told["clear"] and not force:
                 return told
             new = model.adapt(X, among, force=True)
         except ValueError as error:
             raise Refusal(409, str(error)) from None
         kept = tuple(new._kept_adaptation())
-        if sum(one.sums.size for one in kept) > MOST:
+        if sum(one.sums.size for one in kept) > MAX_ADAPTATION_VALUES:
             raise Refusal(
                 409, "these are more classes than a service keeps an adaptation of: use zskl adapt on the model file"
             )
@@ -352,7 +354,7 @@ class Teaching:
             self._classes.change(now.added, replace(now.lessons, adaptation=found), line)
         return told
 
-    def forget_adaptation(self) -> Book:
+    def forget_adaptation(self) -> ClassSnapshot:
         """Go back to what the model was before it was adapted here."""
         with self._classes.changing() as book:
             if book.lessons.adaptation is None:
@@ -361,7 +363,7 @@ class Teaching:
             return self._classes.change(book.added, replace(book.lessons, adaptation=None), line)
 
 
-def _check_known_class(book: Book, name: str) -> str:
+def _check_known_class(book: ClassSnapshot, name: str) -> str:
     name = book.called(name)
     if name not in book.kinds:
         raise unknown_class(name, book.kinds, 404)
@@ -374,7 +376,7 @@ def _new_id(taken: set[str]) -> str:
     return found
 
 
-def promised_gain(book: Book, rows: int, among: Among) -> Verdict:
+def expected_gain(book: ClassSnapshot, rows: int, among: Among) -> Verdict:
     """What validation classes say about so many unlabelled rows, before any are used."""
     try:
         entry = copy_with_classes(book.model, book.table)._promise(among, rows)
@@ -404,7 +406,7 @@ def promised_gain(book: Book, rows: int, among: Among) -> Verdict:
     return told
 
 
-def _best_classes(model: ZeroShotClassifier, book: Book, X: Features) -> NDArray[np.int64]:
+def _best_classes(model: ZeroShotClassifier, book: ClassSnapshot, X: Features) -> NDArray[np.int64]:
     """(n,) the place of each row's best class."""
     panel = Panel(model, book.table, calibrated=True)
     found = np.empty(len(X), np.int64)

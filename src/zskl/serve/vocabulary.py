@@ -133,7 +133,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 GENERIC = frozenset(
     ["color", "colour", "shape", "pattern", "length", "size", "primary", "main", "overall", "has", "type"]
 )  # say no part
-JOINED = frozenset(
+CONNECTORS = frozenset(
     ["and", "or", "bright", "dark", "pale", "light", "deep", "mostly", "partly", "very"]
 )  # between a value and its part
 COPULAS = frozenset(
@@ -158,8 +158,8 @@ COPULAS = frozenset(
     ]
 )
 NEGATIONS = frozenset(["no", "not", "without", "never", "lacks", "lacking"])
-SMALL = (
-    JOINED
+STOP_WORDS = (
+    CONNECTORS
     | COPULAS
     | NEGATIONS
     | frozenset(
@@ -190,12 +190,12 @@ SMALL = (
     )
 )
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|[,;.:!?]")
-STOPS = frozenset(",;.:!?")
-NEAR = 3  # words between a value and its part, or a negation and what it denies
+PUNCTUATION = frozenset(",;.:!?")
+MAX_GAP = 3  # words between a value and its part, or a negation and what it denies
 
 
 @dataclass(frozen=True)
-class Found:
+class Mention:
     """An attribute that the words name: its place, whether they deny it, and the words. `guessed`: a word of them is
     only nearly one that is known."""
 
@@ -206,10 +206,10 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Understood:
+class ParsedText:
     """What the words of a description say, and those of them that say nothing about an attribute."""
 
-    found: list[Found] = field(default_factory=list)
+    found: list[Mention] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
 
@@ -237,28 +237,31 @@ class Phrases:
         """All values and parts, as words."""
         return sorted({" ".join(value) for value in self._by_value} | self._parts)
 
-    def read(self, text: str, similar: Mapping[str, str] | None = None) -> Understood:
+    def read(self, text: str, similar: Mapping[str, str] | None = None) -> ParsedText:
         """What a text says, each attribute once, in its order. `similar` are words that stand for others."""
         spoken, also = [word.lower() for word in WORD.findall(text)], similar or {}
         heard = [(*_word_senses(word), *((also[word],) if word in also else ())) for word in spoken]
         mentions = list(self._mentions(heard))
         valued = {at for start, end, _ in mentions for at in range(start, end)}
         used = set(valued)
-        found: dict[int, Found] = {}
+        found: dict[int, Mention] = {}
         for start, end, values in mentions:
             parts, told = self._part(heard, spoken, start, end, valued)
             for place in self._meant(values, parts):
-                denied = any(word in NEGATIONS for word in spoken[max(0, start - NEAR) : start])
+                denied = any(word in NEGATIONS for word in spoken[max(0, start - MAX_GAP) : start])
                 words = " ".join([*spoken[start:end], *(spoken[at] for at in told if not start <= at < end)])
                 guessed = any(spoken[at] in also for at in (*range(start, end), *told))
-                found.setdefault(place, Found(place, denied, words, guessed))
+                found.setdefault(place, Mention(place, denied, words, guessed))
                 used.update(told)
         unknown = [
             word
             for at, word in enumerate(spoken)
-            if at not in used and word not in SMALL and word not in STOPS and not set(heard[at]) & self._parts
+            if at not in used
+            and word not in STOP_WORDS
+            and word not in PUNCTUATION
+            and not set(heard[at]) & self._parts
         ]
-        return Understood(list(found.values()), list(dict.fromkeys(unknown)))
+        return ParsedText(list(found.values()), list(dict.fromkeys(unknown)))
 
     def _mentions(self, heard: list[tuple[str, ...]]) -> Iterator[tuple[int, int, list[tuple[str, ...]]]]:
         """(first word, after the last, values) of the values that are named; of two, the longer."""
@@ -286,13 +289,13 @@ class Phrases:
             elif at in valued:
                 if parts:  # the next value has parts of its own
                     break
-            elif spoken[at] not in JOINED:
+            elif spoken[at] not in CONNECTORS:
                 break
             at += 1
         if parts:
             return frozenset(parts), told
         back = start - 1
-        while back >= 0 and start - back <= NEAR and spoken[back] in COPULAS | NEGATIONS:
+        while back >= 0 and start - back <= MAX_GAP and spoken[back] in COPULAS | NEGATIONS:
             back -= 1
         if 0 <= back < start - 1 and self._parts.intersection(heard[back]):
             return frozenset(self._parts.intersection(heard[back])), [back]
@@ -309,7 +312,9 @@ class Phrases:
 
 
 def _attribute_meaning(group: str | None, label: str) -> _Meaning:
-    words = tuple(_singular(word) for word in WORD.findall(re.sub(r"\(.*?\)", " ", label).lower()) if word not in STOPS)
+    words = tuple(
+        _singular(word) for word in WORD.findall(re.sub(r"\(.*?\)", " ", label).lower()) if word not in PUNCTUATION
+    )
     if group is None:
         return _Meaning(words, frozenset())
     parts = frozenset(_singular(word) for word in WORD.findall(group.lower())) - GENERIC
@@ -345,10 +350,12 @@ def _singular(word: str) -> str:
 # Meanings -------------------------------------------------------------------------------------------------------------
 # Words that no table knows → known words that mean nearly the same, by sentence vectors if the encoder is here.
 
-ALIKE = 0.75  # cosine from which two words count as the same: "brow" is an eyebrow, a "songbird" not a hummingbird
+MIN_SIMILARITY = (
+    0.75  # cosine from which two words count as the same: "brow" is an eyebrow, a "songbird" not a hummingbird
+)
 
 
-class Meanings:
+class WordMeanings:
     """Known words, to which others are compared. Nothing is loaded before the first word, and nothing is fetched."""
 
     def __init__(self, known: Sequence[str], encoder: str = sentences.BUNDLED) -> None:
@@ -361,7 +368,9 @@ class Meanings:
         alike = self._vectors(words) @ self._matrix.T
         best = alike.argmax(axis=1)
         return {
-            word: self._known[best[k]] for k, word in enumerate(words) if alike[k, best[k]] >= ALIKE and len(word) > 2
+            word: self._known[best[k]]
+            for k, word in enumerate(words)
+            if alike[k, best[k]] >= MIN_SIMILARITY and len(word) > 2
         }
 
     @cached_property
@@ -387,7 +396,7 @@ class Meanings:
 # say that one applies is to say that the others do not.
 
 SEPARATORS = ("::", ":", "/")  # between the group and the rest of an attribute's name, tried in this order
-FAR = 1000.0  # times the largest value of the model's table: beyond that a description is a mistake, or an attack
+MAX_RATIO = 1000.0  # times the largest value of the model's table: beyond that a description is a mistake, or an attack
 
 
 class Vocabulary:
@@ -417,8 +426,8 @@ class Vocabulary:
                 for part, name in zip(self._parts, self.names, strict=True)
             ]
         )
-        self._meanings = Meanings(self._phrases.known)
-        self._furthest = FAR * max(float(np.abs(matrix).max()), 1.0)
+        self._meanings = WordMeanings(self._phrases.known)
+        self._furthest = MAX_RATIO * max(float(np.abs(matrix).max()), 1.0)
 
     def vector(self, given: Mapping[str, float]) -> tuple[NDArray[np.float64], list[str]]:
         """A description (p,), and the names of the attributes that it leaves to the mean of the seen classes.
@@ -542,10 +551,10 @@ def _add_spaces(name: str) -> str:
 # The dataset folder that the model was fitted on says which encoder and templates made its class table. The same
 # encoder reads the sentence. Nothing is fetched: where the encoder is not on this machine, the request is refused.
 
-CLOSE = 1e-6  # two tables are the same if their values differ by less
+TOLERANCE = 1e-6  # two tables are the same if their values differ by less
 
 
-class Sentences:
+class SentenceSignatures:
     """Sentences → signatures. `recorded` names the encoder and its version, `templates` stand around each sentence."""
 
     def __init__(self, recorded: str, templates: Sequence[str], width: int, example: str = "") -> None:
@@ -583,7 +592,7 @@ class Sentences:
             raise Refusal(409, f"no sentence can be read: {error}") from None
 
 
-def sentences_of(data: Dataset | None, model: ZeroShotClassifier) -> Sentences | None:
+def load_sentences(data: Dataset | None, model: ZeroShotClassifier) -> SentenceSignatures | None:
     """How the class table of a model was made from sentences, if the data say so and have the same table."""
     if data is None or not folder.is_dataset(data.source):
         return None
@@ -593,10 +602,10 @@ def sentences_of(data: Dataset | None, model: ZeroShotClassifier) -> Sentences |
     known, matrix = _sort_classes(table.labels, table.matrix)
     if record is None or names != known:
         return None
-    if values.shape != matrix.shape or not np.allclose(values, matrix, rtol=CLOSE, atol=CLOSE):
+    if values.shape != matrix.shape or not np.allclose(values, matrix, rtol=TOLERANCE, atol=TOLERANCE):
         return None
     texts = [text for given in record["texts"].values() for text in given]
-    return Sentences(record["encoder"], record["templates"], values.shape[1], texts[0] if texts else "")
+    return SentenceSignatures(record["encoder"], record["templates"], values.shape[1], texts[0] if texts else "")
 
 
 def _sort_classes(labels: NDArray[Any], values: NDArray[Any]) -> tuple[list[str], NDArray[Any]]:
