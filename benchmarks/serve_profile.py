@@ -71,11 +71,11 @@ async def answered(guarded: GuardMiddleware, sent: list[bytes], together: int) -
 
 def measured(service: Service) -> dict[str, Any]:
     sent = [one.split(b"\r\n\r\n", 1)[1] for one in requests("JSON")]
-    model, limits, book, options = service.classes.model, service.limits, service.book, PredictionOptions()
+    model, limits, snapshot, options = service.classes.model, service.limits, service.snapshot, PredictionOptions()
     guarded = GuardMiddleware(app.build_app(service), None, ["localhost"], limits)
     read = [requestss.parse_body(PredictionRequest, body, limits).rows or [] for body in sent]
     X = np.concatenate([requestss.rows_from_lists(rows, None, model, limits) for rows in read])
-    answer = predictions.predict_rows(book, X[:1], options)
+    answer = predictions.predict_rows(snapshot, X[:1], options)
     steps = {
         "JSON → lists": quickest(lambda k: requestss.parse_body(PredictionRequest, sent[k % len(sent)], limits)),
         "lists → checked float32": quickest(
@@ -83,7 +83,7 @@ def measured(service: Service) -> dict[str, Any]:
         ),
         "answer → JSON": quickest(lambda k: responses.json_response(answer)),
     }
-    scoring = {n: quickest(lambda k, n=n: predictions.predict_rows(book, X[:n], options)) / n for n in TOGETHER}
+    scoring = {n: quickest(lambda k, n=n: predictions.predict_rows(snapshot, X[:n], options)) / n for n in TOGETHER}
     whole = {n: asyncio.run(answered(guarded, sent, n)) for n in TOGETHER}
     most, route = predictions.QUICK_OPERATIONS, app.PREDICT_REQUEST
     predictions.QUICK_OPERATIONS, app.PREDICT_REQUEST = 0, ("", "", b"")

@@ -22,14 +22,14 @@ from zskl.serve.classes import ClassSnapshot, name_classes_by_text
 from zskl.serve.predictions import predict_rows
 from zskl.serve.requests import Features
 from zskl.serve.schemas import PredictionOptions
-from zskl.serve.teaching import MarkedExample, TeachingState
+from zskl.serve.store import MarkedExample, TeachingState
 
 MARKS = (0, 1, 3, 5)
 
 
-def answers(book: ClassSnapshot, X: Features, candidates: list[str] | None) -> list[str]:
+def answers(snapshot: ClassSnapshot, X: Features, candidates: list[str] | None) -> list[str]:
     """The class of each row, among these or among all classes."""
-    told = predict_rows(book, X, PredictionOptions(top=1, candidates=candidates))
+    told = predict_rows(snapshot, X, PredictionOptions(top=1, candidates=candidates))
     return [one["class"] for one in told["predictions"]]
 
 

@@ -403,9 +403,9 @@ def test_a_large_answer_is_put_together_from_parts(features, digits, monkeypatch
     whole = client.post("/predict", json=body).json()
     made, predict = [], predictions.predict_rows
 
-    def counted(book, X, options):
+    def counted(snapshot, X, options):
         made.append(len(X))
-        return predict(book, X, options)
+        return predict(snapshot, X, options)
 
     monkeypatch.setattr(routes, "QUICK_CLASSES", 60)
     monkeypatch.setattr(predictions, "predict_rows", counted)

@@ -13,7 +13,7 @@ from zskl import ClassMeansClassifier, datasets, load
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
 
-# Class book -----------------------------------------------------------------------------------------------------------
+# Class snapshot -----------------------------------------------------------------------------------------------------------
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 

@@ -36,13 +36,13 @@ def model():
 def alone(model, path, stack):
     """A service of one process: its clients, and what it does again and again."""
     service = Service(model, "m", Limits(), stack.enter_context(store.open_class_file(path)))
-    return SimpleNamespace(clients=[services.client(service)] * 2, tend=service.classes.tend)
+    return SimpleNamespace(clients=[services.client(service)] * 2, maintain=service.classes.maintain)
 
 
 def shared(model, path, stack):
     """The same of two workers."""
     kept = stack.enter_context(store.open_shared_class_file(path))
-    return SimpleNamespace(clients=[Worker(model, kept).client, Worker(model, kept).client], tend=kept.tend)
+    return SimpleNamespace(clients=[Worker(model, kept).client, Worker(model, kept).client], maintain=kept.maintain)
 
 
 @pytest.fixture(params=[alone, shared])
@@ -63,7 +63,7 @@ def service(request, model, tmp_path):
                 return told(alone(model, Path(again), later).clients[0])
 
         found.path, found.after_restart = path, after_restart
-        found.tend_long = lambda: [found.tend() for _ in range(store.RETRY_AFTER + 1)]
+        found.maintain_long = lambda: [found.maintain() for _ in range(store.RETRY_AFTER + 1)]
         yield found
 
 
@@ -93,7 +93,7 @@ def test_a_removed_file_is_written_again_whole(service, moved, caplog):
     else:
         service.path.unlink()
     assert told(one) == told(other) == before
-    service.tend()
+    service.maintain()
     assert told(one) == told(other) == before
     assert "somebody has removed" in caplog.text
     assert service.path.stat().st_mode & 0o777 == 0o600
@@ -117,7 +117,7 @@ def test_no_change_is_acknowledged_that_a_removed_file_would_lose(service, times
         if answer.status_code != 201:  # a worker: the process that keeps the file has not looked yet
             assert "was removed, so nothing was changed" in refusal(answer, 503)
             assert client.get(f"/classes/new {k}").status_code == 404
-            service.tend()
+            service.maintain()
             answer = put(client, f"new {k}")
         assert answer.json()["version"] == 4 + k
     known = told(service.clients[0])
@@ -134,14 +134,14 @@ def test_a_file_that_cannot_be_written_again_refuses_changes_only(service, monke
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", full)
         for _ in range(3):
-            service.tend_long()
+            service.maintain_long()
         assert caplog.text.count("cannot be written again (No space left on device)") == 1  # not again and again
         for client in service.clients:
             for refused in (put(client), client.delete("/classes/own"), client.post("/classes/own/examples", json=ROW)):
                 assert "nothing was changed" in refusal(refused, 503)
                 assert str(service.path.parent) not in refused.text
             assert told(client) == before
-    service.tend_long()
+    service.maintain_long()
     assert told(service.clients[1]) == before
     assert put(service.clients[1]).json()["version"] == 4
 
@@ -154,11 +154,11 @@ def test_a_file_of_somebody_else_in_its_place_stays(service, caplog):
         assert "remove the file that is there now" in refusal(put(client), 503)
         assert told(client) == before
     caplog.clear()
-    service.tend_long()
+    service.maintain_long()
     assert caplog.text.count("another program has replaced") == 1  # though nobody asks for a change
     assert service.path.read_text() == FOREIGN
     service.path.unlink()
-    service.tend_long()
+    service.maintain_long()
     assert put(service.clients[0]).json()["version"] == 4
     known = told(service.clients[1])
     assert service.after_restart() == known
@@ -182,7 +182,7 @@ def test_a_file_that_was_cut_short_takes_no_change(service):
     for client in service.clients:
         assert "put back what it held" in refusal(put(client), 503)
         assert told(client) == before
-    service.tend()
+    service.maintain()
     assert service.path.read_bytes() == content[:30]
     service.path.write_bytes(content)
     assert put(service.clients[0]).json()["version"] == 4
@@ -196,7 +196,7 @@ def test_a_worker_that_starts_without_the_file_knows_all(tmp_path, model):
         kept.path.unlink()
         late = Worker(model, kept)
         assert late.known() == one.known() == (1, {"own": (1.0, 1)})
-        kept.tend()
+        kept.maintain()
         assert late.put("new") == 2
         assert one.known() == late.known() == Worker(model, kept).known()
 
@@ -208,7 +208,7 @@ def test_what_nobody_acknowledged_does_not_come_back_with_the_file(tmp_path, mod
         with kept.path.open("ab") as file:  # of a worker that was killed
             file.write(b'{"key": "torn", "deleted": false, "attributes": {"size": 9.0}, "version": 2}\n')
         kept.path.unlink()
-        kept.tend()
+        kept.maintain()
         assert other.put("new") == 2
         assert one.known() == (2, {"own": (1.0, 1), "new": (1.0, 2)})
         assert {line["key"] for line in run_folder.read_log(kept.path)} == {"own", "new", " forgotten"}
@@ -220,10 +220,10 @@ def test_a_worker_that_is_behind_catches_up_without_the_file(tmp_path, model):
         one.put("own")
         kept.path.unlink()
         assert other.known() == (1, {"own": (1.0, 1)})
-        kept.tend()
+        kept.maintain()
         kept.path.unlink()  # again, before all have seen the new one
         assert "try again" in refusal(third.client.get("/classes"), 503)  # never an old answer
-        kept.tend()
+        kept.maintain()
         assert third.known() == other.known() == one.known() == (1, {"own": (1.0, 1)})
 
 

@@ -11,7 +11,8 @@ import services
 from services import explained, refusal, same, strings, values
 from tolerances import SUMS, assert_close
 from zskl.serve import app, predictions
-from zskl.serve.limits import QUICK_OPERATIONS, Limits, Refusal
+from zskl.serve.errors import Refusal
+from zskl.serve.limits import QUICK_OPERATIONS, Limits
 from zskl.serve.schemas import PredictionOptions
 from zskl.serve.service import Service
 
@@ -121,9 +122,9 @@ def scored(monkeypatch):
     """How many rows each call has scored."""
     heights, predict = [], predictions.predict_rows
 
-    def counted(book, X, options):
+    def counted(snapshot, X, options):
         heights.append(len(X))
-        return predict(book, X, options)
+        return predict(snapshot, X, options)
 
     monkeypatch.setattr(predictions, "predict_rows", counted)
     return heights
@@ -213,7 +214,7 @@ def test_a_lone_row_waits_for_nobody():
     service, X = of_service()
 
     async def ask():
-        task = asyncio.create_task(predictions.Batcher(lambda: service.book).predicted(X[:1], PLAIN, 5, 1))
+        task = asyncio.create_task(predictions.Batcher(lambda: service.snapshot).predict_one(X[:1], PLAIN, 5, 1))
         for _ in range(3):  # asks, is scored, takes its answer
             await asyncio.sleep(0)
         return task.done()
@@ -225,7 +226,7 @@ def test_the_classes_are_those_of_the_moment_of_scoring():
     service, X = of_service()
 
     async def ask():
-        task = asyncio.create_task(predictions.Batcher(lambda: service.book).predicted(X[:1], PLAIN, 5, 1))
+        task = asyncio.create_task(predictions.Batcher(lambda: service.snapshot).predict_one(X[:1], PLAIN, 5, 1))
         await asyncio.sleep(0)
         service.classes.put("new", {"size": 1.0}, again=False)
         return await task
@@ -237,17 +238,17 @@ def test_who_does_not_wait_any_more_is_not_scored(scored):
     service, X = of_service()
 
     async def ask():
-        waiting = predictions.Batcher(lambda: service.book)
-        tasks = [asyncio.create_task(waiting.predicted(X[k : k + 1], PLAIN, 5, 1)) for k in range(4)]
+        waiting = predictions.Batcher(lambda: service.snapshot)
+        tasks = [asyncio.create_task(waiting.predict_one(X[k : k + 1], PLAIN, 5, 1)) for k in range(4)]
         await asyncio.sleep(0)
         tasks[1].cancel()
         tasks[2].cancel()
         found = await asyncio.gather(*tasks, return_exceptions=True)
-        last = asyncio.create_task(waiting.predicted(X[:1], PLAIN, 5, 1))
+        last = asyncio.create_task(waiting.predict_one(X[:1], PLAIN, 5, 1))
         await asyncio.sleep(0)
         last.cancel()
         await asyncio.wait([last])
-        return found, await waiting.predicted(X[3:4], PLAIN, 5, 1)
+        return found, await waiting.predict_one(X[3:4], PLAIN, 5, 1)
 
     found, after = asyncio.run(ask())
     assert [isinstance(one, asyncio.CancelledError) for one in found] == [False, True, True, False]
@@ -265,7 +266,7 @@ def test_an_answer_that_nobody_waits_for_harms_no_other():
             predictions.PendingRow(each, PLAIN, 9, future) for each, future in zip((row, X[:1]), futures, strict=True)
         ]
         futures[0].cancel()
-        predictions.answer_group(service.book, group)
+        predictions.answer_group(service.snapshot, group)
         return await futures[1]
 
     for row in (X[1:2], np.zeros((1, 3), np.float32)):  # the second has another width: no array holds both
@@ -278,10 +279,10 @@ def test_a_batch_takes_no_longer_than_what_is_done_on_the_spot(scored):
     order = []
 
     async def ask():
-        waiting = predictions.Batcher(lambda: service.book)
+        waiting = predictions.Batcher(lambda: service.snapshot)
 
         async def one(name, row, options):
-            await waiting.predicted(row, options, 5, QUICK_OPERATIONS // 2)
+            await waiting.predict_one(row, options, 5, QUICK_OPERATIONS // 2)
             order.append(name)
 
         tasks = [asyncio.create_task(one("many", X[k : k + 1], PLAIN)) for k in range(5)]

@@ -374,10 +374,10 @@ def test_connections_that_come_at_once_are_shared():
 
 def test_a_worker_leaves_connections_to_others_but_not_for_long():
     seats = ConnectionCounts(2)  # the second one never looks
-    assert [seats.ahead(0, 1), seats.ahead(0, 0)] == [True, False]
+    assert [seats.has_more(0, 1), seats.has_more(0, 0)] == [True, False]
     assert asyncio.run(counts(1, 8, seats)) == [8]
-    assert not seats.ahead(1, 7)
-    assert seats.ahead(1, 8)
+    assert not seats.has_more(1, 7)
+    assert seats.has_more(1, 8)
 
 
 def test_too_many_open_files_pass(monkeypatch, caplog):

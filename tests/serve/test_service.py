@@ -10,7 +10,8 @@ import services
 from tolerances import SUMS, distance
 from zskl import methods
 from zskl.serve import predictions
-from zskl.serve.limits import Limits, Refusal, quote_value
+from zskl.serve.errors import Refusal, quote_value
+from zskl.serve.limits import Limits
 from zskl.serve.service import Service
 
 # Model ----------------------------------------------------------------------------------------------------------------
@@ -91,11 +92,11 @@ def test_classes_that_change_during_a_request_change_nothing_in_it(explain, monk
     expected = expected_answers(model, body)
     predict = predictions.predict_rows
 
-    def held(book, *rest):
+    def held(snapshot, *rest):
         monkeypatch.setattr(predictions, "predict_rows", predict)
         for number in range(3):
             service.classes.put(STEPS[number][0], STEPS[number][1][STEPS[number][0]], True)
-        return predict(book, *rest)
+        return predict(snapshot, *rest)
 
     service = Service(model, "m", Limits())
     client = services.client(service)

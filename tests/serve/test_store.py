@@ -15,7 +15,8 @@ from zskl import ClassMeansClassifier
 from zskl.experiments import run_folder
 from zskl.serve import store
 from zskl.serve.classes import ClassRegistry
-from zskl.serve.limits import Limits, Refusal
+from zskl.serve.errors import Refusal
+from zskl.serve.limits import Limits
 from zskl.serve.service import Service
 
 # Class file -----------------------------------------------------------------------------------------------------------
@@ -93,7 +94,7 @@ def test_a_file_of_mostly_outdated_lines_is_written_again(tmp_path, monkeypatch)
         with store.open_class_file(path) as kept:
             assert len(path.read_text().splitlines()) == 2  # the class, and the versions
             assert kept.version == 60
-            assert Service(model, "m", Limits(), kept).book.added["one"].attributes == {"size": 19.0}
+            assert Service(model, "m", Limits(), kept).snapshot.added["one"].attributes == {"size": 19.0}
 
 
 @pytest.fixture
@@ -159,7 +160,7 @@ def test_a_torn_last_line_is_a_class_that_was_never_acknowledged(tmp_path):
         path.write_bytes(whole + line[:cut])
         with store.open_class_file(path) as file:
             service = Service(model, "m", Limits(), file)
-            found = {name: one.attributes for name, one in service.book.added.items()}
+            found = {name: one.attributes for name, one in service.snapshot.added.items()}
             assert found.pop("a") == {"size": 0.1}
             assert found == ({"é": {"size": 0.25, "fur": -1e-05}} if cut >= len(line) - 1 else {})
             service.classes.put("b", {"size": 1.0}, False)
@@ -230,7 +231,7 @@ def test_a_shorter_file_is_another_one_with_the_same_versions(pair, tmp_path):
     for k in range(20):
         (one, other)[k % 2].put("own", float(k))
     before, inode = told(one), os.stat(kept.path).st_ino
-    kept.tend()
+    kept.maintain()
     assert len(run_folder.read_log(kept.path)) == 2
     assert os.stat(kept.path).st_ino != inode
     with pytest.raises(OSError, match="another service keeps its classes"), store.open_class_file(kept.path):
@@ -241,12 +242,12 @@ def test_a_shorter_file_is_another_one_with_the_same_versions(pair, tmp_path):
     assert told(one) == told(other)
     late = other.client.post("/classes/ant/examples", json=ROW, headers={"if-match": first})
     assert "were changed in version 2" in refusal(late, 412)
-    kept.tend()  # nobody asked for it
+    kept.maintain()  # nobody asked for it
     assert len(run_folder.read_log(kept.path)) == 4
     (tmp_path / "foreign").write_text("a file of somebody else\n")
     os.replace(tmp_path / "foreign", kept.path)
-    kept.marks.wasteful = True
-    kept.tend()
+    kept.shared.needs_compaction = True
+    kept.maintain()
     assert kept.path.read_text() == "a file of somebody else\n"
 
 
@@ -256,13 +257,13 @@ def test_versions_go_on_after_a_restart_and_count_old_lines(tmp_path, model):
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))  # as version 0.1 wrote them
     with store.open_class_file(path) as kept:
         service = Service(model, "m", Limits(), kept)
-        assert {name: one.version for name, one in service.book.added.items()} == {"a": 3, "b": 2}
+        assert {name: one.version for name, one in service.snapshot.added.items()} == {"a": 3, "b": 2}
         service.classes.delete("b")
         kept._lines = 1000
         kept.shorten()
     with store.open_class_file(path) as kept:
         service = Service(model, "m", Limits(), kept)
-        assert (service.book.version, service.book.added["a"].version) == (4, 3)
+        assert (service.snapshot.version, service.snapshot.added["a"].version) == (4, 3)
         with pytest.raises(Refusal, match="was changed in version 3"):
             service.classes.put("a", {"size": 2.0}, True, since=2)
 
@@ -281,8 +282,8 @@ def test_what_a_killed_worker_did_not_acknowledge_is_cut_off(pair, shortened):
             file.write(left)
         assert "late" not in other.known()[1]
         if shortened:
-            kept.marks.wasteful = True
-            kept.tend()
+            kept.shared.needs_compaction = True
+            kept.maintain()
         assert (one, other)[version % 2].put("new", version) == version
         assert {line["key"] for line in run_folder.read_log(kept.path)} == {"own", "new"}
         assert one.known() == other.known() == (version, {"own": (1.0, 1), "new": (version, version)})
@@ -292,10 +293,10 @@ def test_a_worker_killed_after_its_line_was_flushed_holds_nobody_up(pair):
     kept, one, other = pair
     one.put("own")
     other.put("new")
-    kept.marks.version = 1  # as if it had been killed before it could say so
-    assert other.service.classes.stale
+    kept.shared.version = 1  # as if it had been killed before it could say so
+    assert other.service.classes.is_stale
     assert other.known() == one.known() == (2, {"own": (1.0, 1), "new": (1.0, 2)})
-    assert not other.service.classes.stale
+    assert not other.service.classes.is_stale
 
 
 def test_a_full_disk_in_one_worker_changes_nothing_in_any(pair, monkeypatch):
@@ -320,26 +321,26 @@ def test_a_full_disk_in_one_worker_changes_nothing_in_any(pair, monkeypatch):
 def test_without_the_process_that_keeps_the_file_nothing_changes(pair):
     """It was killed while it replaced the file."""
     kept, one, _ = pair
-    kept.marks.inode = 0
+    kept.shared.inode = 0
     with pytest.raises(Refusal, match="nothing was changed"):
         one.put("own")
     assert one.known() == (0, {})
 
 
 def test_a_book_that_is_not_made_yet_is_not_the_newest(pair, monkeypatch):
-    """The file is read before its book is made: meanwhile, requests have to wait."""
+    """The file is read before its snapshot is made: meanwhile, requests have to wait."""
     _, one, other = pair
     one.put("own")
     stale, restored = [], ClassRegistry._restored
 
     def noted(classes, *arguments):
-        stale.append(classes.stale)
+        stale.append(classes.is_stale)
         return restored(classes, *arguments)
 
     monkeypatch.setattr(ClassRegistry, "_restored", noted)
     assert other.known()[0] == 1
     assert stale == [True]
-    assert not other.service.classes.stale
+    assert not other.service.classes.is_stale
 
 
 def test_changes_that_cannot_be_read_refuse_requests(pair, monkeypatch):
@@ -393,12 +394,12 @@ def test_examples_and_adaptation_are_there_after_a_restart(tmp_path, model_lesso
         assert (verdict["adapted"], verdict["clear"], verdict["classes"]) == (True, None, 3)
         before = told_lessons_kept(client)
         assert [len(examples) for examples in before[0]] == [1, 1, 2]
-        sure = service.book.lessons.adaptation.told
+        sure = service.snapshot.taught.adaptation.verdict
     for _ in range(2):
         with store.open_class_file(path) as kept:
             service = Service(model_lessons_kept, "m", Limits(), kept)
             assert told_lessons_kept(services.client(service)) == before
-            assert service.book.lessons.adaptation.told == sure
+            assert service.snapshot.taught.adaptation.verdict == sure
             kept._lines = 1000  # as if most were outdated: it is written again
             kept.shorten()
             assert len(run_folder.read_log(path)) == 7  # a class, four examples, an adaptation and the versions
@@ -409,8 +410,8 @@ def test_examples_and_adaptation_are_there_after_a_restart(tmp_path, model_lesso
         assert client.delete("/adapt").status_code == 204
     with store.open_class_file(path) as kept:
         service = Service(model_lessons_kept, "m", Limits(), kept)
-        assert {one.label for one in service.book.lessons.examples} == {"ant", "emu"}
-        assert service.book.lessons.adaptation is None
+        assert {one.label for one in service.snapshot.taught.examples} == {"ant", "emu"}
+        assert service.snapshot.taught.adaptation is None
 
 
 def test_outdated_adaptations_do_not_stay(tmp_path, model_lessons_kept):

@@ -238,7 +238,7 @@ def test_an_unknown_word_is_taken_for_one_that_means_the_same(monkeypatch):
     model, _ = services.small()
     words = Vocabulary(name_classes_by_text(model))
     monkeypatch.setattr(words._meanings, "nearest", lambda unknown: dict.fromkeys(unknown, "fur"))
-    found = words.understood("big size, no hair")["attributes"]
+    found = words.understand("big size, no hair")["attributes"]
     assert [(one["attribute"], one["guessed"]) for one in found] == [("fur", True), ("size", False)]
     monkeypatch.setattr(sentences, "is_present", lambda _: False)
     assert WordMeanings(["eyebrow"]).nearest(["brow"]) == {}

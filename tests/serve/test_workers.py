@@ -180,16 +180,16 @@ def test_workers_that_die_again_and_again_end_the_service(caplog):
     os.close(writing)
     assert said[0] == "it answers"
     assert caplog.text.count("takes its place") == server.MAX_CRASHES
-    deaths = server.CrashCounter(most=2, seconds=10)
-    assert [deaths.too_many(now) for now in (0, 9, 11, 12, 30)] == [False, False, False, True, False]
+    crashes = server.CrashCounter(most=2, seconds=10)
+    assert [crashes.add(now) for now in (0, 9, 11, 12, 30)] == [False, False, False, True, False]
 
 
 def test_a_worker_that_cannot_be_replaced_is_waited_for_once(monkeypatch):
     def full(*_):
         raise OSError(11, "Resource temporarily unavailable")
 
-    dead = SimpleNamespace(pid=0, error=None, listen=lambda: None, ended=lambda: "killed by SIGKILL")
-    living = SimpleNamespace(ended=lambda: None, listen=lambda: None)
+    dead = SimpleNamespace(pid=0, error=None, read_messages=lambda: None, exit_reason=lambda: "killed by SIGKILL")
+    living = SimpleNamespace(exit_reason=lambda: None, read_messages=lambda: None)
     crew = [dead, living]
     monkeypatch.setattr(server, "Worker", full)
     with pytest.raises(OSError, match="Resource"):

@@ -332,7 +332,7 @@ class Worker:
     """A service of the shared file, and a client of it."""
 
     def __init__(self, model, kept):
-        file = SharedClassFile(kept.path, kept.marks, os.dup(kept._log.handle))  # a process of its own has a copy
+        file = SharedClassFile(kept.path, kept.shared, os.dup(kept._log.handle))  # a process of its own has a copy
         self.service = Service(model, "m", Limits(), file)
 
     @cached_property
@@ -347,10 +347,10 @@ class Worker:
 
     def known(self):
         """What a request would see: name → size and version."""
-        if self.service.classes.stale:
-            self.service.classes.catch_up()
-        book = self.service.book
-        return book.version, {name: (one.attributes["size"], one.version) for name, one in book.added.items()}
+        if self.service.classes.is_stale:
+            self.service.classes.sync()
+        snapshot = self.service.snapshot
+        return snapshot.version, {name: (one.attributes["size"], one.version) for name, one in snapshot.added.items()}
 
 
 # Answers --------------------------------------------------------------------------------------------------------------

@@ -18,7 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from zskl.serve import responses, routes
 from zskl.serve.classes import ClassRegistry
-from zskl.serve.limits import ConcurrencyLimits, Limits, Refusal
+from zskl.serve.errors import Refusal
+from zskl.serve.limits import ConcurrencyLimits, Limits
 from zskl.serve.responses import error_response, handle_errors
 from zskl.serve.schemas import PredictionOptions
 from zskl.serve.service import Service
@@ -238,11 +239,11 @@ class SyncMiddleware:
         self._app, self._classes, self._turn = app, classes, asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._classes.stale:
+        if self._classes.is_stale:
             async with self._turn:
-                if self._classes.stale:
+                if self._classes.is_stale:
                     try:
-                        await run_in_threadpool(self._classes.catch_up)
+                        await run_in_threadpool(self._classes.sync)
                     except (OSError, ValueError) as error:
                         log.error("%s", error)
                         raise Refusal(
@@ -291,26 +292,22 @@ class Application(FastAPI):
 
 
 def build_app(service: Service) -> Application:
-    """The application of a service. Its large requests take turns."""
+    """The application of a service. Its large requests take concurrency."""
     app = Application(
         title="zskl", version=__version__, description=responses.API_DESCRIPTION, docs_url=None, redoc_url=None
     )
-    turns = ConcurrencyLimits()
-    app.predictions = routes.PredictionHandler(service, turns)
-    routers = (
-        routes.page_routes(),
-        routes.model_routes(service),
-        routes.example_routes(service, turns),  # before classes, whose names may have anything in them
-        routes.class_routes(service),
-        routes.predict_routes(app.predictions),
-        routes.row_routes(service, turns),
-        routes.diagnostic_routes(service),
-        routes.word_routes(service),
-        routes.fit_routes(service, turns),
-        routes.teaching_routes(service, turns),
-    )
-    for router in routers:
-        app.include_router(router)
-    handle_errors(app, [*app.routes, *(route for router in routers for route in router.routes)])
+    concurrency = ConcurrencyLimits()
+    app.predictions = routes.PredictionHandler(service, concurrency)
+    routes.add_page_routes(app)
+    routes.add_model_routes(app, service)
+    routes.add_example_routes(app, service, concurrency)  # before classes, whose names may have anything in them
+    routes.add_class_routes(app, service)
+    routes.add_predict_routes(app, app.predictions)
+    routes.add_row_routes(app, service, concurrency)
+    routes.add_diagnostic_routes(app, service)
+    routes.add_word_routes(app, service)
+    routes.add_fit_routes(app, service, concurrency)
+    routes.add_teaching_routes(app, service, concurrency)
+    handle_errors(app)
     responses.describe_api(app)
     return app

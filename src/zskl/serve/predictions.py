@@ -15,19 +15,12 @@ from pydantic_core import to_json
 
 from zskl._arrays import to_numpy
 from zskl.estimators._candidates import calibrate_scores, softmax, top_columns
+from zskl.serve import schemas
 from zskl.serve.classes import ClassSnapshot
+from zskl.serve.errors import Refusal, quote_value
 from zskl.serve.gallery import LoadedRows
-from zskl.serve.limits import QUICK_OPERATIONS, Refusal, quote_value
+from zskl.serve.limits import QUICK_OPERATIONS
 from zskl.serve.requests import Features
-from zskl.serve.schemas import (
-    ExplanationAnswer,
-    NearestRows,
-    NearRow,
-    Prediction,
-    PredictionOptions,
-    Predictions,
-    RankedClass,
-)
 
 # Predictions ----------------------------------------------------------------------------------------------------------
 
@@ -35,22 +28,22 @@ CALIBRATE_HINT = "fit the model with zskl fit --calibrate"
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused
-def predict_rows(book: ClassSnapshot, X: Features, options: PredictionOptions) -> Predictions:
+def predict_rows(snapshot: ClassSnapshot, X: Features, options: schemas.PredictionOptions) -> schemas.Predictions:
     """The answer for checked rows X (n, d) and checked options."""
     if options.against is not None:
-        options = options.model_copy(update={"against": book.called(options.against)})
-    panel = book.panel(None if options.candidates is None else tuple(options.candidates))
+        options = options.model_copy(update={"against": snapshot.resolve_name(options.against)})
+    panel = snapshot.panel(None if options.candidates is None else tuple(options.candidates))
     labels = panel.labels.tolist()
     if options.explain:
         _check_explainable(labels, options)
-    constant = _calibration_constant(book, options) if panel.situation == "mixed" else 0.0
-    temperatures = book.model.temperatures_
+    constant = _calibration_constant(snapshot, options) if panel.situation == "mixed" else 0.0
+    temperatures = snapshot.model.temperatures_
     temperature = None if temperatures is None else temperatures[panel.situation]
     if options.reject is not None and temperature is None:
         raise Refusal(
             422, f"reject is {options.reject}, and the model's probabilities are not calibrated: {CALIBRATE_HINT}"
         )
-    predictions: list[Prediction] = []
+    predictions: list[schemas.Prediction] = []
     for rows, raw in panel.blocks(X):
         scores = to_numpy(raw)
         if options.calibration is not None:  # may be large: single precision would round the scores away
@@ -67,34 +60,36 @@ def predict_rows(book: ClassSnapshot, X: Features, options: PredictionOptions) -
                 to_numpy(softmax(scores / scores.dtype.type(temperature))), order, axis=1
             ).tolist()
         found = [
-            _make_prediction(book, [labels[k] for k in places], best, None if likely is None else likely[i], average)
+            _make_prediction(
+                snapshot, [labels[k] for k in places], best, None if likely is None else likely[i], average
+            )
             for i, (places, best, average) in enumerate(
                 zip(order.tolist(), values.tolist(), scores.mean(axis=1).tolist(), strict=True)
             )
         ]
         if options.explain:
-            _explain(book, X[rows], found, options, constant)
+            _explain(snapshot, X[rows], found, options, constant)
         for one in found:
             del one["top"][options.top :]
             if options.reject is not None:
                 one["none_of_these"] = (one["top"][0]["probability"] or 0.0) < options.reject
         predictions += found
     return {
-        "version": book.version,
+        "version": snapshot.version,
         "calibration": constant,
         "predictions": predictions,
         "features": X.tolist() if options.features else None,
     }
 
 
-def split_answers(answer: Predictions) -> Iterator[Predictions]:
+def split_answers(answer: schemas.Predictions) -> Iterator[schemas.Predictions]:
     """The answers for each row alone."""
     features = answer["features"]
     for k, one in enumerate(answer["predictions"]):
         yield {**answer, "predictions": [one], "features": None if features is None else [features[k]]}
 
 
-def encode_answers(parts: Iterable[Predictions]) -> bytes:
+def encode_answers(parts: Iterable[schemas.Predictions]) -> bytes:
     """The JSON of the answers for parts of the rows, as one answer. Of a part only its JSON is kept: as Python's
     objects, a large answer would take many times the memory."""
     told, features, about = bytearray(), bytearray(), b""
@@ -108,10 +103,15 @@ def encode_answers(parts: Iterable[Predictions]) -> bytes:
 
 
 def _make_prediction(
-    book: ClassSnapshot, names: list[str], scores: list[float], likely: list[float] | None, average: float
-) -> Prediction:
-    top: list[RankedClass] = [
-        {"class": name, "kind": book.kinds[name], "score": score, "probability": None if likely is None else likely[k]}
+    snapshot: ClassSnapshot, names: list[str], scores: list[float], likely: list[float] | None, average: float
+) -> schemas.Prediction:
+    top: list[schemas.RankedClass] = [
+        {
+            "class": name,
+            "kind": snapshot.kinds[name],
+            "score": score,
+            "probability": None if likely is None else likely[k],
+        }
         for k, (name, score) in enumerate(zip(names, scores, strict=True))
     ]
     return {
@@ -124,13 +124,13 @@ def _make_prediction(
     }
 
 
-def _calibration_constant(book: ClassSnapshot, options: PredictionOptions) -> float:
+def _calibration_constant(snapshot: ClassSnapshot, options: schemas.PredictionOptions) -> float:
     if options.calibration is not None:
         return options.calibration
-    return float(book.model.calibration_) if options.calibrated else 0.0
+    return float(snapshot.model.calibration_) if options.calibrated else 0.0
 
 
-def _check_explainable(labels: list[str], options: PredictionOptions) -> None:
+def _check_explainable(labels: list[str], options: schemas.PredictionOptions) -> None:
     if len(labels) < 2:
         raise Refusal(422, "an explanation compares two classes: name at least two candidates")
     if options.against is not None and options.against not in labels:
@@ -138,22 +138,26 @@ def _check_explainable(labels: list[str], options: PredictionOptions) -> None:
 
 
 def _explain(
-    book: ClassSnapshot, X: Features, found: list[Prediction], options: PredictionOptions, constant: float
+    snapshot: ClassSnapshot,
+    X: Features,
+    found: list[schemas.Prediction],
+    options: schemas.PredictionOptions,
+    constant: float,
 ) -> None:
     """Fill in the explanations. Only those candidates matter that are first or second somewhere."""
     named = {one["class"] for answer in found for one in answer["top"][:2]} | {options.against}
-    model = copy.copy(book.model)
+    model = copy.copy(snapshot.model)
     model.calibration_ = constant
     try:
         explained = model.explain(
-            *(X, options.attributes, book.table, [name for name in book.kinds if name in named]),
+            *(X, options.attributes, snapshot.table, [name for name in snapshot.kinds if name in named]),
             against=options.against,
             raw=options.raw,
         )
     except (TypeError, ValueError) as error:
         raise Refusal(422, str(error)) from None
     for answer, one in zip(found, explained, strict=True):
-        answer["explanation"] = cast(ExplanationAnswer, one.record())
+        answer["explanation"] = cast(schemas.ExplanationAnswer, one.record())
 
 
 # Batches --------------------------------------------------------------------------------------------------------------
@@ -168,22 +172,24 @@ class PendingRow:
     """A row (1, d) with the options of its request, and where its answer goes. `most` such rows are scored at once."""
 
     row: Features
-    options: PredictionOptions
+    options: schemas.PredictionOptions
     most: int
-    answer: asyncio.Future[Predictions]
+    answer: asyncio.Future[schemas.Predictions]
 
 
 Group: TypeAlias = list[PendingRow]
 
 
 class Batcher:
-    """The rows that wait, in groups with the same options. `book` gives the classes at the moment of scoring."""
+    """The rows that wait, in groups with the same options. `snapshot` gives the classes at the moment of scoring."""
 
-    def __init__(self, book: Callable[[], ClassSnapshot]) -> None:
-        self._book = book
+    def __init__(self, snapshot: Callable[[], ClassSnapshot]) -> None:
+        self._book = snapshot
         self._groups: dict[Hashable, Group] = {}
 
-    async def predicted(self, row: Features, options: PredictionOptions, listed: int, cost: int) -> Predictions:
+    async def predict_one(
+        self, row: Features, options: schemas.PredictionOptions, listed: int, cost: int
+    ) -> schemas.Predictions:
         """The answer for a checked row (1, d), which lists so many classes and takes so many multiplications."""
         loop = asyncio.get_running_loop()
         most = max(1, min(QUICK_OPERATIONS // max(cost, 1), QUICK_CLASSES // max(listed, 1)))
@@ -208,16 +214,16 @@ class Batcher:
             answer_group(self._book(), some)
 
 
-def answer_group(book: ClassSnapshot, group: Sequence[PendingRow]) -> None:
+def answer_group(snapshot: ClassSnapshot, group: Sequence[PendingRow]) -> None:
     """Answer requests with the same options. If they fail together each is tried alone: a row that cannot be scored is
     refused, and no other."""
     try:
-        found = predict_rows(book, np.concatenate([one.row for one in group]), group[0].options)
+        found = predict_rows(snapshot, np.concatenate([one.row for one in group]), group[0].options)
         answers = split_answers(found)
     except Exception as error:
         if len(group) > 1:
             for one in group:
-                answer_group(book, [one])
+                answer_group(snapshot, [one])
         elif not group[0].answer.done():
             group[0].answer.set_exception(error)
         return
@@ -226,7 +232,7 @@ def answer_group(book: ClassSnapshot, group: Sequence[PendingRow]) -> None:
             one.answer.set_result(its)
 
 
-def _options_key(options: PredictionOptions) -> Hashable:
+def _options_key(options: schemas.PredictionOptions) -> Hashable:
     """Equal for equal options."""
     return tuple(tuple(value) if isinstance(value, list) else value for value in options.__dict__.values())
 
@@ -254,9 +260,14 @@ class Neighbours:
         found = zip(names.tolist(), np.split(order, starts[1:]), strict=True)
         return {name: mine[rows.pictured[mine]] if rows.pictured[mine].any() else mine for name, mine in found}
 
-    def of(
-        self, book: ClassSnapshot, X: Features, classes: Sequence[Sequence[str]], count: int, own: Sequence[int] | None
-    ) -> list[list[NearestRows]]:
+    def find(
+        self,
+        snapshot: ClassSnapshot,
+        X: Features,
+        classes: Sequence[Sequence[str]],
+        count: int,
+        own: Sequence[int] | None,
+    ) -> list[list[schemas.NearestRows]]:
         """For each row of X (n, d) and each of its `classes`, the `count` nearest loaded rows, nearest first. `own` are
         the numbers of the rows themselves, which are left out; where they are not known, a row with the same features
         is taken for it."""
@@ -270,22 +281,24 @@ class Neighbours:
         for name in {name for one in classes for name in one}:
             places = self._places.get(name, np.empty(0, np.intp))[:MAX_ROWS_PER_CLASS]
             known[name] = places, scaled(self._rows.X[places])
-        found: list[list[NearestRows]] = []
+        found: list[list[schemas.NearestRows]] = []
         for k, (x, names) in enumerate(zip(scaled(X), classes, strict=True)):
             mine = None if own is None else own[k]
-            found.append([{"class": name, "rows": self._nearest(book, x, *known[name], count, mine)} for name in names])
+            found.append(
+                [{"class": name, "rows": self._nearest(snapshot, x, *known[name], count, mine)} for name in names]
+            )
         return found
 
     def _nearest(
         self,
-        book: ClassSnapshot,
+        snapshot: ClassSnapshot,
         x: NDArray[np.float64],
         places: NDArray[np.intp],
         rows: NDArray[np.float64],
         count: int,
         mine: int | None,
-    ) -> list[NearRow]:
+    ) -> list[schemas.NearRow]:
         distances = np.sqrt(((rows - x) ** 2).sum(axis=1))
         itself = distances <= SAME_ROW * np.sqrt((x**2).sum()) if mine is None else places == mine
         order = [k for k in np.argsort(distances, kind="stable").tolist() if not itself[k]][:count]
-        return [{**self._rows.card(book, int(places[k])), "distance": float(distances[k])} for k in order]
+        return [{**self._rows.describe_row(snapshot, int(places[k])), "distance": float(distances[k])} for k in order]

@@ -24,7 +24,8 @@ from zskl._validation import suggest
 from zskl.datasets import Dataset, images
 from zskl.datasets.images import Backbone, UnreadablePicture, import_or_explain, read_picture
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.serve.limits import ConcurrencyLimits, Limits, Refusal, quote_value
+from zskl.serve.errors import Refusal, quote_value
+from zskl.serve.limits import ConcurrencyLimits, Limits
 from zskl.serve.schemas import PredictionOptions
 
 # Media types ----------------------------------------------------------------------------------------------------------
@@ -324,13 +325,13 @@ PHOTO_FORMATS = {"image/jpeg": ("JPEG",), "image/png": ("PNG",), "image/webp": (
 
 @dataclass(frozen=True)
 class PhotoEncoder:
-    """What turns photos of at most so many `bytes` into features. `name` is that of the network."""
+    """What concurrency photos of at most so many `bytes` into features. `name` is that of the network."""
 
     name: str
     _backbone: Backbone
     bytes: int = MAX_PHOTO_BYTES
 
-    def features(self, body: Body, kind: str) -> Features:
+    def encode(self, body: Body, kind: str) -> Features:
         """(1, d) of a photo of a media type. Nothing of it is kept."""
         try:
             with warnings.catch_warnings():
@@ -371,7 +372,7 @@ def load_photo_encoder(
             raise ValueError(f"{name!r} names a place to fetch weights from; if you trust it, give it by --backbone")
         import_or_explain("PIL", name, images.extra_of(name))
         photos = PhotoEncoder(name, images.load_backbone(name, model.device if hasattr(model, "device") else None))
-        width = photos.features(_blank_photo(), "image/png").shape[1]
+        width = photos.encode(_blank_photo(), "image/png").shape[1]
         if width != model.n_features_in_:
             raise ValueError(
                 f"the backbone {name!r} makes {width} features: the model takes {model.n_features_in_}; "
@@ -399,7 +400,7 @@ def _blank_photo() -> bytes:
 
 
 async def read_photo_features(
-    request: Request, kind: str, network: PhotoEncoder, small: int, turns: ConcurrencyLimits
+    request: Request, kind: str, network: PhotoEncoder, small: int, concurrency: ConcurrencyLimits
 ) -> Features:
     """(1, d) of the photo in a body of a media type. Of bodies with more than `small` bytes few are in memory at a
     time."""
@@ -411,6 +412,6 @@ async def read_photo_features(
                 raise Refusal(413, f"the photo is larger than {network.bytes} bytes: make it smaller, then send it")
             if not large and len(body) > small:
                 large = True
-                await turn.enter_async_context(turns.photos)
-        async with turns.work:
-            return await run_in_threadpool(network.features, body, kind)
+                await turn.enter_async_context(concurrency.photos)
+        async with concurrency.work:
+            return await run_in_threadpool(network.encode, body, kind)

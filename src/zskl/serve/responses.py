@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -13,23 +13,11 @@ from pydantic.json_schema import models_json_schema
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.routing import BaseRoute, Match
+from starlette.routing import Match
 
-from zskl.serve import requests
-from zskl.serve.limits import Refusal
+from zskl.serve import requests, schemas
+from zskl.serve.errors import Refusal
 from zskl.serve.requests import explain_errors
-from zskl.serve.schemas import (
-    Description,
-    NewClass,
-    NewExample,
-    PredictionRequest,
-    Refused,
-    SavedClass,
-    Sought,
-    Unlabelled,
-    Wanted,
-    Words,
-)
 
 # Replies --------------------------------------------------------------------------------------------------------------
 
@@ -51,8 +39,8 @@ def error_response(error: Exception) -> Response:
     return json_response({"error": "the service failed on this request; its log says why"}, 500)
 
 
-def handle_errors(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
-    """Turn every exception of the application with these routes into JSON with a sentence."""
+def handle_errors(app: FastAPI) -> None:
+    """Turn every exception of the application into JSON with a sentence."""
 
     @app.exception_handler(Refusal)
     @app.exception_handler(ClientDisconnect)
@@ -70,7 +58,7 @@ def handle_errors(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         why = f"{what.get(error.status_code, error.detail)}: see /openapi.json for all paths"
         headers = error.headers
         if error.status_code == 405:  # Starlette names the methods of the first route with this path, not of all
-            here = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+            here = [route for route in app.routes if route.matches(request.scope)[0] is not Match.NONE]
             methods = {name for route in here for name in getattr(route, "methods", ())}
             headers = {"allow": ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))}
         return json_response({"error": why}, error.status_code, headers)
@@ -101,14 +89,25 @@ STATUS_DESCRIPTIONS = {
 }
 COMMON_STATUSES = (400, 401, 403, 413, 421, 500, 503)  # before a request comes to its route, or wherever a fault is
 BODY_STATUSES = (408,)
-BODY_SCHEMAS = (NewClass, Description, Wanted, PredictionRequest, Words, Sought, NewExample, Unlabelled)
+BODY_SCHEMAS = (
+    schemas.NewClass,
+    schemas.Description,
+    schemas.Wanted,
+    schemas.PredictionRequest,
+    schemas.Words,
+    schemas.Sought,
+    schemas.NewExample,
+    schemas.Unlabelled,
+)
 _REF = "#/components/schemas/{model}"
 
 
 def refusal_responses(*statuses: int) -> dict[str, Any]:
     """Arguments of a route that may refuse with these statuses."""
     return {
-        "responses": {status: {"model": Refused, "description": STATUS_DESCRIPTIONS[status]} for status in statuses}
+        "responses": {
+            status: {"model": schemas.Refused, "description": STATUS_DESCRIPTIONS[status]} for status in statuses
+        }
     }
 
 
@@ -116,7 +115,7 @@ def json_body(schema: str, *statuses: int, created: bool = False) -> dict[str, A
     """Arguments of a route with a JSON body."""
     responses = refusal_responses(*statuses)["responses"]
     if created:
-        responses[201] = {"model": SavedClass, "description": "The class is new"}
+        responses[201] = {"model": schemas.SavedClass, "description": "The class is new"}
     content = {"application/json": {"schema": {"$ref": _REF.format(model=schema)}}}
     return {"responses": responses, "openapi_extra": {"requestBody": {"required": True, "content": content}}}
 

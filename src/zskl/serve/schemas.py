@@ -416,8 +416,7 @@ class PredictionRequest(PredictionOptions):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     rows: Annotated[
-        Annotated[list[Annotated[list[float], FAST]], FAST] | None,
-        Field(min_length=1, description="Rows of features."),
+        Annotated[list[Annotated[list[float], FAST]], FAST] | None, Field(min_length=1, description="Rows of features.")
     ] = None
     columns: Annotated[
         Annotated[list[str], FAST] | None,

@@ -41,7 +41,7 @@ from zskl.serve.gallery import LoadedRows
 from zskl.serve.limits import Limits
 from zskl.serve.schemas import Example
 from zskl.serve.service import Service
-from zskl.serve.store import ClassFile, SharedClassFile
+from zskl.serve.store import ClassStore
 
 __all__ = ["Address", "run_service"]
 
@@ -161,7 +161,7 @@ class ConnectionCounts:
     def __init__(self, workers: int) -> None:
         self._counts = memoryview(mmap.mmap(-1, 8 * workers)).cast("Q")
 
-    def ahead(self, place: int, count: int) -> bool:
+    def has_more(self, place: int, count: int) -> bool:
         """Whether a worker with so many has more than another one. Its number is noted."""
         self._counts[place] = count
         return count > min(self._counts)
@@ -171,9 +171,9 @@ class SharedServer(uvicorn.Server):
     """A server that takes one connection at a time, and leaves the next one to a worker that has fewer. If that one is
     too busy, it takes it after all."""
 
-    def __init__(self, config: uvicorn.Config, seats: ConnectionCounts, place: int) -> None:
+    def __init__(self, config: uvicorn.Config, counts: ConnectionCounts, place: int) -> None:
         super().__init__(config)
-        self._seats, self._place = seats, place
+        self._counts, self._place = counts, place
         self._coming: set[asyncio.Task[object]] = set()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -193,7 +193,7 @@ class SharedServer(uvicorn.Server):
 
     def _look(self) -> None:
         """A connection waits."""
-        if self._seats.ahead(self._place, len(self.server_state.connections) + len(self._coming)):
+        if self._counts.has_more(self._place, len(self.server_state.connections) + len(self._coming)):
             self._rest(YIELD_SECONDS)
         else:
             self._take()
@@ -288,20 +288,20 @@ def run_server(
     listening: socket.socket,
     address: Address,
     ready: Callable[[str], object],
-    over: Callable[[], bool] = lambda: False,
-    sharing: Callable[[uvicorn.Config], uvicorn.Server] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    make_server: Callable[[uvicorn.Config], uvicorn.Server] | None = None,
 ) -> None:
     """Serve until SIGINT, SIGTERM or SIGHUP, or until it is `over`. `ready` gets the address once requests are
-    answered. `sharing` makes a server that shares the socket with others."""
+    answered. `make_server` makes a server that shares the socket with others."""
     host = address.host
     at = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
     names = {host, "localhost", "127.0.0.1", "::1"}
     logging.basicConfig(format=LOG_FORMAT)
     newest = SyncMiddleware(app.build_app(service), service.classes)
     guarded = GuardMiddleware(newest, address.token, names, service.limits, address.public)
-    server = (sharing or uvicorn.Server)(configure_server(guarded))
+    server = (make_server or uvicorn.Server)(configure_server(guarded))
     with stop_on_signals(server):
-        serve_until_stopped(server, listening, lambda: ready(at), over, service.classes.tend)
+        serve_until_stopped(server, listening, lambda: ready(at), should_stop, service.classes.maintain)
 
 
 def configure_server(app: ASGIApp, keep_alive: int = 30) -> uvicorn.Config:
@@ -326,10 +326,10 @@ def serve_until_stopped(
     server: uvicorn.Server,
     listening: socket.socket,
     ready: Callable[[], object],
-    over: Callable[[], bool] = lambda: False,
-    tend: Callable[[], object] = lambda: None,
+    should_stop: Callable[[], bool] = lambda: False,
+    maintain: Callable[[], object] = lambda: None,
 ) -> None:
-    """Run a server in a thread until it ends: there it leaves signals alone. `tend` is called again and again
+    """Run a server in a thread until it ends: there it leaves signals alone. `maintain` is called again and again
     meanwhile. Once it was told to stop and has had its time, the process ends: nobody can stop a thread that computes,
     and Python would wait for it."""
     with ThreadPoolExecutor(1, "server") as pool:
@@ -339,8 +339,8 @@ def serve_until_stopped(
                 time.sleep(POLL_SECONDS)
             if server.started:
                 ready()
-            while not (server.should_exit or running.done() or over()):
-                tend()
+            while not (server.should_exit or running.done() or should_stop()):
+                maintain()
                 time.sleep(POLL_SECONDS)
         finally:
             server.should_exit = True
@@ -437,31 +437,31 @@ class Worker:
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
         os.close(writing)
         os.set_blocking(reading, False)
-        self._pipe, self._heard = reading, b""
-        self.said: list[str] | None = None
+        self._pipe, self._buffer = reading, b""
+        self.ready_lines: list[str] | None = None
         self.error: str | None = None
 
-    def listen(self) -> None:
+    def read_messages(self) -> None:
         """Take up what it has written."""
         with suppress(BlockingIOError):
             while part := os.read(self._pipe, 1 << 16):
-                self._heard += part
-        whole, _, self._heard = self._heard.rpartition(b"\n")
+                self._buffer += part
+        whole, _, self._buffer = self._buffer.rpartition(b"\n")
         for line in whole.splitlines():
             told = json.loads(line)
-            self.said, self.error = told.get("said", self.said), told.get("error", self.error)
+            self.ready_lines, self.error = told.get("said", self.ready_lines), told.get("error", self.error)
 
-    def ended(self) -> str | None:
+    def exit_reason(self) -> str | None:
         """How it ended; None while it lives."""
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if not pid:
             return None
-        self.listen()
+        self.read_messages()
         os.close(self._pipe)
         code = os.waitstatus_to_exitcode(status)
         return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
 
-    def send(self, number: int) -> None:
+    def send_signal(self, number: int) -> None:
         """Send a signal."""
         with suppress(ProcessLookupError):
             os.kill(self.pid, number)
@@ -474,7 +474,7 @@ class CrashCounter:
         self._most, self._seconds = most, seconds
         self._times: deque[float] = deque()
 
-    def too_many(self, now: float) -> bool:
+    def add(self, now: float) -> bool:
         """Whether this one is one too many."""
         self._times.append(now)
         while self._times[0] < now - self._seconds:
@@ -483,10 +483,10 @@ class CrashCounter:
 
 
 def run_workers(
-    count: int, work: Work, say: Callable[[str], object], tend: Callable[[], object], close: Callable[[], object]
+    count: int, work: Work, say: Callable[[str], object], maintain: Callable[[], object], close: Callable[[], object]
 ) -> None:
     """Have so many processes do the work until a signal ends them. What they have to say is said once all answer.
-    `tend` is called again and again meanwhile; `close` closes what this process holds of the address."""
+    `maintain` is called again and again meanwhile; `close` closes what this process holds of the address."""
     logging.basicConfig(format=LOG_FORMAT)
     told = StopSignal()
     crew: list[Worker] = []
@@ -496,12 +496,15 @@ def run_workers(
                 crew.append(Worker(place, work))
             _wait_until_ready(crew, told)
             if not told.should_exit:
-                for line in [*(crew[0].said or ()), f"worker processes: {', '.join(str(one.pid) for one in crew)}"]:
+                for line in [
+                    *(crew[0].ready_lines or ()),
+                    f"worker processes: {', '.join(str(one.pid) for one in crew)}",
+                ]:
                     say(line)
-            deaths = CrashCounter()
+            crashes = CrashCounter()
             while not told.should_exit:
-                _replace_crashed(crew, deaths, work)
-                tend()
+                _replace_crashed(crew, crashes, work)
+                maintain()
                 time.sleep(POLL_SECONDS)
         finally:
             close()
@@ -512,26 +515,26 @@ def _wait_until_ready(crew: list[Worker], told: StopSignal) -> None:
     """Until all answer, or are told to stop. If one cannot start, none does."""
     while not told.should_exit:
         for one in crew:
-            one.listen()
-            how = one.ended()
+            one.read_messages()
+            how = one.exit_reason()
             if how is not None:
                 crew.remove(one)
                 raise ChildProcessError(one.error or f"a worker process ended while it started ({how})")
-        if all(one.said is not None for one in crew):
+        if all(one.ready_lines is not None for one in crew):
             return
         time.sleep(POLL_SECONDS)
 
 
-def _replace_crashed(crew: list[Worker], deaths: CrashCounter, work: Work) -> None:
+def _replace_crashed(crew: list[Worker], crashes: CrashCounter, work: Work) -> None:
     """Start another worker for each that has died. If they die again and again, that does not help."""
     for place, one in enumerate(list(crew)):
-        one.listen()
-        how = one.ended()
+        one.read_messages()
+        how = one.exit_reason()
         if how is None:
             continue
         why = f"{how}: {one.error}" if one.error else how
         del crew[place]  # nobody may wait for it again, or send it a signal: its number may be another process's
-        if deaths.too_many(time.monotonic()):
+        if crashes.add(time.monotonic()):
             raise ChildProcessError(
                 f"worker processes ended {MAX_CRASHES + 1} times in {CRASH_SECONDS:g} seconds, the last one by {why}; the service "
                 "has stopped: look for what they have logged"
@@ -543,18 +546,18 @@ def _replace_crashed(crew: list[Worker], deaths: CrashCounter, work: Work) -> No
 def _stop_workers(crew: list[Worker], told: StopSignal) -> None:
     """Stop all, and wait: running requests get their time."""
     for one in crew:
-        one.send(signal.SIGTERM)
+        one.send_signal(signal.SIGTERM)
     forced, last = False, time.monotonic() + SHUTDOWN_SECONDS + EXTRA_SECONDS
     while crew:
-        crew[:] = [one for one in crew if one.ended() is None]
+        crew[:] = [one for one in crew if one.exit_reason() is None]
         if told.force_exit and not forced:
             forced = True
             for one in crew:
-                one.send(signal.SIGINT)
-                one.send(signal.SIGINT)
+                one.send_signal(signal.SIGINT)
+                one.send_signal(signal.SIGINT)
         if time.monotonic() > last:
             for one in crew:
-                one.send(signal.SIGKILL)
+                one.send_signal(signal.SIGKILL)
         time.sleep(POLL_SECONDS)
 
 
@@ -658,7 +661,7 @@ def run_service(
 
     Added classes are kept in the file `kept`, by default beside the model; of the letters only if you name a
     file. `names` are the names of the rows of the data, `images` the folder of their pictures.
-    `backbone` is the network that turns photos into features. `count` processes answer.
+    `backbone` is the network that concurrency photos into features. `count` processes answer.
     """
     check_workers(count, getattr(model, "device", None))
     title = "letters" if path is None else path.name
@@ -666,10 +669,10 @@ def run_service(
         kept = kept or path.with_name(f"{path.name}.classes.jsonl")
 
     def serve(
-        opened: Callable[[], ClassFile | SharedClassFile | None],
+        opened: Callable[[], ClassStore | None],
         tell: Announce,
-        over: ShouldStop = lambda: False,
-        sharing: Callable[[Config], Server] | None = None,
+        should_stop: ShouldStop = lambda: False,
+        make_server: Callable[[Config], Server] | None = None,
     ) -> None:
         """In this process, until it is over."""
         shown, loaded, examples = model, data, list[Example]()
@@ -694,10 +697,10 @@ def run_service(
             if rows is not None and path is not None:
                 lines.append(f"rows of {rows.data.name}: {len(rows.X)}, with pictures: {int(rows.pictured.sum())}")
             if kept is not None:
-                lines.append(f"added classes are kept in {kept}; there now: {len(service.book.added)}")
+                lines.append(f"added classes are kept in {kept}; there now: {len(service.snapshot.added)}")
             tell(lines)
 
-        run_server(service, listening, address, ready, over, sharing)
+        run_server(service, listening, address, ready, should_stop, make_server)
 
     with ExitStack() as stack:
         listening = stack.enter_context(bind_socket(address))  # a taken port is noticed before anything is trained
@@ -708,9 +711,9 @@ def run_service(
             )
             return
         place = kept or Path(stack.enter_context(TemporaryDirectory(prefix="zskl-"))) / "classes.jsonl"
-        file, seats = stack.enter_context(store.open_shared_class_file(place)), ConnectionCounts(count)
+        file, counts = stack.enter_context(store.open_shared_class_file(place)), ConnectionCounts(count)
 
-        def work(place: int, tell: Announce, over: ShouldStop) -> None:
-            serve(file.in_worker, tell, over, lambda config: SharedServer(config, seats, place))
+        def work(place: int, tell: Announce, should_stop: ShouldStop) -> None:
+            serve(file.open_in_worker, tell, should_stop, lambda config: SharedServer(config, counts, place))
 
-        run_workers(count, work, say, file.tend, listening.close)
+        run_workers(count, work, say, file.maintain, listening.close)
