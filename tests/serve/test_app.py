@@ -18,7 +18,7 @@ import services
 from services import refusal, strings
 from tolerances import SUMS, assert_close
 from zskl import ClassMeansClassifier
-from zskl.serve import app, limits, predictions, requests, routes, server
+from zskl.serve import app, limits, predictions, requests, server
 from zskl.serve.app import GuardMiddleware
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
@@ -407,7 +407,7 @@ def test_a_large_answer_is_put_together_from_parts(features, digits, monkeypatch
         made.append(len(X))
         return predict(snapshot, X, options)
 
-    monkeypatch.setattr(routes, "QUICK_CLASSES", 60)
+    monkeypatch.setattr(predictions, "QUICK_CLASSES", 60)
     monkeypatch.setattr(predictions, "predict_rows", counted)
     found = client.post("/predict", json=body).json()
     pairs = list(zip(found.pop("predictions"), whole.pop("predictions"), strict=True))

@@ -246,7 +246,7 @@ def test_a_shorter_file_is_another_one_with_the_same_versions(pair, tmp_path):
     assert len(run_folder.read_log(kept.path)) == 4
     (tmp_path / "foreign").write_text("a file of somebody else\n")
     os.replace(tmp_path / "foreign", kept.path)
-    kept.shared.needs_compaction = True
+    kept.shared.numbers.needs_compaction = True
     kept.maintain()
     assert kept.path.read_text() == "a file of somebody else\n"
 
@@ -282,7 +282,7 @@ def test_what_a_killed_worker_did_not_acknowledge_is_cut_off(pair, shortened):
             file.write(left)
         assert "late" not in other.known()[1]
         if shortened:
-            kept.shared.needs_compaction = True
+            kept.shared.numbers.needs_compaction = True
             kept.maintain()
         assert (one, other)[version % 2].put("new", version) == version
         assert {line["key"] for line in run_folder.read_log(kept.path)} == {"own", "new"}
@@ -293,7 +293,7 @@ def test_a_worker_killed_after_its_line_was_flushed_holds_nobody_up(pair):
     kept, one, other = pair
     one.put("own")
     other.put("new")
-    kept.shared.version = 1  # as if it had been killed before it could say so
+    kept.shared.numbers.version = 1  # as if it had been killed before it could say so
     assert other.service.classes.is_stale
     assert other.known() == one.known() == (2, {"own": (1.0, 1), "new": (1.0, 2)})
     assert not other.service.classes.is_stale
@@ -321,7 +321,7 @@ def test_a_full_disk_in_one_worker_changes_nothing_in_any(pair, monkeypatch):
 def test_without_the_process_that_keeps_the_file_nothing_changes(pair):
     """It was killed while it replaced the file."""
     kept, one, _ = pair
-    kept.shared.inode = 0
+    kept.shared.numbers.inode = 0
     with pytest.raises(Refusal, match="nothing was changed"):
         one.put("own")
     assert one.known() == (0, {})

@@ -88,9 +88,9 @@ BIRDS = [
 
 def understood(names, text):
     """Attributes as part=value, with a minus if they are denied; unknown words after them."""
-    read = Phrases([_split_name(name) for name in names]).read(text)
-    told = [("-" if one.denied else "") + names[one.place].removeprefix("has_") for one in read.found]
-    return [one.replace("_color::", "=").replace("::", "=") for one in told], read.unknown
+    mentions, unknown = Phrases([_split_name(name) for name in names]).read(text)
+    told = [("-" if one.denied else "") + names[one.place].removeprefix("has_") for one in mentions]
+    return [one.replace("_color::", "=").replace("::", "=") for one in told], unknown
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,8 @@ RIVAL_SHARE = 0.5  # 0 finds fewer new letters, 1 fewer letters with a given mar
 TEST_PARTS = ("test_seen", "test_unseen")
 ROUNDING = 1e-5  # scores that differ by less, as a part of the largest, are the same
 MAX_SCORES = 50_000_000  # rows times seen classes whose scores are kept; with more, rows are ranked without rivals
+MAX_NEAR_ROWS = 2000  # rows of a class among which the nearest are sought
+SAME_ROW = 1e-3  # a row this near, as a part of the length, is the one that was asked about
 UNNAMED = "\n"  # a description; no class has this name, so nothing was taught about it
 REASONS = 3  # attributes that say why a class fits
 MAX_MAP_CLASSES = 2000
@@ -414,6 +416,49 @@ class LoadedRows:
             start = int(places[0]) // count * count
         shown = [self.describe_row(snapshot, row) for row in rows[start : start + count].tolist()]
         return {"total": len(rows), "start": start, "rows": shown}
+
+    @cached_property
+    def _rows_of_class(self) -> dict[str, NDArray[np.intp]]:
+        """Class → its rows: those with pictures, or all where none has one."""
+        order = np.argsort(self.labels, kind="stable")
+        names, starts = np.unique(self.labels[order], return_index=True)
+        found = zip(names.tolist(), np.split(order, starts[1:]), strict=True)
+        return {name: mine[self.pictured[mine]] if self.pictured[mine].any() else mine for name, mine in found}
+
+    def nearest_rows(
+        self,
+        snapshot: ClassSnapshot,
+        X: Features,
+        classes: Sequence[Sequence[str]],
+        count: int,
+        own: Sequence[int] | None,
+    ) -> list[list[schemas.NearestRows]]:
+        """For each row of X (n, d) and each of its `classes`, the `count` nearest loaded rows, nearest first, by the
+        Euclidean distance between features as the model scales them. `own` are the numbers of the rows themselves,
+        which are left out; where they are not known, a row with the same features is taken for it."""
+        scaling = getattr(self.model, "feature_scaling_", None)
+
+        def scaled(rows: NDArray[Any]) -> Vector:
+            plain = np.asarray(rows, np.float64)
+            return plain if scaling is None else scaling.apply(plain)
+
+        known: dict[str, tuple[NDArray[np.intp], Vector]] = {}
+        for name in {name for one in classes for name in one}:
+            places = self._rows_of_class.get(name, np.empty(0, np.intp))[:MAX_NEAR_ROWS]
+            known[name] = places, scaled(self.X[places])
+
+        def nearest(x: Vector, name: str, mine: int | None) -> list[schemas.NearRow]:
+            places, rows = known[name]
+            distances = np.sqrt(((rows - x) ** 2).sum(axis=1))
+            itself = distances <= SAME_ROW * np.sqrt((x**2).sum()) if mine is None else places == mine
+            order = [k for k in np.argsort(distances, kind="stable").tolist() if not itself[k]][:count]
+            return [{**self.describe_row(snapshot, int(places[k])), "distance": float(distances[k])} for k in order]
+
+        mine = [None] * len(X) if own is None else own
+        return [
+            [{"class": name, "rows": nearest(x, name, row)} for name in names]
+            for x, names, row in zip(scaled(X), classes, mine, strict=True)
+        ]
 
     def read_picture(self, row: int) -> tuple[bytes, str]:
         """The bytes of a row's picture, and their media type."""

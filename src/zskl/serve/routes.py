@@ -1,9 +1,8 @@
-"""Paths → calls of the service, one file per resource."""
+"""Paths → calls of the service, by resource."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
@@ -11,18 +10,17 @@ from typing import Annotated
 from fastapi import FastAPI, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from zskl.serve import predictions, requests, responses, schemas
-from zskl.serve.classes import ClassSnapshot
+from zskl.serve import requests, responses, schemas
 from zskl.serve.errors import Refusal, quote_value
 from zskl.serve.limits import QUICK_OPERATIONS, ConcurrencyLimits
-from zskl.serve.predictions import QUICK_CLASSES, Batcher
-from zskl.serve.requests import Features, check_names, check_prediction, merge_options, parse_body, parse_if_match
+from zskl.serve.predictions import PredictionHandler
+from zskl.serve.requests import check_names, parse_if_match
 from zskl.serve.responses import json_response
 from zskl.serve.service import Service
 from zskl.serve.teaching import check_can_learn
 
-# Model ----------------------------------------------------------------------------------------------------------------
-# GET /health and GET /model.
+PREDICT_PATH = "/predict"
+PAGE_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 def add_model_routes(app: FastAPI, service: Service) -> None:
@@ -37,10 +35,6 @@ def add_model_routes(app: FastAPI, service: Service) -> None:
     async def model() -> Response:
         """The model and its attributes, the loaded data, the limits of a request."""
         return json_response(service.describe_model())
-
-
-# Classes --------------------------------------------------------------------------------------------------------------
-# /classes and /classes/NAME: list, show, add, change and delete classes.
 
 
 def add_class_routes(app: FastAPI, service: Service) -> None:
@@ -97,17 +91,8 @@ def add_class_routes(app: FastAPI, service: Service) -> None:
             service.classes.put, name, body.attributes, again, since, body.sentence
         )
         defaulted = snapshot.added[name].defaulted
-        answer: schemas.SavedClass = {
-            "name": name,
-            "kind": "added",
-            "defaulted": defaulted,
-            "version": snapshot.version,
-        }
+        answer = schemas.SavedClass(name=name, kind="added", defaulted=defaulted, version=snapshot.version)
         return json_response(answer, 201 if new else 200, {"etag": f'"{snapshot.version}"'})
-
-
-# Examples -------------------------------------------------------------------------------------------------------------
-# /classes/NAME/examples: rows that are of a class, or are not.
 
 
 def add_example_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
@@ -123,7 +108,7 @@ def add_example_routes(app: FastAPI, service: Service, concurrency: ConcurrencyL
         "/classes/{name:text}/examples",
         response_model=schemas.SavedExample,
         status_code=201,
-        **responses.example_body(),
+        **responses.json_body("NewExample", 404, 409, 412, 413, 415, 422, 507, binary=requests.PHOTO),
     )
     async def add_example(name: str, request: Request, right: bool = True) -> Response:
         """Teach that a row is of a class, or with `right` false that it is not. The body is JSON with a loaded row or
@@ -140,15 +125,19 @@ def add_example_routes(app: FastAPI, service: Service, concurrency: ConcurrencyL
             )
         else:
             given = await requests.read_small_body(schemas.NewExample, request, service.limits)
-            features, row = _example_features(service, given), given.row
+            row = given.row
+            if (row is None) == (given.features is None):
+                raise Refusal(422, "expected either row, the number of a loaded row, or features, a list of numbers")
+            if row is None:
+                model, limits = service.classes.model, service.limits
+                features = requests.rows_from_lists([given.features or []], None, model, limits)
+            else:
+                features = service.rows.features(service.rows.check_rows([row]))
             right = given.right if "right" in given.model_fields_set else right
             data = None if row is None else service.rows.data.fingerprint
         snapshot, made = await run_in_threadpool(service.teaching.add, name, features, right, row, data, since)
-        answer: schemas.SavedExample = {
-            **service.describe_example(made),
-            "name": made.label,
-            "version": snapshot.version,
-        }
+        about = service.describe_example(made)
+        answer = schemas.SavedExample(**about, name=made.label, version=snapshot.version)
         return json_response(answer, 201, {"etag": f'"{snapshot.version}"'})
 
     @app.delete(
@@ -162,19 +151,6 @@ def add_example_routes(app: FastAPI, service: Service, concurrency: ConcurrencyL
         check_names(request.query_params, ("id",))
         await run_in_threadpool(service.teaching.remove, name, id, parse_if_match(request))
         return Response(status_code=204)
-
-
-def _example_features(service: Service, given: schemas.NewExample) -> Features:
-    """(1, d)"""
-    if (given.row is None) == (given.features is None):
-        raise Refusal(422, "expected either row, the number of a loaded row, or features, a list of numbers")
-    if given.features is not None:
-        return requests.rows_from_lists([given.features], None, service.classes.model, service.limits)
-    return service.rows.features(service.rows.check_rows([given.row or 0]))
-
-
-# Teaching -------------------------------------------------------------------------------------------------------------
-# /adapt and GET /label-next: what unlabelled rows teach, and which of them to label.
 
 
 def add_teaching_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
@@ -210,10 +186,6 @@ def add_teaching_routes(app: FastAPI, service: Service, concurrency: Concurrency
             return json_response(await run_in_threadpool(service.label_next, count, pictures))
 
 
-# Words ----------------------------------------------------------------------------------------------------------------
-# POST /words: a description in words → attributes.
-
-
 def add_word_routes(app: FastAPI, service: Service) -> None:
     """The route of words."""
 
@@ -225,10 +197,6 @@ def add_word_routes(app: FastAPI, service: Service) -> None:
         return json_response(await run_in_threadpool(service.classes.words.understand, given.text))
 
 
-# Rows -----------------------------------------------------------------------------------------------------------------
-# /rows and POST /rank: the rows of the loaded data, one by one or by a description.
-
-
 def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
     """The routes of rows."""
 
@@ -238,15 +206,13 @@ def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimit
         best score of the seen classes that it rules out."""
         wanted = await requests.read_small_body(schemas.Wanted, request, service.limits)
         rows, snapshot = service.rows, service.snapshot
-        words = service.classes.words
         one = await run_in_threadpool(service.classes.describe, wanted.attributes, wanted.sentence)
-        given = one.given(words.names)
+        given = one.given(service.classes.words.names)
         async with nullcontext() if service.ranking_cost(len(given)) < QUICK_OPERATIONS else concurrency.work:
             best = await run_in_threadpool(
                 rows.rank, snapshot, one.vector, given, wanted.top, wanted.part, wanted.pictures, wanted.label
             )
-        answer: schemas.RankedRows = {"defaulted": one.defaulted, "rows": best}
-        return json_response(answer)
+        return json_response(schemas.RankedRows(defaulted=one.defaulted, rows=best))
 
     @app.get("/rows", response_model=schemas.RowList, **responses.refusal_responses(409))
     async def page_of_rows(
@@ -273,10 +239,6 @@ def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimit
         return Response(content, media_type=kind, headers={"cache-control": kept})
 
 
-# Fits -----------------------------------------------------------------------------------------------------------------
-# POST /fits: the classes that fit a description, with rows that show them.
-
-
 def add_fit_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
     """The route of classes that fit."""
 
@@ -295,22 +257,6 @@ def add_fit_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimit
         return json_response(found)
 
 
-# Predict --------------------------------------------------------------------------------------------------------------
-# POST /predict: rows of features, or of the loaded data → the best classes of each.
-
-PREDICT_PATH = "/predict"
-BODY_TYPES = (*requests.JSON, *requests.NPY, *requests.CSV, *requests.PHOTO)  # of bodies
-MAX_NEAREST_CLASSES = 1000  # classes of an answer that are listed with the nearest rows
-
-
-@dataclass(frozen=True)
-class PredictionQuery:
-    """What a request asks: rows of features, or the numbers of loaded rows; and its options."""
-
-    rows: requests.Features | list[int]
-    options: schemas.PredictionOptions
-
-
 def add_predict_routes(app: FastAPI, handler: PredictionHandler) -> None:
     """The route of predictions."""
 
@@ -319,119 +265,6 @@ def add_predict_routes(app: FastAPI, handler: PredictionHandler) -> None:
         """The best classes of each row. Options are parameters of the address, or fields of a JSON body, which win."""
         check_names(request.query_params, schemas.PredictionOptions.model_fields)
         return await handler.answer(request, options)
-
-
-class PredictionHandler:
-    """Reads a request for predictions, and answers it: one row together with those that wait, others in their turn."""
-
-    def __init__(self, service: Service, concurrency: ConcurrencyLimits) -> None:
-        self._service, self._turns = service, concurrency
-        self._batches = Batcher(lambda: service.snapshot)
-
-    async def answer(self, request: Request, options: schemas.PredictionOptions) -> Response:
-        """The answer to a request with these options in its address."""
-        service, concurrency = self._service, self._turns
-        kind = requests.check_media_type(request, BODY_TYPES)
-        if kind in requests.PHOTO:
-            checked = check_prediction(options)
-            rows = await requests.read_photo_features(request, kind, service.photos, service.limits.small, concurrency)
-            return await self._answer(PredictionQuery(rows, checked), small=True)
-        body, parts = bytearray(), request.stream()
-        async for part in parts:
-            body += part
-            if len(body) > service.limits.small:
-                break
-        else:
-            return await self._answer(_read_request(service, kind, body, options), small=True)
-        async with concurrency.bodies:
-            async for part in parts:
-                body += part
-            async with concurrency.work:
-                asked = await run_in_threadpool(_read_request, service, kind, body, options)
-            return await self._answer(asked, small=False)
-
-    async def _answer(self, asked: PredictionQuery, small: bool) -> Response:
-        service, concurrency = self._service, self._turns
-        snapshot = service.snapshot
-        listed, cost = _answer_size(service, snapshot, asked)
-        near = service.neighbours if asked.options.nearest else None
-        quick = small and cost < QUICK_OPERATIONS and not (asked.options.explain or near)
-
-        def of(some: requests.Features | list[int]) -> schemas.Predictions:
-            X = _row_features(service, some)
-            found = predictions.predict_rows(snapshot, X, asked.options)
-            if near is not None:
-                classes = [[each["class"] for each in one["top"]] for one in found["predictions"]]
-                own = some if isinstance(some, list) else None
-                rows = near.find(snapshot, X, classes, asked.options.nearest, own)
-                for one, nearest in zip(found["predictions"], rows, strict=True):
-                    one["nearest"] = nearest
-            return found
-
-        def work() -> Response:
-            n = len(asked.rows)
-            height = max(1, QUICK_CLASSES * n // listed)
-            if height >= n:
-                return json_response(of(asked.rows))
-            parts = (of(asked.rows[start : start + height]) for start in range(0, n, height))
-            return Response(predictions.encode_answers(parts), media_type="application/json")
-
-        if listed >= QUICK_CLASSES:
-            return await concurrency.send_large(work)
-        if quick and len(asked.rows) == 1:
-            row = _row_features(service, asked.rows)
-            return json_response(await self._batches.predict_one(row, asked.options, listed, cost))
-        if quick:
-            return work()
-        async with concurrency.work:
-            return await run_in_threadpool(work)
-
-
-def _row_features(service: Service, rows: requests.Features | list[int]) -> requests.Features:
-    return service.rows.features(rows) if isinstance(rows, list) else rows
-
-
-def _read_request(service: Service, kind: str, body: bytearray, options: schemas.PredictionOptions) -> PredictionQuery:
-    """What a body of any kind asks, with the options of the address."""
-    model, limits = service.classes.model, service.limits
-    if kind in requests.NPY:
-        return PredictionQuery(requests.rows_from_npy(body, model, limits), check_prediction(options))
-    if kind in requests.CSV:
-        return PredictionQuery(requests.rows_from_csv(body, model, limits), check_prediction(options))
-    given = parse_body(schemas.PredictionRequest, body, limits)
-    options = check_prediction(merge_options(options, given))
-    if (given.rows is None) == (given.data_rows is None):
-        raise Refusal(422, "expected either rows, a list of rows of features, or data_rows, numbers of loaded rows")
-    if given.rows is not None:
-        return PredictionQuery(requests.rows_from_lists(given.rows, given.columns, model, limits), options)
-    numbers = given.data_rows or []
-    requests.check_shape((len(numbers), int(model.n_features_in_)), model, limits)
-    return PredictionQuery(service.rows.check_rows(numbers), options)
-
-
-def _answer_size(service: Service, snapshot: ClassSnapshot, asked: PredictionQuery) -> tuple[int, int]:
-    """How many classes the answer lists, and how many multiplications it takes; too many are refused."""
-    limits, options, n = service.limits, asked.options, len(asked.rows)
-    if options.explain and n > limits.explained_rows:
-        raise Refusal(413, f"the request asks for {n} explanations: expected at most {limits.explained_rows}")
-    listed = n * min(options.top, len(options.candidates or snapshot.kinds))
-    if listed > limits.answers:
-        raise Refusal(413, f"the answer would list {listed} classes: expected at most {limits.answers}; lower top")
-    if options.nearest and listed > MAX_NEAREST_CLASSES:
-        raise Refusal(
-            413,
-            f"the answer would list rows of {listed} classes: expected at most {MAX_NEAREST_CLASSES}; lower top, or send less",
-        )
-    d, (c, p) = int(service.classes.model.n_features_in_), snapshot.table.matrix.shape
-    if options.features and n * d > limits.json_values:
-        raise Refusal(413, f"the answer would list {n * d} features: expected at most {limits.json_values}")
-    listed += n * d // 4 if options.features else 0  # a number takes a fourth of what a class does
-    candidates = d * p * min(len(options.candidates), p) if options.candidates else 0
-    return listed, n * p * (d + c) + candidates
-
-
-# Diagnostics ----------------------------------------------------------------------------------------------------------
-# GET /balance and GET /confusion: how the model does on test rows of the loaded data. GET /map: classes on a plane.
 
 
 def add_diagnostic_routes(app: FastAPI, service: Service) -> None:
@@ -455,36 +288,21 @@ def add_diagnostic_routes(app: FastAPI, service: Service) -> None:
         return json_response(await run_in_threadpool(service.map.draw, service.snapshot))
 
 
-# Page -----------------------------------------------------------------------------------------------------------------
-# / and /page/NAME: the files of the page.
-
-PAGE_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-PageFile = tuple[bytes, str]  # content, media type
-PAGE_HEADERS = {"cache-control": "no-cache"}  # a browser asks again: the next version may be served at the same address
-
-
 def add_page_routes(app: FastAPI) -> None:
     """The routes of the page. They are not part of the API's description."""
-    files = _read_page_files()
+    # read once: a request can only name what is in here
+    folder = resources.files("zskl.serve") / "page"
+    found = [item for item in folder.iterdir() if Path(item.name).suffix in PAGE_TYPES] if folder.is_dir() else []
+    files = {item.name: (item.read_bytes(), PAGE_TYPES[Path(item.name).suffix]) for item in found}
 
     @app.get("/", include_in_schema=False)
     async def index() -> Response:
-        return _page_response(files, "index.html")
+        return await asset("index.html")
 
     @app.get("/page/{name}", include_in_schema=False)
     async def asset(name: str) -> Response:
-        return _page_response(files, name)
-
-
-def _read_page_files() -> dict[str, PageFile]:
-    """The page, read once: a request can only name what is in here."""
-    folder = resources.files("zskl.serve") / "page"
-    files = [item for item in folder.iterdir() if Path(item.name).suffix in PAGE_TYPES] if folder.is_dir() else []
-    return {item.name: (item.read_bytes(), PAGE_TYPES[Path(item.name).suffix]) for item in files}
-
-
-def _page_response(files: dict[str, PageFile], name: str) -> Response:
-    if name not in files:
-        raise Refusal(404, f"the page has no file {quote_value(name)}")
-    content, kind = files[name]
-    return Response(content, media_type=kind, headers=PAGE_HEADERS)
+        if name not in files:
+            raise Refusal(404, f"the page has no file {quote_value(name)}")
+        content, kind = files[name]
+        # a browser asks again: the next version may be served at the same address
+        return Response(content, media_type=kind, headers={"cache-control": "no-cache"})

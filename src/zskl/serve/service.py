@@ -18,7 +18,6 @@ from zskl.serve.classes import ClassDescription, ClassRegistry, ClassSnapshot
 from zskl.serve.errors import Refusal, quote_value
 from zskl.serve.gallery import ClassMap, Diagnostics, LoadedRows
 from zskl.serve.limits import Limits
-from zskl.serve.predictions import Neighbours
 from zskl.serve.requests import MAX_PHOTO_BYTES, PhotoEncoder
 from zskl.serve.store import ClassStore, MarkedExample
 from zskl.serve.teaching import Teaching, can_learn, check_can_learn, expected_gain
@@ -136,11 +135,6 @@ class Service:
                 409, "this service takes no photos: start it with --backbone and the network that embedded the data"
             )
         return self._photos
-
-    @cached_property
-    def neighbours(self) -> Neighbours:
-        """Which loaded rows are nearest."""
-        return Neighbours(self.rows)
 
     @cached_property
     def diagnostics(self) -> Diagnostics:
