@@ -336,20 +336,20 @@ def classical_scaling(vectors):
 def test_a_plane_is_that_of_classical_scaling(shape):
     vectors = np.random.default_rng(3).normal(size=shape)
     plane = gallery.Plane(vectors)
-    places = plane.places(vectors)
+    places = plane.project(vectors)
     inner, kept = classical_scaling(vectors)
     assert_close(places @ places.T, inner, SOLUTION.double)
     assert_close(plane.kept, kept, SOLUTION.double)
     turned = gallery.Plane(vectors[::-1])  # the order of classes does not matter, and no axis is mirrored by it
-    assert_close(turned.places(vectors), places, SOLUTION.double)
+    assert_close(turned.project(vectors), places, SOLUTION.double)
 
 
 def test_classes_on_a_line_or_all_alike_have_a_place():
     line = np.arange(4.0)[:, None] * np.array([[1.0, -2.0, 0.5]])
-    places = gallery.Plane(line).places(line)
+    places = gallery.Plane(line).project(line)
     assert (np.diff(places[:, 0]) < 0).all()  # the largest entry of the direction is positive
     assert (places[:, 1] == 0).all()
-    assert (gallery.Plane(np.ones((3, 5))).places(np.ones((2, 5))) == 0).all()
+    assert (gallery.Plane(np.ones((3, 5))).project(np.ones((2, 5))) == 0).all()
 
 
 def test_the_map_of_a_service_stays_when_a_class_comes(fresh):

@@ -108,14 +108,14 @@ def stale_client():
     def unread():
         raise OSError(5, "Input/output error")
 
-    changed = SimpleNamespace(stale=True, catch_up=unread)
+    changed = SimpleNamespace(is_stale=True, sync=unread)
     client = services.client(service, "secret")
     client.app._app, client.service = SyncMiddleware(client.app._app, changed), service
     return client
 
 
 def test_a_fault_is_described(monkeypatch):
-    monkeypatch.setattr(Service, "listed", lambda _: 1 / 0)
+    monkeypatch.setattr(Service, "list_classes", lambda _: 1 / 0)
     client = services.client(small_service())
     assert "its log says why" in refusal(client.get("/classes"), 500)
 

@@ -260,7 +260,7 @@ def test_versions_go_on_after_a_restart_and_count_old_lines(tmp_path, model):
         assert {name: one.version for name, one in service.snapshot.added.items()} == {"a": 3, "b": 2}
         service.classes.delete("b")
         kept._lines = 1000
-        kept.shorten()
+        kept.compact()
     with store.open_class_file(path) as kept:
         service = Service(model, "m", Limits(), kept)
         assert (service.snapshot.version, service.snapshot.added["a"].version) == (4, 3)
@@ -331,13 +331,13 @@ def test_a_book_that_is_not_made_yet_is_not_the_newest(pair, monkeypatch):
     """The file is read before its snapshot is made: meanwhile, requests have to wait."""
     _, one, other = pair
     one.put("own")
-    stale, restored = [], ClassRegistry._restored
+    stale, load = [], ClassRegistry._load
 
     def noted(classes, *arguments):
         stale.append(classes.is_stale)
-        return restored(classes, *arguments)
+        return load(classes, *arguments)
 
-    monkeypatch.setattr(ClassRegistry, "_restored", noted)
+    monkeypatch.setattr(ClassRegistry, "_load", noted)
     assert other.known()[0] == 1
     assert stale == [True]
     assert not other.service.classes.is_stale
@@ -401,7 +401,7 @@ def test_examples_and_adaptation_are_there_after_a_restart(tmp_path, model_lesso
             assert told_lessons_kept(services.client(service)) == before
             assert service.snapshot.taught.adaptation.verdict == sure
             kept._lines = 1000  # as if most were outdated: it is written again
-            kept.shorten()
+            kept.compact()
             assert len(run_folder.read_log(path)) == 7  # a class, four examples, an adaptation and the versions
     with store.open_class_file(path) as kept:
         service = Service(model_lessons_kept, "m", Limits(), kept)

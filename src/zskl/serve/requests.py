@@ -1,4 +1,7 @@
-"""The types of bodies that the service takes."""
+"""What a request carries: options, and bodies of every media type → rows of features.
+
+Nothing in a body is trusted: sizes are checked before memory is used.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +31,23 @@ from zskl.serve.errors import Refusal, quote_value
 from zskl.serve.limits import ConcurrencyLimits, Limits
 from zskl.serve.schemas import PredictionOptions
 
-# Media types ----------------------------------------------------------------------------------------------------------
-
 JSON = ("application/json",)
-PHOTO = ("image/jpeg", "image/png", "image/webp")
+PHOTO_FORMATS = {"image/jpeg": ("JPEG",), "image/png": ("PNG",), "image/webp": ("WEBP",)}
+PHOTO = tuple(PHOTO_FORMATS)
 CSV = ("text/csv",)
 NPY = ("application/x-npy", "application/octet-stream")
+NPY_HEADER_BYTES = 1000  # at the beginning of a .npy file; numpy.save needs 128
+NPY_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+MAX_FAULTS = 3  # a sentence names so many faults
+MAX_QUOTES = 50_000  # quotation marks: names of fields, attributes and candidates
+MAX_PHOTO_BYTES = 20 << 20
+MAX_PHOTO_PIXELS = 40_000_000  # what a good camera makes
+ROW_HINT = "; a row is a list of numbers in the order of the model's features, or of columns, a list of their names"
+DELIMITERS = ",;\t"  # of a CSV table
+
+Body: TypeAlias = bytes | bytearray
+Features: TypeAlias = NDArray[np.float32]  # (n, d)
+Schema = TypeVar("Schema", bound=BaseModel)
 
 
 def check_media_type(request: Request, allowed: tuple[str, ...]) -> str:
@@ -46,18 +60,10 @@ def check_media_type(request: Request, allowed: tuple[str, ...]) -> str:
     return kind
 
 
-# Options --------------------------------------------------------------------------------------------------------------
-# The options of a request: parameters of the address, and the same in a JSON body.
-
-OPTIONS = frozenset(PredictionOptions.model_fields)
-
-
 def merge_options(address: PredictionOptions, body: PredictionOptions) -> PredictionOptions:
     """The options of a prediction. What a JSON body sets wins over the address."""
-    given = body.model_fields_set & OPTIONS
-    if not given:
-        return address
-    return address.model_copy(update={name: getattr(body, name) for name in given})
+    given = body.model_fields_set.intersection(PredictionOptions.model_fields)
+    return address.model_copy(update={name: getattr(body, name) for name in given}) if given else address
 
 
 def check_prediction(options: PredictionOptions) -> PredictionOptions:
@@ -72,8 +78,7 @@ def check_prediction(options: PredictionOptions) -> PredictionOptions:
 
 
 def parse_if_match(request: Request) -> int | None:
-    """The version of the classes that the sender of a change has looked at, from the header If-Match; None if it does
-    not say."""
+    """The version of the classes that the sender of a change has seen, from the header If-Match, if there is one."""
     given = request.headers.get("if-match")
     if given is None or given.strip() == "*":
         return None
@@ -91,21 +96,11 @@ def check_names(given: Iterable[str], known: Collection[str]) -> None:
         raise Refusal(422, f"there is no parameter {quote_value(unknown)}{near}: expected some of {', '.join(known)}")
 
 
-# Bodies ---------------------------------------------------------------------------------------------------------------
-# The body of a request → rows of features. Nothing in it is trusted: sizes are checked before memory is used.
-
-Body: TypeAlias = bytes | bytearray
-Features: TypeAlias = NDArray[np.float32]  # (n, d)
-
-_HEADER = 1000  # bytes at the beginning of a .npy file that may describe it; numpy.save needs 128
-_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-
-
 def rows_from_npy(body: Body, model: ZeroShotClassifier, limits: Limits) -> Features:
     """Features from a .npy file: its header says what follows, and exactly that must follow."""
-    head = io.BytesIO(body[:_HEADER])
+    head = io.BytesIO(body[:NPY_HEADER_BYTES])
     try:
-        shape, by_column, dtype = _HEADERS[npy.read_magic(head)](head)
+        shape, by_column, dtype = NPY_HEADERS[npy.read_magic(head)](head)
     except Exception:  # NumPy fails in many ways on a header that was made to do harm
         raise Refusal(
             422, "the body is not a .npy file: expected what numpy.save writes for an array of numbers (rows, features)"
@@ -188,17 +183,8 @@ def to_float32(X: NDArray[Any]) -> Features:
     )
 
 
-# Json bodies ----------------------------------------------------------------------------------------------------------
-# A JSON body → one of the types of `schemas`; what is wrong with it, in a sentence.
-
-MAX_FAULTS = 3  # a sentence names so many faults
-ROW_HINT = "; a row is a list of numbers in the order of the model's features, or of columns, a list of their names"
-MAX_QUOTES = 50_000  # quotation marks: names of fields, attributes and candidates
-Schema = TypeVar("Schema", bound=BaseModel)
-
-
 async def read_small_body(schema: type[Schema], request: Request, limits: Limits) -> Schema:
-    """A description from the body of a request."""
+    """A small JSON body."""
     check_media_type(request, JSON)
     body = bytearray()
     async for part in request.stream():
@@ -209,9 +195,9 @@ async def read_small_body(schema: type[Schema], request: Request, limits: Limits
 
 
 def parse_body(schema: type[Schema], body: bytes | bytearray, limits: Limits) -> Schema:
-    """What a body says. A value takes a hundred bytes once it is read, a wrong one a thousand: bodies with too many
-    values are not read."""
-    size = len(body)  # a short body is not counted
+    """A JSON body as one of the types of `schemas`; what is wrong with it, in a sentence."""
+    # a value takes a hundred bytes once it is read, a wrong one a thousand; a short body need not be counted
+    size = len(body)
     if size > limits.json_values and body.count(b",") > limits.json_values:
         raise Refusal(
             413, f"the JSON body has more than {limits.json_values} values: send rows in parts, or as a .npy file"
@@ -234,7 +220,7 @@ def explain_errors(errors: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _repeats_fault(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether another fault is about the same value: that it is no number, and that it is not true or false either."""
+    """Whether another fault is about the same value: that it is not a number, and that it is not true or false either."""
     place = tuple(error["loc"])
     return place[-1:] == ("bool",) and any(tuple(other["loc"]) == (*place[:-1], "float") for other in errors)
 
@@ -254,14 +240,8 @@ def _explain_fault(error: Mapping[str, Any]) -> str:
     return f"{where}: {message}{value}{hint}"
 
 
-# Csv bodies -----------------------------------------------------------------------------------------------------------
-# A table as text, CSV, in the body of a request → rows of features.
-
-DELIMITERS = ",;\t"  # that may stand between two values
-
-
 def rows_from_csv(body: Body, model: ZeroShotClassifier, limits: Limits) -> Features:
-    """Features from a CSV table. If its first line has a value that is no number, it names the columns: the model's
+    """Features from a CSV table. If its first line has a value that is not a number, it names the columns: the model's
     features are then found by name, and other columns are left out. Without names the columns are the features."""
     if max(map(body.count, DELIMITERS.encode())) + body.count(b"\n") > limits.json_values:
         raise Refusal(413, f"the table has more than {limits.json_values} values: send rows in parts, or a .npy file")
@@ -278,9 +258,13 @@ def rows_from_csv(body: Body, model: ZeroShotClassifier, limits: Limits) -> Feat
             raise Refusal(422, "the table is empty: expected a line for every row")
         names = [name.strip() for name in first[1]]
         headed = any(_parse_number(value) is None for value in names)
-        rows = _split_lines(filled if headed else itertools.chain([first], filled), names, headed)
+        rows = list(filled if headed else itertools.chain([first], filled))
     except csv.Error as error:
         raise Refusal(422, f"the body cannot be read as CSV ({error})") from None
+    wrong = next(((number, line) for number, line in rows if len(line) != len(names)), None)
+    if wrong is not None:
+        expected = f"the first line {'names' if headed else 'has'} {len(names)}"
+        raise Refusal(422, f"line {wrong[0]} has {len(wrong[1])} values: {expected}")
     if headed and not rows:
         raise Refusal(422, "the table has names of columns and no rows: expected a line for every row")
     named = headed and getattr(model, "feature_names_in_", None) is not None
@@ -297,17 +281,6 @@ def rows_from_csv(body: Body, model: ZeroShotClassifier, limits: Limits) -> Feat
     return to_float32(X)
 
 
-def _split_lines(lines: Iterable[tuple[int, list[str]]], names: list[str], headed: bool) -> list[tuple[int, list[str]]]:
-    """The lines, with their numbers. All have as many values as the first."""
-    found = []
-    for number, line in lines:
-        if len(line) != len(names):
-            first = "the first line names" if headed else "the first line has"
-            raise Refusal(422, f"line {number} has {len(line)} values: {first} {len(names)}")
-        found.append((number, line))
-    return found
-
-
 def _parse_number(text: str) -> float | None:
     try:
         return float(text)
@@ -315,17 +288,10 @@ def _parse_number(text: str) -> float | None:
         return None
 
 
-# Photos ---------------------------------------------------------------------------------------------------------------
-# A photo in the body of a request → its features, by the network that made the features of the training rows.
-
-MAX_PHOTO_BYTES = 20 << 20  # of a photo
-MAX_PHOTO_PIXELS = 40_000_000  # of a photo: what a good camera makes
-PHOTO_FORMATS = {"image/jpeg": ("JPEG",), "image/png": ("PNG",), "image/webp": ("WEBP",)}
-
-
 @dataclass(frozen=True)
 class PhotoEncoder:
-    """What concurrency photos of at most so many `bytes` into features. `name` is that of the network."""
+    """Turns photos of at most so many `bytes` into features, by the network that made those of the training rows, whose
+    `name` this is."""
 
     name: str
     _backbone: Backbone
@@ -350,9 +316,9 @@ def find_backbone(wanted: str | None, data: Dataset | None, model: ZeroShotClass
     """The network that made the features of the training rows, and who names it."""
     if wanted is not None:
         return wanted, "--backbone"
-    told = getattr(model, "backbone_", None)
-    if told is not None:
-        return told, "the model file"
+    recorded = getattr(model, "backbone_", None)
+    if recorded is not None:
+        return recorded, "the model file"
     if data is not None and data.backbone is not None:
         return data.backbone, f"the manifest of {data.name}"
     name = None if data is None else images.backbone_of_features(data.features)
@@ -395,23 +361,18 @@ def _blank_photo() -> bytes:
     return out.getvalue()
 
 
-# Photo bodies ---------------------------------------------------------------------------------------------------------
-# A photo as the body of a request → its features. It is read before it takes a turn, like any large body.
-
-
 async def read_photo_features(
     request: Request, kind: str, network: PhotoEncoder, small: int, concurrency: ConcurrencyLimits
 ) -> Features:
-    """(1, d) of the photo in a body of a media type. Of bodies with more than `small` bytes few are in memory at a
-    time."""
+    """(1, d) of the photo in a body of a media type. Few bodies with more than `small` bytes are in memory at a time."""
     body, large = bytearray(), False
-    async with AsyncExitStack() as turn:
+    async with AsyncExitStack() as queue:
         async for part in request.stream():
             body += part
             if len(body) > network.bytes:
                 raise Refusal(413, f"the photo is larger than {network.bytes} bytes: make it smaller, then send it")
             if not large and len(body) > small:
                 large = True
-                await turn.enter_async_context(concurrency.photos)
+                await queue.enter_async_context(concurrency.photos)
         async with concurrency.work:
             return await run_in_threadpool(network.encode, body, kind)

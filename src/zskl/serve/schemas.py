@@ -1,4 +1,4 @@
-"""What goes in and out over HTTP, as types, one file per resource. The OpenAPI description is made from these.
+"""What goes in and out over HTTP, as types, by resource. The OpenAPI description is made from these.
 
 Bodies are pydantic models, which check what a client sends. Answers are `TypedDict`s: plain dictionaries whose fields
 mypy checks. They cost nothing at run time, and may have a field called "class".
@@ -10,9 +10,6 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from typing_extensions import TypedDict
-
-# Fields ---------------------------------------------------------------------------------------------------------------
-# What the types of several resources share.
 
 Kind = Literal["seen", "unseen", "added"]
 FAST = Field(fail_fast=True)  # report the first wrong item, not a million of them
@@ -30,10 +27,6 @@ class Refused(TypedDict):
     """Why there is no answer, in a sentence."""
 
     error: str
-
-
-# Model ----------------------------------------------------------------------------------------------------------------
-# GET /health and GET /model.
 
 
 class Health(TypedDict):
@@ -121,9 +114,6 @@ class Model(TypedDict):
     limits: RequestLimits
 
 
-# Classes --------------------------------------------------------------------------------------------------------------
-# /classes and /classes/NAME.
-
 Attributes = Annotated[
     dict[str, Number | bool],
     Field(description="Attribute name → value. An attribute that you leave out gets the mean of the seen classes."),
@@ -187,10 +177,6 @@ class SavedClass(TypedDict):
     version: int
 
 
-# Words ----------------------------------------------------------------------------------------------------------------
-# POST /words.
-
-
 class Words(RequestBody):
     """A description in words."""
 
@@ -209,10 +195,6 @@ class NamedAttribute(TypedDict):
 class UnderstoodWords(TypedDict):
     attributes: list[NamedAttribute]
     unknown: list[str]
-
-
-# Examples -------------------------------------------------------------------------------------------------------------
-# /classes/NAME/examples.
 
 
 class NewExample(RequestBody):
@@ -248,9 +230,6 @@ class ExampleList(TypedDict):
     examples: list[ListedExample]
     version: int
 
-
-# Teaching -------------------------------------------------------------------------------------------------------------
-# /adapt and GET /label-next.
 
 Among = Literal["all", "unseen"]
 
@@ -301,10 +280,6 @@ class RowsToLabel(TypedDict):
     rows: list[RowToLabel]
 
 
-# Rows -----------------------------------------------------------------------------------------------------------------
-# GET /rows and POST /rank.
-
-
 class Wanted(Description):
     """A description to rank rows by."""
 
@@ -336,10 +311,6 @@ class RowList(TypedDict):
     total: int
     start: int
     rows: list[Row]
-
-
-# Fits -----------------------------------------------------------------------------------------------------------------
-# POST /fits.
 
 
 class Sought(Description):
@@ -375,9 +346,8 @@ class FittingClasses(TypedDict):
     classes: list[FittingClass]
 
 
-# Predictions ----------------------------------------------------------------------------------------------------------
-# POST /predict. To add an option, add a field to `PredictionOptions`: it is then a parameter of the address and a
-# field of the JSON body.
+# To add an option of POST /predict, add a field to `PredictionOptions`: it is then a parameter of the address and a field
+# of the JSON body.
 
 MAX_CONSTANT = 1e6  # the largest calibration constant, in either direction: a larger one would swallow the scores
 Constant = Annotated[float, Field(allow_inf_nan=False, ge=-MAX_CONSTANT, le=MAX_CONSTANT)]
@@ -487,10 +457,6 @@ class Predictions(TypedDict):
     calibration: float
     predictions: list[Prediction]
     features: list[list[float]] | None
-
-
-# Diagnostics ----------------------------------------------------------------------------------------------------------
-# GET /balance, GET /confusion and GET /map.
 
 
 class CurvePoint(TypedDict):
