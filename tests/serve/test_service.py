@@ -10,7 +10,7 @@ import services
 from tolerances import SUMS, distance
 from zskl import methods
 from zskl.serve import predictions
-from zskl.serve.errors import Refusal, quote_value
+from zskl.serve.errors import Refusal, quote
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
 
@@ -33,10 +33,10 @@ def test_the_model_is_described(digits):
 
 
 def test_values_in_a_sentence_are_short():
-    assert quote_value("a" * 10**6) == "'" + "a" * 59 + "…"
-    assert quote_value(0xF << 10**5) == "a number too long to be shown"
-    assert len(quote_value([["x" * 100] * 100] * 100)) <= 61
-    assert quote_value("a\nb") == r"'a\nb'"
+    assert quote("a" * 10**6) == "'" + "a" * 59 + "…"
+    assert quote(0xF << 10**5) == "a number too long to be shown"
+    assert len(quote([["x" * 100] * 100] * 100)) <= 61
+    assert quote("a\nb") == r"'a\nb'"
     assert Refusal(422, "x").status == 422
 
 

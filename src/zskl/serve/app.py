@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
-import json
 import logging
 import time
 from collections.abc import Iterable
@@ -21,7 +20,7 @@ from zskl.serve.classes import ClassRegistry
 from zskl.serve.errors import Refusal
 from zskl.serve.limits import ConcurrencyLimits, Limits
 from zskl.serve.predictions import PredictionHandler
-from zskl.serve.responses import error_response, handle_errors
+from zskl.serve.responses import error_response, handle_errors, json_response
 from zskl.serve.schemas import PredictionOptions
 from zskl.serve.service import Service
 from zskl.version import __version__
@@ -45,12 +44,11 @@ log = logging.getLogger("zskl.serve")
 
 
 class SlowClient(BaseException):
-    """A client does not read its answer, and others need the memory. Not an Exception, so that no handler answers it."""
+    """A client does not read its answer, and others need the memory. No handler answers it: it is not an Exception."""
 
 
 class SendQueue:
-    """Sends large answers in chunks. If more than `most` bytes wait in all, the clients that have read nothing for the
-    longest time are cut off."""
+    """Sends large answers in chunks. If more than `most` bytes wait, the clients that read least are cut off."""
 
     def __init__(self, most: int = MAX_UNREAD_BYTES) -> None:
         self._most = most
@@ -147,29 +145,29 @@ class GuardMiddleware:
             body = b"" if head else message.get("body", b"")
             await self._queue.send(body, message.get("more_body", False), send)
 
-        headers = {name.lower(): value for name, value in scope["headers"]}
+        asked = {name.lower(): value for name, value in scope["headers"]}
         try:
-            self._check(scope["path"], headers)
-            await self._app(scope, self._limit_body(receive, headers), send_with_headers)
+            self._check(scope["path"], asked)
+            await self._app(scope, self._limit_body(receive, asked), send_with_headers)
         except Refusal as refusal:
             if not started:
-                await _send_refusal(send_with_headers, refusal)
+                headers = {"connection": "close"} | ({"www-authenticate": "Bearer"} if refusal.status == 401 else {})
+                reply = json_response({"error": refusal.sentence}, refusal.status, headers)
+                await reply(scope, receive, send_with_headers)
         except SlowClient:
             return  # the server closes the connection, because the answer is not whole
 
     def _check(self, path: str, headers: dict[bytes, bytes]) -> None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if self._token is None and _strip_port(host) not in self._hosts:
-            raise Refusal(
-                421,
-                f"the request is for the host {host[:60]!r}: this service answers to {', '.join(sorted(self._hosts))}",
-            )
+            names = ", ".join(sorted(self._hosts))
+            raise Refusal(421, f"the request is for the host {host[:60]!r}: this service answers to {names}")
         origin = headers.get(b"origin", b"").decode("latin-1").lower()
         if origin and origin.partition("://")[2] != host and origin != self._public:
             raise Refusal(
                 403,
-                f"a page of another origin, {origin[:60]}, may not use this service, which was asked as {host[:60]}: if "
-                "it is the service's own page behind a proxy, start the service with --public-url and its address",
+                f"a page of another origin, {origin[:60]}, may not use this service, which was asked as {host[:60]}: "
+                "if it is the service's own page behind a proxy, start the service with --public-url and its address",
             )
         if self._token is None or path == PUBLIC_PATHS[0] or path.startswith(PUBLIC_PATHS[1]):
             return
@@ -192,9 +190,8 @@ class GuardMiddleware:
                 async with asyncio.timeout(self._limits.seconds + seen / MIN_UPLOAD_RATE - waited):
                     message = await receive()
             except TimeoutError:
-                raise Refusal(
-                    408, f"the body did not arrive in {self._limits.seconds:g} seconds: send it faster"
-                ) from None
+                late = f"the body did not arrive in {self._limits.seconds:g} seconds: send it faster"
+                raise Refusal(408, late) from None
             waited += time.monotonic() - began
             seen += len(message.get("body", b""))
             if seen > most:
@@ -209,22 +206,11 @@ def _strip_port(host: str) -> str:
     return (name if colon and port.isdigit() else host).strip("[]")
 
 
-async def _send_refusal(send: Send, refusal: Refusal) -> None:
-    body = json.dumps({"error": refusal.sentence}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if refusal.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send(
-        {"type": "http.response.start", "status": refusal.status, "headers": [*headers, (b"connection", b"close")]}
-    )
-    await send({"type": "http.response.body", "body": body})
-
-
 class SyncMiddleware:
     """Lets requests see what any worker has acknowledged before they began.
 
-    If another worker has changed the classes, one request takes that over first, and the others wait for it. If the file
-    cannot be read, the answer is 503, never stale data.
+    If another worker has changed the classes, one request takes that over first, and the others wait for it. If the
+    file cannot be read, the answer is 503, never stale data.
     """
 
     def __init__(self, app: ASGIApp, classes: ClassRegistry) -> None:
@@ -233,14 +219,12 @@ class SyncMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._classes.is_stale:
             async with self._lock:
-                if self._classes.is_stale:
-                    try:
-                        await run_in_threadpool(self._classes.sync)
-                    except (OSError, ValueError) as error:
-                        log.error("%s", error)
-                        raise Refusal(
-                            503, "the file of classes has changed and cannot be read: its log says why; try again"
-                        ) from None
+                try:
+                    await run_in_threadpool(self._classes.sync)
+                except (OSError, ValueError) as error:
+                    log.error("%s", error)
+                    why = "the file of classes has changed and cannot be read: its log says why; try again"
+                    raise Refusal(503, why) from None
         await self._app(scope, receive, send)
 
 

@@ -11,7 +11,7 @@ import logging
 import threading
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from zskl.estimators._candidates import Panel, nearest_classes
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.serve.errors import Refusal, quote_value, unknown_class
+from zskl.serve.errors import Refusal, quote, unknown_class
 from zskl.serve.limits import Limits
 from zskl.serve.schemas import Kind, NearClass
 from zskl.serve.store import ClassStore, FileWatcher, StoreError, TeachingState, class_line, deleted_class_line
@@ -124,19 +124,14 @@ class ClassSnapshot:
         last = self.added[name].version if name in self.added else 0 if name in self.kinds else None
         if since > self.version or last is None or last > since:
             what = "is not there any more" if last is None else f"was changed in version {last}"
-            raise Refusal(
-                412, f"class {quote_value(name)} {what}, you saw version {since}: look at it again, then change it"
-            )
+            raise Refusal(412, f"class {quote(name)} {what}, you saw version {since}: look at it again, then change it")
 
     def check_examples_unchanged(self, name: str, since: int | None) -> None:
         """The same for the examples of a class."""
         last = self.taught.versions.get(name, 0)
         if since is not None and (since > self.version or last > since):
-            raise Refusal(
-                412,
-                f"the examples of {quote_value(name)} were changed in version {last}, you saw version {since}: look at them "
-                "again, then change them",
-            )
+            changed = f"the examples of {quote(name)} were changed in version {last}, you saw version {since}"
+            raise Refusal(412, f"{changed}: look at them again, then change them")
 
     def similar_classes(self, places: Sequence[int], most: int) -> list[list[NearClass]]:
         """For the class in each of these places, those whose descriptions are most like it, by their cosine."""
@@ -226,13 +221,12 @@ class ClassRegistry:
         if self.sentences is None:
             raise Refusal(
                 422,
-                f"sentence is {quote_value(sentence)}: the signatures of this model are not known to be sentence vectors; "
+                f"sentence is {quote(sentence)}: the signatures of this model are not known to be sentence vectors; "
                 "give attributes, or start the service with --data and the folder that zskl data make wrote",
             )
         vector = self.sentences.make_vector(sentence)
-        return ClassDescription(
-            dict(zip(self.words.names, vector.tolist(), strict=True)), [], vector, sentence=sentence
-        )
+        numbers = dict(zip(self.words.names, vector.tolist(), strict=True))
+        return ClassDescription(numbers, [], vector, sentence=sentence)
 
     def put(
         self,
@@ -248,20 +242,18 @@ class ClassRegistry:
         self._check_name(name)
         new = self.describe(attributes, sentence)
         if not new.attributes:
-            raise Refusal(422, f"class {quote_value(name)} has no attributes: describe it by at least one")
+            raise Refusal(422, f"class {quote(name)} has no attributes: describe it by at least one")
         with self.lock_for_change() as snapshot:
             snapshot.check_unchanged(name, since)
             kind = snapshot.kinds.get(name)
             if kind == "added" and not again:
-                raise Refusal(409, f"there is already a class {quote_value(name)}: PUT /classes/NAME changes it")
+                raise Refusal(409, f"there is already a class {quote(name)}: PUT /classes/NAME changes it")
             if kind in ("seen", "unseen"):
-                raise Refusal(
-                    409, f"{quote_value(name)} is a class of the model file, which stays as it is: take another name"
-                )
-            if kind is None and len(snapshot.added) >= self._limits.classes:
-                raise Refusal(
-                    409, f"{self._limits.classes} classes were added already, the most that are allowed: delete some"
-                )
+                model_class = f"{quote(name)} is a class of the model file, which stays as it is"
+                raise Refusal(409, f"{model_class}: take another name")
+            most = self._limits.classes
+            if kind is None and len(snapshot.added) >= most:
+                raise Refusal(409, f"{most} classes were added already, the most that are allowed: delete some")
             added = {**snapshot.added, name: replace(new, version=snapshot.version + 1)}
             taught = snapshot.taught if kind == "added" else snapshot.taught.with_version(name, snapshot.version + 1)
             return self.apply_change(added, taught, class_line(name, new.attributes, sentence)), name, kind is None
@@ -275,17 +267,28 @@ class ClassRegistry:
             if kind is None:
                 raise unknown_class(name, snapshot.kinds, 404)
             if kind != "added":
-                raise Refusal(409, f"{quote_value(name)} is a class of the model file, which stays as it is")
+                raise Refusal(409, f"{quote(name)} is a class of the model file, which stays as it is")
             rest = {other: one for other, one in snapshot.added.items() if other != name}
             return self.apply_change(rest, snapshot.taught.without_class(name), deleted_class_line(name))
 
     @contextmanager
     def lock_for_change(self) -> Iterator[ClassSnapshot]:
         """The current snapshot, which nobody else changes meanwhile, in this process or in another one."""
-        with self._lock, nullcontext() if self._file is None else _lock_file(self._file):
-            if self._file is not None:
-                self._refresh(self._file)
-            yield self.snapshot
+        with self._lock:
+            if self._file is None:
+                yield self.snapshot
+                return
+            try:
+                with self._file.lock():
+                    self._refresh(self._file)
+                    yield self.snapshot
+            except StoreError as error:
+                log.error("%s", error)
+                raise Refusal(503, error.sentence) from None
+            except OSError as error:
+                log.error("%s", error)
+                why = "the change cannot be written to the disk, so nothing was changed: make room, then try again"
+                raise Refusal(507, why) from None
 
     def apply_change(
         self, added: Mapping[str, ClassDescription], taught: TeachingState, line: Mapping[str, Any]
@@ -300,22 +303,14 @@ class ClassRegistry:
     def _check_name(self, name: str) -> None:
         most = self._limits.name_length
         if name in (".", ".."):
-            raise Refusal(
-                422, f"the class name is {quote_value(name)}, a step in an address: take a name with other letters"
-            )
+            raise Refusal(422, f"the class name is {quote(name)}, a step in an address: take a name with other letters")
         if name.endswith(EXAMPLES_SUFFIX):
-            raise Refusal(
-                422,
-                f"the class name ends in {EXAMPLES_SUFFIX}, the address of the examples of a class: take another name",
-            )
+            ending = f"{EXAMPLES_SUFFIX}, the address of the examples of a class"
+            raise Refusal(422, f"the class name ends in {ending}: take another name")
         if not name.strip() or name != name.strip() or not name.isprintable() or "\ufffd" in name:
-            raise Refusal(
-                422, f"the class name is {quote_value(name)}: expected printable text without blanks at its ends"
-            )
+            raise Refusal(422, f"the class name is {quote(name)}: expected printable text without blanks at its ends")
         if len(name) > most:
-            raise Refusal(
-                422, f"the class name {quote_value(name, 30)} has {len(name)} letters: expected at most {most}"
-            )
+            raise Refusal(422, f"the class name {quote(name, 30)} has {len(name)} letters: expected at most {most}")
 
     def _refresh(self, file: ClassStore) -> None:
         """Take over what the file says now."""
@@ -338,30 +333,11 @@ class ClassRegistry:
                 vector, defaulted = self.words.make_vector(attributes)
                 found[name] = ClassDescription(dict(attributes), defaulted, vector, version, file.sentences.get(name))
                 if name in own:
-                    raise Refusal(409, f"{quote_value(name)} is now a class of the model: remove that line")
+                    raise Refusal(409, f"{quote(name)} is now a class of the model: remove that line")
             gone = {one.label for one in file.taught.examples} - {*found, *own}
             if gone:
-                raise Refusal(
-                    409, f"it has examples of {quote_value(min(gone))}, which is not a class: remove those lines"
-                )
+                raise Refusal(409, f"it has examples of {quote(min(gone))}, which is not a class: remove those lines")
             return ClassSnapshot(self.model, found, file.version, file.taught)
         except (Refusal, ValueError) as error:
-            raise ValueError(
-                f"{file.path} does not fit this model: {error}; or name another file by --classes"
-            ) from None
-
-
-@contextmanager
-def _lock_file(file: ClassStore) -> Iterator[None]:
-    """The file, held for a change; the change is refused if the file cannot be read or written."""
-    try:
-        with file.lock():
-            yield
-    except StoreError as error:
-        log.error("%s", error)
-        raise Refusal(503, error.sentence) from None
-    except OSError as error:
-        log.error("%s", error)
-        raise Refusal(
-            507, "the change cannot be written to the disk, so nothing was changed: make room, then try again"
-        ) from None
+            misfit = f"{file.path} does not fit this model: {error}"
+            raise ValueError(f"{misfit}; or name another file by --classes") from None

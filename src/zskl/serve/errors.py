@@ -7,10 +7,7 @@ from collections.abc import Collection
 
 from zskl._validation import suggest
 
-MAX_COMPARED_NAMES, MAX_COMPARED_LETTERS = (
-    2000,
-    60,
-)  # up to so many names of this length, a misspelt name is compared with all
+MAX_COMPARED_NAMES, MAX_COMPARED_LETTERS = 2000, 60  # beyond these a misspelt name gets no suggestion
 
 
 class Refusal(Exception):
@@ -24,10 +21,10 @@ class Refusal(Exception):
 def unknown_class(name: str, names: Collection[str], status: int = 422) -> Refusal:
     """The refusal of a name that no class has."""
     near = suggest(name, names) if len(names) <= MAX_COMPARED_NAMES and len(name) <= MAX_COMPARED_LETTERS else ""
-    return Refusal(status, f"no class is called {quote_value(name)}{near}: GET /classes lists all classes")
+    return Refusal(status, f"no class is called {quote(name)}{near}: GET /classes lists all classes")
 
 
-def quote_value(value: object, longest: int = 60) -> str:
+def quote(value: object, longest: int = 60) -> str:
     """A value as part of a sentence: one line of printable text, cut where it is long. What is cut is not looked at."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()  # as in JSON

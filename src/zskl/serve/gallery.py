@@ -1,4 +1,4 @@
-"""The loaded data: rows with their pictures, rows and classes that fit a description, figures on test rows, a class map."""
+"""The loaded data: rows and their pictures, rows and classes that fit a description, figures on test rows, a map."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -28,13 +28,12 @@ from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.search_vectors import ProjectedRows
 from zskl.serve import schemas
 from zskl.serve.classes import ClassSnapshot, drop_feature_names
-from zskl.serve.errors import Refusal, quote_value, unknown_class
+from zskl.serve.errors import Refusal, quote, unknown_class
 from zskl.serve.requests import Features
 from zskl.serve.teaching import teach_model
 from zskl.serve.vocabulary import Vocabulary
 from zskl.signatures.table import SignatureTable
 
-Item = Literal["row", "picture", "photo"]  # what a row of the data is called
 PICTURE_TYPES = {
     ".avif": "image/avif", ".bmp": "image/bmp", ".gif": "image/gif", ".jfif": "image/jpeg", ".jpeg": "image/jpeg",
     ".jpg": "image/jpeg", ".png": "image/png", ".webp": "image/webp",
@@ -64,24 +63,10 @@ RowNumbers: TypeAlias = NDArray[np.integer[Any]]
 Labels: TypeAlias = NDArray[np.object_]
 
 
-class RowPictures(Protocol):
-    """Pictures of rows. `read` gives bytes and their media type; other pictures have another `key`; a row is called an
-    `item`. Which row has which picture is known from the start: nothing in a request is ever part of a path."""
-
-    item: Item
-
-    @property
-    def key(self) -> str: ...
-
-    def has(self, row: int) -> bool: ...
-
-    def read(self, row: int) -> tuple[bytes, str]: ...
-
-
 class PictureFiles:
-    """Row → file."""
+    """Row → file, known from the start: nothing in a request is ever part of a path."""
 
-    item: Item = "photo"
+    item: Literal["photo"] = "photo"
 
     def __init__(self, files: Mapping[int, Path]) -> None:
         self._files = files
@@ -103,7 +88,7 @@ class PictureFiles:
 class DrawnPictures:
     """A drawing of every row: (n, height, width) bytes, 0 paper to 255 ink."""
 
-    item: Item = "picture"
+    item: Literal["picture"] = "picture"
 
     def __init__(self, ink: NDArray[np.uint8]) -> None:
         self._ink, self._zoom = ink, max(1, MIN_PIXELS // ink.shape[1])
@@ -114,6 +99,9 @@ class DrawnPictures:
 
     def read(self, row: int) -> tuple[bytes, str]:
         return encode_png(np.kron(255 - self._ink[row], np.ones((self._zoom, self._zoom), np.uint8))), "image/png"
+
+
+RowPictures: TypeAlias = PictureFiles | DrawnPictures
 
 
 def load_pictures(
@@ -155,7 +143,8 @@ def load_picture_folder(folder: str | os.PathLike[str], rows: int, names: Sequen
     if names is None:
         raise ValueError(
             f"the rows of the data have no names, so their pictures in {place} cannot be found: put a table "
-            f"{ROWS_FILE} with the columns file and row there, or make the dataset from files whose ids are names of pictures"
+            f"{ROWS_FILE} with the columns file and row there, or make the dataset from files whose ids are names of "
+            "pictures"
         )
     found = _match_row_names(place, names)
     if not found:
@@ -207,8 +196,8 @@ def _match_row_names(place: Path, names: Sequence[str]) -> dict[int, Path]:
 
 
 def find_rivals(table: SignatureTable, classes: NDArray[Any], described: Scores, given: Mask) -> Mask:
-    """(C,) whether a description (p,) rules out each of `classes`: they differ in an attribute that it gives by more than
-    half of the attribute's range. If a class has several signatures, all have to.
+    """(C,) whether a description (p,) rules out each of `classes`: they differ in a given attribute by more than half of
+    its range. If a class has several signatures, all have to.
 
     Rows of such a class may fit what is described, but they fit their own class better.
     """
@@ -300,8 +289,7 @@ class LoadedRows:
         pictures: bool,
         label: str | None = None,
     ) -> list[schemas.RankedRow]:
-        """The rows that a description (p,) fits best, best first. What is `given` (p,) of it rules some classes out.
-        What was taught about the class `label` counts, too."""
+        """The rows that a description (p,) fits best, best first."""
         rows = self._select_rows(part, pictures)
         if not len(rows):
             return []
@@ -382,8 +370,7 @@ class LoadedRows:
     def unlabelled_rows(
         self, among: schemas.Among, snapshot: ClassSnapshot | None = None, pictures: bool = False
     ) -> RowNumbers:
-        """Rows whose labels nobody looks at: all but training rows, or those of the part test_unseen; without those
-        that were marked."""
+        """All but training rows, or those of the part test_unseen; without those that were marked."""
         rows = np.flatnonzero(self.parts != "trainval") if among == "all" else self.data.parts["test_unseen"]
         mine = () if snapshot is None else snapshot.taught.examples
         marked = [one.row for one in mine if one.row is not None and one.data == self.data.fingerprint]
@@ -400,8 +387,7 @@ class LoadedRows:
         pictures: bool,
         around: int | None = None,
     ) -> schemas.RowList:
-        """Some rows, all or of a class or part, and how many there are. The page with the row `around` wins over
-        `start`."""
+        """Some rows, all or of a class or part, from `start` or on the page `around` a row; and how many there are."""
         rows = self._select_rows(part, pictures)
         if label is not None and label not in self.class_sizes:
             label = snapshot.resolve_name(label)
@@ -495,7 +481,7 @@ class LoadedRows:
     def _select_rows(self, part: str | None, pictures: bool) -> RowNumbers:
         """The rows of a part, or only those of them with a picture."""
         if part is not None and part not in self.data.parts:
-            raise Refusal(422, f"the data have no part {quote_value(part)}: they have {list_values(self.data.parts)}")
+            raise Refusal(422, f"the data have no part {quote(part)}: they have {list_values(self.data.parts)}")
         rows = np.arange(len(self.X)) if part is None else self.data.parts[part]
         return rows[self.pictured[rows]] if pictures else rows
 
@@ -603,9 +589,8 @@ class ClassMap:
     def draw(self, snapshot: ClassSnapshot) -> schemas.MapOfClasses:
         """The place of each class, and the classes most like it."""
         if len(snapshot.kinds) > MAX_MAP_CLASSES:
-            raise Refusal(
-                409, f"there are {len(snapshot.kinds)} classes: a map shows {MAX_MAP_CLASSES} at most, see GET /classes"
-            )
+            most = f"a map shows {MAX_MAP_CLASSES} at most"
+            raise Refusal(409, f"there are {len(snapshot.kinds)} classes: {most}, see GET /classes")
         with self._lock:  # the first one to ask computes, the others wait
             if self._last is None or self._last["version"] != snapshot.version:
                 self._last = self._draw(snapshot)
@@ -629,9 +614,8 @@ class ClassMap:
 
 
 class Plane:
-    """The two directions (p, 2) along which rows (c, p) differ most, by classical scaling of their distances; zero where
-    there is none. The largest entry of each is positive. `kept` (2,) is the share of all squared differences along
-    each."""
+    """The two directions (p, 2) along which rows (c, p) differ most (classical scaling); zero where there is none. The
+    largest entry of each is positive. `kept` (2,) is the share of all squared differences along each."""
 
     def __init__(self, vectors: Vector) -> None:
         self._mean = vectors.mean(axis=0)
@@ -671,8 +655,8 @@ def scaled_classes(scaling: Any, table: SignatureTable) -> Vector:
 
 
 class AttributeDifferences:
-    """Attributes in which the classes of a table differ: by the size of the difference if all attributes are shares from
-    0 to 1, otherwise as a part of the range of each attribute, so that units do not matter."""
+    """Attributes in which the classes of a table differ: by the size of the difference if all attributes are from 0 to
+    1, otherwise as a part of the range of each attribute, so that units do not matter."""
 
     def __init__(self, words: Vocabulary, table: SignatureTable) -> None:
         self._names = words.names

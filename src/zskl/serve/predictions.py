@@ -18,7 +18,7 @@ from zskl._arrays import to_numpy
 from zskl.estimators._candidates import calibrate_scores, softmax, top_columns
 from zskl.serve import requests, schemas
 from zskl.serve.classes import ClassSnapshot
-from zskl.serve.errors import Refusal, quote_value
+from zskl.serve.errors import Refusal, quote
 from zskl.serve.limits import QUICK_OPERATIONS, ConcurrencyLimits
 from zskl.serve.requests import Features
 from zskl.serve.responses import json_response
@@ -43,7 +43,7 @@ def predict_rows(snapshot: ClassSnapshot, X: Features, options: PredictionOption
     if options.explain and len(labels) < 2:
         raise Refusal(422, "an explanation compares two classes: name at least two candidates")
     if options.against is not None and options.against not in labels:
-        raise Refusal(422, f"against is {quote_value(options.against)}: expected one of the candidates")
+        raise Refusal(422, f"against is {quote(options.against)}: expected one of the candidates")
     constant = 0.0
     if panel.situation == "mixed" and options.calibration is not None:
         constant = options.calibration
@@ -159,12 +159,12 @@ class Batcher:
         one = PendingRow(row, options, _batch_size(listed, cost), loop.create_future())
         if not self._groups:
             loop.call_soon(self._score)
-        self._groups.setdefault(_options_key(options), []).append(one)
+        key = tuple(tuple(value) if isinstance(value, list) else value for value in options.__dict__.values())
+        self._groups.setdefault(key, []).append(one)
         return await one.answer
 
     def _score(self) -> None:
-        """Score the group that has waited longest, or as much of it as is done on the spot; the rest after other
-        requests."""
+        """Score what is done on the spot of the group that has waited longest; the rest after other requests."""
         key = next(iter(self._groups))
         group = self._groups.pop(key)
         some, rest = group[: group[0].most], group[group[0].most :]
@@ -183,8 +183,7 @@ def _batch_size(listed: int, cost: int) -> int:
 
 
 def _answer_group(snapshot: ClassSnapshot, group: Sequence[PendingRow]) -> None:
-    """Answer requests with the same options. If they fail together each is tried alone: a row that cannot be scored is
-    refused, and no other."""
+    """Answer requests with the same options. If they fail together each is tried alone, so that only bad rows fail."""
     try:
         found = predict_rows(snapshot, np.concatenate([one.row for one in group]), group[0].options)
     except Exception as error:
@@ -200,14 +199,8 @@ def _answer_group(snapshot: ClassSnapshot, group: Sequence[PendingRow]) -> None:
             one.answer.set_result({**found, "predictions": [found["predictions"][k]], "features": features})
 
 
-def _options_key(options: PredictionOptions) -> Hashable:
-    """Equal for equal options."""
-    return tuple(tuple(value) if isinstance(value, list) else value for value in options.__dict__.values())
-
-
 class PredictionHandler:
-    """Reads requests for predictions and answers them: a single row in a batch with those that wait, others by
-    themselves."""
+    """Reads requests for predictions and answers them, a single row in a batch with others that wait."""
 
     def __init__(self, service: Service, concurrency: ConcurrencyLimits) -> None:
         self._service, self._concurrency = service, concurrency

@@ -27,7 +27,7 @@ from zskl._validation import suggest
 from zskl.datasets import Dataset, images
 from zskl.datasets.images import Backbone, UnreadablePicture, import_or_explain, read_picture
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.serve.errors import Refusal, quote_value
+from zskl.serve.errors import Refusal, quote
 from zskl.serve.limits import ConcurrencyLimits, Limits
 from zskl.serve.schemas import PredictionOptions
 
@@ -54,9 +54,7 @@ def check_media_type(request: Request, allowed: tuple[str, ...]) -> str:
     """The type of a request's body; another one than those allowed is refused."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in allowed:
-        raise Refusal(
-            415, f"the body is of type {quote_value(kind)}: send the header Content-Type: {' or '.join(allowed)}"
-        )
+        raise Refusal(415, f"the body is of type {quote(kind)}: send the header Content-Type: {' or '.join(allowed)}")
     return kind
 
 
@@ -69,7 +67,7 @@ def merge_options(address: PredictionOptions, body: PredictionOptions) -> Predic
 def check_prediction(options: PredictionOptions) -> PredictionOptions:
     """Refuse options that contradict each other."""
     if options.against is not None and not options.explain:
-        raise Refusal(422, f"against is {quote_value(options.against)} without an explanation: set explain, too")
+        raise Refusal(422, f"against is {quote(options.against)} without an explanation: set explain, too")
     if options.raw and not options.explain:
         raise Refusal(422, "raw is set without an explanation: set explain, too")
     if options.candidates is not None and len(set(options.candidates)) < len(options.candidates):
@@ -84,7 +82,7 @@ def parse_if_match(request: Request) -> int | None:
         return None
     found = re.fullmatch(r'"(\d{1,15})"', given.strip(), re.ASCII)
     if found is None:
-        raise Refusal(422, f'If-Match is {quote_value(given)}: expected the ETag of GET /classes/NAME, such as "3"')
+        raise Refusal(422, f'If-Match is {quote(given)}: expected the ETag of GET /classes/NAME, such as "3"')
     return int(found[1])
 
 
@@ -93,7 +91,7 @@ def check_names(given: Iterable[str], known: Collection[str]) -> None:
     unknown = next((name for name in given if name not in known), None)
     if unknown is not None:
         near = suggest(unknown, known)
-        raise Refusal(422, f"there is no parameter {quote_value(unknown)}{near}: expected some of {', '.join(known)}")
+        raise Refusal(422, f"there is no parameter {quote(unknown)}{near}: expected some of {', '.join(known)}")
 
 
 def rows_from_npy(body: Body, model: ZeroShotClassifier, limits: Limits) -> Features:
@@ -106,7 +104,7 @@ def rows_from_npy(body: Body, model: ZeroShotClassifier, limits: Limits) -> Feat
             422, "the body is not a .npy file: expected what numpy.save writes for an array of numbers (rows, features)"
         ) from None
     if dtype.kind not in "fiub" or dtype.itemsize > 8:  # so no objects either, which would be unpickled
-        raise Refusal(422, f"the array holds {quote_value(str(dtype))}: expected numbers such as float32")
+        raise Refusal(422, f"the array holds {quote(str(dtype))}: expected numbers such as float32")
     if len(shape) == 1:
         shape = (1, *shape)
     check_shape(shape, model, limits)
@@ -143,7 +141,7 @@ def find_columns(columns: list[str], model: ZeroShotClassifier) -> list[int]:
     missing = next((name for name in names if name not in place), None)
     if missing is not None:
         near = suggest(missing, columns)
-        raise Refusal(422, f"columns lacks the feature {quote_value(missing)}{near}: see feature_names of GET /model")
+        raise Refusal(422, f"columns lacks the feature {quote(missing)}{near}: see feature_names of GET /model")
     return [place[name] for name in names]
 
 
@@ -151,19 +149,15 @@ def check_shape(shape: tuple[int, ...], model: ZeroShotClassifier, limits: Limit
     """Refuse features whose shape is not (n, d), or more of them than a request may have."""
     width = int(model.n_features_in_)
     if len(shape) != 2 or shape[1] != width:
-        raise Refusal(
-            422, f"the features have shape {quote_value(shape)}: the model takes rows of {width} numbers, (n, {width})"
-        )
+        expected = f"the model takes rows of {width} numbers, (n, {width})"
+        raise Refusal(422, f"the features have shape {quote(shape)}: {expected}")
     if not 1 <= shape[0] <= limits.rows:
         status = 413 if shape[0] > limits.rows else 422
-        raise Refusal(
-            status,
-            f"the request has {quote_value(shape[0])} rows: expected 1 to {limits.rows}; send more rows in parts",
-        )
+        rows = f"the request has {quote(shape[0])} rows"
+        raise Refusal(status, f"{rows}: expected 1 to {limits.rows}; send more rows in parts")
     if shape[0] * width > limits.values:
-        raise Refusal(
-            413, f"{shape[0]} rows of {width} features are more than {limits.values} numbers: send rows in parts"
-        )
+        size = f"{shape[0]} rows of {width} features"
+        raise Refusal(413, f"{size} are more than {limits.values} numbers: send rows in parts")
 
 
 def to_float32(X: NDArray[Any]) -> Features:
@@ -197,11 +191,9 @@ async def read_small_body(schema: type[Schema], request: Request, limits: Limits
 def parse_body(schema: type[Schema], body: bytes | bytearray, limits: Limits) -> Schema:
     """A JSON body as one of the types of `schemas`; what is wrong with it, in a sentence."""
     # a value takes a hundred bytes once it is read, a wrong one a thousand; a short body need not be counted
-    size = len(body)
-    if size > limits.json_values and body.count(b",") > limits.json_values:
-        raise Refusal(
-            413, f"the JSON body has more than {limits.json_values} values: send rows in parts, or as a .npy file"
-        )
+    size, most = len(body), limits.json_values
+    if size > most and body.count(b",") > most:
+        raise Refusal(413, f"the JSON body has more than {most} values: send rows in parts, or as a .npy file")
     if size > MAX_QUOTES and body.count(b'"') > MAX_QUOTES:
         raise Refusal(413, f"the JSON body has more than {MAX_QUOTES} quotation marks, far more than a request needs")
     try:
@@ -220,7 +212,7 @@ def explain_errors(errors: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _repeats_fault(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether another fault is about the same value: that it is not a number, and that it is not true or false either."""
+    """Whether another fault is about the same value: that it is neither a number, nor true or false."""
     place = tuple(error["loc"])
     return place[-1:] == ("bool",) and any(tuple(other["loc"]) == (*place[:-1], "float") for other in errors)
 
@@ -234,7 +226,7 @@ def _explain_fault(error: Mapping[str, Any]) -> str:
         return f"{where} is missing"
     if kind == "extra_forbidden":
         return f"{where} is not a field of this request"
-    value = "" if kind == "json_invalid" else f", found {quote_value(error['input'])}"
+    value = "" if kind == "json_invalid" else f", found {quote(error['input'])}"
     message = error["msg"].encode("utf-8", "backslashreplace").decode()
     hint = ROW_HINT if steps[:1] == ["rows"] and kind == "list_type" else ""
     return f"{where}: {message}{value}{hint}"
@@ -275,8 +267,8 @@ def rows_from_csv(body: Body, model: ZeroShotClassifier, limits: Limits) -> Feat
         for column, place in enumerate(places):
             value = _parse_number(line[place])
             if value is None:
-                what = quote_value(names[place]) if headed else str(place + 1)
-                raise Refusal(422, f"line {number}, column {what} is {quote_value(line[place])}: expected a number")
+                what = quote(names[place]) if headed else str(place + 1)
+                raise Refusal(422, f"line {number}, column {what} is {quote(line[place])}: expected a number")
             X[k, column] = value
     return to_float32(X)
 
@@ -290,8 +282,7 @@ def _parse_number(text: str) -> float | None:
 
 @dataclass(frozen=True)
 class PhotoEncoder:
-    """Turns photos of at most so many `bytes` into features, by the network that made those of the training rows, whose
-    `name` this is."""
+    """Turns photos of at most so many `bytes` into features, by the network `name`, as those of the training rows."""
 
     name: str
     _backbone: Backbone
@@ -338,7 +329,10 @@ def load_photo_encoder(
             raise ValueError(f"{name!r} names a place to fetch weights from; if you trust it, give it by --backbone")
         import_or_explain("PIL", name, images.extra_of(name))
         photos = PhotoEncoder(name, images.load_backbone(name, model.device if hasattr(model, "device") else None))
-        width = photos.encode(_blank_photo(), "image/png").shape[1]
+        from PIL.Image import new
+
+        new("RGB", (64, 64), (127, 127, 127)).save(blank := io.BytesIO(), "PNG")
+        width = photos.encode(blank.getvalue(), "image/png").shape[1]
         if width != model.n_features_in_:
             raise ValueError(
                 f"the backbone {name!r} makes {width} features: the model takes {model.n_features_in_}; "
@@ -353,18 +347,10 @@ def load_photo_encoder(
     return photos
 
 
-def _blank_photo() -> bytes:
-    from PIL.Image import new
-
-    out = io.BytesIO()
-    new("RGB", (64, 64), (127, 127, 127)).save(out, "PNG")
-    return out.getvalue()
-
-
 async def read_photo_features(
     request: Request, kind: str, network: PhotoEncoder, small: int, concurrency: ConcurrencyLimits
 ) -> Features:
-    """(1, d) of the photo in a body of a media type. Few bodies with more than `small` bytes are in memory at a time."""
+    """(1, d) of the photo in a body of a media type. Few bodies of more than `small` bytes are in memory at a time."""
     body, large = bytearray(), False
     async with AsyncExitStack() as queue:
         async for part in request.stream():

@@ -121,7 +121,7 @@ def json_body(schema: str, *statuses: int, binary: Sequence[str] = (), created: 
 def rows_body() -> dict[str, Any]:
     """Arguments of the route that takes features, as JSON, .npy or CSV, or a photo."""
     route = json_body("PredictionRequest", 409, 413, 415, 422, binary=(*requests.NPY, *requests.PHOTO))
-    route["openapi_extra"]["requestBody"]["content"] |= dict.fromkeys(requests.CSV, {"schema": {"type": "string"}})
+    route["openapi_extra"]["requestBody"]["content"] |= {kind: {"schema": {"type": "string"}} for kind in requests.CSV}
     return route
 
 

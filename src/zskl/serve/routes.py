@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import nullcontext
 from importlib import resources
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from zskl.serve import requests, responses, schemas
-from zskl.serve.errors import Refusal, quote_value
+from zskl.serve.errors import Refusal, quote
 from zskl.serve.limits import QUICK_OPERATIONS, ConcurrencyLimits
 from zskl.serve.predictions import PredictionHandler
 from zskl.serve.requests import check_names, parse_if_match
@@ -20,6 +20,7 @@ from zskl.serve.service import Service
 from zskl.serve.teaching import check_can_learn
 
 PREDICT_PATH = "/predict"
+NO_CONTENT: dict[str, Any] = {"status_code": 204, "response_class": Response}
 PAGE_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -75,12 +76,7 @@ def add_class_routes(app: FastAPI, service: Service) -> None:
         described = await requests.read_small_body(schemas.Description, request, service.limits)
         return await save(name, described, again=True, since=since)
 
-    @app.delete(
-        "/classes/{name:classname}",
-        status_code=204,
-        response_class=Response,
-        **responses.refusal_responses(404, 409, 412, 422, 507),
-    )
+    @app.delete("/classes/{name:classname}", **NO_CONTENT, **responses.refusal_responses(404, 409, 412, 422, 507))
     async def delete_class(name: str, request: Request) -> Response:
         """Forget an added class. `If-Match` as for PUT."""
         await run_in_threadpool(service.classes.delete, name, parse_if_match(request))
@@ -140,12 +136,7 @@ def add_example_routes(app: FastAPI, service: Service, concurrency: ConcurrencyL
         answer = schemas.SavedExample(**about, name=made.label, version=snapshot.version)
         return json_response(answer, 201, {"etag": f'"{snapshot.version}"'})
 
-    @app.delete(
-        "/classes/{name:text}/examples",
-        status_code=204,
-        response_class=Response,
-        **responses.refusal_responses(404, 409, 412, 422, 507),
-    )
+    @app.delete("/classes/{name:text}/examples", **NO_CONTENT, **responses.refusal_responses(404, 409, 412, 422, 507))
     async def delete_examples(name: str, request: Request, id: str | None = None) -> Response:
         """Take back the example with this `id`, or all examples of the class. `If-Match` as for POST."""
         check_names(request.query_params, ("id",))
@@ -169,7 +160,7 @@ def add_teaching_routes(app: FastAPI, service: Service, concurrency: Concurrency
         async with concurrency.work:
             return json_response(await run_in_threadpool(service.adapt, wanted.candidates, wanted.force))
 
-    @app.delete("/adapt", status_code=204, response_class=Response, **responses.refusal_responses(507))
+    @app.delete("/adapt", **NO_CONTENT, **responses.refusal_responses(507))
     async def forget() -> Response:
         """Undo what POST /adapt did."""
         await run_in_threadpool(service.teaching.forget_adaptation)
@@ -302,7 +293,7 @@ def add_page_routes(app: FastAPI) -> None:
     @app.get("/page/{name}", include_in_schema=False)
     async def asset(name: str) -> Response:
         if name not in files:
-            raise Refusal(404, f"the page has no file {quote_value(name)}")
+            raise Refusal(404, f"the page has no file {quote(name)}")
         content, kind = files[name]
         # a browser asks again: the next version may be served at the same address
         return Response(content, media_type=kind, headers={"cache-control": "no-cache"})

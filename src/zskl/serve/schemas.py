@@ -346,8 +346,7 @@ class FittingClasses(TypedDict):
     classes: list[FittingClass]
 
 
-# To add an option of POST /predict, add a field to `PredictionOptions`: it is then a parameter of the address and a field
-# of the JSON body.
+# To add an option of POST /predict, add a field here: it is then a parameter of the address and a field of JSON bodies.
 
 MAX_CONSTANT = 1e6  # the largest calibration constant, in either direction: a larger one would swallow the scores
 Constant = Annotated[float, Field(allow_inf_nan=False, ge=-MAX_CONSTANT, le=MAX_CONSTANT)]

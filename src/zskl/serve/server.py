@@ -536,8 +536,7 @@ def _stop_workers(crew: list[Worker], stop: StopSignal) -> None:
 
 
 def _run_worker(place: int, work: Work, writing: int, parent: int, masked: set[signal.Signals] | set[int]) -> NoReturn:
-    """The life of a worker, which stops by itself when its parent is gone. It never returns: nothing that its parent has
-    begun is its own to end."""
+    """The life of a worker, which stops when its parent is gone. It never returns into what its parent has begun."""
 
     def send(**message: object) -> None:
         with suppress(OSError):

@@ -15,7 +15,7 @@ from zskl.estimators import _inputs
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.serve import gallery, schemas
 from zskl.serve.classes import ClassDescription, ClassRegistry, ClassSnapshot
-from zskl.serve.errors import Refusal, quote_value
+from zskl.serve.errors import Refusal, quote
 from zskl.serve.gallery import ClassMap, Diagnostics, LoadedRows
 from zskl.serve.limits import Limits
 from zskl.serve.requests import MAX_PHOTO_BYTES, PhotoEncoder
@@ -189,7 +189,7 @@ class Service:
         """POST /fits."""
         snapshot, words = self.snapshot, self.classes.words
         if replaces is not None and snapshot.kinds.get(snapshot.resolve_name(replaces)) != "added":
-            raise Refusal(422, f"replaces is {quote_value(replaces)}: expected an added class")
+            raise Refusal(422, f"replaces is {quote(replaces)}: expected an added class")
         names, vector, given = list(snapshot.kinds), described.vector, described.given(words.names)
         alike = gallery.class_similarities(snapshot, vector)
         telling = words.drop_implied(vector, given)

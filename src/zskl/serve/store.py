@@ -56,11 +56,6 @@ class MarkedExample:
     row: int | None = None
     data: str | None = None
 
-    def same_row(self, other: MarkedExample) -> bool:
-        """Whether two are marks of one row for one class."""
-        mine, theirs = (self.label, self.row, self.data), (other.label, other.row, other.data)
-        return self.row is not None and mine == theirs
-
 
 @dataclass(frozen=True, eq=False)
 class Adaptation:
@@ -96,7 +91,8 @@ class TeachingState:
 
     def with_example(self, new: MarkedExample, version: int) -> TeachingState:
         """With one more example. A row counts once for a class: a second mark replaces the first."""
-        others = tuple(one for one in self.examples if not new.same_row(one))
+        mark = new.label, new.row, new.data
+        others = [one for one in self.examples if new.row is None or (one.label, one.row, one.data) != mark]
         return replace(self, examples=(*others, new), versions={**self.versions, new.label: version})
 
     def with_version(self, name: str, version: int) -> TeachingState:
@@ -137,8 +133,7 @@ TEACHING_FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
 
 
 def class_line(name: str, attributes: Mapping[str, float], sentence: str | None = None) -> dict[str, Any]:
-    """The line of a new or changed class. With a sentence, too, the attributes are kept: reading them needs no
-    encoder."""
+    """The line of a new or changed class. A sentence keeps its attributes, too: reading them needs no encoder."""
     described = {} if sentence is None else {"sentence": sentence}
     return {"key": name, "deleted": False, "attributes": dict(attributes), **described}
 
@@ -277,8 +272,7 @@ class StoredClasses:
 
 
 class StoreError(OSError):
-    """The file is not as the service left it. The `sentence` is for the one who asked for a change; the log names the
-    file, too."""
+    """The file is not as the service left it. The `sentence` is for clients, and does not name the file."""
 
     def __init__(self, why: str, sentence: str) -> None:
         super().__init__(why)
@@ -389,10 +383,10 @@ class ClassFile(StoredClasses):
         log.warning("somebody has removed %s: it is written again, with all that was in it", self.path)
 
     def compact(self) -> None:
-        """Write the file again if most of its lines are outdated. If that fails it stays long: nothing in it is
-        wrong."""
+        """Write the file again if most of its lines are outdated."""
         if self.is_wasteful:
-            with suppress(OSError):  # the disk is full; or Windows, which replaces no open file
+            # the disk is full, or Windows replaces no open file: it stays long, but nothing in it is wrong
+            with suppress(OSError):
                 self._rewrite()
 
     def _rewrite(self) -> None:

@@ -1,11 +1,11 @@
-"""Teaching a running service: examples of classes, unlabelled rows to adapt to, and the model that learned from them."""
+"""Teaching a running service: examples of classes, unlabelled rows to adapt to, the model that learned from both."""
 
 from __future__ import annotations
 
 import copy
 import secrets
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from zskl.estimators._candidates import Panel
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.class_means import is_clear_gain
 from zskl.serve import store
-from zskl.serve.errors import Refusal, quote_value
+from zskl.serve.errors import Refusal, quote
 from zskl.serve.limits import Limits
 from zskl.serve.requests import Features
 from zskl.serve.schemas import Among, Verdict
@@ -123,10 +123,8 @@ class Teaching:
             snapshot.check_examples_unchanged(name, since)
             ids = [one.id for one in snapshot.taught.examples_of(name)]
             if chosen is not None and chosen not in ids:
-                raise Refusal(
-                    404,
-                    f"class {quote_value(name)} has no example {quote_value(chosen)}: GET /classes/NAME/examples lists all",
-                )
+                missing = f"class {quote(name)} has no example {quote(chosen)}"
+                raise Refusal(404, f"{missing}: GET /classes/NAME/examples lists all")
             if not ids:
                 return snapshot
             gone = ids if chosen is None else [chosen]
@@ -134,8 +132,7 @@ class Teaching:
             return self._classes.apply_change(snapshot.added, taught, store.forgotten_line(gone))
 
     def adapt(self, X: Features, among: Among, force: bool) -> Verdict:
-        """Adapt the classes without training rows to unlabelled rows (n, d), if validation classes say that this helps,
-        or if forced."""
+        """Adapt unseen classes to unlabelled rows (n, d), if validation classes say that this helps, or if forced."""
         snapshot = self._classes.snapshot
         check_can_learn(self._classes.model)
         model = copy_with_classes(snapshot.model, snapshot.table)
@@ -180,16 +177,10 @@ def expected_gain(snapshot: ClassSnapshot, rows: int, among: Among) -> Verdict:
         entry = copy_with_classes(snapshot.model, snapshot.table)._promise(among, rows)
     except ValueError as error:
         raise Refusal(409, str(error)) from None
-    verdict: Verdict = {
+    verdict = cast(Verdict, dict.fromkeys(Verdict.__annotations__))
+    verdict |= {
         "adapted": False,
         "rows": rows,
-        "classes": None,
-        "changed": None,
-        "converged": None,
-        "clear": None,
-        "gain": None,
-        "spread": None,
-        "least": None,
         "verdict": "nobody has tried so few unlabelled rows, or any, on validation classes of this model: nothing says "
         "whether adapting helps; fit it with zskl fit --calibrate, load more rows, or set force",
     }
@@ -199,7 +190,8 @@ def expected_gain(snapshot: ClassSnapshot, rows: int, among: Among) -> Verdict:
     verdict |= {"clear": is_clear_gain(entry), "gain": gain, "spread": spread, "least": least}
     verdict["verdict"] = (
         f"on validation classes, adapting changed the accuracy by {100 * gain:+.1f} points ± {100 * spread:.1f}, by "
-        f"{100 * least:+.1f} in the worst fold: {'it helps' if verdict['clear'] else 'no clear gain; set force to adapt'}"
+        f"{100 * least:+.1f} in the worst fold: "
+        + ("it helps" if verdict["clear"] else "no clear gain; set force to adapt")
     )
     return verdict
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from zskl._validation import list_values, suggest
 from zskl.datasets import Dataset, folder
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.serve.errors import Refusal, quote_value
+from zskl.serve.errors import Refusal, quote
 from zskl.serve.schemas import Attribute, UnderstoodWords
 from zskl.signatures import sentences
 from zskl.signatures.sentences import Encoder, encode_class_texts, make_texts
@@ -97,8 +97,7 @@ TOLERANCE = 1e-6  # two tables are the same if their values differ by less
 
 @dataclass(frozen=True)
 class Mention:
-    """An attribute that the words name: its place, whether they deny it, and the words. `guessed`: a word of them is
-    only nearly one that is known."""
+    """An attribute that words name: its place, whether they deny it, the words, and whether one of these is a guess."""
 
     place: int
     denied: bool
@@ -283,8 +282,8 @@ class Vocabulary:
     say that one applies is to say that the others do not.
 
     `names` (p,), "attribute 0" and so on where the model has none; `mean` (p,) over the descriptions of seen classes,
-    which stands for whatever a description leaves out; `low` and `high` (p,) over all classes of the model, and `spread` (p,) between
-    them, 1 where they are equal; `exclusive` (p,) whether the attribute belongs to an exclusive group.
+    which stands for whatever a description leaves out; `low` and `high` (p,) over all classes of the model, `spread`
+    (p,) their difference, 1 where they are equal; `exclusive` (p,) whether it belongs to an exclusive group.
     """
 
     def __init__(self, model: ZeroShotClassifier) -> None:
@@ -319,7 +318,7 @@ class Vocabulary:
             near = suggest(unknown[0], self.names)
             raise Refusal(
                 422,
-                f"the model has no attribute {quote_value(unknown[0])}{near}"
+                f"the model has no attribute {quote(unknown[0])}{near}"
                 f"{f' and {len(unknown) - 1} more' if len(unknown) > 1 else ''}: it has "
                 f"{list_values(self.names)}, see GET /model",
             )
@@ -328,7 +327,7 @@ class Vocabulary:
             if not abs(value) <= self._furthest:
                 raise Refusal(
                     422,
-                    f"attribute {quote_value(name)} is {value:g}: expected a number between {-self._furthest:g} and "
+                    f"attribute {quote(name)} is {value:g}: expected a number between {-self._furthest:g} and "
                     f"{self._furthest:g}; in the model it goes from {self.low[self._place[name]]:g} to "
                     f"{self.high[self._place[name]]:g}",
                 )
