@@ -31,11 +31,9 @@ MIN_UPLOAD_RATE = 1 << 20  # bytes a second that a large body must at least brin
 DEFAULT_PORTS = {"http": 80, "https": 443}
 PUBLIC_PATHS = ("/", "/page/")  # the page itself holds no data: it asks for the token
 PREDICT_REQUEST = (routes.PREDICT_PATH, "POST", b"")  # path, method and parameters
+CONTENT_POLICY = b"default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'; base-uri 'none'"
 SECURITY_HEADERS = [
-    (
-        b"content-security-policy",
-        b"default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'; base-uri 'none'",
-    ),
+    (b"content-security-policy", CONTENT_POLICY),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
@@ -275,8 +273,7 @@ def build_app(service: Service) -> Application:
     routes.add_predict_routes(app, app.predictions)
     routes.add_row_routes(app, service, concurrency)
     routes.add_diagnostic_routes(app, service)
-    routes.add_word_routes(app, service)
-    routes.add_fit_routes(app, service, concurrency)
+    routes.add_description_routes(app, service, concurrency)
     routes.add_teaching_routes(app, service, concurrency)
     handle_errors(app)
     responses.describe_api(app)

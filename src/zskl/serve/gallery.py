@@ -10,7 +10,6 @@ import threading
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any, Literal, TypeAlias
@@ -196,11 +195,8 @@ def _match_row_names(place: Path, names: Sequence[str]) -> dict[int, Path]:
 
 
 def find_rivals(table: SignatureTable, classes: NDArray[Any], described: Scores, given: Mask) -> Mask:
-    """(C,) whether a description (p,) rules out each of `classes`: they differ in a given attribute by more than half of
-    its range. If a class has several signatures, all have to.
-
-    Rows of such a class may fit what is described, but they fit their own class better.
-    """
+    """(C,) whether a description (p,) rules out each class: all its signatures differ in a given attribute by more than
+    half of its range. Rows of such a class may fit what is described, but they fit their own class better."""
     low, high = table.matrix.min(axis=0), table.matrix.max(axis=0)
     apart = (np.abs(table.matrix - np.clip(described, low, high)) > (high - low) / 2)[:, given].any(axis=1)
     alike = set(table.labels[~apart].tolist())
@@ -377,6 +373,23 @@ class LoadedRows:
         rows = rows[~np.isin(rows, marked)]
         return rows[self.pictured[rows]] if pictures else rows
 
+    def choose_rows_to_label(self, snapshot: ClassSnapshot, count: int, pictures: bool) -> schemas.RowsToLabel:
+        """The rows whose labels would help most, by `label_next`, with the best two classes of each."""
+        rows = self.unlabelled_rows("all", snapshot, pictures)
+        if not len(rows) or len(snapshot.kinds) < 2:
+            return {"version": snapshot.version, "rows": []}
+        X, most = self.features(rows.tolist()), min(count, len(rows))
+        found = pick_rows(snapshot.model, X, most, "margin", snapshot.table)
+        likely = np.full(found.labels.shape, None) if found.probabilities is None else found.probabilities
+        chosen: list[schemas.RowToLabel] = []
+        for row, names, shares in zip(rows[found.rows].tolist(), found.labels.tolist(), likely.tolist(), strict=True):
+            guesses: list[schemas.Guess] = [
+                {"class": name, "kind": snapshot.kinds[name], "probability": share}
+                for name, share in zip(names, shares, strict=True)
+            ]
+            chosen.append({"row": row, "picture": bool(self.pictured[row]), "guesses": guesses})
+        return {"version": snapshot.version, "rows": chosen}
+
     def list_rows(
         self,
         snapshot: ClassSnapshot,
@@ -508,25 +521,6 @@ def _model_columns(data: Dataset, model: ZeroShotClassifier) -> Scores:
             "fitted on, or other data with the same features"
         )
     return data.X
-
-
-def choose_rows_to_label(
-    loaded: LoadedRows, snapshot: ClassSnapshot, count: int, pictures: bool
-) -> schemas.RowsToLabel:
-    """The rows whose labels would help most, by `label_next`, with the best two classes of each."""
-    rows = loaded.unlabelled_rows("all", snapshot, pictures)
-    if not len(rows) or len(snapshot.kinds) < 2:
-        return {"version": snapshot.version, "rows": []}
-    found = pick_rows(snapshot.model, loaded.features(rows.tolist()), min(count, len(rows)), "margin", snapshot.table)
-    likely = np.full(found.labels.shape, None) if found.probabilities is None else found.probabilities
-    chosen: list[schemas.RowToLabel] = []
-    for row, names, shares in zip(rows[found.rows].tolist(), found.labels.tolist(), likely.tolist(), strict=True):
-        guesses: list[schemas.Guess] = [
-            {"class": name, "kind": snapshot.kinds[name], "probability": share}
-            for name, share in zip(names, shares, strict=True)
-        ]
-        chosen.append({"row": row, "picture": bool(loaded.pictured[row]), "guesses": guesses})
-    return {"version": snapshot.version, "rows": chosen}
 
 
 # Classes that fit a description
@@ -695,26 +689,14 @@ def most_mistaken_pairs(
     return [{**pair, "differ": differences.between(*pair["classes"])} for pair in best]
 
 
-@dataclass(frozen=True)
-class _ScoredRows:
-    """Test rows of the model's classes."""
-
-    names: NDArray[np.object_]  # (c,) the model's classes
-    seen: Mask  # (c,) which of them are seen
-    true: NDArray[np.object_]  # (n,) the classes of the rows
-    scores: NDArray[np.float32]  # (n, c)
-
-    @property
-    def mixed(self) -> bool:
-        """Whether some classes are seen and some unseen."""
-        return bool(self.seen.any() and not self.seen.all())
-
-
 class Diagnostics:
     """The seen–unseen curve and the confusion of classes, worked out when first asked for."""
 
     def __init__(self, rows: LoadedRows, words: Vocabulary) -> None:
         self._rows, self._model, self._words, self._lock = rows, rows.model, words, threading.Lock()
+        self._names: Labels = self._model.candidates_
+        self._seen = np.isin(self._names, self._model.classes_)
+        self._mixed = bool(self._seen.any() and not self._seen.all())
 
     def balance(self) -> schemas.Balance:
         """Accuracy on seen and unseen classes, by the constant subtracted from scores of seen classes."""
@@ -728,12 +710,11 @@ class Diagnostics:
 
     @cached_property
     def _balance(self) -> schemas.Balance:
-        found = self._scored
-        if not found.mixed or len(set(np.isin(found.true, found.names[found.seen]).tolist())) < 2:
-            raise Refusal(
-                409, "the loaded data have no test rows of both seen and unseen classes, so there is no curve"
-            )
-        curve = metrics.seen_unseen_curve(found.scores, found.true, found.names, found.seen)
+        true, scores = self._scored_rows
+        if not self._mixed or len(set(np.isin(true, self._names[self._seen]).tolist())) < 2:
+            why = "the loaded data have no test rows of both seen and unseen classes, so there is no curve"
+            raise Refusal(409, why)
+        curve = metrics.seen_unseen_curve(scores, true, self._names, self._seen)
         constant, harmonic = curve.best()
         few = curve.thinned(CURVE_POINTS)
         points = zip(few.calibration.tolist(), few.seen.tolist(), few.unseen.tolist(), strict=True)
@@ -745,13 +726,13 @@ class Diagnostics:
 
     @cached_property
     def _confusion(self) -> schemas.Confusion:
-        found = self._scored
-        constant = float(self._model.calibration_) if found.mixed else 0.0
-        scores = to_numpy(calibrate_scores(found.scores, found.seen, constant))
-        predicted = found.names[np.argmax(scores, axis=1)]
-        right = metrics.per_class_accuracy(found.true, predicted)
-        wrong = metrics.wrong_answers(found.true, predicted)
-        rows = Counter(found.true.tolist())
+        true, raw = self._scored_rows
+        constant = float(self._model.calibration_) if self._mixed else 0.0
+        scores = to_numpy(calibrate_scores(raw, self._seen, constant))
+        predicted = self._names[np.argmax(scores, axis=1)]
+        right = metrics.per_class_accuracy(true, predicted)
+        wrong = metrics.wrong_answers(true, predicted)
+        rows = Counter(true.tolist())
         differences = AttributeDifferences(self._words, self._model.signature_table_)
 
         def accuracy(name: str, seen: bool) -> schemas.ClassAccuracy:
@@ -766,20 +747,20 @@ class Diagnostics:
                 ],
             }
 
-        classes = zip(found.names.tolist(), found.seen.tolist(), strict=True)
+        classes = zip(self._names.tolist(), self._seen.tolist(), strict=True)
         return {
             "classes": [accuracy(name, seen) for name, seen in classes if name in rows],
-            "pairs": most_mistaken_pairs(found.true, predicted, differences),
+            "pairs": most_mistaken_pairs(true, predicted, differences),
         }
 
     @cached_property
-    def _scored(self) -> _ScoredRows:
-        names = self._model.candidates_
+    def _scored_rows(self) -> tuple[Labels, NDArray[np.float32]]:
+        """(n,) the classes of test rows, and (n, c) their scores."""
         rows = np.concatenate([self._rows.data.parts[part] for part in TEST_PARTS])
-        rows = rows[np.isin(self._rows.labels[rows], names)]
+        rows = rows[np.isin(self._rows.labels[rows], self._names)]
         if not len(rows):
             raise Refusal(409, "the loaded data have no test rows of the model's classes")
-        rows = rows[:: -(-len(rows) * len(names) // MAX_SCORES)]
-        scores = np.empty((len(rows), len(names)), np.float32)
+        rows = rows[:: -(-len(rows) * len(self._names) // MAX_SCORES)]
+        scores = np.empty((len(rows), len(self._names)), np.float32)
         self._model.compatibility(self._rows.X[rows], self._model.signature_table_, out=scores)
-        return _ScoredRows(names, np.isin(names, self._model.classes_), self._rows.labels[rows], scores)
+        return self._rows.labels[rows], scores

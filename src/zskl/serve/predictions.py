@@ -71,7 +71,14 @@ def predict_rows(snapshot: ClassSnapshot, X: Features, options: PredictionOption
             every = to_numpy(softmax(scores / scores.dtype.type(temperature)))
             likely = np.take_along_axis(every, order, axis=1)
         rankings = zip(order.tolist(), values.tolist(), likely.tolist(), scores.mean(axis=1).tolist(), strict=True)
-        found = [_make_prediction(snapshot, [labels[k] for k in places], *rest) for places, *rest in rankings]
+        found: list[Prediction] = []
+        for places, best, shares, average in rankings:
+            top: list[schemas.RankedClass] = [
+                {"class": labels[k], "kind": snapshot.kinds[labels[k]], "score": score, "probability": share}
+                for k, score, share in zip(places, best, shares, strict=True)
+            ]
+            one = {"class": labels[places[0]], "top": top, "average": average}
+            found.append(cast(Prediction, one | dict.fromkeys(("none_of_these", "explanation", "nearest"))))
         if options.explain:
             _explain(snapshot, X[rows], found, options, constant)
         for one in found:
@@ -94,23 +101,6 @@ def encode_answers(parts: Iterable[Predictions]) -> bytes:
             features += b"," * bool(features) + to_json(part["features"])[1:-1]
     last = (b"[", features, b"]") if features else (b"null",)
     return b"".join((about[:-1], b',"predictions":[', predictions, b'],"features":', *last, b"}"))
-
-
-def _make_prediction(
-    snapshot: ClassSnapshot, names: list[str], scores: list[float], likely: list[float | None], average: float
-) -> Prediction:
-    top: list[schemas.RankedClass] = [
-        {"class": name, "kind": snapshot.kinds[name], "score": score, "probability": share}
-        for name, score, share in zip(names, scores, likely, strict=True)
-    ]
-    return {
-        "class": names[0],
-        "top": top,
-        "average": average,
-        "none_of_these": None,
-        "explanation": None,
-        "nearest": None,
-    }
 
 
 def _explain(

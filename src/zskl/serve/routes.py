@@ -174,11 +174,12 @@ def add_teaching_routes(app: FastAPI, service: Service, concurrency: Concurrency
         and no two alike. Training rows and rows that were marked are left out."""
         check_names(request.query_params, ("count", "pictures"))
         async with concurrency.work:
-            return json_response(await run_in_threadpool(service.label_next, count, pictures))
+            choose = service.rows.choose_rows_to_label
+            return json_response(await run_in_threadpool(choose, service.snapshot, count, pictures))
 
 
-def add_word_routes(app: FastAPI, service: Service) -> None:
-    """The route of words."""
+def add_description_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
+    """The routes of descriptions: what their words mean, and which classes fit them."""
 
     @app.post("/words", response_model=schemas.UnderstoodWords, **responses.json_body("Words", 413, 415, 422))
     async def understand(request: Request) -> Response:
@@ -186,6 +187,20 @@ def add_word_routes(app: FastAPI, service: Service) -> None:
         value of any class. `unknown` are words that name no attribute."""
         given = await requests.read_small_body(schemas.Words, request, service.limits)
         return json_response(await run_in_threadpool(service.classes.words.understand, given.text))
+
+    @app.post("/fits", response_model=schemas.FittingClasses, **responses.json_body("Sought", 409, 413, 415, 422))
+    async def fits(request: Request) -> Response:
+        """The classes that fit a description best: how far each agrees with the given attributes, the attributes that
+        count most, and, if data are loaded, the rows of the class that fit the description best. Also what the
+        description would be as a class: how many rows it would win, and the class that it is most like."""
+        sought = await requests.read_small_body(schemas.Sought, request, service.limits)
+        described = await run_in_threadpool(service.classes.describe, sought.attributes, sought.sentence)
+        work = service.fitting_cost(len(described.vector))
+        async with nullcontext() if work < QUICK_OPERATIONS else concurrency.work:
+            found = await run_in_threadpool(
+                service.find_fitting_classes, described, sought.top, sought.rows, sought.replaces
+            )
+        return json_response(found)
 
 
 def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
@@ -228,24 +243,6 @@ def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimit
         content, kind = await run_in_threadpool(service.rows.read_picture, row)
         kept = "no-store" if key is None else "private, max-age=3600"
         return Response(content, media_type=kind, headers={"cache-control": kept})
-
-
-def add_fit_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimits) -> None:
-    """The route of classes that fit."""
-
-    @app.post("/fits", response_model=schemas.FittingClasses, **responses.json_body("Sought", 409, 413, 415, 422))
-    async def fits(request: Request) -> Response:
-        """The classes that fit a description best: how far each agrees with the given attributes, the attributes that
-        count most, and, if data are loaded, the rows of the class that fit the description best. Also what the
-        description would be as a class: how many rows it would win, and the class that it is most like."""
-        sought = await requests.read_small_body(schemas.Sought, request, service.limits)
-        described = await run_in_threadpool(service.classes.describe, sought.attributes, sought.sentence)
-        work = service.fitting_cost(len(described.vector))
-        async with nullcontext() if work < QUICK_OPERATIONS else concurrency.work:
-            found = await run_in_threadpool(
-                service.find_fitting_classes, described, sought.top, sought.rows, sought.replaces
-            )
-        return json_response(found)
 
 
 def add_predict_routes(app: FastAPI, handler: PredictionHandler) -> None:

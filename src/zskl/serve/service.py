@@ -261,10 +261,6 @@ class Service:
             raise Refusal(409, "all loaded rows are training rows: load data with other rows to adapt to")
         return self.teaching.adapt(self.rows.features(rows.tolist()), among, force)
 
-    def label_next(self, count: int, pictures: bool) -> schemas.RowsToLabel:
-        """GET /label-next."""
-        return gallery.choose_rows_to_label(self.rows, self.snapshot, count, pictures)
-
     def list_classes(self) -> schemas.ClassList:
         """GET /classes."""
         snapshot = self.snapshot
