@@ -77,8 +77,8 @@ def predict_rows(snapshot: ClassSnapshot, X: Features, options: PredictionOption
                 {"class": labels[k], "kind": snapshot.kinds[labels[k]], "score": score, "probability": share}
                 for k, score, share in zip(places, best, shares, strict=True)
             ]
-            one = {"class": labels[places[0]], "top": top, "average": average}
-            found.append(cast(Prediction, one | dict.fromkeys(("none_of_these", "explanation", "nearest"))))
+            ranked = {"class": labels[places[0]], "top": top, "average": average}
+            found.append(cast(Prediction, ranked | dict.fromkeys(("none_of_these", "explanation", "nearest"))))
         if options.explain:
             _explain(snapshot, X[rows], found, options, constant)
         for one in found:
