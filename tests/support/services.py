@@ -134,7 +134,8 @@ def command(*arguments, patient=False):
     if not patient:
         return [sys.executable, "-m", "zskl", "serve", *map(str, arguments)]
     heed = "import signal; hasattr(signal, 'SIGHUP') and signal.signal(signal.SIGHUP, signal.SIG_DFL)"
-    start = f"{heed}; from zskl.serve import server; server.SHUTDOWN_SECONDS = {LIMIT}; from zskl.cli import main; main()"
+    patience = f"from zskl.serve import server; server.SHUTDOWN_SECONDS = {LIMIT}"
+    start = f"{heed}; {patience}; from zskl.cli import main; main()"
     return [sys.executable, "-c", start, "serve", *map(str, arguments)]
 
 
