@@ -26,12 +26,12 @@ from zskl.serve.limits import Limits
 from zskl.serve.schemas import Kind, NearClass
 from zskl.serve.store import ClassStore, FileWatcher, StoreError, TeachingState, class_line, deleted_class_line
 from zskl.serve.teaching import check_teaching_fits, teach_model
-from zskl.serve.vocabulary import SentenceSignatures, Vocabulary
+from zskl.serve.vocabulary import SentenceEncoder, Vocabulary
 from zskl.signatures.table import SignatureTable
 
 CACHED_PANELS = 16  # sets of candidates whose panel is kept for the next request
 EXAMPLES_SUFFIX = "/examples"  # after the name of a class in an address
-NOTHING_TAUGHT = TeachingState()
+UNTAUGHT = TeachingState()
 Attributes = Mapping[str, float]
 log = logging.getLogger("zskl.serve")
 
@@ -88,7 +88,7 @@ class ClassSnapshot:
         model: ZeroShotClassifier,
         added: Mapping[str, ClassDescription],
         version: int,
-        taught: TeachingState = NOTHING_TAUGHT,
+        taught: TeachingState = UNTAUGHT,
     ) -> None:
         self.added, self.version, self.taught = added, version, taught
         seen = set(model.classes_.tolist())
@@ -179,7 +179,7 @@ class ClassRegistry:
         model: ZeroShotClassifier,
         limits: Limits,
         file: ClassStore | None = None,
-        sentences: SentenceSignatures | None = None,
+        sentences: SentenceEncoder | None = None,
     ) -> None:
         self.model = name_classes_by_text(model)
         self.words, self.sentences = Vocabulary(self.model), sentences

@@ -425,12 +425,7 @@ class LoadedRows:
         return {name: mine[self.pictured[mine]] if self.pictured[mine].any() else mine for name, mine in found}
 
     def nearest_rows(
-        self,
-        snapshot: ClassSnapshot,
-        X: Features,
-        classes: Sequence[Sequence[str]],
-        count: int,
-        own: Sequence[int] | None,
+        self, snapshot: ClassSnapshot, X: Features, classes: Sequence[Sequence[str]], count: int, own: list[int] | None
     ) -> list[list[schemas.NearestRows]]:
         """For each row of X (n, d) and each of its `classes`, the `count` nearest loaded rows, nearest first, by the
         Euclidean distance between features as the model scales them. `own` are the numbers of the rows themselves,
@@ -597,14 +592,11 @@ class ClassMap:
             self._plane = Plane(vectors[[kind != "added" for kind in snapshot.kinds.values()]])
         places = self._plane.project(vectors).tolist()
         nearest = snapshot.similar_classes(range(len(names)), MAP_NEIGHBOURS)
-        return {
-            "version": snapshot.version,
-            "kept": self._plane.kept.tolist(),
-            "classes": [
-                {"class": name, "kind": snapshot.kinds[name], "x": x, "y": y, "nearest": near}
-                for name, (x, y), near in zip(names, places, nearest, strict=True)
-            ],
-        }
+        classes: list[schemas.PlacedClass] = [
+            {"class": name, "kind": snapshot.kinds[name], "x": x, "y": y, "nearest": near}
+            for name, (x, y), near in zip(names, places, nearest, strict=True)
+        ]
+        return {"version": snapshot.version, "kept": self._plane.kept.tolist(), "classes": classes}
 
 
 class Plane:

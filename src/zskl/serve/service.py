@@ -21,7 +21,7 @@ from zskl.serve.limits import Limits
 from zskl.serve.requests import MAX_PHOTO_BYTES, PhotoEncoder
 from zskl.serve.store import ClassStore, MarkedExample
 from zskl.serve.teaching import Teaching, can_learn, check_can_learn, expected_gain
-from zskl.serve.vocabulary import SentenceSignatures, Vocabulary
+from zskl.serve.vocabulary import SentenceEncoder, Vocabulary
 from zskl.version import __version__
 
 SENTENCES = ("small black bird with a yellow head", "big black and white animal with stripes and hooves")
@@ -106,7 +106,7 @@ class Service:
         rows: LoadedRows | None = None,
         examples: Sequence[schemas.Example] = (),
         photos: PhotoEncoder | None = None,
-        sentences: SentenceSignatures | None = None,
+        sentences: SentenceEncoder | None = None,
     ) -> None:
         _inputs.refuse_sparse_signatures(model.signature_table_, "the service")
         self.name, self.limits, self._rows, self._photos = name, limits, rows, photos
@@ -205,16 +205,11 @@ class Service:
         best: dict[str, list[schemas.Row]] = {}
         if rows and self._rows is not None:
             best = self._rows.best_rows(snapshot, [names[k] for k in order], self._rows.score_rows(vector, given), rows)
-        found: list[schemas.FittingClass] = [
-            {
-                "class": names[k],
-                "kind": snapshot.kinds[names[k]],
-                "fit": float(fits[k]),
-                "why": gallery.fit_reasons(words, vector, telling, agreed[k], values[k]),
-                "rows": best.get(names[k], []),
-            }
-            for k in order
-        ]
+        found: list[schemas.FittingClass] = []
+        for k in order:
+            name, why = names[k], gallery.fit_reasons(words, vector, telling, agreed[k], values[k])
+            kind, shown = snapshot.kinds[name], best.get(name, [])
+            found.append({"class": name, "kind": kind, "fit": float(fits[k]), "why": why, "rows": shown})
         own = None if replaces is None else snapshot.resolve_name(replaces)
         others = [k for k in np.argsort(-alike, kind="stable").tolist() if names[k] != own]
         near: schemas.NearClass | None = None
@@ -230,13 +225,9 @@ class Service:
         name = snapshot.find_class(name)
         marked = snapshot.taught.examples_of(name)
         right = sum(one.right for one in marked)
-        return {
-            "name": name,
-            "right": right,
-            "wrong": len(marked) - right,
-            "examples": [self.describe_example(one) for one in marked],
-            "version": snapshot.version,
-        }
+        listed = [self.describe_example(one) for one in marked]
+        wrong = len(marked) - right
+        return {"name": name, "right": right, "wrong": wrong, "examples": listed, "version": snapshot.version}
 
     def describe_example(self, one: MarkedExample) -> schemas.ListedExample:
         """An example; its row only where the data that it is of are loaded."""

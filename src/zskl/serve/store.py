@@ -23,6 +23,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import NoneType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -119,16 +120,10 @@ class TeachingState:
 
 EXAMPLE_KEY, FORGOTTEN_KEY, ADAPTED_KEY = " example", " forgotten", " adapted"
 TEACHING_FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
-    EXAMPLE_KEY: {
-        "id": (str,),
-        "class": (str,),
-        "right": (bool,),
-        "row": (int, type(None)),
-        "data": (str, type(None)),
-        "features": (str,),
-    },
+    EXAMPLE_KEY: dict.fromkeys(("id", "class", "features"), (str,))
+    | {"right": (bool,), "row": (int, NoneType), "data": (str, NoneType)},
     FORGOTTEN_KEY: {"ids": (list,)},
-    ADAPTED_KEY: {"kept": (list,), "told": (dict, type(None))},
+    ADAPTED_KEY: {"kept": (list,), "told": (dict, NoneType)},
 }
 
 
@@ -185,9 +180,8 @@ def apply_teaching_line(taught: TeachingState, line: Line, version: int) -> Teac
     """The state after what a line says, which makes this version of it."""
     if line["key"] == EXAMPLE_KEY:
         about = line["id"], line["class"], line["right"]
-        return taught.with_example(
-            MarkedExample(*about, _decode_numbers(line["features"]), line["row"], line["data"]), version
-        )
+        example = MarkedExample(*about, _decode_numbers(line["features"]), line["row"], line["data"])
+        return taught.with_example(example, version)
     if line["key"] == FORGOTTEN_KEY:
         rest = taught.without_examples(set(line["ids"]), version)
         return replace(rest, versions=dict(line["versions"])) if "versions" in line else rest
@@ -448,12 +442,7 @@ def _check_lines(path: Path) -> None:
 
 
 class _SharedNumbers(ctypes.Structure):
-    _fields_ = (
-        ("inode", ctypes.c_uint64),
-        ("size", ctypes.c_uint64),
-        ("version", ctypes.c_uint64),
-        ("needs_compaction", ctypes.c_bool),
-    )
+    _fields_ = tuple((name, ctypes.c_uint64) for name in ("inode", "size", "version", "needs_compaction"))
     inode: int
     size: int
     version: int

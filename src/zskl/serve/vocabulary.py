@@ -16,7 +16,7 @@ from zskl._validation import list_values, suggest
 from zskl.datasets import Dataset, folder
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.serve.errors import Refusal, quote
-from zskl.serve.schemas import Attribute, UnderstoodWords
+from zskl.serve.schemas import Attribute, NamedAttribute, UnderstoodWords
 from zskl.signatures import sentences
 from zskl.signatures.sentences import Encoder, encode_class_texts, make_texts
 
@@ -358,18 +358,12 @@ class Vocabulary:
         similar = self._meanings.nearest(unknown)
         if similar:
             found, unknown = self._phrases.read(text, similar)
-        return {
-            "attributes": [
-                {
-                    "attribute": self.names[one.place],
-                    "value": float((self.low if one.denied else self.high)[one.place]),
-                    "words": one.words,
-                    "guessed": one.guessed,
-                }
-                for one in found
-            ],
-            "unknown": unknown,
-        }
+        named: list[NamedAttribute] = []
+        for one in found:
+            value = float((self.low if one.denied else self.high)[one.place])
+            name = self.names[one.place]
+            named.append({"attribute": name, "value": value, "words": one.words, "guessed": one.guessed})
+        return {"attributes": named, "unknown": unknown}
 
     def find_named(self, text: str) -> list[int]:
         """The places of the attributes that a text names, by names and synonyms alone."""
@@ -424,7 +418,7 @@ def _add_spaces(name: str) -> str:
     return name.replace("_", " ").strip() or name
 
 
-class SentenceSignatures:
+class SentenceEncoder:
     """Sentences → signatures, where the model's own signatures are sentence vectors.
 
     `recorded` names the encoder that made the class table, and its version; `templates` stand around each sentence.
@@ -467,7 +461,7 @@ class SentenceSignatures:
             raise Refusal(409, f"no sentence can be read: {error}") from None
 
 
-def load_sentences(data: Dataset | None, model: ZeroShotClassifier) -> SentenceSignatures | None:
+def load_sentences(data: Dataset | None, model: ZeroShotClassifier) -> SentenceEncoder | None:
     """How the class table of a model was made from sentences, if the data say so and have the same table."""
     if data is None or not folder.is_dataset(data.source):
         return None
@@ -480,7 +474,7 @@ def load_sentences(data: Dataset | None, model: ZeroShotClassifier) -> SentenceS
     if values.shape != matrix.shape or not np.allclose(values, matrix, rtol=TOLERANCE, atol=TOLERANCE):
         return None
     texts = [text for given in record["texts"].values() for text in given]
-    return SentenceSignatures(record["encoder"], record["templates"], values.shape[1], texts[0] if texts else "")
+    return SentenceEncoder(record["encoder"], record["templates"], values.shape[1], texts[0] if texts else "")
 
 
 def _sort_classes(labels: NDArray[Any], values: NDArray[Any]) -> tuple[list[str], NDArray[Any]]:
