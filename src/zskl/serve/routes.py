@@ -21,6 +21,7 @@ from zskl.serve.teaching import check_can_learn
 
 PREDICT_PATH = "/predict"
 NO_CONTENT: dict[str, Any] = {"status_code": 204, "response_class": Response}
+PAGE_HEADERS = {"cache-control": "no-cache"}  # a browser asks again: the next version may have the same address
 PAGE_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -292,5 +293,4 @@ def add_page_routes(app: FastAPI) -> None:
         if name not in files:
             raise Refusal(404, f"the page has no file {quote(name)}")
         content, kind = files[name]
-        # a browser asks again: the next version may be served at the same address
-        return Response(content, media_type=kind, headers={"cache-control": "no-cache"})
+        return Response(content, media_type=kind, headers=PAGE_HEADERS)

@@ -200,11 +200,11 @@ class UnderstoodWords(TypedDict):
 class NewExample(RequestBody):
     """A row of the loaded data, or features, that is of a class or is not."""
 
-    row: Annotated[int | None, Field(ge=0, le=2**53, description="A row of the loaded data, counted from 0.")] = None
-    features: Annotated[
-        Annotated[list[float], FAST] | None, Field(min_length=1, description="Numbers, in the model's order.")
-    ] = None
-    right: Annotated[bool, Field(description="False: it is not of this class.")] = True
+    row: int | None = Field(default=None, ge=0, le=2**53, description="A row of the loaded data, counted from 0.")
+    features: Annotated[list[float], FAST] | None = Field(
+        default=None, min_length=1, description="Numbers, in the model's order."
+    )
+    right: bool = Field(default=True, description="False: it is not of this class.")
 
 
 class ListedExample(TypedDict):
@@ -237,14 +237,12 @@ Among = Literal["all", "unseen"]
 class Unlabelled(RequestBody):
     """Which rows to adapt to."""
 
-    candidates: Annotated[
-        Among,
-        Field(
-            description='Which classes the rows may be of. "all" takes all loaded rows that are not training rows, '
-            '"unseen" only those of the part test_unseen.'
-        ),
-    ] = "all"
-    force: Annotated[bool, Field(description="Adapt even if nothing says that it helps.")] = False
+    candidates: Among = Field(
+        default="all",
+        description='Which classes the rows may be of. "all" takes all loaded rows that are not training rows, '
+        '"unseen" only those of the part test_unseen.',
+    )
+    force: bool = Field(default=False, description="Adapt even if nothing says that it helps.")
 
 
 class Verdict(TypedDict):
@@ -284,11 +282,9 @@ class Wanted(Description):
     """A description to rank rows by."""
 
     top: Top = 24
-    part: Annotated[str | None, Field(description="Rank only the rows of this part, such as test_unseen.")] = None
-    label: Annotated[str | None, Field(alias="class", description="What was taught about this class counts, too.")] = (
-        None
-    )
-    pictures: Annotated[bool, Field(description="Rank only rows that have a picture.")] = False
+    part: str | None = Field(default=None, description="Rank only the rows of this part, such as test_unseen.")
+    label: str | None = Field(default=None, alias="class", description="What was taught about this class counts, too.")
+    pictures: bool = Field(default=False, description="Rank only rows that have a picture.")
 
 
 Row = TypedDict(
@@ -317,10 +313,10 @@ class Sought(Description):
     """A description to find classes by."""
 
     top: Top = 12
-    rows: Annotated[int, Field(ge=0, le=12, description="How many rows of each class to show, best first.")] = 3
-    replaces: Annotated[
-        str | None, Field(description="An added class that the description would replace: it does not count.")
-    ] = None
+    rows: int = Field(default=3, ge=0, le=12, description="How many rows of each class to show, best first.")
+    replaces: str | None = Field(
+        default=None, description="An added class that the description would replace: it does not count."
+    )
 
 
 class Agreement(TypedDict):
@@ -357,26 +353,22 @@ class PredictionOptions(BaseModel):
     """Options of a prediction."""
 
     top: Top = 5
-    candidates: Annotated[
-        Annotated[list[str], FAST] | None, Field(min_length=1, description="Choose from these classes only.")
-    ] = None
-    calibrated: Annotated[bool, Field(description="Subtract the model's constant from the scores of seen classes.")] = (
-        True
+    candidates: Annotated[list[str], FAST] | None = Field(
+        default=None, min_length=1, description="Choose from these classes only."
     )
-    calibration: Annotated[Constant | None, Field(description="Use this constant instead of the model's.")] = None
-    explain: Annotated[bool, Field(description="Say which attributes decided.")] = False
-    against: Annotated[str | None, Field(description="Explain against this class, not the runner-up.")] = None
-    raw: Annotated[bool, Field(description="Explain by attributes as written, not as the model scales them.")] = False
-    attributes: Annotated[int, Field(ge=1, le=1000, description="How many attributes an explanation names.")] = 5
-    reject: Annotated[
-        Probability | None, Field(description="Say none of these where the best probability is below this number.")
-    ] = None
-    nearest: Annotated[
-        int, Field(ge=0, le=24, description="How many of the nearest loaded rows to list for each class.")
-    ] = 0
-    features: Annotated[bool, Field(description="Also return the features of each row, such as those of a photo.")] = (
-        False
+    calibrated: bool = Field(default=True, description="Subtract the model's constant from the scores of seen classes.")
+    calibration: Constant | None = Field(default=None, description="Use this constant instead of the model's.")
+    explain: bool = Field(default=False, description="Say which attributes decided.")
+    against: str | None = Field(default=None, description="Explain against this class, not the runner-up.")
+    raw: bool = Field(default=False, description="Explain by attributes as written, not as the model scales them.")
+    attributes: int = Field(default=5, ge=1, le=1000, description="How many attributes an explanation names.")
+    reject: Probability | None = Field(
+        default=None, description="Say none of these where the best probability is below this number."
     )
+    nearest: int = Field(
+        default=0, ge=0, le=24, description="How many of the nearest loaded rows to list for each class."
+    )
+    features: bool = Field(default=False, description="Also return the features of each row, such as those of a photo.")
 
 
 class PredictionRequest(PredictionOptions):
@@ -384,20 +376,17 @@ class PredictionRequest(PredictionOptions):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    rows: Annotated[
-        Annotated[list[Annotated[list[float], FAST]], FAST] | None, Field(min_length=1, description="Rows of features.")
-    ] = None
-    columns: Annotated[
-        Annotated[list[str], FAST] | None,
-        Field(
-            min_length=1,
-            description="The names of the numbers in a row, in their order: names of the model's features.",
-        ),
-    ] = None
-    data_rows: Annotated[
-        Annotated[list[Annotated[int, Field(ge=0, le=2**53)]], FAST] | None,
-        Field(min_length=1, description="Rows of the loaded data, counted from 0."),
-    ] = None
+    rows: Annotated[list[Annotated[list[float], FAST]], FAST] | None = Field(
+        default=None, min_length=1, description="Rows of features."
+    )
+    columns: Annotated[list[str], FAST] | None = Field(
+        default=None,
+        min_length=1,
+        description="The names of the numbers in a row, in their order: names of the model's features.",
+    )
+    data_rows: Annotated[list[Annotated[int, Field(ge=0, le=2**53)]], FAST] | None = Field(
+        None, min_length=1, description="Rows of the loaded data, counted from 0."
+    )
 
 
 RankedClass = TypedDict("RankedClass", {"class": str, "kind": Kind, "score": float, "probability": float | None})

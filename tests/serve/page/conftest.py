@@ -13,7 +13,7 @@ from zskl.serve import gallery
 
 
 def in_thread(*arguments, **options):
-    """`served.in_thread`, imported when it is called: it needs the extra `serve`."""
+    """`services.in_thread`, imported when it is called: it needs the extra `serve`."""
     import services
 
     return services.in_thread(*arguments, **options)
