@@ -191,9 +191,6 @@ def _match_row_names(place: Path, names: Sequence[str]) -> dict[int, Path]:
     return found
 
 
-# Rows that fit a description
-
-
 def find_rivals(table: SignatureTable, classes: NDArray[Any], described: Scores, given: Mask) -> Mask:
     """(C,) whether a description (p,) rules out each class: all its signatures differ in a given attribute by more than
     half of its range. Rows of such a class may fit what is described, but they fit their own class better."""
@@ -276,21 +273,14 @@ class LoadedRows:
         return self._latest[1:]
 
     def rank(
-        self,
-        snapshot: ClassSnapshot,
-        vector: Vector,
-        given: Mask,
-        top: int,
-        part: str | None,
-        pictures: bool,
-        label: str | None = None,
+        self, snapshot: ClassSnapshot, vector: Vector, given: Mask, wanted: schemas.Wanted
     ) -> list[schemas.RankedRow]:
         """The rows that a description (p,) fits best, best first."""
-        rows = self._select_rows(part, pictures)
+        rows = self._select_rows(wanted.part, wanted.pictures)
         if not len(rows):
             return []
-        scores = self.score_rows(vector, given, snapshot, label)
-        order, values = top_columns(scores[rows][None], min(top, len(rows)))
+        scores = self.score_rows(vector, given, snapshot, wanted.label)
+        order, values = top_columns(scores[rows][None], min(wanted.top, len(rows)))
         best = zip(rows[order[0]].tolist(), values[0].tolist(), strict=True)
         return [{**self.describe_row(snapshot, row), "score": score} for row, score in best]
 
@@ -561,9 +551,6 @@ def fit_reasons(
     ]
 
 
-# The map of classes
-
-
 class ClassMap:
     """The classes of one model as points of a plane: those that are described alike are near each other.
 
@@ -581,22 +568,19 @@ class ClassMap:
             most = f"a map shows {MAX_MAP_CLASSES} at most"
             raise Refusal(409, f"there are {len(snapshot.kinds)} classes: {most}, see GET /classes")
         with self._lock:  # the first one to ask computes, the others wait
-            if self._last is None or self._last["version"] != snapshot.version:
-                self._last = self._draw(snapshot)
+            if self._last is not None and self._last["version"] == snapshot.version:
+                return self._last
+            vectors = scaled_classes(snapshot.model.signature_scaling_, snapshot.table)
+            if self._plane is None:
+                self._plane = Plane(vectors[[kind != "added" for kind in snapshot.kinds.values()]])
+            places = self._plane.project(vectors).tolist()
+            nearest = snapshot.similar_classes(range(len(snapshot.kinds)), MAP_NEIGHBOURS)
+            classes: list[schemas.PlacedClass] = [
+                {"class": name, "kind": kind, "x": x, "y": y, "nearest": near}
+                for (name, kind), (x, y), near in zip(snapshot.kinds.items(), places, nearest, strict=True)
+            ]
+            self._last = {"version": snapshot.version, "kept": self._plane.kept.tolist(), "classes": classes}
             return self._last
-
-    def _draw(self, snapshot: ClassSnapshot) -> schemas.MapOfClasses:
-        names = list(snapshot.kinds)
-        vectors = scaled_classes(snapshot.model.signature_scaling_, snapshot.table)
-        if self._plane is None:
-            self._plane = Plane(vectors[[kind != "added" for kind in snapshot.kinds.values()]])
-        places = self._plane.project(vectors).tolist()
-        nearest = snapshot.similar_classes(range(len(names)), MAP_NEIGHBOURS)
-        classes: list[schemas.PlacedClass] = [
-            {"class": name, "kind": snapshot.kinds[name], "x": x, "y": y, "nearest": near}
-            for name, (x, y), near in zip(names, places, nearest, strict=True)
-        ]
-        return {"version": snapshot.version, "kept": self._plane.kept.tolist(), "classes": classes}
 
 
 class Plane:

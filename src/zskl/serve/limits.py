@@ -13,6 +13,9 @@ from starlette.types import Receive, Scope, Send
 
 # multiplications done on the spot; longer work goes to a thread, so that others are answered meanwhile
 QUICK_OPERATIONS = 20_000_000
+MAX_WORK = min(max(2, os.cpu_count() or 1), 8)  # computations at once
+MAX_LARGE_BODIES = 4  # large bodies, and large answers, in memory at once
+MAX_PHOTOS = 16  # photos in memory at once; they are smaller, and phones send them slowly
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,6 @@ class Limits:
     answers: int = 1_000_000
     small: int = 1 << 20
     seconds: float = 60.0
-
-
-MAX_WORK = min(max(2, os.cpu_count() or 1), 8)  # computations at once
-MAX_LARGE_BODIES = 4  # large bodies, and large answers, in memory at once
-MAX_PHOTOS = 16  # photos in memory at once; they are smaller, and phones send them slowly
 
 
 class ConcurrencyLimits:

@@ -80,7 +80,7 @@ def predict_rows(snapshot: ClassSnapshot, X: Features, options: PredictionOption
             ranked = {"class": labels[places[0]], "top": top, "average": average}
             found.append(cast(Prediction, ranked | dict.fromkeys(("none_of_these", "explanation", "nearest"))))
         if options.explain:
-            _explain(snapshot, X[rows], found, options, constant)
+            _add_explanations(snapshot, X[rows], found, options, constant)
         for one in found:
             del one["top"][options.top :]
             if options.reject is not None:
@@ -103,7 +103,7 @@ def encode_answers(parts: Iterable[Predictions]) -> bytes:
     return b"".join((about[:-1], b',"predictions":[', predictions, b'],"features":', *last, b"}"))
 
 
-def _explain(
+def _add_explanations(
     snapshot: ClassSnapshot, X: Features, found: list[Prediction], options: PredictionOptions, constant: float
 ) -> None:
     """Fill in the explanations. Only those candidates matter that are first or second somewhere."""
@@ -111,11 +111,8 @@ def _explain(
     model = copy.copy(snapshot.model)
     model.calibration_ = constant
     try:
-        explained = model.explain(
-            *(X, options.attributes, snapshot.table, [name for name in snapshot.kinds if name in named]),
-            against=options.against,
-            raw=options.raw,
-        )
+        labels, against, raw = [name for name in snapshot.kinds if name in named], options.against, options.raw
+        explained = model.explain(X, options.attributes, snapshot.table, labels, against=against, raw=raw)
     except (TypeError, ValueError) as error:
         raise Refusal(422, str(error)) from None
     for answer, one in zip(found, explained, strict=True):

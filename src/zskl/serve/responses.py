@@ -15,21 +15,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
-from zskl.serve import requests
+from zskl.serve import requests, schemas
 from zskl.serve.errors import Refusal
 from zskl.serve.requests import explain_errors
-from zskl.serve.schemas import (
-    Description,
-    NewClass,
-    NewExample,
-    PredictionRequest,
-    Refused,
-    SavedClass,
-    Sought,
-    Unlabelled,
-    Wanted,
-    Words,
-)
 
 log = logging.getLogger("zskl.serve")
 API_DESCRIPTION = (
@@ -54,7 +42,17 @@ STATUS_DESCRIPTIONS = {
 }
 COMMON_STATUSES = (400, 401, 403, 413, 421, 500, 503)  # before a request comes to its route, or wherever a fault is
 BODY_STATUSES = (408,)
-BODY_SCHEMAS = (NewClass, Description, Wanted, PredictionRequest, Words, Sought, NewExample, Unlabelled)
+BODY_SCHEMAS = (
+    schemas.NewClass,
+    schemas.Description,
+    schemas.Wanted,
+    schemas.PredictionRequest,
+    schemas.Words,
+    schemas.Sought,
+    schemas.NewExample,
+    schemas.Unlabelled,
+)
+BINARY = {"schema": {"type": "string", "format": "binary"}}
 _REF = "#/components/schemas/{model}"
 
 
@@ -98,14 +96,9 @@ def handle_errors(app: FastAPI) -> None:
         return json_response({"error": why}, error.status_code, headers)
 
 
-# Arguments of routes, for the OpenAPI description
-
-BINARY = {"schema": {"type": "string", "format": "binary"}}
-
-
 def refusal_responses(*statuses: int) -> dict[str, Any]:
     """Arguments of a route that may refuse with these statuses."""
-    described = {status: {"model": Refused, "description": STATUS_DESCRIPTIONS[status]} for status in statuses}
+    described = {status: {"model": schemas.Refused, "description": STATUS_DESCRIPTIONS[status]} for status in statuses}
     return {"responses": described}
 
 
@@ -113,7 +106,7 @@ def json_body(schema: str, *statuses: int, binary: Sequence[str] = (), created: 
     """Arguments of a route with a JSON body, or one of these `binary` media types."""
     route = refusal_responses(*statuses)
     if created:
-        route["responses"][201] = {"model": SavedClass, "description": "The class is new"}
+        route["responses"][201] = {"model": schemas.SavedClass, "description": "The class is new"}
     content = {"application/json": {"schema": {"$ref": _REF.format(model=schema)}}, **dict.fromkeys(binary, BINARY)}
     return {**route, "openapi_extra": {"requestBody": {"required": True, "content": content}}}
 

@@ -198,9 +198,7 @@ def add_description_routes(app: FastAPI, service: Service, concurrency: Concurre
         described = await run_in_threadpool(service.classes.describe, sought.attributes, sought.sentence)
         work = service.fitting_cost(len(described.vector))
         async with nullcontext() if work < QUICK_OPERATIONS else concurrency.work:
-            found = await run_in_threadpool(
-                service.find_fitting_classes, described, sought.top, sought.rows, sought.replaces
-            )
+            found = await run_in_threadpool(service.find_fitting_classes, described, sought)
         return json_response(found)
 
 
@@ -216,9 +214,7 @@ def add_row_routes(app: FastAPI, service: Service, concurrency: ConcurrencyLimit
         one = await run_in_threadpool(service.classes.describe, wanted.attributes, wanted.sentence)
         given = one.given(service.classes.words.names)
         async with nullcontext() if service.ranking_cost(len(given)) < QUICK_OPERATIONS else concurrency.work:
-            best = await run_in_threadpool(
-                rows.rank, snapshot, one.vector, given, wanted.top, wanted.part, wanted.pictures, wanted.label
-            )
+            best = await run_in_threadpool(rows.rank, snapshot, one.vector, given, wanted)
         return json_response(schemas.RankedRows(defaulted=one.defaulted, rows=best))
 
     @app.get("/rows", response_model=schemas.RowList, **responses.refusal_responses(409))

@@ -118,8 +118,6 @@ Attributes = Annotated[
     dict[str, Number | bool],
     Field(description="Attribute name → value. An attribute that you leave out gets the mean of the seen classes."),
 ]
-
-
 Sentence = Annotated[
     str,
     Field(
@@ -425,8 +423,6 @@ class NearRow(Row):
 
 
 NearestRows = TypedDict("NearestRows", {"class": str, "rows": list[NearRow]})
-
-
 Prediction = TypedDict(
     "Prediction",
     {
@@ -472,8 +468,6 @@ class Difference(TypedDict):
 
 
 Mistake = TypedDict("Mistake", {"class": str, "share": float, "differ": list[Difference]})
-
-
 ClassAccuracy = TypedDict(
     "ClassAccuracy", {"class": str, "kind": Kind, "rows": int, "accuracy": float, "wrong": list[Mistake]}
 )

@@ -249,9 +249,6 @@ class SharedServer(uvicorn.Server):
         return protocol
 
 
-# One process
-
-
 def bind_socket(address: Address) -> socket.socket:
     """A socket at the address."""
     host, port = address.host, address.port
@@ -266,27 +263,6 @@ def bind_socket(address: Address) -> socket.socket:
         reason = error.strerror or str(error)
         raise OSError(f"cannot serve at {host} port {port} ({reason}): choose another by --host and --port") from None
     return found
-
-
-def run_server(
-    service: Service,
-    listening: socket.socket,
-    address: Address,
-    ready: Callable[[str], object],
-    should_stop: Callable[[], bool] = lambda: False,
-    make_server: Callable[[uvicorn.Config], uvicorn.Server] | None = None,
-) -> None:
-    """Serve until SIGINT, SIGTERM or SIGHUP, or until it `should_stop`. `ready` gets the address once requests are
-    answered. `make_server` makes a server that shares the socket with others."""
-    host = address.host
-    at = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
-    names = {host, "localhost", "127.0.0.1", "::1"}
-    logging.basicConfig(format=LOG_FORMAT)
-    synced = SyncMiddleware(app.build_app(service), service.classes)
-    guarded = GuardMiddleware(synced, address.token, names, service.limits, address.public)
-    server = (make_server or uvicorn.Server)(configure_server(guarded))
-    with stop_on_signals(server):
-        serve_until_stopped(server, listening, lambda: ready(at), should_stop, service.classes.maintain)
 
 
 def configure_server(app: ASGIApp, keep_alive: int = 30) -> uvicorn.Config:
@@ -560,8 +536,6 @@ def _run_worker(place: int, work: Work, writing: int, parent: int, masked: set[s
         os._exit(code)
 
 
-# What is served
-
 DEMO_EXAMPLES: list[Example] = [
     {
         "title": "a with ring above",
@@ -628,7 +602,7 @@ def run_service(
         should_stop: ShouldStop = lambda: False,
         make_server: Callable[[uvicorn.Config], uvicorn.Server] | None = None,
     ) -> None:
-        """In this process, until it should stop."""
+        """Serve in this process until a signal stops it, or until it `should_stop`."""
         served, loaded = (model, data) if model is not None else build_demo()
         rows = None
         if loaded is not None:
@@ -640,8 +614,9 @@ def run_service(
         examples = DEMO_EXAMPLES if model is None else ()
         service = Service(served, title, Limits(), open_file(), rows, examples, photos, sentences)
 
-        def ready(at: str) -> None:
-            lines = [f"zskl serves {title} at {at}", *notes]
+        def ready() -> None:
+            host = f"[{address.host}]" if ":" in address.host else address.host
+            lines = [f"zskl serves {title} at http://{host}:{listening.getsockname()[1]}", *notes]
             if address.public is not None and address.token is None:
                 lines.append(
                     f"whoever reaches {address.public} can use it and add classes: give a token, or let the proxy ask"
@@ -652,7 +627,13 @@ def run_service(
                 lines.append(f"added classes are kept in {kept}; there now: {len(service.snapshot.added)}")
             announce(lines)
 
-        run_server(service, listening, address, ready, should_stop, make_server)
+        logging.basicConfig(format=LOG_FORMAT)
+        synced = SyncMiddleware(app.build_app(service), service.classes)
+        hosts = {address.host, "localhost", "127.0.0.1", "::1"}
+        guarded = GuardMiddleware(synced, address.token, hosts, service.limits, address.public)
+        server = (make_server or uvicorn.Server)(configure_server(guarded))
+        with stop_on_signals(server):
+            serve_until_stopped(server, listening, ready, should_stop, service.classes.maintain)
 
     with ExitStack() as stack:
         listening = stack.enter_context(bind_socket(address))  # a taken port is noticed before anything is trained

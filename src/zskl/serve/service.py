@@ -72,11 +72,6 @@ def _describe_data(rows: LoadedRows) -> schemas.LoadedData:
     }
 
 
-def _describe_limits(limits: Limits) -> schemas.RequestLimits:
-    shown = {name: value for name, value in asdict(limits).items() if name in schemas.RequestLimits.__annotations__}
-    return cast(schemas.RequestLimits, {**shown, "photo_bytes": MAX_PHOTO_BYTES})
-
-
 def _can_explain(model: ZeroShotClassifier) -> bool:
     try:
         model._check_explainable()
@@ -151,6 +146,8 @@ class Service:
         snapshot, model, sentences = self.snapshot, self.classes.model, self.classes.sentences
         names = getattr(model, "feature_names_in_", None)
         kinds = list(snapshot.kinds.values())
+        every = {**asdict(self.limits), "photo_bytes": MAX_PHOTO_BYTES}
+        limits = {name: every[name] for name in schemas.RequestLimits.__annotations__}
         return {
             "file": self.name,
             "estimator": model.kind,
@@ -171,7 +168,7 @@ class Service:
             if sentences is None
             else {"encoder": sentences.recorded, "missing": sentences.missing, "example": sentences.example},
             "photos": None if self._photos is None else self._photos.name,
-            "limits": _describe_limits(self.limits),
+            "limits": cast(schemas.RequestLimits, limits),
         }
 
     def ranking_cost(self, attributes: int) -> int:
@@ -183,13 +180,12 @@ class Service:
         classes = 1 if self._rows is None or self._rows.has_rival_scores(self.snapshot) else len(self.snapshot.kinds)
         return classes * self.ranking_cost(attributes)
 
-    def find_fitting_classes(
-        self, described: ClassDescription, top: int, rows: int, replaces: str | None = None
-    ) -> schemas.FittingClasses:
+    def find_fitting_classes(self, described: ClassDescription, sought: schemas.Sought) -> schemas.FittingClasses:
         """POST /fits."""
         snapshot, words = self.snapshot, self.classes.words
-        if replaces is not None and snapshot.kinds.get(snapshot.resolve_name(replaces)) != "added":
-            raise Refusal(422, f"replaces is {quote(replaces)}: expected an added class")
+        own = None if sought.replaces is None else snapshot.resolve_name(sought.replaces)
+        if own is not None and snapshot.kinds.get(own) != "added":
+            raise Refusal(422, f"replaces is {quote(sought.replaces)}: expected an added class")
         names, vector, given = list(snapshot.kinds), described.vector, described.given(words.names)
         alike = gallery.class_similarities(snapshot, vector)
         telling = words.drop_implied(vector, given)
@@ -201,16 +197,16 @@ class Service:
         else:
             agreed = values = np.zeros((len(names), 0))
             fits = np.clip(alike, 0.0, 1.0)
-        order = np.argsort(-fits, kind="stable")[:top].tolist()
+        order = np.argsort(-fits, kind="stable")[: sought.top].tolist()
         best: dict[str, list[schemas.Row]] = {}
-        if rows and self._rows is not None:
-            best = self._rows.best_rows(snapshot, [names[k] for k in order], self._rows.score_rows(vector, given), rows)
+        if sought.rows and self._rows is not None:
+            scores = self._rows.score_rows(vector, given)
+            best = self._rows.best_rows(snapshot, [names[k] for k in order], scores, sought.rows)
         found: list[schemas.FittingClass] = []
         for k in order:
             name, why = names[k], gallery.fit_reasons(words, vector, telling, agreed[k], values[k])
             kind, shown = snapshot.kinds[name], best.get(name, [])
             found.append({"class": name, "kind": kind, "fit": float(fits[k]), "why": why, "rows": shown})
-        own = None if replaces is None else snapshot.resolve_name(replaces)
         others = [k for k in np.argsort(-alike, kind="stable").tolist() if names[k] != own]
         near: schemas.NearClass | None = None
         if others:

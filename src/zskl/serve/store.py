@@ -42,9 +42,6 @@ log = logging.getLogger("zskl.serve")
 Line = Mapping[str, Any]
 
 
-# What was taught
-
-
 @dataclass(frozen=True, eq=False)
 class MarkedExample:
     """A row that somebody marked as right or wrong for a class. `features` (d,) are kept, so that no data are needed to
@@ -262,41 +259,33 @@ class StoredClasses:
         return [*described, *({**line, "version": self.version} for line in taught)]
 
 
-# Faults of the file
+# what the log says, and what clients are told
+REMOVED = (
+    "{} was removed",
+    "the file of classes was removed, so nothing was changed: wait a moment, until the service has written it again, "
+    "or look into its log for why it cannot",
+)
+REPLACED = (
+    "another program has replaced {}, or uses it: remove the file that is there now, and this service writes its own "
+    "again; to use that file, stop the service first",
+    "another program has replaced the file of classes, so nothing was changed: remove the file that is there now",
+)
+TRUNCATED = (
+    "another program has cut {} short: put back what it held",
+    "another program has cut the file of classes short, so nothing was changed: put back what it held",
+)
+ORPHANED = (
+    "cannot write to {}: the service that kept it has ended",
+    "the service is about to end, so nothing was changed: start it again",
+)
 
 
 class StoreError(OSError):
     """The file is not as the service left it. The `sentence` is for clients, and does not name the file."""
 
-    def __init__(self, why: str, sentence: str) -> None:
-        super().__init__(why)
-        self.sentence = f"{sentence}; then try again"
-
-
-def removed_error(path: Path, why: str = "") -> StoreError:
-    """For a file that is not there."""
-    return StoreError(
-        f"{path} was removed{why}",
-        "the file of classes was removed, so nothing was changed: wait a moment, until the service has written it "
-        "again, or look into its log for why it cannot",
-    )
-
-
-def replaced_error(path: Path) -> StoreError:
-    """For another file in its place."""
-    return StoreError(
-        f"another program has replaced {path}, or uses it: remove the file that is there now, and this service writes "
-        "its own again; to use that file, stop the service first",
-        "another program has replaced the file of classes, so nothing was changed: remove the file that is there now",
-    )
-
-
-def truncated_error(path: Path) -> StoreError:
-    """For a file that lacks lines that were there."""
-    return StoreError(
-        f"another program has cut {path} short: put back what it held",
-        "another program has cut the file of classes short, so nothing was changed: put back what it held",
-    )
+    def __init__(self, path: Path, fault: tuple[str, str], why: str = "") -> None:
+        super().__init__(fault[0].format(path) + why)
+        self.sentence = f"{fault[1]}; then try again"
 
 
 def check_file(path: Path, handle: int, least: int) -> int | None:
@@ -307,9 +296,9 @@ def check_file(path: Path, handle: int, least: int) -> int | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     if not os.path.samestat(found, os.fstat(handle)):
-        raise replaced_error(path)
+        raise StoreError(path, REPLACED)
     if found.st_size < least:
-        raise truncated_error(path)
+        raise StoreError(path, TRUNCATED)
     return found.st_size
 
 
@@ -331,9 +320,6 @@ class FileWatcher:
             if self._logged != str(error):
                 log.error("%s", error)
             self._skip, self._logged = RETRY_AFTER, str(error)
-
-
-# The file of one process
 
 
 class ClassFile(StoredClasses):
@@ -372,7 +358,7 @@ class ClassFile(StoredClasses):
         try:
             self._rewrite()
         except OSError as error:
-            raise removed_error(self.path, f" and cannot be written again ({error.strerror or error})") from None
+            raise StoreError(self.path, REMOVED, f" and cannot be written again ({error.strerror or error})") from None
         log.warning("somebody has removed %s: it is written again, with all that was in it", self.path)
 
     def compact(self) -> None:
@@ -397,7 +383,7 @@ class ClassFile(StoredClasses):
             file.seek(0)
             content = file.read(self._size)
         if len(content) < self._size:
-            raise truncated_error(self.path)
+            raise StoreError(self.path, TRUNCATED)
         return content
 
 
@@ -503,7 +489,7 @@ class SharedClassFile(StoredClasses):
                 self._open()
             content = os.pread(self._handle, self._numbers.size - self._end, self._end)
             if len(content) < self._numbers.size - self._end:
-                raise truncated_error(self.path)
+                raise StoreError(self.path, TRUNCATED)
             for line in content.splitlines():
                 self.read(json.loads(line))
             self._end += len(content)
@@ -519,7 +505,7 @@ class SharedClassFile(StoredClasses):
         content = (run_folder.to_line(line) + "\n").encode()
         size = check_file(self.path, self._handle, self._end)
         if size is None:
-            raise removed_error(self.path)
+            raise StoreError(self.path, REMOVED)
         try:
             if size > self._end:  # of a worker that was killed, or found the disk full
                 os.ftruncate(self._handle, self._end)
@@ -540,17 +526,14 @@ class SharedClassFile(StoredClasses):
     def _open(self) -> None:
         """Open the file that is there now, and read it from its beginning."""
         if not self._numbers.inode:  # the process that keeps the file was killed while it replaced it
-            raise StoreError(
-                f"cannot write to {self.path}: the service that kept it has ended",
-                "the service is about to end, so nothing was changed: start it again",
-            )
+            raise StoreError(self.path, ORPHANED)
         try:
             handle = os.open(self.path, os.O_RDWR | os.O_APPEND)
         except (FileNotFoundError, NotADirectoryError):
-            raise removed_error(self.path) from None
+            raise StoreError(self.path, REMOVED) from None
         if os.fstat(handle).st_ino != self._numbers.inode or not files.lock_file(handle, shared=True):
             os.close(handle)
-            raise replaced_error(self.path)
+            raise StoreError(self.path, REPLACED)
         os.close(self._handle)
         super().__init__()
         self._handle, self._inode, self._end = handle, self._numbers.inode, 0

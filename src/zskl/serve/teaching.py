@@ -91,13 +91,7 @@ class Teaching:
         self._classes, self._limits = classes, limits
 
     def add(
-        self,
-        name: str,
-        features: Features,
-        right: bool,
-        row: int | None = None,
-        data: str | None = None,
-        since: int | None = None,
+        self, name: str, features: Features, right: bool, row: int | None, data: str | None, since: int | None
     ) -> tuple[ClassSnapshot, MarkedExample]:
         """Teach that a row (1, d) is of a class, or is not. `row` is its number in loaded data with the fingerprint
         `data`; `since` the version of the examples that was looked at."""
