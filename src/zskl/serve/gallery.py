@@ -267,7 +267,7 @@ class LoadedRows:
     def _project_taught(self, snapshot: ClassSnapshot) -> tuple[ProjectedRows, Scores]:
         """The same two for the model of a snapshot; those of the latest are kept."""
         if self._latest is None or self._latest[0] != snapshot.version:
-            projected = self._projected.taught(snapshot.model)
+            projected = self._projected.with_model(snapshot.model)
             known = to_numpy(projected.scores(None, self.model.classes_)) if self._known.shape[1] else self._known
             self._latest = snapshot.version, projected, known
         return self._latest[1:]
@@ -340,7 +340,7 @@ class LoadedRows:
             if without is None:  # with any class more: what examples do depends on the number of classes
                 table = _add_unnamed(snapshot.table, snapshot.table.matrix.mean(axis=0))
                 model = teach_model(self.model, table, snapshot.taught)
-            projected = projected.taught(model)
+            projected = projected.with_model(model)
         for start in range(0, len(names), width):
             some = names[start : start + width]
             scores = to_numpy(projected.scores(snapshot.table, some))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from zskl import methods
 from zskl._arrays import to_numpy
-from zskl.estimators._candidates import Panel
+from zskl.estimators._candidates import CandidateScorer
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.class_means import is_clear_gain
 from zskl.serve import store
@@ -192,7 +192,7 @@ def expected_gain(snapshot: ClassSnapshot, rows: int, among: Among) -> Verdict:
 
 def _best_classes(model: ZeroShotClassifier, snapshot: ClassSnapshot, X: Features) -> NDArray[np.int64]:
     """(n,) the place of each row's best class."""
-    panel = Panel(model, snapshot.table, calibrated=True)
+    panel = CandidateScorer(model, snapshot.table, calibrated=True)
     found = np.empty(len(X), np.int64)
     for rows, scores in panel.blocks(X):
         found[rows] = to_numpy(scores).argmax(axis=1)
