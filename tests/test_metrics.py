@@ -17,6 +17,7 @@ from zskl import metrics
 from zskl.metrics import uncertainty
 from zskl.metrics.seen_unseen import (
     Sides,
+    best_constant,
     best_scores,
     gaps_from_best,
     row_gaps,
@@ -598,3 +599,42 @@ def test_differences_that_are_nothing_look_clear_as_often_as_the_docs_say(classe
     nothing = np.random.default_rng(classes).normal(size=(classes, 2000))
     low, high = np.percentile(uncertainty.draw_means(nothing, [1] * classes, draws=2000), [2.5, 97.5], axis=0)
     assert 100 * np.mean((low > 0) | (high < 0)) == pytest.approx(share, abs=2)
+
+
+def test_the_constant_is_zero_if_no_answer_is_right():
+    scores = np.array([[0.0, 1.0, 0.2, 0.1], [0.3, 0.1, 0.9, 0.2]])
+    constant, harmonic = best_constant([row_margins(scores, np.array([1, 3]), np.array([True, True, False, False]))])
+    assert (constant, harmonic.tolist()) == (0.0, [0.0])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_constant_is_the_best_of_all_for_all_folds_together(seed):
+    cases = [random_scores(10 * seed + k, n=40) for k in range(3)]
+    constant, harmonic = best_constant([row_margins(*case) for case in cases])
+    reached = [metrics.harmonic_mean(*slow_accuracies(*case, constant)) for case in cases]
+    np.testing.assert_allclose(harmonic, reached, atol=1e-12)
+    for other in np.arange(-6, 6, 0.05) + 0.013:
+        assert (
+            np.mean(reached)
+            >= np.mean([metrics.harmonic_mean(*slow_accuracies(*case, other)) for case in cases]) - 1e-12
+        )
+
+
+def test_one_fold_agrees_with_the_curve():
+    scores, own, is_seen = random_scores(1)
+    curve = metrics.seen_unseen_curve(scores, own, np.arange(7), is_seen)
+    assert best_constant([row_margins(scores, own, is_seen)])[1][0] == pytest.approx(curve.best()[1])
+
+
+def test_the_constant_fits_any_scale_of_scores():
+    cases = [random_scores(k) for k in range(3)]
+    constant, harmonic = best_constant([row_margins(*case) for case in cases])
+    for scale in (1e-6, 1e6):
+        other, same = best_constant([row_margins(scores * scale, own, seen) for scores, own, seen in cases])
+        assert other == pytest.approx(constant * scale)
+        np.testing.assert_allclose(same, harmonic)
+
+
+def test_no_row_is_ever_right():
+    scores = np.array([[1.0, 0.0, 0.0, 0.0]])
+    assert best_constant([row_margins(scores, np.array([1]), np.array([True, True, False, False]))])[0] == 0.0

@@ -21,11 +21,18 @@ from zskl.engines import Engine
 from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.metrics import harmonic_mean
 from zskl.metrics.seen_unseen import Margins, row_margins
-from zskl.selection.calibration import choose_engine
-from zskl.selection.class_folds import Material, prepare_material
+from zskl.selection.class_folds import FoldData, prepare_fold_data
 from zskl.selection.class_folds import folds as make_folds
 from zskl.selection.grid import Grid
-from zskl.selection.grid_search import Examiner, Plan, Report, examine_settings, extend_search, plan_search
+from zskl.selection.grid_search import (
+    FoldScorer,
+    Plan,
+    Report,
+    choose_engine,
+    examine_settings,
+    extend_search,
+    plan_search,
+)
 from zskl.selection.search_results import Choice, Search, judge_settings
 from zskl.signatures.table import SignatureTable, attribute_groups
 
@@ -112,7 +119,7 @@ def expect_accuracy(
     """
     estimator = ClassMeansClassifier(device=device)
     X, y = data.samples("trainval")
-    shared = prepare_material(estimator, X, y, data.signatures, make_folds(data))
+    shared = prepare_fold_data(estimator, X, y, data.signatures, make_folds(data))
     held = tuple(len(np.unique(shared.y[fold.val_unseen])) for fold in shared.folds)
     if min(held) < LEAST_HELD:
         raise ValueError(
@@ -160,7 +167,7 @@ class _TriedSettings:
         def seen(settings: Sequence[dict[str, Any]]) -> Search:
             new = [setting for setting in settings if (repr(setting), fold) not in self.found]
             if new:
-                self.add(self.planned.beyond(new))
+                self.add(self.planned.extend(new))
             keys = [repr(setting) for setting in settings]
             part = {(k, n): self.found[key, other] for k, key in enumerate(keys) for n, other in enumerate(others)}
             return judge_settings(settings, [folds[k] for k in others], part)
@@ -195,7 +202,7 @@ class _Task:
 
 
 def _score_without_groups(
-    shared: Material, settings: Sequence[Mapping[str, Any]], groups: Groups, engine: Engine | None
+    shared: FoldData, settings: Sequence[Mapping[str, Any]], groups: Groups, engine: Engine | None
 ) -> dict[str, Figure]:
     """Zero-shot accuracies without each group, fold by fold."""
     tasks = [_Task(fold, setting, groups) for fold, setting in enumerate(settings)]
@@ -203,16 +210,16 @@ def _score_without_groups(
     return {name: Figure(tuple(parts[fold][name] for fold in range(len(tasks)))) for name in groups}
 
 
-def _leave_out_groups(shared: Material, task: _Task) -> dict[str, float]:
+def _leave_out_groups(shared: FoldData, task: _Task) -> dict[str, float]:
     """Fit once; then score the fold's held-out classes without each group of attributes."""
-    examiner, found = Examiner(shared, task.fold), {}
+    scorer, found = FoldScorer(shared, task.fold), {}
 
     def visit(place: int, model: Any) -> None:
-        examiner.scores(model)  # what all groups share is worked out here
+        scorer.scores(model)  # what all groups share is worked out here
         for name, columns in task.groups.items():
             table = _flatten_columns(shared.table, columns)
-            scores = examiner.scores(model._redescribed(table), table)
-            found[name] = row_margins(scores, examiner.own, examiner.is_seen).zsl
+            scores = scorer.scores(model._redescribed(table), table)
+            found[name] = row_margins(scores, scorer.own, scorer.is_seen).zsl
 
     rows = shared.folds[task.fold].train
     estimator = clone(shared.estimator)

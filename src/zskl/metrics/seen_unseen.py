@@ -278,6 +278,18 @@ def trace_curves(parts: Sequence[Margins]) -> tuple[Floats, Floats, Floats]:
     return constants, np.minimum(lost[:, -1:] - lost, 1.0), np.minimum(gained, 1.0)
 
 
+def best_constant(folds: Sequence[Margins]) -> tuple[float, NDArray[np.float64]]:
+    """The constant γ with the highest mean over folds of the harmonic mean, and the harmonic mean (F,) of each there.
+
+    All constants between two neighbouring gaps are equal. We choose the middle of the best interval; of several equal
+    ones, the one nearest 0. If no constant gets both sides right, γ is 0.
+    """
+    constants, seen, unseen = trace_curves(folds)
+    harmonic = harmonic_means(seen, unseen)  # (F, k)
+    place = highest_place(constants, harmonic.mean(axis=0))
+    return (0.0, np.zeros(len(folds))) if place is None else (float(constants[place]), harmonic[:, place])
+
+
 def highest_place(constants: Floats, figures: Floats) -> int | None:
     """The place of the highest figure, of equals the one whose constant is nearest 0; None if all figures are 0."""
     if figures.max() == 0:

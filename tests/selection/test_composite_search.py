@@ -26,9 +26,8 @@ from zskl import (
 )
 from zskl.estimators.default_grid import grid_parts
 from zskl.methods import build, find
-from zskl.selection import method_search
-from zskl.selection.class_folds import is_pipeline, prepare_material
-from zskl.selection.method_search import divide_grid
+from zskl.selection.class_folds import is_pipeline, prepare_fold_data, transform_folds
+from zskl.selection.composite_search import divide_grid
 from zskl.selection.tuning import default_grid_of
 
 # Committee search -----------------------------------------------------------------------------------------------------
@@ -258,15 +257,13 @@ def test_no_validation_row_reaches_what_a_fold_trains_on():
     changed = X.copy()
     changed[FOLDS_small_search[0].validation] *= 1000
     before, after = (
-        method_search.transform_folds(prepare_material(pipeline(), rows, y, TABLE, FOLDS_small_search[:1])).prepared[0]
+        transform_folds(prepare_fold_data(pipeline(), rows, y, TABLE, FOLDS_small_search[:1])).transformed[0]
         for rows in (X, changed)
     )
     np.testing.assert_array_equal(before[0], after[0])
     assert not np.array_equal(before[1], after[1])
     changed[FOLDS_small_search[0].train[0]] += 1
-    other = method_search.transform_folds(
-        prepare_material(pipeline(), changed, y, TABLE, FOLDS_small_search[:1])
-    ).prepared[0][0]
+    other = transform_folds(prepare_fold_data(pipeline(), changed, y, TABLE, FOLDS_small_search[:1])).transformed[0][0]
     assert not np.array_equal(before[0], other)
 
 

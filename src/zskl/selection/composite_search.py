@@ -1,12 +1,15 @@
-"""A pipeline on the folds: transformers are fitted on the training rows of each, then the last step is searched.
+"""The searches of pipelines and committees, by searches of the estimators in them.
 
-A grid has names as scikit-learn writes them, `step__parameter`. For each setting of the transformers every fold is
-transformed once; the search of the last step then shares fits as it does without a pipeline.
+The grid of a pipeline has names as scikit-learn writes them, `step__parameter`. For each setting of the transformers
+every fold is transformed once; the search of the last step then shares fits as it does without a pipeline.
+
+Each member of a committee is searched by itself on the same folds. Its settings with the best zero-shot accuracy and
+the best harmonic mean go on. Their scores of validation rows are computed once, and every mixture of weights and
+temperatures is judged from these. The committee as it is, its default setting, is compared with them.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -18,96 +21,87 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from zskl import engines
-from zskl._validation import check_flag, suggest
+from zskl._validation import suggest
 from zskl.engines import Engine
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.committee import DROP, Committee
 from zskl.estimators.default_grid import prefix_settings
-from zskl.metrics.seen_unseen import Margins, row_margins
-from zskl.selection import search_results
-from zskl.selection.class_folds import Fold, Material, is_pipeline, last_step, prepare_material, take_rows
+from zskl.metrics.seen_unseen import row_margins
+from zskl.selection.class_folds import FoldData, clone_with_settings, last_step, transform_folds
 from zskl.selection.grid import Bounds, Edge, Grid, check_bounds, combine_values, expand_grid, setting_values
-from zskl.selection.grid_search import Examiner, Plan, Report, can_be_fitted, plan_search, search_grid, spell_params
-from zskl.selection.search_results import SCORINGS, Scored, Search, judge_settings
+from zskl.selection.grid_search import (
+    FoldScorer,
+    Outcomes,
+    Plan,
+    Report,
+    can_be_fitted,
+    plan_search,
+    search_grid,
+    spell_params,
+)
+from zskl.selection.search_results import FIGURES, SCORINGS, Search, judge_settings
+from zskl.selection.temperatures import Scored, fit_temperature
 from zskl.training.solver import DivergenceError
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-
-# Pipelines ------------------------------------------------------------------------------------------------------------
-
-Inner = Callable[[Material, Grid, Report | None, Bounds, bool], Search]  # the search of a last step
+SearchLast = Callable[[FoldData, Grid, Report | None, Bounds, bool], Search]  # the search of a last step
+SHARES = {2: 10, 3: 6}  # members → into how many parts the weight is divided; of more members into MANY
+MANY = 4
+OWN = ("weights", "member_temperatures")  # settings of the committee itself that a grid may name
 
 
 @dataclass(frozen=True)
-class Head:
+class TransformerSetting:
     """One setting of the transformers, and the grids of the last step that go with it."""
 
     setting: Mapping[str, Any]
     grids: Sequence[Mapping[str, Any]]
 
 
-def clone_with_settings(pipeline: Pipeline, setting: Mapping[str, Any]) -> Pipeline:
-    """A clone of the pipeline with these settings; estimators among them are cloned too."""
-    changed: Pipeline = clone(pipeline).set_params(**{name: clone(one, safe=False) for name, one in setting.items()})
-    return changed
-
-
-def transform_folds(shared: Material) -> Material:
-    """The material of the last step: every fold as the transformers, fitted on its training rows, hand it over."""
-    parts = []
-    for fold in shared.folds:
-        transformers = _transformers(clone(shared.estimator))
-        train, validation = take_rows(shared.X, fold.train), take_rows(shared.X, fold.validation)
-        if transformers is not None:
-            train = transformers.fit_transform(train, shared.y[fold.train])
-            validation = transformers.transform(validation)
-        parts.append((train, validation))
-    return replace(shared, estimator=clone(last_step(shared.estimator)), X=parts[0][0], prepared=tuple(parts))
-
-
-def fit_pipeline(pipeline: Pipeline, X: Any, y: Any, signatures: Any, callback: Any = None) -> Pipeline:
-    """Fit all steps of a pipeline, in place; only the last one is shown signatures."""
-    transformers, name, last = _transformers(pipeline), pipeline.steps[-1][0], last_step(pipeline)
-    if transformers is not None:
-        X = transformers.fit_transform(X, y)
-    last.fit(X, y, signatures, callback=callback)
-    pipeline.steps = [*([] if transformers is None else transformers.steps), (name, last)]
-    return pipeline
-
-
 def search_pipeline(
-    shared: Material, grid: Grid, report: Report | None, extend: Bounds | None, with_default: bool, inner: Inner
+    shared: FoldData,
+    grid: Grid,
+    report: Report | None,
+    extend: Bounds | None,
+    with_default: bool,
+    search_last: SearchLast,
 ) -> Search:
     """The searches of the last step for all settings of the transformers, as one."""
     pipeline, last = shared.estimator, shared.estimator.steps[-1][0]
-    heads = _transformer_settings(grid, pipeline)
+    cases = _transformer_settings(grid, pipeline)
     bounds = _pipeline_bounds(extend, pipeline)
-    default = _default_head_place(heads, pipeline) if with_default else None
+    default = _default_case_place(cases, pipeline) if with_default else None
     if with_default and default is None:
-        heads, default = [*heads, _default_head(heads, pipeline)], len(heads)
+        cases, default = [*cases, _default_case(cases, pipeline)], len(cases)
     ranker = last_step(pipeline)
-    for head in heads if not isinstance(ranker, Committee) else ():  # whose own search refuses a bad grid
-        expand_grid(head.grids, ranker)  # a bad value is refused before any work
-    found, runs = [], _Runs(report, len(heads))
-    for place, head in enumerate(heads):
-        mine = transform_folds(replace(shared, estimator=clone_with_settings(pipeline, head.setting)))
-        found.append(inner(mine, head.grids, runs.following(), bounds, place == default))
-    return replace(_merge_searches(heads, found, last, default), keeps_default=with_default)
+    for case in cases if not isinstance(ranker, Committee) else ():  # whose own search refuses a bad grid
+        expand_grid(case.grids, ranker)  # a bad value is refused before any work
+    found: list[Search] = []
+    before = made = 0
+
+    def report_part(done: int, runs: int) -> None:
+        nonlocal made
+        made = before + runs
+        assert report is not None
+        report(before + done, before + runs * (len(cases) - len(found)))  # as if searches to come were as long
+
+    for place, case in enumerate(cases):
+        before = made
+        part = transform_folds(replace(shared, estimator=clone_with_settings(pipeline, case.setting)))
+        told = None if report is None else report_part
+        found.append(search_last(part, case.grids, told, bounds, place == default))
+    return replace(_merge_searches(cases, found, last, default), keeps_default=with_default)
 
 
-def _transformers(pipeline: Pipeline) -> Pipeline | None:
-    return pipeline[:-1] if len(pipeline.steps) > 1 else None
-
-
-def _transformer_settings(grid: Grid, pipeline: Pipeline) -> list[Head]:
+def _transformer_settings(grid: Grid, pipeline: Pipeline) -> list[TransformerSetting]:
     """The settings of the transformers in a grid, each once."""
     if not isinstance(grid, Iterable):
         raise ValueError(f"grid is {grid!r}: expected a mapping from step__parameter to values, or a list of mappings")
     known, last = pipeline.get_params(), pipeline.steps[-1][0]
     steps = {name for name, _ in pipeline.steps[:-1]}
-    found: dict[str, Head] = {}
+    found: dict[str, TransformerSetting] = {}
     for part in [grid] if isinstance(grid, Mapping) else list(grid):
         if not isinstance(part, Mapping):
             raise ValueError(f"the grid holds {part!r}: expected mappings from step__parameter to values")
@@ -126,8 +120,8 @@ def _transformer_settings(grid: Grid, pipeline: Pipeline) -> list[Head]:
             else:
                 ours[name] = setting_values(name, values)
         for setting in combine_values(ours):
-            head = found.get(repr(setting), Head(setting, ()))
-            found[repr(setting)] = replace(head, grids=(*head.grids, theirs))
+            case = found.get(repr(setting), TransformerSetting(setting, ()))
+            found[repr(setting)] = replace(case, grids=(*case.grids, theirs))
     return list(found.values())
 
 
@@ -146,10 +140,10 @@ def _example_step(pipeline: Pipeline) -> str:
     return next(str(one) for one in pipeline.get_params() if one.startswith(f"{last}__"))
 
 
-def _default_head_place(heads: Sequence[Head], pipeline: Pipeline) -> int | None:
+def _default_case_place(cases: Sequence[TransformerSetting], pipeline: Pipeline) -> int | None:
     """The place of the setting that changes nothing of the transformers."""
     own = _spell_pipeline(pipeline)
-    same = (k for k, head in enumerate(heads) if _spell_pipeline(clone_with_settings(pipeline, head.setting)) == own)
+    same = (k for k, case in enumerate(cases) if _spell_pipeline(clone_with_settings(pipeline, case.setting)) == own)
     return next(same, None)
 
 
@@ -161,80 +155,39 @@ def _spell_pipeline(pipeline: Pipeline) -> str:
     return spell_params({name: value for name, value in (settings | kinds).items() if name != "steps"})
 
 
-def _default_head(heads: Sequence[Head], pipeline: Pipeline) -> Head:
+def _default_case(cases: Sequence[TransformerSetting], pipeline: Pipeline) -> TransformerSetting:
     """The pipeline as it is, under the names of the grid."""
     known, last = pipeline.get_params(), last_step(pipeline).get_params()
-    setting = {name: known[name] for head in heads for name in head.setting}
-    names = [name for head in heads for part in head.grids for name in part]
-    return Head(setting, ({name: [last[name]] for name in names if last[name] is not None},))
+    setting = {name: known[name] for case in cases for name in case.setting}
+    names = [name for case in cases for part in case.grids for name in part]
+    return TransformerSetting(setting, ({name: [last[name]] for name in names if last[name] is not None},))
 
 
-class _Runs:
-    """Tells the runs of several searches as those of one; the searches to come are taken to be as long."""
-
-    def __init__(self, report: Report | None, searches: int) -> None:
-        self.report, self.left, self.made = report, searches, 0
-
-    def following(self) -> Report | None:
-        """For the next search."""
-        report, before, left = self.report, self.made, self.left
-        self.left -= 1
-
-        def told(done: int, runs: int) -> None:
-            self.made = before + runs
-            assert report is not None
-            report(before + done, before + runs * left)
-
-        return None if report is None else told
-
-
-def _merge_searches(heads: Sequence[Head], found: Sequence[Search], last: str, default: int | None) -> Search:
+def _merge_searches(
+    cases: Sequence[TransformerSetting], found: Sequence[Search], last: str, default: int | None
+) -> Search:
     """All settings of all searches, those beyond the grid last."""
-    inside = [(k, place) for k, one in enumerate(found) for place in range(len(one.settings) - one.extended)]
-    beyond = [
-        (k, place)
-        for k, one in enumerate(found)
-        for place in range(len(one.settings) - one.extended, len(one.settings))
-    ]
-    order = [*inside, *beyond]
+    pairs = [(k, place) for k, one in enumerate(found) for place in range(len(one.settings))]
+    order = sorted(pairs, key=lambda pair: pair[1] >= len(found[pair[0]].settings) - found[pair[0]].extended)
     at = {pair: number for number, pair in enumerate(order)}
-
     own = None if default is None else found[default].default
-    own = None if default is None or own is None else at[default, own]
-
-    def rows(name: str) -> Any:
-        return np.array([getattr(found[k], name)[place] for k, place in order])
-
+    figures: dict[str, Any] = {
+        name: np.array([getattr(found[k], name)[place] for k, place in order]) for name in FIGURES
+    }
     return Search(
-        tuple({**heads[k].setting, **prefix_settings(last, found[k].settings[place])} for k, place in order),
-        found[0].folds,
-        rows("zsl"),
-        rows("gzsl"),
-        rows("seen"),
-        rows("unseen"),
-        rows("constants"),
-        {at[k, place]: step for k, one in enumerate(found) for place, step in one.diverged.items()},
-        len(beyond),
-        {
+        settings=tuple({**cases[k].setting, **prefix_settings(last, found[k].settings[place])} for k, place in order),
+        folds=found[0].folds,
+        **figures,
+        diverged={at[k, place]: step for k, one in enumerate(found) for place, step in one.diverged.items()},
+        extended=sum(one.extended for one in found),
+        edges={
             at[k, place]: tuple(replace(edge, name=f"{last}__{edge.name}") for edge in edges)
             for k, one in enumerate(found)
             for place, edges in one.edges.items()
         },
-        own,
+        default=None if default is None or own is None else at[default, own],
         dropped=frozenset(at[k, place] for k, one in enumerate(found) for place in one.dropped),
     )
-
-
-# Committee search -----------------------------------------------------------------------------------------------------
-# The search for a committee: each member by itself on the same folds, then weights and temperatures of the best.
-#
-# A member is searched as it would be alone. Its settings with the best zero-shot accuracy and the best harmonic mean
-# go on. Their scores of validation rows are computed once; every mixture of them is judged from these. The committee
-# as it is, its default setting, is compared with them.
-
-TENTHS = {2: 10, 3: 6}  # members → into how many shares the weight is divided; more members share it in MANY
-MANY = 4
-OWN = ("weights", "member_temperatures")  # settings of the committee itself that a grid may name
 
 
 @dataclass(frozen=True)
@@ -248,7 +201,7 @@ class Candidate:
 
 
 def search_members(
-    shared: Material,
+    shared: FoldData,
     committee: Committee,
     grid: Grid,
     engine: Engine | None,
@@ -275,7 +228,7 @@ def search_members(
     runs = {name: 0 if len(planned.settings) == 1 else len(planned.tasks) for name, planned in plans.items()}
     candidates = {name: _member_candidates(plans[name], name, runs, engine, report, with_default) for name in plans}
     settings: list[dict[str, Any]] = []
-    found: dict[tuple[int, int], Margins | int] = {}
+    found: Outcomes = {}
     edges: dict[int, tuple[Edge, ...]] = {}
 
     def add(members: Mapping[str, Candidate], weights: list[float], heat: list[float]) -> None:
@@ -339,7 +292,7 @@ def _member_candidates(
     """
     before = sum(list(runs.values())[: list(runs).index(name)])
 
-    def reported(done: int, own: int) -> None:
+    def report_member(done: int, own: int) -> None:
         runs[name] = own  # it grows with the grid
         if report is not None:
             report(before + done, sum(runs.values()))
@@ -347,7 +300,7 @@ def _member_candidates(
     settings: list[dict[str, Any]] = list(planned.settings)
     edges: list[tuple[Edge, ...]] = [()] * len(planned.settings)
     if runs[name]:  # of a single setting there is nothing to find out
-        search = search_grid(planned, engine, reported)
+        search = search_grid(planned, engine, report_member)
         places = dict.fromkeys(int(search.ranking(scoring)[0]) for scoring in SCORINGS)
         picked = [search.pick("zsl", place) for place in places]
         settings, edges = [dict(one.setting) for one in picked], [one.edges for one in picked]
@@ -371,7 +324,7 @@ def _member_candidates(
     return whole, found[settings.index(default)] if with_default else None
 
 
-def _score_fold(shared: Material, task: tuple[ZeroShotClassifier, int]) -> Scored | None:
+def _score_fold(shared: FoldData, task: tuple[ZeroShotClassifier, int]) -> Scored | None:
     """Scores of a fold's validation rows by a model fitted on its training rows; None if it diverges."""
     model, fold = task
     rows = shared.folds[fold].train
@@ -379,8 +332,8 @@ def _score_fold(shared: Material, task: tuple[ZeroShotClassifier, int]) -> Score
         fitted = clone(model).fit(shared.training(fold), shared.y[rows], shared.table)
     except DivergenceError:
         return None
-    examiner = Examiner(shared, fold)
-    return examiner.scores(fitted), examiner.own, examiner.is_seen
+    scorer = FoldScorer(shared, fold)
+    return scorer.scores(fitted), scorer.own, scorer.is_seen
 
 
 def _make_candidate(
@@ -390,7 +343,7 @@ def _make_candidate(
     whole = tuple(one for one in scored if one is not None)
     if len(whole) < len(scored):
         return None
-    heat = search_results.fit_temperature([(scores, own) for scores, own, _ in whole], "the fold's")
+    heat = fit_temperature([(scores, own) for scores, own, _ in whole], "the fold's")
     return Candidate(setting, whole, float(f"{heat:.4g}"), edges)
 
 
@@ -416,7 +369,7 @@ def _default_mixture(committee: Committee) -> tuple[list[float], list[float]]:
 
 def _list_shares(names: Sequence[str]) -> list[dict[str, float]]:
     """All ways to divide a weight of 1 so that every member has a share."""
-    parts = TENTHS.get(len(names), max(MANY, len(names)))
+    parts = SHARES.get(len(names), max(MANY, len(names)))
     if len(names) == 1:
         return [{names[0]: 1.0}]
     found = []
@@ -426,126 +379,3 @@ def _list_shares(names: Sequence[str]) -> list[dict[str, float]]:
             shares: NDArray[np.float64] = np.array([*some, left]) / parts
             found.append(dict(zip(names, np.round(shares, 4).tolist(), strict=True)))
     return found
-
-
-# Method search --------------------------------------------------------------------------------------------------------
-# search: a grid, or the grids of a committee's members, on folds of the training rows.
-
-log = logging.getLogger(__name__)
-FEW_CLASSES = 12  # with fewer training classes a fold holds out so few that its figures are mostly luck
-
-
-def search(
-    estimator: ZeroShotClassifier | Pipeline,
-    X: Any,
-    y: Any,
-    signatures: Any,
-    grid: Grid,
-    folds: Sequence[Fold] | int | None = None,
-    engine: Engine | None = None,
-    report: Report | None = None,
-    extend: Bounds | None = None,
-    with_default: bool = False,
-    halving: bool | None = False,
-) -> Search:
-    """Try every setting of a grid on every fold of the training rows.
-
-    With `extend`, a number that is chosen at the edge of what was tried is tried one step further, by the grid's own
-    step and for either scoring, until the choice is inside or a bound is reached.
-
-    On a GPU, settings that can train as one stack do. On the CPU the runs go through `engine`. All values of a free
-    setting, such as epochs, cost one run together. Of a committee, each member is searched by itself, then weights and
-    temperatures of the best ones are tried. Transformers of a pipeline are fitted on the training rows of each fold.
-
-    Parameters
-    ----------
-    estimator : ZeroShotClassifier or Pipeline
-        The estimator whose settings are tried, or a pipeline that ends in one. It is not changed.
-    X : array-like of shape (n, d)
-        Training rows.
-    y : array-like of shape (n,)
-        Their classes.
-    signatures : DataFrame, mapping or array-like
-        The signatures, as for `fit`. Those of classes that are not in y are ignored.
-    grid : mapping of str to sequence, or list of such mappings
-        The values of each setting. All combinations are tried. Names for a pipeline are `step__parameter`.
-    folds : list of Fold, Dataset, int or None, default=None
-        See `selection.folds`. A number or None (three) makes seeded folds.
-    engine : Engine or None, default=None
-        Where the runs happen. None runs them one after the other in this process.
-    report : callable, default=None
-        Called after each run with the runs done and the runs in all; these grow where the grid is extended.
-    extend : mapping of str to (float, float), default=None
-        The lowest and the highest value to which each number may be extended, as in `Method.bounds`. None tries the
-        grid alone; `Choice.edges` then says which numbers are at an edge.
-    with_default : bool, default=False
-        Try the setting that the estimator has too, and choose it unless another is better beyond the spread of the
-        folds, as `tune` does.
-    halving : bool or None, default=False
-        Make every run on the first fold with the fewest epochs, the better third there with all of them, and only the
-        four best by either figure (and the default) on the others; beyond the grid, only runs that beat the choice on
-        the first fold. A third of the work for methods that train; the choice is mostly the same. `Search.dropped` has
-        the rest. None does so where `tune` does.
-
-    Returns
-    -------
-    Search
-        The figures of every setting on every fold.
-
-    Examples
-    --------
-    >>> from zskl import baselines, datasets, selection
-    >>> data = datasets.make_synthetic(noise=0.6)
-    >>> X, y = data.samples("trainval")
-    >>> search = selection.search(baselines.ESZSL(), X, y, data.signatures, {"gamma": [0.1, 1.0, 10.0]})
-    >>> search.zsl.shape  # settings by folds
-    (3, 3)
-    """
-    if halving is not None:
-        check_flag("halving", halving)
-    shared = prepare_material(estimator, X, y, signatures, folds)
-    return search_checked(shared, grid, engine, report, extend, with_default, halving)
-
-
-def search_checked(
-    shared: Material,
-    grid: Grid,
-    engine: Engine | None = None,
-    report: Report | None = None,
-    extend: Bounds | None = None,
-    with_default: bool = False,
-    halving: bool | None = False,
-) -> Search:
-    """`search` on rows, signatures and folds that are checked already."""
-    if with_default and len(shared.table.classes) < FEW_CLASSES:
-        log.warning("%s", _describe_weakness(shared))
-    return _run_search(shared, grid, engine, report, extend, with_default, halving)
-
-
-def _describe_weakness(shared: Material) -> str:
-    held = [len(np.unique(shared.y[fold.val_unseen])) for fold in shared.folds]
-    some = f"{min(held)}" if min(held) == max(held) else f"{min(held)} to {max(held)}"
-    return (
-        f"validation is weak: there are {len(shared.table.classes)} training classes, and a fold holds out {some} of "
-        "them; a setting that is chosen so may do worse on new classes than the default"
-    )
-
-
-def _run_search(
-    shared: Material,
-    grid: Grid,
-    engine: Engine | None,
-    report: Report | None,
-    extend: Bounds | None,
-    with_default: bool,
-    halving: bool | None,
-) -> Search:
-    if is_pipeline(shared.estimator):
-
-        def inner(mine: Material, part: Grid, told: Report | None, bounds: Bounds, default: bool) -> Search:
-            return _run_search(mine, part, engine, told, bounds, default, halving)
-
-        return search_pipeline(shared, grid, report, extend, with_default, inner)
-    if isinstance(shared.estimator, Committee):
-        return search_members(shared, shared.estimator, grid, engine, report, extend, with_default, halving)
-    return search_grid(plan_search(shared, grid, extend, with_default, halving), engine, report)
