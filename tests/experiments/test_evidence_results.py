@@ -29,7 +29,7 @@ def _teachable(monkeypatch):
 def record():
     with pytest.MonkeyPatch.context() as patch:
         registered(patch)
-        return units.run_unit(Unit("teachable", 3, tune=True, calibrate=True, **BOTH), DATA)
+        return Unit("teachable", 3, tune=True, calibrate=True, **BOTH).run(DATA)
 
 
 def test_a_unit_without_them_keeps_its_key_and_its_record(record):
@@ -45,7 +45,7 @@ def test_a_unit_without_them_keeps_its_key_and_its_record(record):
     keys = [replace(plain, **{name: value}).key(DATA) for name, value in BOTH.items()]
     assert len({plain.key(DATA), *keys, replace(plain, shots=(1,)).key(DATA), record.key}) == 5
     assert record.key == replace(plain, shots=[5, 1, 1], unlabelled=["all", "unseen"]).key(DATA)
-    alone, other = timeless(units.run_unit(plain, DATA)), timeless(record)
+    alone, other = timeless(plain.run(DATA)), timeless(record)
     assert not {"taught", "adapted"} & set(alone)
     assert {**other, "key": alone["key"]} == {**alone, "taught": other["taught"], "adapted": other["adapted"]}
 
@@ -73,7 +73,7 @@ def test_test_rows_never_change_what_is_chosen(method):
     rows = np.concatenate([DATA.parts["test_seen"], DATA.parts["test_unseen"]])
     X[rows] = np.random.default_rng(0).normal(size=(len(rows), X.shape[1]))
     unit = Unit(method, 3, tune=True, calibrate=True, **BOTH)
-    one, other = (units.run_unit(unit, data) for data in (DATA, replace(DATA, X=X)))
+    one, other = (unit.run(data) for data in (DATA, replace(DATA, X=X)))
     assert (other.tune, other.calibration, other.config) == (one.tune, one.calibration, one.config)
     assert other.taught != one.taught
     assert other.adapted != one.adapted
@@ -108,7 +108,7 @@ def test_a_plain_record_of_the_same_seed_does_not_hide_them(record):
 
 def test_a_model_that_declines_is_marked_and_said(monkeypatch):
     monkeypatch.setattr(Teachable, "gain", False)
-    record = units.run_unit(Unit("teachable", 0, calibrate=True, **BOTH), DATA)
+    record = Unit("teachable", 0, calibrate=True, **BOTH).run(DATA)
     assert record.adapted[0].zsl.accuracy == record.zsl.accuracy
     assert record.adapted[1].gzsl_calibrated.harmonic == record.gzsl_calibrated.harmonic
     assert record.adapted[1].gzsl_calibrated.declined.startswith("no clear gain")

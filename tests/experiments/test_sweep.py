@@ -13,7 +13,7 @@ from small_search import QUICK, outcomes, pieces, timeless
 from zskl import datasets, engines
 from zskl.cli import app
 from zskl.engines import Engine
-from zskl.experiments import run_folder, sweep, unit
+from zskl.experiments import run_folder, sweep
 from zskl.experiments.record import Record
 from zskl.experiments.sweep import Failure, Plan, Source, plan_units
 from zskl.experiments.unit import Unit
@@ -41,8 +41,8 @@ def test_what_is_done_is_not_repeated(digits, tmp_path, monkeypatch):
         first = outcomes(pieces(digits, units), None, folder)
     more = [*units, Unit("gaussian", 2, QUICK), Unit("gaussian-ort", 0, QUICK)]
     ran = []
-    run = unit.run_unit
-    monkeypatch.setattr(unit, "run_unit", lambda unit, *rest: ran.append(unit) or run(unit, *rest))
+    run = Unit.run
+    monkeypatch.setattr(Unit, "run", lambda unit, *rest: ran.append(unit) or run(unit, *rest))
     with run_folder.open_run_folder(tmp_path, Record.from_json) as folder:
         second = outcomes(pieces(digits, more), None, folder)
     assert ran == more[2:]

@@ -87,14 +87,14 @@ def test_a_mistaken_unit_is_refused(arguments, words):
 
 
 def test_without_choosing_the_record_is_plain(digits):
-    record = unit.run_unit(Unit("gaussian", 0, QUICK), digits)
+    record = Unit("gaussian", 0, QUICK).run(digits)
     assert stages(record) == {"fit", "evaluate"}
     assert not {"tune", "calibration", "gzsl_calibrated", "probabilities"} & set(record.to_json())
     assert len(record.gzsl.curve.seen) <= 200
 
 
 def test_tuning_by_both_scorings_takes_one_search_and_two_choices(digits, small):
-    record = unit.run_unit(Unit("gaussian", 0, tune=True, calibrate=True), digits)
+    record = Unit("gaussian", 0, tune=True, calibrate=True).run(digits)
     tune = record.tune
     assert (tune.scoring, tune.settings, tune.folds) == ("both", 5, 3)  # the default is compared too
     assert tune.grid == {"sigma": (0.5, 1.0), "epochs": (1, 2)}
@@ -109,9 +109,9 @@ def test_tuning_by_both_scorings_takes_one_search_and_two_choices(digits, small)
 
 
 def test_one_scoring_is_one_model(digits, small):
-    zsl = unit.run_unit(Unit("gaussian", 0, tune=True), digits)
-    gzsl = unit.run_unit(Unit("gaussian", 0, tune=True, scoring="gzsl"), digits)
-    both = unit.run_unit(Unit("gaussian", 0, tune=True, scoring="both"), digits)
+    zsl = Unit("gaussian", 0, tune=True).run(digits)
+    gzsl = Unit("gaussian", 0, tune=True, scoring="gzsl").run(digits)
+    both = Unit("gaussian", 0, tune=True, scoring="both").run(digits)
     assert zsl.tune.choices.gzsl is None
     assert zsl.gzsl_calibrated is None
     assert both.zsl == zsl.zsl
@@ -121,13 +121,13 @@ def test_one_scoring_is_one_model(digits, small):
 
 
 def test_settings_that_are_fixed_leave_the_grid(digits, small):
-    record = unit.run_unit(Unit("gaussian", 0, {"sigma": 0.7}, tune=True), digits)
+    record = Unit("gaussian", 0, {"sigma": 0.7}, tune=True).run(digits)
     assert record.tune.grid == {"epochs": (1, 2)}
     assert record.config["sigma"] == 0.7
 
 
 def test_calibration_without_tuning(digits):
-    record = unit.run_unit(Unit("gaussian", 0, QUICK, calibrate=True), digits)
+    record = Unit("gaussian", 0, QUICK, calibrate=True).run(digits)
     assert record.calibration > 0
     assert stages(record) == {"fit", "calibrate", "evaluate"}
 

@@ -28,7 +28,7 @@ def digits_records():
     """Two seeds of a kernel method and a closed form, as JSON gives them back."""
     data = datasets.load("digits")
     units = [Unit("gaussian", seed, {"epochs": 1}, calibrate=True) for seed in (0, 1)] + [Unit("eszsl", 0, {})]
-    return [json.loads(run_folder.to_line(experiments_unit.run_unit(unit, data).to_json())) for unit in units]
+    return [json.loads(run_folder.to_line(unit.run(data).to_json())) for unit in units]
 
 
 @pytest.fixture(scope="module")

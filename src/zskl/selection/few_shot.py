@@ -123,8 +123,8 @@ def _choose_wrong_weight(benches: Sequence[ValidationBench], examples: dict[str,
         left = np.setdiff1d(bench.new_rows, rows)
         if not len(left):
             continue
-        counts: Rows = np.bincount(marked, minlength=len(bench.seen)).astype(np.float32)
-        means: Rows = sum_rows(bench, rows, marked) / np.maximum(counts, np.float32(1))[:, None]
+        counts = np.bincount(marked, minlength=len(bench.seen)).astype(np.float32)
+        means = np.asarray(sum_rows(bench, rows, marked) / np.maximum(counts, 1)[:, None], np.float32)
         for against, found in accuracies.items():
             scores = Trial(bench, -np.float32(against) * means, left).scores(weight, bench.crowding)
             found.append(bench.accuracy(scores, left))
