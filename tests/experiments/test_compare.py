@@ -261,14 +261,13 @@ def test_a_choice_keeps_its_edges_and_figures_in_a_record():
 
 
 def test_sentences_name_method_value_and_reason():
-    assert compare.edge_note([record_choice_notes(), record_choice_notes(1)]) == (
-        "chosen at the edge of what was tried: gaussian-ort epochs 80 at its bound, lam 0.1 not extended"
-    )
+    choice = record_choice_notes().tune.choices.zsl
+    assert compare.describe_edges(choice) == "epochs 80 at its bound, lam 0.1 not extended"
     assert compare.fold_spread_note([record_choice_notes()]) == (
         "differ widely between validation folds, so expect luck: gaussian-ort seen 8.0 to 43.4 %"
     )
     steady = record_choice_notes(edges=[], figures={"seen": [0.4, 0.38, 0.41]})
-    assert compare.edge_note([steady]) is None
+    assert compare.describe_edges(steady.tune.choices.zsl) == ""
     assert compare.fold_spread_note([steady]) is None
     assert compare.fold_spreads(steady.tune.choices.zsl) == "seen 1.5"
 

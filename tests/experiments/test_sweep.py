@@ -15,7 +15,7 @@ from zskl.cli import app
 from zskl.engines import Engine
 from zskl.experiments import run_folder, sweep
 from zskl.experiments.record import Record
-from zskl.experiments.sweep import Failure, Plan, Source, plan_units
+from zskl.experiments.sweep import Failure, RunOptions, Source, plan_units
 from zskl.experiments.unit import Unit
 
 # Sweep ----------------------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ NAMES = ["class-means", "eszsl", "gaussian-ort"]
 
 
 def test_some_methods_are_tuned_and_others_stay_at_defaults():
-    found, said = plan_units(Plan({}, tune=True, calibrate=True), NAMES, 2, ["Gaussian-Ort"])
+    found, said = plan_units(RunOptions({}, tune=True, calibrate=True), NAMES, 2, ["Gaussian-Ort"])
     assert [(one.method, one.tune, one.calibrate, one.scoring, one.seed) for one in found] == [
         ("class-means", True, True, "both", 0),
         ("eszsl", True, True, "both", 0),
@@ -179,22 +179,22 @@ def test_some_methods_are_tuned_and_others_stay_at_defaults():
         "class-means, eszsl: run once, since every seed gives the same model",
         "gaussian-ort: not tuned, at default settings",
     ]
-    by_h, _ = plan_units(Plan({}, tune=True, scoring="gzsl"), NAMES, 1, ["gaussian-ort"])
+    by_h, _ = plan_units(RunOptions({}, tune=True, scoring="gzsl"), NAMES, 1, ["gaussian-ort"])
     assert [one.calibrate for one in by_h] == [True] * 3  # what is chosen by H is calibrated, so the others are too
 
 
 def test_examples_go_to_those_that_can_learn_from_them():
-    found, said = plan_units(Plan({}, shots=(1, 5), unlabelled=("all",)), NAMES, 1)
+    found, said = plan_units(RunOptions({}, shots=(1, 5), unlabelled=("all",)), NAMES, 1)
     assert [(one.shots, one.unlabelled) for one in found] == [((1, 5), ("all",)), ((), ()), ((), ())]
     assert said == ["eszsl, gaussian-ort: scored without examples and unlabelled rows, from which they cannot learn"]
     with pytest.raises(ValueError, match="method 'eszsl' cannot learn from examples: expected one of class-means"):
-        plan_units(Plan({}, shots=(1,)), NAMES[1:], 1)
+        plan_units(RunOptions({}, shots=(1,)), NAMES[1:], 1)
 
 
 def test_defaults_names_a_method_that_is_run_and_tuned():
     with pytest.raises(ValueError, match=r"--defaults gausian-ort \(did you mean 'gaussian-ort'\?\): expected one of"):
-        plan_units(Plan({}, tune=True), NAMES, 1, ["gausian-ort"])
+        plan_units(RunOptions({}, tune=True), NAMES, 1, ["gausian-ort"])
     with pytest.raises(ValueError, match="--defaults eszsl was given without --tune"):
-        plan_units(Plan({}), NAMES, 1, ["eszsl"])
+        plan_units(RunOptions({}), NAMES, 1, ["eszsl"])
     with pytest.raises(ValueError, match="without tune"):
-        plan_units(Plan({}, scoring="gzsl"), NAMES, 1)
+        plan_units(RunOptions({}, scoring="gzsl"), NAMES, 1)

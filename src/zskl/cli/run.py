@@ -123,7 +123,7 @@ def run(
     names = list(dict.fromkeys(name.lower() for name in method or (TAUGHT if shots or unlabelled else DEFAULT)))
     for name in names:
         methods.build(name, settings)  # a bad name or setting is refused before any work
-    plan = sweep.Plan(settings, device, tune, calibrate, scoring, shots or (), unlabelled or ())
+    plan = sweep.RunOptions(settings, device, tune, calibrate, scoring, shots or (), unlabelled or ())
     units, remarks = sweep.plan_units(plan, names, seeds, defaults or ())
     for remark in remarks:
         mention(remark)

@@ -58,6 +58,9 @@ class Figure:
     def __sub__(self, other: Figure) -> Figure:
         return Figure(tuple(a - b for a, b in zip(self.folds, other.folds, strict=True)))
 
+    def to_json(self) -> dict[str, Any]:
+        return {"mean": self.mean, "spread": self.spread, "folds": list(self.folds)}
+
 
 @dataclass(frozen=True)
 class Group:
@@ -90,14 +93,14 @@ class Expectation:
             {
                 "group": one.name,
                 "attributes": one.attributes,
-                "without": _plain_figure(one.without),
-                "loss": _plain_figure(one.loss),
+                "without": one.without.to_json(),
+                "loss": one.loss.to_json(),
             }
             for one in self.groups
         ]
         return {
-            "zero_shot": _plain_figure(self.zero_shot),
-            "harmonic": None if self.harmonic is None else _plain_figure(self.harmonic),
+            "zero_shot": self.zero_shot.to_json(),
+            "harmonic": None if self.harmonic is None else self.harmonic.to_json(),
             "chance": self.chance,
             "held_out": list(self.held_out),
             "settings": [dict(one) for one in self.settings],
@@ -192,38 +195,29 @@ def _attribute_names(table: SignatureTable) -> list[str]:
     return [f"attribute {k}" for k in range(p)] if table.names is None else [str(name) for name in table.names]
 
 
-@dataclass(frozen=True)
-class _Task:
-    """One fold: its setting, and the groups of attributes to leave out."""
-
-    fold: int
-    setting: Mapping[str, Any]
-    groups: Groups
-
-
 def _score_without_groups(
     shared: FoldData, settings: Sequence[Mapping[str, Any]], groups: Groups, engine: Engine | None
 ) -> dict[str, Figure]:
     """Zero-shot accuracies without each group, fold by fold."""
-    tasks = [_Task(fold, setting, groups) for fold, setting in enumerate(settings)]
+    tasks = [(fold, setting, groups) for fold, setting in enumerate(settings)]
     parts = dict(engines.each(_leave_out_groups, tasks, shared, engine))
     return {name: Figure(tuple(parts[fold][name] for fold in range(len(tasks)))) for name in groups}
 
 
-def _leave_out_groups(shared: FoldData, task: _Task) -> dict[str, float]:
+def _leave_out_groups(shared: FoldData, task: tuple[int, Mapping[str, Any], Groups]) -> dict[str, float]:
     """Fit once; then score the fold's held-out classes without each group of attributes."""
-    scorer, found = FoldScorer(shared, task.fold), {}
+    fold, setting, groups = task
+    scorer, found = FoldScorer(shared, fold), {}
 
     def visit(place: int, model: Any) -> None:
         scorer.scores(model)  # what all groups share is worked out here
-        for name, columns in task.groups.items():
+        for name, columns in groups.items():
             table = _flatten_columns(shared.table, columns)
             scores = scorer.scores(model._redescribed(table), table)
             found[name] = row_margins(scores, scorer.own, scorer.is_seen).zsl
 
-    rows = shared.folds[task.fold].train
-    estimator = clone(shared.estimator)
-    estimator._fit_together([task.setting], shared.training(task.fold), shared.y[rows], shared.table, visit)
+    y = shared.y[shared.folds[fold].train]
+    clone(shared.estimator)._fit_together([setting], shared.training(fold), y, shared.table, visit)
     return found
 
 
@@ -234,7 +228,3 @@ def _flatten_columns(table: SignatureTable, columns: Sequence[int]) -> Signature
     if not matrix.any(axis=1).all():  # a class has no other attribute, and a description of zeros is refused
         matrix[:, columns] = TINY * np.abs(table.matrix).max()
     return SignatureTable(table.labels, matrix, table.names)
-
-
-def _plain_figure(figure: Figure) -> dict[str, Any]:
-    return {"mean": figure.mean, "spread": figure.spread, "folds": list(figure.folds)}

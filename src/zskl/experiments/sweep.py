@@ -1,4 +1,4 @@
-"""Where a dataset comes from."""
+"""Many units of work: what is left to do, where it runs, and a record appended for each that finishes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from zskl.datasets.fetch import benchmark_folder
 from zskl.engines import Engine
 from zskl.experiments.run_folder import RunFolder, Stored
 from zskl.experiments.unit import Report, Unit, useful_seeds
-
-# Source ---------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -50,13 +48,9 @@ class Source:
         return Source(name, root, data.features or None, signatures, self.folds)
 
 
-# Run plan -------------------------------------------------------------------------------------------------------------
-# The units that one command asks for: which methods are tuned, which stay at defaults, which are given more.
-
-
 @dataclass(frozen=True)
-class Plan:
-    """What holds for all methods; see `Unit`."""
+class RunOptions:
+    """What one command asks for all methods; see `Unit`."""
 
     settings: Mapping[str, object]
     device: str | None = None
@@ -68,7 +62,7 @@ class Plan:
 
 
 def plan_units(
-    plan: Plan, names: Sequence[str], seeds: int, defaults: Sequence[str] = ()
+    options: RunOptions, names: Sequence[str], seeds: int, defaults: Sequence[str] = ()
 ) -> tuple[list[Unit], list[str]]:
     """A unit for each method and useful seed, and a sentence on whatever is not as asked for all of them."""
     untuned = {name.lower() for name in defaults}
@@ -77,35 +71,36 @@ def plan_units(
             f"--defaults {name}{suggest(name, names)}: expected one of the methods that are run, "
             f"{', '.join(names)}; add --method {name}"
         )
-    if untuned and not plan.tune:
+    if untuned and not options.tune:
         raise ValueError(f"--defaults {next(iter(defaults))} was given without --tune: leave it out, or add --tune")
-    taught = _able_methods(names, "add_examples", "learn from examples", bool(plan.shots))
-    adapted = _able_methods(names, "adapt", "adapt to unlabelled rows", bool(plan.unlabelled))
+    taught = _able_methods(names, "add_examples", "learn from examples", bool(options.shots))
+    adapted = _able_methods(names, "adapt", "adapt to unlabelled rows", bool(options.unlabelled))
     found, once = [], []
     for name in names:
-        shots = plan.shots if name in taught else ()
-        unlabelled = plan.unlabelled if name in adapted else ()
-        tune = plan.tune and name not in untuned
-        scoring = plan.scoring if tune or not untuned else None
-        calibrate = plan.calibrate or (plan.tune and not tune and plan.scoring in ("gzsl", "both"))
+        shots = options.shots if name in taught else ()
+        unlabelled = options.unlabelled if name in adapted else ()
+        tune = options.tune and name not in untuned
+        scoring = options.scoring if tune or not untuned else None
+        calibrate = options.calibrate or (options.tune and not tune and options.scoring in ("gzsl", "both"))
         mine = useful_seeds(name, seeds, shots)
         found += [
-            Unit(name, seed, plan.settings, plan.device, tune, calibrate, scoring, shots, unlabelled) for seed in mine
+            Unit(name, seed, options.settings, options.device, tune, calibrate, scoring, shots, unlabelled)
+            for seed in mine
         ]
         once += [name] if len(mine) < seeds else []
     remarks = [f"{', '.join(once)}: run once, since every seed gives the same model"] if once else []
     if untuned:
         one = ", with one seed" if seeds == 1 else ""
-        how = "" if plan.settings else ", at default settings"
+        how = "" if options.settings else ", at default settings"
         remarks.append(f"{', '.join(name for name in names if name in untuned)}: not tuned{how}{one}")
     without: dict[str, list[str]] = {}
-    for asked, able, words in ((plan.shots, taught, "examples"), (plan.unlabelled, adapted, "unlabelled rows")):
+    for asked, able, words in ((options.shots, taught, "examples"), (options.unlabelled, adapted, "unlabelled rows")):
         unable = [name for name in names if name not in able]
         if asked and unable:
             without.setdefault(", ".join(unable), []).append(words)
     for who, what in without.items():
-        them = "they" if "," in who else "it"
-        remarks.append(f"{who}: scored without {' and '.join(what)}, from which {them} cannot learn")
+        they = "they" if "," in who else "it"
+        remarks.append(f"{who}: scored without {' and '.join(what)}, from which {they} cannot learn")
     return found, remarks
 
 
@@ -116,9 +111,6 @@ def _able_methods(names: Sequence[str], ability: str, words: str, asked: bool) -
         methods.check_ability(names[0], ability, words)
     return found
 
-
-# Sweep ----------------------------------------------------------------------------------------------------------------
-# Many units of work: what is left to do, where it runs, and a record appended for each that finishes.
 
 R = TypeVar("R", bound=Stored)
 R_co = TypeVar("R_co", bound=Stored, covariant=True)
@@ -207,11 +199,8 @@ def run_sweep(
 
 
 def _run_pieces(pieces: Sequence[Piece[R]], left: list[int], engine: Engine | None, watch: Watch | None) -> Outcomes[R]:
-    if (
-        not left
-        or engine is None
-        or any(runs_on_gpu(pieces[place].data.X, pieces[place].unit.device) for place in left)
-    ):
+    on_gpu = any(runs_on_gpu(pieces[place].data.X, pieces[place].unit.device) for place in left)
+    if not left or engine is None or on_gpu:
         yield from _run_here(pieces, left, None, watch)
         return
     with engines.opened(engine) as ready:
@@ -220,9 +209,8 @@ def _run_pieces(pieces: Sequence[Piece[R]], left: list[int], engine: Engine | No
             yield from _run_here(pieces, left, ready, watch)
             return
         sources = {id(piece.data): piece.source.absolute(piece.data) for piece in pieces}
-        tasks = [
-            (sources[id(pieces[place].data)], _data_identity(pieces[place].data), pieces[place].unit) for place in left
-        ]
+        waiting = [pieces[place] for place in left]
+        tasks = [(sources[id(piece.data)], _data_identity(piece.data), piece.unit) for piece in waiting]
 
         def started(number: int) -> None:
             if watch is not None:
@@ -257,7 +245,7 @@ def _run_unit(unit: Work[R], data: Dataset, report: Report | None, engine: Engin
     try:
         return unit.run(data, report, engine)
     except (ArithmeticError, ValueError, MemoryError, RuntimeError) as error:
-        # it diverged, cannot work with these data, or is too large for the memory or the GPU
+        # It diverged, cannot work with these data, or is too large for the memory or the GPU.
         if isinstance(error, RuntimeError) and type(error).__name__ != "OutOfMemoryError":
             raise
         return Failure(f"{data.name} {unit.name}: {error or type(error).__name__}")

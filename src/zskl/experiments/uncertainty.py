@@ -1,4 +1,8 @@
-"""A figure of a table, and the figures that a record has."""
+"""Figures of records with intervals, and paired differences between methods, from the answers in records.
+
+Every draw takes the same classes and rows for all records of the same data. With several seeds the figure of a draw is
+the mean of theirs, as the figure of a table is.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import statistics
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -38,10 +43,7 @@ __all__ = [
     "prepare_draws",
 ]
 
-
-# Figure ---------------------------------------------------------------------------------------------------------------
-
-Read = Callable[[Record], float | None]
+Read: TypeAlias = Callable[[Record], float | None]
 FIGURES: Mapping[str, Read] = {  # column → a fraction, shown in per cent
     "zero-shot": lambda record: record.zsl.accuracy,
     "unseen": lambda record: record.gzsl.unseen,
@@ -50,6 +52,18 @@ FIGURES: Mapping[str, Read] = {  # column → a fraction, shown in per cent
     "calibrated H": lambda record: record.gzsl_calibrated.harmonic if record.gzsl_calibrated else None,
     "area": lambda record: record.gzsl.ausuc,
 }
+EVIDENCE_FIGURES = ("zero-shot", "H", "calibrated H")  # of models that were given examples or unlabelled rows
+DECLINED = "†"  # marks a figure of a model that did not adapt
+ROUNDING = 1e-3  # points: draws are in single precision
+FEW = 20  # classes: with fewer, an interval over classes is markedly too narrow
+SIDES = ("unseen", "seen")
+KEPT = 256  # records whose draws are remembered
+AT_ONCE = 2**24  # entries of the outcomes that are drawn together
+_AFTER = ", "  # between a figure and what the model was given: "H, 5 shots"
+
+Draws: TypeAlias = NDArray[np.float32]  # (draws,) a figure in each draw, as a fraction
+_Case: TypeAlias = tuple[ClassRows, tuple[tuple[str, Answers], ...]]  # all that the draws of a record follow from
+_FOUND: OrderedDict[_Case, Mapping[str, Draws]] = OrderedDict()
 
 
 @dataclass(frozen=True)
@@ -73,218 +87,6 @@ class Figure:
 def mean_over_seeds(values: Sequence[float], digits: int = 1) -> Figure:
     """Mean and standard deviation of at least one value."""
     return Figure(statistics.mean(values), statistics.stdev(values) if len(values) > 1 else None, digits=digits)
-
-
-# Given figures --------------------------------------------------------------------------------------------------------
-# Figures of models that were given examples or unlabelled rows: columns of their own, apart from plain figures.
-
-GivenFiguresRead: TypeAlias = Callable[[Record], float | None]
-GIVEN_FIGURES = ("zero-shot", "H", "calibrated H")
-DECLINED = "†"  # marks a figure of a model that did not adapt
-_AFTER = ", "  # between a figure and what the model was given: "H, 5 shots"
-
-
-def evidence_results(record: Record) -> dict[str, ZeroShot | Generalised]:
-    """Column → result, of all that the model of a record was given."""
-    found: dict[str, ZeroShot | Generalised | None] = {}
-    given: list[Taught | Adapted] = [*(record.taught or ()), *(record.adapted or ())]
-    for one in given:
-        words = _format_shots(one.shots) if isinstance(one, Taught) else f"unlabelled {one.unlabelled}"
-        for name, result in zip(GIVEN_FIGURES, (one.zsl, one.gzsl, one.gzsl_calibrated), strict=True):
-            found[name + _AFTER + words] = result
-    return {column: result for column, result in found.items() if result is not None}
-
-
-def evidence_columns(records: Sequence[Record]) -> dict[str, GivenFiguresRead]:
-    """Column → a fraction of a record, in order, for all that some record was given."""
-    shots = sorted({one.shots for record in records for one in record.taught or ()})
-    order = [*map(_format_shots, shots), *(f"unlabelled {rows}" for rows in UNLABELLED)]
-    there = {column for record in records for column in evidence_results(record)}
-    return {
-        column: _column_reader(column)
-        for words in order
-        for name in GIVEN_FIGURES
-        if (column := name + _AFTER + words) in there
-    }
-
-
-def split_column(column: str) -> tuple[str, str]:
-    """The figure of a column and what was given before it, in a person's words.
-
-    >>> halves("H, 5 shots")
-    ('H', '5 examples of each class')
-    """
-    name, _, words = column.partition(_AFTER)
-    first, last = words.split()
-    if first == "unlabelled":
-        return name, f"unlabelled rows of {last} classes"
-    return name, f"{first} example{'' if first == '1' else 's'} of each class"
-
-
-def is_evidence_column(column: str) -> bool:
-    """Whether a column is one of these."""
-    return _AFTER in column
-
-
-def is_taught_column(column: str) -> bool:
-    """Whether a column is of models that were taught examples, which the seed draws."""
-    return is_evidence_column(column) and "shot" in column.partition(_AFTER)[2]
-
-
-def evidence_mark(column: str, records: Iterable[Record]) -> str:
-    """The mark of a figure: not empty if a model behind it did not adapt."""
-    found = (evidence_results(record).get(column) for record in records)
-    return DECLINED if any(result.declined for result in found if result is not None) else ""
-
-
-def evidence_notes(groups: Iterable[Sequence[Record]]) -> list[str]:
-    """Sentences about models that did not adapt, and about columns that not every seed of a row has."""
-    found: dict[str, None] = {}
-    for group in groups:
-        who, seeds = f"{group[0].dataset}, {group[0].method}", {record.seed for record in group}
-        for column in evidence_columns(group):
-            have = [record for record in group if column in evidence_results(record)]
-            for record in have:
-                why = evidence_results(record)[column].declined
-                if why:
-                    found[f"{DECLINED} {who}: the model did not adapt and was scored as it was; {why}"] = None
-            number = len({record.seed for record in have})
-            if number < len(seeds):
-                found[f"{who}: {column!r} is left out, since {number} of {len(seeds)} seeds have it"] = None
-    return list(found)
-
-
-def _format_shots(number: int) -> str:
-    return f"{number} shot{'' if number == 1 else 's'}"
-
-
-def _column_reader(column: str) -> GivenFiguresRead:
-    def read(record: Record) -> float | None:
-        result = evidence_results(record).get(column)
-        if result is None:
-            return None
-        return result.accuracy if isinstance(result, ZeroShot) else result.harmonic
-
-    return read
-
-
-# Drawn figures --------------------------------------------------------------------------------------------------------
-# The figures of records in every draw of classes and rows, from their answers.
-
-Draws: TypeAlias = NDArray[np.float32]  # (draws,) a figure in each draw, as a fraction
-_Case: TypeAlias = tuple[ClassRows, tuple[tuple[str, Answers], ...]]  # all that the draws of a record follow from
-SIDES = ("unseen", "seen")
-KEPT = 256  # records whose draws are remembered
-AT_ONCE = 2**24  # entries of the outcomes that are drawn together
-_FOUND: OrderedDict[_Case, Mapping[str, Draws]] = OrderedDict()
-
-
-def prepare_draws(records: Iterable[Record]) -> None:
-    """Compute the draws of many records together, which is quicker than one by one, and remember them."""
-    groups: dict[ClassRows, dict[_Case, None]] = {}
-    wanted = dict.fromkeys(case for record in records if (case := _record_case(record)) is not None)
-    for case in wanted:
-        if case in _FOUND:
-            _FOUND.move_to_end(case)  # what was asked for last is forgotten last
-        else:
-            groups.setdefault(case[0], {})[case] = None
-    for rows, cases in groups.items():
-        sizes = {side: unpack_answers(getattr(rows, side)) for side in SIDES}
-        most = max(int(size.sum()) for size in sizes.values())
-        step = max(1, AT_ONCE // (most * (LEVELS + 3)))
-        waiting = list(cases)
-        for start in range(0, len(waiting), step):
-            _FOUND.update(_draw_cases(waiting[start : start + step], sizes, uncertainty.default_draws(most)))
-    if groups:  # otherwise a comparison of more than KEPT would forget what it prepared, and draw it again
-        while len(_FOUND) > max(KEPT, len(wanted)):
-            _FOUND.popitem(last=False)
-
-
-def mean_draws(records: Sequence[Record], column: str) -> NDArray[np.float64] | None:
-    """The mean over records in each draw; None where one of them has no answers, or nothing is given."""
-    prepare_draws(records)
-    cases = [_record_case(record) for record in records]
-    found = [_FOUND[case].get(column) for case in cases if case is not None]
-    if not found or len(found) < len(records) or any(one is None for one in found):
-        return None
-    mean: NDArray[np.float64] = np.mean([one for one in found if one is not None], axis=0, dtype=np.float64)
-    return mean
-
-
-def _record_case(record: Record) -> _Case | None:
-    if record.class_rows is None:
-        return None
-    parts: dict[str, ZeroShot | Generalised] = {"zero-shot": record.zsl, "H": record.gzsl}
-    if record.gzsl_calibrated is not None:
-        parts["calibrated H"] = record.gzsl_calibrated
-    parts |= evidence_results(record)
-    have = ((name, part.answers) for name, part in parts.items())
-    return record.class_rows, tuple((name, answers) for name, answers in have if answers is not None)
-
-
-def _draw_cases(
-    cases: Sequence[_Case], sizes: Mapping[str, NDArray[np.int64]], draws: int
-) -> Iterable[tuple[_Case, Mapping[str, Draws]]]:
-    """Each case with its columns, all from the same draws."""
-    means: dict[tuple[_Case, str, str], NDArray[np.float32]] = {}
-    for seed, side in enumerate(SIDES):
-        parts = {
-            (case, column, side): _row_outcomes(answers, side, sizes[side])
-            for case in cases
-            for column, answers in case[1]
-            if side == "unseen" or answers.seen is not None
-        }
-        ends = np.cumsum([part.shape[1] for part in parts.values()])
-        together = np.concatenate(list(parts.values()), axis=1) if parts else np.empty((int(sizes[side].sum()), 0))
-        found = np.split(uncertainty.draw_means(together, sizes[side], seed=seed, draws=draws), ends[:-1], axis=1)
-        means |= dict(zip(parts, found, strict=True)) if parts else {}
-    for case in cases:
-        columns: dict[str, NDArray[np.float64]] = {}
-        for column, answers in case[1]:
-            unseen = means[case, column, "unseen"].astype(np.float64)
-            if answers.seen is None:
-                columns[column] = unseen[:, 0]
-                continue
-            seen = means[case, column, "seen"].astype(np.float64)
-            columns[column] = harmonic_means(seen[:, 0], unseen[:, 0])
-            if column != "H":  # seen, unseen and area are those of the plain model
-                continue
-            columns |= {"seen": seen[:, 0], "unseen": unseen[:, 0]}
-            if answers.unseen_levels is not None:
-                columns["area"] = uncertainty.area_from_levels(seen[:, 1:], unseen[:, 1:])
-        yield case, {column: values.astype(np.float32) for column, values in columns.items()}
-
-
-def _row_outcomes(answers: Answers, side: str, sizes: NDArray[np.int64]) -> NDArray[np.float32]:
-    """(n, 1) whether each row is right; with levels (n, 1 + LEVELS), which has 1 at the level of a row."""
-    rows = int(sizes.sum())
-    right = (unpack_answers(getattr(answers, side), rows) == 0).astype(np.float32)
-    if side == "unseen" and answers.examples is not None:
-        right = _fill_examples(right, unpack_answers(answers.examples, rows) == 0, sizes)
-    packed = answers.unseen_levels if side == "unseen" else answers.seen_levels
-    if packed is None:
-        return np.asarray(right[:, None], np.float32)
-    levels = (unpack_answers(packed, rows)[:, None] == np.arange(1, LEVELS + 1)).astype(np.float32)
-    return np.concatenate([right[:, None], levels], axis=1)
-
-
-def _fill_examples(
-    right: NDArray[np.float32], scored: NDArray[np.bool_], sizes: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """A row that was an example counts as its class does on average, so that it moves nothing."""
-    of_class = np.repeat(np.arange(len(sizes)), sizes)
-    mean = np.bincount(of_class, right * scored) / np.maximum(1, np.bincount(of_class, scored))
-    return np.where(scored, right, mean[of_class]).astype(np.float32)
-
-
-# Uncertainty ----------------------------------------------------------------------------------------------------------
-# Intervals of figures, and paired differences between methods, from the answers in records.
-#
-# Every draw takes the same classes and rows for all records of the same data. With several seeds the figure of a draw
-# is the mean of theirs, as the figure of a table is.
-
-ROUNDING = 1e-3  # points: draws are in single precision
-FEW = 20  # classes: with fewer, an interval over classes is markedly too narrow
 
 
 @dataclass(frozen=True)
@@ -375,7 +177,7 @@ def few_classes_note(records: Iterable[Record]) -> str:
 def is_random(method: str, column: str = "") -> bool:
     """Whether another seed gives another figure: of a random method, or after examples that the seed drew."""
     known = methods.METHODS.get(method)
-    return known is None or known.random or is_taught_column(column)
+    return known is None or known.random or "shot" in column.partition(_AFTER)[2]
 
 
 def _counted_records(records: Sequence[Record], column: str, read: Read) -> list[tuple[Record, float]]:
@@ -401,3 +203,180 @@ def _check_same_data(records: Sequence[Record]) -> None:
                 f"(fingerprints {first.fingerprint[:8]!r} and {other.fingerprint[:8]!r}): expected the same classes "
                 "and rows, since a difference is taken row by row; compare records of one dataset"
             )
+
+
+# Columns of models that were given examples or unlabelled rows
+
+
+def evidence_results(record: Record) -> dict[str, ZeroShot | Generalised]:
+    """Column → result, of all that the model of a record was given."""
+    found: dict[str, ZeroShot | Generalised | None] = {}
+    given: list[Taught | Adapted] = [*(record.taught or ()), *(record.adapted or ())]
+    for one in given:
+        words = _format_shots(one.shots) if isinstance(one, Taught) else f"unlabelled {one.unlabelled}"
+        for name, result in zip(EVIDENCE_FIGURES, (one.zsl, one.gzsl, one.gzsl_calibrated), strict=True):
+            found[name + _AFTER + words] = result
+    return {column: result for column, result in found.items() if result is not None}
+
+
+def evidence_columns(records: Sequence[Record]) -> dict[str, Read]:
+    """Column → a fraction of a record, in order, for all that some record was given."""
+    shots = sorted({one.shots for record in records for one in record.taught or ()})
+    order = [*map(_format_shots, shots), *(f"unlabelled {rows}" for rows in UNLABELLED)]
+    there = {column for record in records for column in evidence_results(record)}
+    columns = [name + _AFTER + words for words in order for name in EVIDENCE_FIGURES]
+    return {column: partial(_read_column, column) for column in columns if column in there}
+
+
+def _read_column(column: str, record: Record) -> float | None:
+    result = evidence_results(record).get(column)
+    if result is None:
+        return None
+    return result.accuracy if isinstance(result, ZeroShot) else result.harmonic
+
+
+def split_column(column: str) -> tuple[str, str]:
+    """The figure of a column and what was given before it, in a person's words.
+
+    >>> split_column("H, 5 shots")
+    ('H', '5 examples of each class')
+    """
+    name, _, words = column.partition(_AFTER)
+    first, last = words.split()
+    if first == "unlabelled":
+        return name, f"unlabelled rows of {last} classes"
+    return name, f"{first} example{'' if first == '1' else 's'} of each class"
+
+
+def is_evidence_column(column: str) -> bool:
+    """Whether a column is one of these."""
+    return _AFTER in column
+
+
+def evidence_mark(column: str, records: Iterable[Record]) -> str:
+    """The mark of a figure: not empty if a model behind it did not adapt."""
+    found = (evidence_results(record).get(column) for record in records)
+    return DECLINED if any(result.declined for result in found if result is not None) else ""
+
+
+def evidence_notes(groups: Iterable[Sequence[Record]]) -> list[str]:
+    """Sentences about models that did not adapt, and about columns that not every seed of a row has."""
+    found: dict[str, None] = {}
+    for group in groups:
+        who, seeds = f"{group[0].dataset}, {group[0].method}", {record.seed for record in group}
+        for column in evidence_columns(group):
+            have = [record for record in group if column in evidence_results(record)]
+            for record in have:
+                why = evidence_results(record)[column].declined
+                if why:
+                    found[f"{DECLINED} {who}: the model did not adapt and was scored as it was; {why}"] = None
+            number = len({record.seed for record in have})
+            if number < len(seeds):
+                found[f"{who}: {column!r} is left out, since {number} of {len(seeds)} seeds have it"] = None
+    return list(found)
+
+
+def _format_shots(number: int) -> str:
+    return f"{number} shot{'' if number == 1 else 's'}"
+
+
+# Figures in every draw of classes and rows
+
+
+def prepare_draws(records: Iterable[Record]) -> None:
+    """Compute the draws of many records together, which is quicker than one by one, and remember them."""
+    groups: dict[ClassRows, dict[_Case, None]] = {}
+    wanted = dict.fromkeys(case for record in records if (case := _record_case(record)) is not None)
+    for case in wanted:
+        if case in _FOUND:
+            _FOUND.move_to_end(case)  # what was asked for last is forgotten last
+        else:
+            groups.setdefault(case[0], {})[case] = None
+    for rows, cases in groups.items():
+        sizes = {side: unpack_answers(getattr(rows, side)) for side in SIDES}
+        most = max(int(size.sum()) for size in sizes.values())
+        step = max(1, AT_ONCE // (most * (LEVELS + 3)))
+        waiting = list(cases)
+        for start in range(0, len(waiting), step):
+            _FOUND.update(_draw_cases(waiting[start : start + step], sizes, uncertainty.default_draws(most)))
+    # Only after new draws: otherwise a comparison of more than KEPT would forget what it prepared, and draw it again.
+    if groups:
+        while len(_FOUND) > max(KEPT, len(wanted)):
+            _FOUND.popitem(last=False)
+
+
+def mean_draws(records: Sequence[Record], column: str) -> NDArray[np.float64] | None:
+    """The mean over records in each draw; None where one of them has no answers, or nothing is given."""
+    prepare_draws(records)
+    cases = [_record_case(record) for record in records]
+    found = [_FOUND[case].get(column) for case in cases if case is not None]
+    if not found or len(found) < len(records) or any(one is None for one in found):
+        return None
+    mean: NDArray[np.float64] = np.mean([one for one in found if one is not None], axis=0, dtype=np.float64)
+    return mean
+
+
+def _record_case(record: Record) -> _Case | None:
+    if record.class_rows is None:
+        return None
+    parts: dict[str, ZeroShot | Generalised] = {"zero-shot": record.zsl, "H": record.gzsl}
+    if record.gzsl_calibrated is not None:
+        parts["calibrated H"] = record.gzsl_calibrated
+    parts |= evidence_results(record)
+    have = ((name, part.answers) for name, part in parts.items())
+    return record.class_rows, tuple((name, answers) for name, answers in have if answers is not None)
+
+
+def _draw_cases(
+    cases: Sequence[_Case], sizes: Mapping[str, NDArray[np.int64]], draws: int
+) -> Iterable[tuple[_Case, Mapping[str, Draws]]]:
+    """Each case with its columns, all from the same draws."""
+    means: dict[tuple[_Case, str, str], NDArray[np.float32]] = {}
+    for seed, side in enumerate(SIDES):
+        parts = {
+            (case, column, side): _row_outcomes(answers, side, sizes[side])
+            for case in cases
+            for column, answers in case[1]
+            if side == "unseen" or answers.seen is not None
+        }
+        ends = np.cumsum([part.shape[1] for part in parts.values()])
+        together = np.concatenate(list(parts.values()), axis=1) if parts else np.empty((int(sizes[side].sum()), 0))
+        found = np.split(uncertainty.draw_means(together, sizes[side], seed=seed, draws=draws), ends[:-1], axis=1)
+        means |= dict(zip(parts, found, strict=True)) if parts else {}
+    for case in cases:
+        columns: dict[str, NDArray[np.float64]] = {}
+        for column, answers in case[1]:
+            unseen = means[case, column, "unseen"].astype(np.float64)
+            if answers.seen is None:
+                columns[column] = unseen[:, 0]
+                continue
+            seen = means[case, column, "seen"].astype(np.float64)
+            columns[column] = harmonic_means(seen[:, 0], unseen[:, 0])
+            if column != "H":  # seen, unseen and area are those of the plain model
+                continue
+            columns |= {"seen": seen[:, 0], "unseen": unseen[:, 0]}
+            if answers.unseen_levels is not None:
+                columns["area"] = uncertainty.area_from_levels(seen[:, 1:], unseen[:, 1:])
+        yield case, {column: values.astype(np.float32) for column, values in columns.items()}
+
+
+def _row_outcomes(answers: Answers, side: str, sizes: NDArray[np.int64]) -> NDArray[np.float32]:
+    """(n, 1) whether each row is right; with levels (n, 1 + LEVELS), which has 1 at the level of a row."""
+    rows = int(sizes.sum())
+    right = (unpack_answers(getattr(answers, side), rows) == 0).astype(np.float32)
+    if side == "unseen" and answers.examples is not None:
+        right = _fill_examples(right, unpack_answers(answers.examples, rows) == 0, sizes)
+    packed = answers.unseen_levels if side == "unseen" else answers.seen_levels
+    if packed is None:
+        return np.asarray(right[:, None], np.float32)
+    levels = (unpack_answers(packed, rows)[:, None] == np.arange(1, LEVELS + 1)).astype(np.float32)
+    return np.concatenate([right[:, None], levels], axis=1)
+
+
+def _fill_examples(
+    right: NDArray[np.float32], scored: NDArray[np.bool_], sizes: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """A row that was an example counts as its class does on average, so that it moves nothing."""
+    of_class = np.repeat(np.arange(len(sizes)), sizes)
+    mean = np.bincount(of_class, right * scored) / np.maximum(1, np.bincount(of_class, scored))
+    return np.where(scored, right, mean[of_class]).astype(np.float32)

@@ -201,7 +201,7 @@ class ClassFile(KeptClasses):
     """An open file that nobody else changes, and what its first `size` bytes say, or all. If most lines are outdated,
     it is written again; so it is if somebody has removed it."""
 
-    def __init__(self, log: run_folder.LogFolder, size: int | None = None) -> None:
+    def __init__(self, log: run_folder.LogFile, size: int | None = None) -> None:
         super().__init__()
         self._log, self.path = log, log.path
         self._size = os.fstat(log.handle).st_size if size is None else size
@@ -271,7 +271,7 @@ def open_class_file(path: Path) -> Iterator[ClassFile]:
 
 
 @contextmanager
-def lock_class_file(path: Path) -> Iterator[run_folder.LogFolder]:
+def lock_class_file(path: Path) -> Iterator[run_folder.LogFile]:
     """The same, before its lines are read."""
     path = path.resolve()  # or a link would be replaced, not the file that it leads to
     with ExitStack() as stack:
@@ -454,7 +454,7 @@ class SharedClassFile(KeptClasses):
 class CompactedFile:
     """The file in the process that looks after the workers: it keeps other services out, the file there and short."""
 
-    def __init__(self, log: run_folder.LogFolder) -> None:
+    def __init__(self, log: run_folder.LogFile) -> None:
         self.path, self.marks, self._log = log.path, SharedMarks(), log
         self._looks = FileWatcher()
         self.marks.version = ClassFile(log).version
