@@ -358,11 +358,11 @@ def test_labels_of_unlabelled_rows_are_never_read(model):
         noisy[rows] = rng.choice(classes, len(rows))
     other = replace(DATA, y=noisy)
     for mode in protocols.UNLABELLED:
-        one, two = (answers(protocols.give_evidence(model, data, unlabelled=mode)) for data in (DATA, other))
+        one, two = (answers(protocols.prepare_model(model, data, unlabelled=mode)) for data in (DATA, other))
         np.testing.assert_array_equal(one, two)
-        assert not np.array_equal(one, answers(protocols.Given(model)))  # it did adapt
+        assert not np.array_equal(one, answers(protocols.PreparedModel(model)))  # it did adapt
         assert protocols.zsl(model, DATA, unlabelled=mode) != protocols.zsl(model, other, unlabelled=mode)
-    taught = [answers(protocols.give_evidence(model, data, shots=1)) for data in (DATA, other)]
+    taught = [answers(protocols.prepare_model(model, data, shots=1)) for data in (DATA, other)]
     assert not np.array_equal(*taught)  # shots do read theirs
 
 

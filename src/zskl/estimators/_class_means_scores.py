@@ -169,7 +169,7 @@ class CrowdingScores:
     weights: Sequence[float]
 
     def best_scores(self, scaled: Array, question: Question, sides: Sides) -> Array:
-        """`zskl.metrics.row_gaps.best_scores` (4, K, n) of scaled rows, where they are."""
+        """`metrics.seen_unseen.best_scores` (4, K, n) of scaled rows, where they are."""
         plain, crowded = self.model._quick_parts(scaled, question, any(self.weights))  # (n, rows), (rows,)
         a = convert_like(np.reshape(self.weights, (-1, 1, 1)), plain)  # (K, 1, 1)
 

@@ -326,7 +326,7 @@ class StackMoment:
     W: Array
 
     def best_scores(self, scaled: Array, question: Question, sides: Sides) -> Array:
-        """`zskl.metrics.row_gaps.best_scores` (4, K, n) of scaled rows, where they are."""
+        """`metrics.seen_unseen.best_scores` (4, K, n) of scaled rows, where they are."""
         parts = [
             best_scores(self._scores(members, scaled, question), sides)
             for members in member_batches(len(self.members), len(scaled), len(question.Y))

@@ -39,7 +39,7 @@ from zskl.experiments.record import (
     pack_answers,
 )
 from zskl.experiments.run_folder import package_versions, to_plain_json, unit_key
-from zskl.protocols import UNLABELLED, Given, Result, give_evidence
+from zskl.protocols import UNLABELLED, PreparedModel, Result, prepare_model
 from zskl.selection import Choice, Search
 from zskl.selection.class_folds import check_seen
 from zskl.selection.search_results import SCORINGS
@@ -334,30 +334,30 @@ def evaluate(
 
     Each model is given examples or unlabelled rows first, where asked for.
     """
-    given = give_evidence(plain, data, shots, seed, unlabelled)
-    zsl = evaluate_zero_shot(given, data)
+    prepared = prepare_model(plain, data, shots, seed, unlabelled)
+    zsl = evaluate_zero_shot(prepared, data)
     if unlabelled == "unseen":  # rows that the generalised protocol does not tell apart
         return Results(zsl)
     after = None
     if calibrated is not None:
-        again = given if calibrated is plain else give_evidence(calibrated, data, shots, seed, unlabelled)
+        again = prepared if calibrated is plain else prepare_model(calibrated, data, shots, seed, unlabelled)
         after = evaluate_generalised(again, data, "model")
-    return Results(zsl, evaluate_generalised(given, data, None), after, tuple(map(str, given.short)))
+    return Results(zsl, evaluate_generalised(prepared, data, None), after, tuple(map(str, prepared.short)))
 
 
-def evaluate_zero_shot(given: Given, data: Dataset) -> ZeroShot:
+def evaluate_zero_shot(prepared: PreparedModel, data: Dataset) -> ZeroShot:
     """The zero-shot result with its mistakes."""
-    result = protocols.score_zero_shot(given, data)
+    result = protocols.score_zero_shot(prepared, data)
     return ZeroShot(
         accuracy=result.accuracy,
         mistaken=frequent_mistakes(result),
-        **_shared_fields(result, given, data),
+        **_shared_fields(result, prepared, data),
     )
 
 
-def evaluate_generalised(given: Given, data: Dataset, calibration: str | None) -> Generalised:
+def evaluate_generalised(prepared: PreparedModel, data: Dataset, calibration: str | None) -> Generalised:
     """The generalised result with its curve, thinned; the area is that of the whole curve."""
-    result = protocols.score_generalised(given, data, calibration=calibration)
+    result = protocols.score_generalised(prepared, data, calibration=calibration)
     assert result.curve is not None
     curve = result.curve.thinned(POINTS)
     return Generalised(
@@ -367,22 +367,22 @@ def evaluate_generalised(given: Given, data: Dataset, calibration: str | None) -
         ausuc=result.ausuc,
         calibration=result.calibration,
         curve=SeenUnseenCurve(_round_values(curve.calibration), _round_values(curve.seen), _round_values(curve.unseen)),
-        **_shared_fields(result, given, data),
+        **_shared_fields(result, prepared, data),
     )
 
 
-def _shared_fields(result: Result, given: Given, data: Dataset) -> dict[str, Any]:
+def _shared_fields(result: Result, prepared: PreparedModel, data: Dataset) -> dict[str, Any]:
     """What the results of both protocols have in a record."""
     return {
         "per_class": {str(label): value for label, value in result.per_class.items()},
         "left_out": tuple(map(str, result.left_out)),
         "declined": result.declined,
         "adaptation": None if result.adaptation is None else to_plain_json(result.adaptation),
-        "answers": pack_result_answers(result, given, data),
+        "answers": pack_result_answers(result, prepared, data),
     }
 
 
-def pack_result_answers(result: Result, given: Given, data: Dataset) -> Answers:
+def pack_result_answers(result: Result, prepared: PreparedModel, data: Dataset) -> Answers:
     """What each row was answered; with what the area needs, of a model that was given nothing and is not calibrated."""
     scored = result.scored
     assert scored is not None
@@ -396,11 +396,11 @@ def pack_result_answers(result: Result, given: Given, data: Dataset) -> Answers:
         return pack_answers(np.append(values, 1)[place[rows_by_class(data, part)]])
 
     unseen = packed("test_unseen", codes)
-    examples = pack_answers(place[rows_by_class(data, "test_unseen")] < 0) if len(given.drawn) else None
+    examples = pack_answers(place[rows_by_class(data, "test_unseen")] < 0) if len(prepared.examples) else None
     if scored.gaps is None or scored.right is None:
         return Answers(unseen, examples=examples)
     seen = packed("test_seen", codes)
-    if result.calibration or given.shots or given.unlabelled:
+    if result.calibration or prepared.shots or prepared.unlabelled:
         return Answers(unseen, seen, examples=examples)
     found = gap_levels(scored.gaps, scored.right)
     return Answers(unseen, seen, packed("test_unseen", found), packed("test_seen", found))

@@ -12,8 +12,7 @@ from zskl.metrics.seen_unseen import harmonic_means
 
 
 def per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> dict[Any, float]:
-    """
-    Share of right answers among the rows of each class.
+    """Share of right answers among the rows of each class.
 
     Parameters
     ----------
@@ -40,8 +39,7 @@ def per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> dict[Any, float]
 
 
 def mean_per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """
-    Mean of the accuracies of the classes, so that a large class counts no more than a small one.
+    """Mean of the accuracies of the classes, so that a large class counts no more than a small one.
 
     Parameters
     ----------
@@ -65,8 +63,7 @@ def mean_per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
 
 def harmonic_mean(seen: float, unseen: float) -> float:
-    """
-    Harmonic mean H = 2 · seen · unseen / (seen + unseen) of two accuracies (Eq. 14 of the paper).
+    """Harmonic mean H = 2 · seen · unseen / (seen + unseen) of two accuracies (Eq. 14 of the paper).
 
     Parameters
     ----------
@@ -93,8 +90,7 @@ def harmonic_mean(seen: float, unseen: float) -> float:
 
 
 def wrong_answers(true: ArrayLike, predicted: ArrayLike, most: int = 3) -> dict[Any, tuple[tuple[Any, float], ...]]:
-    """
-    Classes that the rows of each class were mistaken for.
+    """Classes that the rows of each class were mistaken for.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a figure would be with other classes and other rows: the bootstrap.
+"""How far figures can be trusted: the bootstrap over classes and rows, and the calibration of probabilities.
 
 A draw takes as many classes as there are, with replacement, and as many rows of each class drawn as it has, again with
 replacement. A class drawn twice gets its rows twice, each time others. So classes are the sample, and rows within
@@ -15,8 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from zskl._arrays import make_generator
 
-# Bootstrap ------------------------------------------------------------------------------------------------------------
-
 DRAWS, FEWEST = 10_000, 1_000
 LEVEL = 0.95  # of an interval
 BLOCK, ALL = 2**22, 2**28  # entries of a block of draws; of all draws, before there are fewer than DRAWS
@@ -27,34 +25,10 @@ Floats = NDArray[np.float64]
 def draw_means(
     outcomes: ArrayLike, sizes: ArrayLike, *, seed: int = 0, draws: int | None = None
 ) -> NDArray[np.float32]:
-    """
-    Draw classes, then rows within them, and average outcomes over rows and then over classes.
+    """(draws, k) means of outcomes (n, k), which lie class by class, over the rows and then the classes of each draw.
 
-    Parameters
-    ----------
-    outcomes : array-like of shape (n, k)
-        Of each row k numbers, such as 1 for a right answer and 0 for a wrong one. Rows lie class by class.
-    sizes : array-like of int of shape (C,)
-        The number of rows of each class, at least 1.
-    seed : int, default=0
-        Decides, with `sizes`, what is drawn.
-    draws : int or None, default=None
-        How many draws. None takes 10 000, fewer where there are more than 26 000 rows, and never fewer than 1 000.
-
-    Returns
-    -------
-    array of shape (draws, k)
-        The means of each draw.
-
-    Examples
-    --------
-    >>> from zskl.metrics.bootstrap import draw_means, interval
-    >>> means = draw_means([[1], [0], [1], [1]], sizes=[2, 2])  # one class half right, the other right
-    >>> means.shape, round(float(means.mean()), 1)
-    ((10000, 1), 0.8)
-    >>> low, high = interval(means[:, 0])
-    >>> 0 <= low < high <= 1
-    True
+    `sizes` (C,) are the rows of each class, at least 1. By default there are 10 000 draws, fewer where there are more
+    than 26 000 rows, and never fewer than 1 000.
     """
     rows = np.asarray(sizes, dtype=np.int64)
     values = np.asarray(outcomes, dtype=np.float32)
@@ -95,63 +69,23 @@ def _draw_block(sizes: NDArray[np.int64], draws: int, rng: np.random.Generator) 
 
 
 def bootstrap_interval(figures: ArrayLike) -> tuple[float, float]:
-    """
-    Find the interval that holds the middle 95 % of the draws of a figure.
-
-    Parameters
-    ----------
-    figures : array-like of shape (draws,)
-        The figure in each draw.
-
-    Returns
-    -------
-    tuple of float
-        Its lower and its upper end.
-
-    Examples
-    --------
-    >>> from zskl.metrics.bootstrap import interval
-    >>> interval(range(1001))
-    (25.0, 975.0)
-    """
+    """Both ends of the interval that holds the middle 95 % of the draws of a figure."""
     tail = 50 * (1 - LEVEL)
     low, high = np.percentile(np.asarray(figures, np.float64), [tail, 100 - tail])
     return round(float(low), 9), round(float(high), 9)
 
 
 def area_from_levels(seen: ArrayLike, unseen: ArrayLike) -> Floats:
-    """
-    Compute the area under the seen–unseen curve from what moves at each level of the constant.
-
-    Parameters
-    ----------
-    seen, unseen : array-like of shape (..., m)
-        What leaves the seen accuracy and what joins the unseen one, at m rising levels of the constant.
-
-    Returns
-    -------
-    array of shape (...)
-        The area, by trapezoids.
-
-    Examples
-    --------
-    >>> from zskl.metrics.bootstrap import area
-    >>> float(area([0.0, 0.5], [0.5, 0.0]))  # all unseen rows are gained before any seen one is lost
-    0.25
-    """
+    """The area under the seen–unseen curve, by trapezoids: `seen` and `unseen` (..., m) are what leaves the seen accuracy
+    and what joins the unseen one at m rising levels of the constant."""
     lost, gained = np.asarray(seen, np.float64), np.asarray(unseen, np.float64)
     after = lost.sum(axis=-1, keepdims=True) - np.cumsum(lost, axis=-1)  # seen accuracy once a level has been passed
     found: Floats = np.sum(gained * (after + lost / 2), axis=-1)
     return found
 
 
-# Confidence -----------------------------------------------------------------------------------------------------------
-# How far probabilities can be trusted.
-
-
 def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = 15) -> float:
-    """
-    Mean distance between probability and accuracy: `Σ_b (n_b / n) |mean correct_b − mean confidence_b|`.
+    """Mean distance between probability and accuracy: `Σ_b (n_b / n) |mean correct_b − mean confidence_b|`.
 
     Parameters
     ----------
@@ -184,8 +118,7 @@ def expected_calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: 
 
 
 def coverage_accuracy(confidence: ArrayLike, correct: ArrayLike, thresholds: ArrayLike) -> tuple[Floats, Floats]:
-    """
-    What remains if answers below a probability are withheld: their share and their accuracy.
+    """What remains if answers below a probability are withheld: their share and their accuracy.
 
     Parameters
     ----------
