@@ -97,7 +97,7 @@ def test_a_task_that_is_done_before_its_turn_is_told_too():
     handed = SubmittedTasks(range(6), 2, told.append)
     assert told == [0, 1]
     for position in (4, 5, 0):  # then the workers are lost
-        handed.done(position)
+        handed.finish(position)
     assert told == [0, 1, 4, 5, 2]
 
 
