@@ -19,20 +19,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from zskl import metrics
 from zskl._arrays import make_generator
 from zskl._display import Shown, format_percent, list_some
 from zskl._validation import check_count, check_option
 from zskl.datasets.dataset import Dataset
 from zskl.estimators._candidates import calibrate_scores
-from zskl.metrics import (
-    coverage_accuracy,
-    expected_calibration_error,
-    harmonic_mean,
-    mean_per_class_accuracy,
-    per_class_accuracy,
-    seen_unseen_curve,
-    wrong_answers,
-)
 from zskl.metrics.seen_unseen import Curve, row_gaps
 
 __all__ = ["Confidence", "Result", "confidence", "gzsl", "zsl"]
@@ -291,10 +283,10 @@ def score_zero_shot(prepared: PreparedModel, data: Dataset) -> Result:
         per_class, left_out = {}, tuple(candidates.tolist())
     return Result(
         "zsl",
-        accuracy=mean_per_class_accuracy(true, predicted) if per_class else None,
+        accuracy=metrics.mean_per_class_accuracy(true, predicted) if per_class else None,
         per_class=per_class,
         left_out=left_out,
-        mistaken=wrong_answers(true, predicted) if per_class else {},
+        mistaken=metrics.wrong_answers(true, predicted) if per_class else {},
         scored=ScoredRows(rows, predicted),
         **prepared.describe(),
     )
@@ -361,18 +353,18 @@ def score_generalised(prepared: PreparedModel, data: Dataset, calibration: float
     is_seen = np.isin(candidates, data.seen_classes)
     scores = _candidate_scores(model, data, rows, candidates)
     true = data.y[rows]
-    curve = seen_unseen_curve(scores, true, candidates, is_seen)
+    curve = metrics.seen_unseen_curve(scores, true, candidates, is_seen)
     gap, _, right = row_gaps(scores, data.codes[rows], is_seen)
     predicted = candidates[np.argmax(calibrate_scores(scores.astype(np.float64), is_seen, constant), axis=1)]
     split = len(seen_rows)
-    seen = mean_per_class_accuracy(true[:split], predicted[:split])
-    unseen = mean_per_class_accuracy(true[split:], predicted[split:])
+    seen = metrics.mean_per_class_accuracy(true[:split], predicted[:split])
+    unseen = metrics.mean_per_class_accuracy(true[split:], predicted[split:])
     per_class, left_out = _accuracy_by_class(true, predicted, candidates)
     return Result(
         "gzsl",
         unseen=unseen,
         seen=seen,
-        harmonic=harmonic_mean(seen, unseen),
+        harmonic=metrics.harmonic_mean(seen, unseen),
         ausuc=curve.area,
         calibration=constant,
         per_class=per_class,
@@ -425,11 +417,11 @@ def confidence(model: Any, data: Dataset, protocol: str = "zsl") -> Confidence:
     probabilities = np.asarray(model.predict_proba(model_features(model, data, rows), table), np.float64)
     correct = candidates[np.argmax(probabilities, axis=1)] == data.y[rows]
     best = probabilities.max(axis=1)
-    shares, accuracies = coverage_accuracy(best, correct, THRESHOLDS)
+    shares, accuracies = metrics.coverage_accuracy(best, correct, THRESHOLDS)
     points = zip(THRESHOLDS, shares.tolist(), accuracies.tolist(), strict=True)
     return Confidence(
         protocol,
-        expected_calibration_error(best, correct),
+        metrics.expected_calibration_error(best, correct),
         float(correct.mean()),
         float(best.mean()),
         tuple((t, share, None if math.isnan(right) else right) for t, share, right in points),
@@ -477,7 +469,7 @@ def _accuracy_by_class(
     true: NDArray[Any], predicted: NDArray[Any], candidates: NDArray[Any]
 ) -> tuple[dict[Any, float], tuple[Any, ...]]:
     """Accuracy of each candidate that has rows, in the order of the candidates, and the other candidates."""
-    found, labels = per_class_accuracy(true, predicted), candidates.tolist()
+    found, labels = metrics.per_class_accuracy(true, predicted), candidates.tolist()
     per_class = {label: found[label] for label in labels if label in found}
     return per_class, tuple(label for label in labels if label not in found)
 

@@ -17,31 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zskl import methods
-from zskl.experiments.record import (
-    LEVELS,
-    Adapted,
-    Answers,
-    ClassRows,
-    Generalised,
-    Record,
-    Taught,
-    ZeroShot,
-    unpack_answers,
-)
+from zskl.experiments.record import LEVELS, Answers, ClassRows, Generalised, Record, ZeroShot, unpack_answers
 from zskl.metrics import uncertainty
 from zskl.metrics.seen_unseen import harmonic_means
 from zskl.protocols import UNLABELLED
-
-__all__ = [
-    "Difference",
-    "Leaders",
-    "difference",
-    "few_classes_note",
-    "figures",
-    "is_random",
-    "leaders",
-    "prepare_draws",
-]
 
 Read: TypeAlias = Callable[[Record], float | None]
 FIGURES: Mapping[str, Read] = {  # column → a fraction, shown in per cent
@@ -210,13 +189,13 @@ def _check_same_data(records: Sequence[Record]) -> None:
 
 def evidence_results(record: Record) -> dict[str, ZeroShot | Generalised]:
     """Column → result, of all that the model of a record was given."""
-    found: dict[str, ZeroShot | Generalised | None] = {}
-    given: list[Taught | Adapted] = [*(record.taught or ()), *(record.adapted or ())]
-    for one in given:
-        words = _format_shots(one.shots) if isinstance(one, Taught) else f"unlabelled {one.unlabelled}"
-        for name, result in zip(EVIDENCE_FIGURES, (one.zsl, one.gzsl, one.gzsl_calibrated), strict=True):
-            found[name + _AFTER + words] = result
-    return {column: result for column, result in found.items() if result is not None}
+    given: dict[str, tuple[ZeroShot | Generalised | None, ...]] = {}
+    for one in record.taught or ():
+        given[_format_shots(one.shots)] = one.zsl, one.gzsl, one.gzsl_calibrated
+    for other in record.adapted or ():
+        given[f"unlabelled {other.unlabelled}"] = other.zsl, other.gzsl, other.gzsl_calibrated
+    named = {words: zip(EVIDENCE_FIGURES, results, strict=True) for words, results in given.items()}
+    return {name + _AFTER + words: one for words, pairs in named.items() for name, one in pairs if one is not None}
 
 
 def evidence_columns(records: Sequence[Record]) -> dict[str, Read]:

@@ -21,23 +21,7 @@ from zskl.engines import Engine
 from zskl.estimators import default_grid
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.experiments import record
-from zskl.experiments.record import (
-    Adapted,
-    Answers,
-    ClassRows,
-    Confidence,
-    Course,
-    Generalised,
-    Probabilities,
-    Record,
-    SeenUnseenCurve,
-    Shares,
-    Taught,
-    Tried,
-    ZeroShot,
-    gap_levels,
-    pack_answers,
-)
+from zskl.experiments.record import Record
 from zskl.experiments.run_folder import package_versions, to_plain_json, unit_key
 from zskl.protocols import UNLABELLED, PreparedModel, Result, prepare_model
 from zskl.selection import Choice, Search
@@ -316,9 +300,9 @@ def _describe_tuning(unit: Unit, search: Search, choices: Mapping[str, Choice]) 
 class Results:
     """Of both protocols, as far as they apply; `short` names classes with fewer examples than were asked for."""
 
-    zsl: ZeroShot
-    gzsl: Generalised | None = None
-    gzsl_calibrated: Generalised | None = None
+    zsl: record.ZeroShot
+    gzsl: record.Generalised | None = None
+    gzsl_calibrated: record.Generalised | None = None
     short: tuple[str, ...] = ()
 
 
@@ -345,28 +329,30 @@ def evaluate(
     return Results(zsl, evaluate_generalised(prepared, data, None), after, tuple(map(str, prepared.short)))
 
 
-def evaluate_zero_shot(prepared: PreparedModel, data: Dataset) -> ZeroShot:
+def evaluate_zero_shot(prepared: PreparedModel, data: Dataset) -> record.ZeroShot:
     """The zero-shot result with its mistakes."""
     result = protocols.score_zero_shot(prepared, data)
-    return ZeroShot(
+    return record.ZeroShot(
         accuracy=result.accuracy,
         mistaken=frequent_mistakes(result),
         **_shared_fields(result, prepared, data),
     )
 
 
-def evaluate_generalised(prepared: PreparedModel, data: Dataset, calibration: str | None) -> Generalised:
+def evaluate_generalised(prepared: PreparedModel, data: Dataset, calibration: str | None) -> record.Generalised:
     """The generalised result with its curve, thinned; the area is that of the whole curve."""
     result = protocols.score_generalised(prepared, data, calibration=calibration)
     assert result.curve is not None
     curve = result.curve.thinned(POINTS)
-    return Generalised(
+    return record.Generalised(
         unseen=result.unseen,
         seen=result.seen,
         harmonic=result.harmonic,
         ausuc=result.ausuc,
         calibration=result.calibration,
-        curve=SeenUnseenCurve(_round_values(curve.calibration), _round_values(curve.seen), _round_values(curve.unseen)),
+        curve=record.SeenUnseenCurve(
+            _round_values(curve.calibration), _round_values(curve.seen), _round_values(curve.unseen)
+        ),
         **_shared_fields(result, prepared, data),
     )
 
@@ -382,7 +368,7 @@ def _shared_fields(result: Result, prepared: PreparedModel, data: Dataset) -> di
     }
 
 
-def pack_result_answers(result: Result, prepared: PreparedModel, data: Dataset) -> Answers:
+def pack_result_answers(result: Result, prepared: PreparedModel, data: Dataset) -> record.Answers:
     """What each row was answered; with what the area needs, of a model that was given nothing and is not calibrated."""
     scored = result.scored
     assert scored is not None
@@ -393,23 +379,23 @@ def pack_result_answers(result: Result, prepared: PreparedModel, data: Dataset) 
 
     def packed(part: str, values: NDArray[np.int64]) -> str:
         # A row that is not scored has place -1, and so the value behind the last.
-        return pack_answers(np.append(values, 1)[place[rows_by_class(data, part)]])
+        return record.pack_answers(np.append(values, 1)[place[rows_by_class(data, part)]])
 
     unseen = packed("test_unseen", codes)
-    examples = pack_answers(place[rows_by_class(data, "test_unseen")] < 0) if len(prepared.examples) else None
+    examples = record.pack_answers(place[rows_by_class(data, "test_unseen")] < 0) if len(prepared.examples) else None
     if scored.gaps is None or scored.right is None:
-        return Answers(unseen, examples=examples)
+        return record.Answers(unseen, examples=examples)
     seen = packed("test_seen", codes)
     if result.calibration or prepared.shots or prepared.unlabelled:
-        return Answers(unseen, seen, examples=examples)
-    found = gap_levels(scored.gaps, scored.right)
-    return Answers(unseen, seen, packed("test_unseen", found), packed("test_seen", found))
+        return record.Answers(unseen, seen, examples=examples)
+    found = record.gap_levels(scored.gaps, scored.right)
+    return record.Answers(unseen, seen, packed("test_unseen", found), packed("test_seen", found))
 
 
-def count_class_rows(data: Dataset) -> ClassRows:
+def count_class_rows(data: Dataset) -> record.ClassRows:
     """How many test rows each class has."""
     counts = (np.bincount(data.codes[data.parts[part]]) for part in ("test_unseen", "test_seen"))
-    return ClassRows(*(pack_answers(count[count > 0]) for count in counts))
+    return record.ClassRows(*(record.pack_answers(count[count > 0]) for count in counts))
 
 
 def rows_by_class(data: Dataset, part: str) -> NDArray[np.int64]:
@@ -420,34 +406,38 @@ def rows_by_class(data: Dataset, part: str) -> NDArray[np.int64]:
 
 def evaluate_taught(
     plain: ZeroShotClassifier, calibrated: ZeroShotClassifier | None, data: Dataset, shots: Sequence[int], seed: int
-) -> tuple[Taught, ...] | None:
+) -> tuple[record.Taught, ...] | None:
     """The results after each number of examples; None where none is asked for."""
     found = []
     for number in shots:
         after = evaluate(plain, calibrated, data, shots=number, seed=seed)
         assert after.gzsl is not None
-        found.append(Taught(number, after.zsl, after.gzsl, after.gzsl_calibrated, after.short))
+        found.append(record.Taught(number, after.zsl, after.gzsl, after.gzsl_calibrated, after.short))
     return tuple(found) or None
 
 
 def evaluate_adapted(
     plain: ZeroShotClassifier, calibrated: ZeroShotClassifier | None, data: Dataset, unlabelled: Sequence[str]
-) -> tuple[Adapted, ...] | None:
+) -> tuple[record.Adapted, ...] | None:
     """The results after adaptation to each choice of unlabelled rows; None where none is asked for."""
     found = []
     for rows in unlabelled:
         after = evaluate(plain, calibrated, data, unlabelled=rows)
-        found.append(Adapted(rows, after.zsl, after.gzsl, after.gzsl_calibrated))
+        found.append(record.Adapted(rows, after.zsl, after.gzsl, after.gzsl_calibrated))
     return tuple(found) or None
 
 
-def evaluate_probabilities(plain: ZeroShotClassifier, calibrated: ZeroShotClassifier, data: Dataset) -> Probabilities:
+def evaluate_probabilities(
+    plain: ZeroShotClassifier, calibrated: ZeroShotClassifier, data: Dataset
+) -> record.Probabilities:
     """How far probabilities can be trusted; all None where the model has no temperatures."""
     if plain.temperatures_ is None:
-        return Probabilities()
+        return record.Probabilities()
     zsl = protocols.confidence(plain, data, "zsl") if len(data.unseen_classes) > 1 else None
     gzsl = protocols.confidence(calibrated, data, "gzsl")
-    return Probabilities(None if zsl is None else Confidence(**vars(zsl)), Confidence(**vars(gzsl)))
+    return record.Probabilities(
+        None if zsl is None else record.Confidence(**vars(zsl)), record.Confidence(**vars(gzsl))
+    )
 
 
 def summarise_model(model: ZeroShotClassifier, data: Dataset) -> dict[str, Any]:
@@ -472,17 +462,17 @@ def gram_entries(W: NDArray[np.floating]) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(round_figure(value) for value in row) for row in (unit.T @ unit).tolist())
 
 
-def thin_objective(objective: NDArray[np.floating]) -> Course:
+def thin_objective(objective: NDArray[np.floating]) -> record.Course:
     """The objective of mini-batches (steps,) as means of at most POINTS blocks, under each block's last step."""
     values = np.asarray(objective, np.float64)
     blocks = np.array_split(values, min(POINTS, len(values)))
     means = [float(block.mean()) for block in blocks]
     steps = np.cumsum([len(block) for block in blocks]).tolist()
     finite = [(step, round_figure(mean)) for step, mean in zip(steps, means, strict=True) if np.isfinite(mean)]
-    return Course(tuple(step for step, _ in finite), tuple(mean for _, mean in finite))
+    return record.Course(tuple(step for step, _ in finite), tuple(mean for _, mean in finite))
 
 
-def shown_attributes(model: ZeroShotClassifier, data: Dataset) -> Shares:
+def shown_attributes(model: ZeroShotClassifier, data: Dataset) -> record.Shares:
     """Unseen class → attributes of the largest entries of the mean Wᵀx of its test rows, as shares of its length."""
     rows = data.parts["test_unseen"]
     landed = to_numpy(model.feature_scaling_.apply(data.X[rows])) @ np.asarray(model.projection_)  # (n, p)
@@ -499,16 +489,16 @@ def shown_attributes(model: ZeroShotClassifier, data: Dataset) -> Shares:
     return found
 
 
-def tried_settings(search: Search) -> Tried:
+def tried_settings(search: Search) -> record.Tried:
     """Every setting as a row of its values and its mean "zsl" and "gzsl" over folds, None where it diverged."""
     names = tuple(dict.fromkeys(name for setting in search.settings for name in setting))
     means = np.stack([search.zsl.mean(axis=1), search.gzsl.mean(axis=1)], axis=1).tolist()
     scores = [tuple(round_figure(mean) if np.isfinite(mean) else None for mean in pair) for pair in means]
     rows = zip(search.settings, scores, strict=True)
-    return Tried(names, tuple((*(setting.get(name) for name in names), *pair) for setting, pair in rows))
+    return record.Tried(names, tuple((*(setting.get(name) for name in names), *pair) for setting, pair in rows))
 
 
-def frequent_mistakes(result: Result) -> Shares:
+def frequent_mistakes(result: Result) -> record.Shares:
     """Class → its most frequent wrong answers, each with its share of the rows of the class."""
     found = result.mistaken.items()
     return {str(true): tuple((str(answer), round_figure(share)) for answer, share in wrong) for true, wrong in found}

@@ -14,15 +14,7 @@ from zskl._validation import check_flag
 from zskl.engines import Engine
 from zskl.estimators._class_means_adapt import ValidationBench
 from zskl.estimators.base import ZeroShotClassifier
-from zskl.selection.class_folds import (
-    Fold,
-    FoldData,
-    check_seen,
-    is_pipeline,
-    last_step,
-    prepare_fold_data,
-    transform_folds,
-)
+from zskl.selection.class_folds import Fold, FoldData, check_seen, last_step, prepare_fold_data, transform_folds
 from zskl.selection.few_shot import choose_few_shot_settings
 from zskl.selection.grid_search import FoldScorer, choose_engine
 from zskl.selection.temperatures import Scored, fit_calibration
@@ -89,9 +81,7 @@ def calibrate(
     shared = prepare_fold_data(clone(model), X, y, signatures, folds)
     if constant is None:
         check_seen(shared.folds)
-    if is_pipeline(model):
-        shared = transform_folds(shared)
-    runner = choose_engine(engine, ranker, X)
+    shared, runner = transform_folds(shared), choose_engine(engine, ranker, X)
     tasks = range(len(shared.folds))
     bar, found = ProgressBar("calibration") if progress else None, {}
     try:

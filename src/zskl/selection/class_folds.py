@@ -276,7 +276,9 @@ def last_step(estimator: Any) -> ZeroShotClassifier:
 
 
 def transform_folds(shared: FoldData) -> FoldData:
-    """The data of the last step: every fold as the transformers, fitted on its training rows, hand it over."""
+    """The data of a pipeline's last step: every fold as the transformers, fitted on its training rows, hand it over."""
+    if not is_pipeline(shared.estimator):
+        return shared
     parts = []
     for fold in shared.folds:
         transformers = _transformers(clone(shared.estimator))

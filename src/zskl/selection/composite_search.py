@@ -22,7 +22,6 @@ from sklearn.base import clone
 
 from zskl import engines
 from zskl._validation import suggest
-from zskl.engines import Engine
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.committee import DROP, Committee
 from zskl.estimators.default_grid import prefix_settings
@@ -33,7 +32,7 @@ from zskl.selection.grid_search import (
     FoldScorer,
     Outcomes,
     Plan,
-    Report,
+    SearchOptions,
     can_be_fitted,
     plan_search,
     search_grid,
@@ -46,7 +45,7 @@ from zskl.training.solver import DivergenceError
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-SearchLast = Callable[[FoldData, Grid, Report | None, Bounds, bool], Search]  # the search of a last step
+SearchLast = Callable[[FoldData, Grid, SearchOptions], Search]  # the search of a last step
 SHARES = {2: 10, 3: 6}  # members → into how many parts the weight is divided; of more members into MANY
 MANY = 4
 OWN = ("weights", "member_temperatures")  # settings of the committee itself that a grid may name
@@ -60,20 +59,13 @@ class TransformerSetting:
     grids: Sequence[Mapping[str, Any]]
 
 
-def search_pipeline(
-    shared: FoldData,
-    grid: Grid,
-    report: Report | None,
-    extend: Bounds | None,
-    with_default: bool,
-    search_last: SearchLast,
-) -> Search:
+def search_pipeline(shared: FoldData, grid: Grid, options: SearchOptions, search_last: SearchLast) -> Search:
     """The searches of the last step for all settings of the transformers, as one."""
     pipeline, last = shared.estimator, shared.estimator.steps[-1][0]
     cases = _transformer_settings(grid, pipeline)
-    bounds = _pipeline_bounds(extend, pipeline)
-    default = _default_case_place(cases, pipeline) if with_default else None
-    if with_default and default is None:
+    bounds, report = _pipeline_bounds(options.extend, pipeline), options.report
+    default = _default_case_place(cases, pipeline) if options.with_default else None
+    if options.with_default and default is None:
         cases, default = [*cases, _default_case(cases, pipeline)], len(cases)
     ranker = last_step(pipeline)
     for case in cases if not isinstance(ranker, Committee) else ():  # whose own search refuses a bad grid
@@ -91,8 +83,9 @@ def search_pipeline(
         before = made
         part = transform_folds(replace(shared, estimator=clone_with_settings(pipeline, case.setting)))
         told = None if report is None else report_part
-        found.append(search_last(part, case.grids, told, bounds, place == default))
-    return replace(_merge_searches(cases, found, last, default), keeps_default=with_default)
+        mine = replace(options, report=told, extend=bounds, with_default=place == default)
+        found.append(search_last(part, case.grids, mine))
+    return replace(_merge_searches(cases, found, last, default), keeps_default=options.with_default)
 
 
 def _transformer_settings(grid: Grid, pipeline: Pipeline) -> list[TransformerSetting]:
@@ -200,23 +193,15 @@ class Candidate:
     edges: tuple[Edge, ...]
 
 
-def search_members(
-    shared: FoldData,
-    committee: Committee,
-    grid: Grid,
-    engine: Engine | None,
-    report: Report | None,
-    extend: Bounds | None = None,
-    with_default: bool = False,
-    halving: bool | None = False,
-) -> Search:
+def search_members(shared: FoldData, grid: Grid, options: SearchOptions) -> Search:
     """All mixtures as settings, with nested names for those of the members, by both figures; the default comes last."""
+    committee: Committee = shared.estimator
     committee._check_parameters()
     own, grids = divide_grid(grid, committee)
     for key, values in own.items():
         for value in values:
             clone(committee).set_params(**{key: value})._check_parameters()
-    bounds = check_bounds(extend, committee)
+    bounds = check_bounds(options.extend, committee)
     for key in bounds:
         if "__" not in key:
             example = next(name for name in committee.get_params() if "__" in name)
@@ -224,9 +209,9 @@ def search_members(
     plans = {}
     for name, member in committee._hired():
         mine = {key.removeprefix(f"{name}__"): ends for key, ends in bounds.items() if key.startswith(f"{name}__")}
-        plans[name] = plan_search(replace(shared, estimator=member), grids[name], mine, halving=halving)
+        plans[name] = plan_search(replace(shared, estimator=member), grids[name], mine, halving=options.halving)
     runs = {name: 0 if len(planned.settings) == 1 else len(planned.tasks) for name, planned in plans.items()}
-    candidates = {name: _member_candidates(plans[name], name, runs, engine, report, with_default) for name in plans}
+    candidates = {name: _member_candidates(plans[name], name, runs, options) for name in plans}
     settings: list[dict[str, Any]] = []
     found: Outcomes = {}
     edges: dict[int, tuple[Edge, ...]] = {}
@@ -252,7 +237,7 @@ def search_members(
     compared = len(defaults) == len(candidates)
     if compared:
         add(defaults, *_default_mixture(committee))
-    judged = replace(judge_settings(settings, shared.folds, found), edges=edges, keeps_default=with_default)
+    judged = replace(judge_settings(settings, shared.folds, found), edges=edges, keeps_default=options.with_default)
     return replace(judged, default=len(settings) - 1) if compared else judged
 
 
@@ -284,7 +269,7 @@ def divide_grid(grid: Grid, committee: Committee) -> tuple[dict[str, list[Any]],
 
 
 def _member_candidates(
-    planned: Plan, name: str, runs: dict[str, int], engine: Engine | None, report: Report | None, with_default: bool
+    planned: Plan, name: str, runs: dict[str, int], options: SearchOptions
 ) -> tuple[list[Candidate], Candidate | None]:
     """The settings of a member that go on: the best by either figure; and its own one, if asked for and if it can be.
 
@@ -294,25 +279,25 @@ def _member_candidates(
 
     def report_member(done: int, own: int) -> None:
         runs[name] = own  # it grows with the grid
-        if report is not None:
-            report(before + done, sum(runs.values()))
+        if options.report is not None:
+            options.report(before + done, sum(runs.values()))
 
     settings: list[dict[str, Any]] = list(planned.settings)
     edges: list[tuple[Edge, ...]] = [()] * len(planned.settings)
     if runs[name]:  # of a single setting there is nothing to find out
-        search = search_grid(planned, engine, report_member)
+        search = search_grid(planned, options.engine, report_member)
         places = dict.fromkeys(int(search.ranking(scoring)[0]) for scoring in SCORINGS)
         picked = [search.pick("zsl", place) for place in places]
         settings, edges = [dict(one.setting) for one in picked], [one.edges for one in picked]
     shared, best = planned.shared, len(settings)
     known = shared.estimator.get_params()
     default = {key: known[key] for key in dict.fromkeys(key for one in planned.settings for key in one)}
-    with_default = with_default and can_be_fitted(shared)
+    with_default = options.with_default and can_be_fitted(shared)
     if with_default and default not in settings:
         settings, edges = [*settings, default], [*edges, ()]
     models = [clone(shared.estimator).set_params(**setting) for setting in settings]
     tasks = [(model, fold) for model in models for fold in range(len(shared.folds))]
-    with closing(engines.each(_score_fold, tasks, shared, engine)) as results:
+    with closing(engines.each(_score_fold, tasks, shared, options.engine)) as results:
         scored = [scores for _, scores in sorted(results, key=lambda one: one[0])]
     folds = len(shared.folds)
     found = [

@@ -31,15 +31,8 @@ from zskl.estimators._class_means_scores import CrowdingScores
 from zskl.estimators._inputs import check_features
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.kernel_classifier import StackMoment, ZeroShotKernelClassifier
-from zskl.metrics.seen_unseen import (
-    Margins,
-    Sides,
-    best_constant,
-    best_scores,
-    gaps_from_best,
-    row_shares,
-    sort_margins,
-)
+from zskl.metrics import seen_unseen
+from zskl.metrics.seen_unseen import Margins
 from zskl.selection.class_folds import FoldData
 from zskl.selection.grid import (
     Bounds,
@@ -66,6 +59,17 @@ Outcome = Margins | int  # what came of a setting on a fold: its margins, or the
 Outcomes = dict[tuple[int, int], Outcome]  # by place and fold
 Stack = StackMoment | CrowdingScores  # models that a device scores in one pass
 Report = Callable[[int, int], object]  # runs done, runs in all
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How a search is made; see `selection.search`."""
+
+    engine: Engine | None = None
+    report: Report | None = None
+    extend: Bounds | None = None
+    with_default: bool = False
+    halving: bool | None = False
 
 
 @dataclass(frozen=True)
@@ -292,9 +296,9 @@ class FoldScorer:
         self.table = shared.table.select(classes)
         self.own: NDArray[np.int64] = np.searchsorted(classes, y)  # (n,) column of each row's class
         self.is_seen = np.isin(classes, shared.y[part.train])  # (c,)
-        self.shares = row_shares(self.own, self.is_seen)
+        self.shares = seen_unseen.row_shares(self.own, self.is_seen)
         self._prepared: tuple[Array, Question] | None = None
-        self._sides: Sides | None = None
+        self._sides: seen_unseen.Sides | None = None
         self._stack: tuple[Stack, Future[NDArray[Any]]] | None = None
 
     def margins(self, model: ZeroShotClassifier, executor: Executor) -> Outcome | Future[Outcome]:
@@ -302,7 +306,7 @@ class FoldScorer:
         and goes on while a thread fetches and sorts what it has found."""
         scaled, question = self._question(model)
         if self._sides is None:
-            self._sides = Sides(self.own, self.is_seen, scaled)
+            self._sides = seen_unseen.Sides(self.own, self.is_seen, scaled)
         stacked: tuple[Stack, int] | None = getattr(model, "_member", None)
         if stacked is not None and is_torch(scaled):
             stack, k = stacked
@@ -311,7 +315,7 @@ class FoldScorer:
                 self._stack = stack, executor.submit(to_numpy, best)
             fetched = self._stack[1]
             return executor.submit(lambda: self._margins(fetched.result()[:, k], 0))
-        found = best_scores(model._answerer(question)(scaled), self._sides)
+        found = seen_unseen.best_scores(model._answerer(question)(scaled), self._sides)
         diverged = getattr(model, "diverged_", None) or 0
         if is_torch(found):
             return executor.submit(lambda: self._margins(to_numpy(found), diverged))
@@ -319,8 +323,8 @@ class FoldScorer:
 
     def _margins(self, found: NDArray[Any], diverged: int) -> Outcome:
         """From the best scores (4, n) of the rows."""
-        gap, largest, right, finite = gaps_from_best(found)
-        return sort_margins(gap, largest, right, self.shares) if finite.all() else diverged
+        gap, largest, right, finite = seen_unseen.gaps_from_best(found)
+        return seen_unseen.sort_margins(gap, largest, right, self.shares) if finite.all() else diverged
 
     def _question(self, model: ZeroShotClassifier) -> tuple[Array, Question]:
         if self._prepared is None:
@@ -414,4 +418,4 @@ def _best_figures(answers: Iterable[Outcome | None]) -> tuple[float, float] | No
     parts = [part for part in answers if isinstance(part, Margins)]
     if not parts:
         return None
-    return max(part.zsl for part in parts), max(float(best_constant([part])[1][0]) for part in parts)
+    return max(part.zsl for part in parts), max(float(seen_unseen.best_constant([part])[1][0]) for part in parts)

@@ -31,7 +31,7 @@ from zskl.selection.class_folds import (
 )
 from zskl.selection.composite_search import search_members, search_pipeline
 from zskl.selection.grid import Bounds, Edge, Grid, is_number
-from zskl.selection.grid_search import Report, choose_engine, plan_search, search_grid
+from zskl.selection.grid_search import Report, SearchOptions, choose_engine, plan_search, search_grid
 from zskl.selection.search_results import SCORINGS, AgainstDefault, Choice, Search
 from zskl.training.solver import DivergenceError
 
@@ -114,7 +114,7 @@ def search(
     shared = prepare_fold_data(estimator, X, y, signatures, folds)
     if with_default:
         _warn_of_few_classes(shared)
-    return _run_search(shared, grid, engine, report, extend, with_default, halving)
+    return _run_search(shared, grid, SearchOptions(engine, report, extend, with_default, halving))
 
 
 def _warn_of_few_classes(shared: FoldData) -> None:
@@ -129,25 +129,14 @@ def _warn_of_few_classes(shared: FoldData) -> None:
         )
 
 
-def _run_search(
-    shared: FoldData,
-    grid: Grid,
-    engine: Engine | None,
-    report: Report | None,
-    extend: Bounds | None,
-    with_default: bool,
-    halving: bool | None,
-) -> Search:
+def _run_search(shared: FoldData, grid: Grid, options: SearchOptions) -> Search:
     """`search` on rows, signatures and folds that are checked already."""
     if is_pipeline(shared.estimator):
-
-        def search_last(last: FoldData, part: Grid, told: Report | None, bounds: Bounds, default: bool) -> Search:
-            return _run_search(last, part, engine, told, bounds, default, halving)
-
-        return search_pipeline(shared, grid, report, extend, with_default, search_last)
+        return search_pipeline(shared, grid, options, _run_search)
     if isinstance(shared.estimator, Committee):
-        return search_members(shared, shared.estimator, grid, engine, report, extend, with_default, halving)
-    return search_grid(plan_search(shared, grid, extend, with_default, halving), engine, report)
+        return search_members(shared, grid, options)
+    planned = plan_search(shared, grid, options.extend, options.with_default, options.halving)
+    return search_grid(planned, options.engine, options.report)
 
 
 @dataclass(frozen=True)
@@ -314,7 +303,7 @@ def tune(
             searching(done, runs)
 
     try:
-        found = _run_search(shared, grid, runner, report_runs, extend, True, halving)
+        found = _run_search(shared, grid, SearchOptions(runner, report_runs, extend, True, halving))
         model, choice = refit(estimator, found, scoring, X, y, signatures, fitting, runner)
     finally:
         for one in filter(None, (searching, fitting)):
