@@ -87,13 +87,13 @@ def test_a_comparison_has_columns_of_their_own(record):
         "zero-shot, unlabelled unseen",
         *(f"{name}, unlabelled all" for name in names),
     ]
-    plain, given = table.parted()
+    plain, given = table.split()
     assert plain.figures == ("zero-shot", "unseen", "seen", "H", "calibrated H", "area", "seconds")
     assert ([row.labels["method"] for row in given.rows], len(plain.rows)) == (["teachable"], 2)
     first = table.rows[0].figures
     assert first["zero-shot"].mean == pytest.approx(100 * record.zsl.accuracy, rel=1e-12)
     assert first["H, 5 shots"].mean == pytest.approx(100 * record.taught[1].gzsl.harmonic, rel=1e-12)
-    assert compare.compare([replace(record, taught=None, adapted=None)]).parted()[1] is None
+    assert compare.compare([replace(record, taught=None, adapted=None)]).split()[1] is None
     assert "zero-shot, 1 shot mean" in table.to_text("csv").splitlines()[0].replace('"', "").replace("mean,", "mean\n")
 
 

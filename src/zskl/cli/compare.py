@@ -56,7 +56,7 @@ def compare(
     for sentence in table.notes:
         note(sentence)
     if out is None and format_ == Format.table:
-        for part in filter(None, table.parted()):
+        for part in filter(None, table.split()):
             show(tables.drawn(part))
         return
     text = tables.plain(table) if format_ == Format.table else table.to_text(format_.value)

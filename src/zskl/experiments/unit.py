@@ -143,11 +143,11 @@ class Unit:
         estimator = methods.build(self.method, {**self.settings, "random_state": state, "device": self.device})
         clock = Clock()
         model, calibrated, tuning = _fit_models(self, estimator, data, report, engine, clock)
-        inductive = evaluate(model, calibrated, data)
-        assert inductive.gzsl is not None
+        zsl, gzsl, gzsl_calibrated, _ = evaluate(model, calibrated, data)
         probabilities = evaluate_probabilities(model, model if calibrated is None else calibrated, data)
-        taught = evaluate_taught(model, calibrated, data, self.shots, self.seed)
-        adapted = evaluate_adapted(model, calibrated, data, self.unlabelled)
+        taught = [record.Taught(k, *evaluate(model, calibrated, data, k, self.seed)) for k in self.shots]
+        after = {rows: evaluate(model, calibrated, data, unlabelled=rows) for rows in self.unlabelled}
+        adapted = [record.Adapted(rows, *results[:3]) for rows, results in after.items()]
         summary = summarise_model(model, data)
         clock.lap("evaluate")
         times = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in clock.seconds.items())
@@ -161,12 +161,12 @@ class Unit:
             config=to_plain_json(model._settings()),
             settings=to_plain_json(self.settings),
             tune=tuning,
-            zsl=inductive.zsl,
-            gzsl=inductive.gzsl,
+            zsl=zsl,
+            gzsl=gzsl,
             calibration=None if calibrated is None else float(calibrated.calibration_),
-            gzsl_calibrated=inductive.gzsl_calibrated,
-            taught=taught,
-            adapted=adapted,
+            gzsl_calibrated=gzsl_calibrated,
+            taught=tuple(taught) or None,
+            adapted=tuple(adapted) or None,
             probabilities=probabilities,
             **summary,
             seconds=record.Seconds(**clock.seconds),
@@ -296,16 +296,6 @@ def _describe_tuning(unit: Unit, search: Search, choices: Mapping[str, Choice]) 
     )
 
 
-@dataclass(frozen=True)
-class Results:
-    """Of both protocols, as far as they apply; `short` names classes with fewer examples than were asked for."""
-
-    zsl: record.ZeroShot
-    gzsl: record.Generalised | None = None
-    gzsl_calibrated: record.Generalised | None = None
-    short: tuple[str, ...] = ()
-
-
 def evaluate(
     plain: ZeroShotClassifier,
     calibrated: ZeroShotClassifier | None,
@@ -313,30 +303,23 @@ def evaluate(
     shots: int = 0,
     seed: int = 0,
     unlabelled: str | None = None,
-) -> Results:
-    """Of the `plain` model both protocols, and the generalised one of the `calibrated` model if there is one.
+) -> tuple[record.ZeroShot, Any, record.Generalised | None, tuple[str, ...]]:
+    """The results of zsl, gzsl and calibrated gzsl, and the classes with fewer examples than were asked for.
 
-    Each model is given examples or unlabelled rows first, where asked for.
+    Each model is given examples or unlabelled rows first, where asked for. With the rows of unseen classes alone there
+    is no generalised result: it would be known which rows these are.
     """
     prepared = prepare_model(plain, data, shots, seed, unlabelled)
-    zsl = evaluate_zero_shot(prepared, data)
-    if unlabelled == "unseen":  # rows that the generalised protocol does not tell apart
-        return Results(zsl)
+    result = protocols.score_zero_shot(prepared, data)
+    fields = _shared_fields(result, prepared, data)
+    zsl = record.ZeroShot(accuracy=result.accuracy, mistaken=frequent_mistakes(result), **fields)
+    if unlabelled == "unseen":
+        return zsl, None, None, ()
     after = None
     if calibrated is not None:
         again = prepared if calibrated is plain else prepare_model(calibrated, data, shots, seed, unlabelled)
         after = evaluate_generalised(again, data, "model")
-    return Results(zsl, evaluate_generalised(prepared, data, None), after, tuple(map(str, prepared.short)))
-
-
-def evaluate_zero_shot(prepared: PreparedModel, data: Dataset) -> record.ZeroShot:
-    """The zero-shot result with its mistakes."""
-    result = protocols.score_zero_shot(prepared, data)
-    return record.ZeroShot(
-        accuracy=result.accuracy,
-        mistaken=frequent_mistakes(result),
-        **_shared_fields(result, prepared, data),
-    )
+    return zsl, evaluate_generalised(prepared, data, None), after, tuple(map(str, prepared.short))
 
 
 def evaluate_generalised(prepared: PreparedModel, data: Dataset, calibration: str | None) -> record.Generalised:
@@ -350,9 +333,7 @@ def evaluate_generalised(prepared: PreparedModel, data: Dataset, calibration: st
         harmonic=result.harmonic,
         ausuc=result.ausuc,
         calibration=result.calibration,
-        curve=record.SeenUnseenCurve(
-            _round_values(curve.calibration), _round_values(curve.seen), _round_values(curve.unseen)
-        ),
+        curve=record.SeenUnseenCurve(*map(_round_values, (curve.calibration, curve.seen, curve.unseen))),
         **_shared_fields(result, prepared, data),
     )
 
@@ -404,40 +385,16 @@ def rows_by_class(data: Dataset, part: str) -> NDArray[np.int64]:
     return rows[np.argsort(data.codes[rows], kind="stable")]
 
 
-def evaluate_taught(
-    plain: ZeroShotClassifier, calibrated: ZeroShotClassifier | None, data: Dataset, shots: Sequence[int], seed: int
-) -> tuple[record.Taught, ...] | None:
-    """The results after each number of examples; None where none is asked for."""
-    found = []
-    for number in shots:
-        after = evaluate(plain, calibrated, data, shots=number, seed=seed)
-        assert after.gzsl is not None
-        found.append(record.Taught(number, after.zsl, after.gzsl, after.gzsl_calibrated, after.short))
-    return tuple(found) or None
-
-
-def evaluate_adapted(
-    plain: ZeroShotClassifier, calibrated: ZeroShotClassifier | None, data: Dataset, unlabelled: Sequence[str]
-) -> tuple[record.Adapted, ...] | None:
-    """The results after adaptation to each choice of unlabelled rows; None where none is asked for."""
-    found = []
-    for rows in unlabelled:
-        after = evaluate(plain, calibrated, data, unlabelled=rows)
-        found.append(record.Adapted(rows, after.zsl, after.gzsl, after.gzsl_calibrated))
-    return tuple(found) or None
-
-
 def evaluate_probabilities(
     plain: ZeroShotClassifier, calibrated: ZeroShotClassifier, data: Dataset
 ) -> record.Probabilities:
     """How far probabilities can be trusted; all None where the model has no temperatures."""
     if plain.temperatures_ is None:
         return record.Probabilities()
-    zsl = protocols.confidence(plain, data, "zsl") if len(data.unseen_classes) > 1 else None
-    gzsl = protocols.confidence(calibrated, data, "gzsl")
-    return record.Probabilities(
-        None if zsl is None else record.Confidence(**vars(zsl)), record.Confidence(**vars(gzsl))
-    )
+    gzsl = record.Confidence(**vars(protocols.confidence(calibrated, data, "gzsl")))
+    if len(data.unseen_classes) == 1:
+        return record.Probabilities(gzsl=gzsl)
+    return record.Probabilities(record.Confidence(**vars(protocols.confidence(plain, data, "zsl"))), gzsl)
 
 
 def summarise_model(model: ZeroShotClassifier, data: Dataset) -> dict[str, Any]:
