@@ -19,7 +19,7 @@ from zskl.batch import predict
 from zskl.engines import Engine, each
 from zskl.experiments import run_folder, sweep
 from zskl.experiments.record import Record
-from zskl.experiments.sweep import Failure, Piece, Source
+from zskl.experiments.sweep import DatasetSource, Failure, SweepTask
 from zskl.experiments.unit import Unit
 
 pytestmark = pytest.mark.xdist_group("engines")  # workers, once started, serve all tests here
@@ -164,7 +164,7 @@ def test_records_are_equal_on_every_engine(engine, tmp_path):
     digits, quick = datasets.load("digits"), {"epochs": 1}
     wild = {"learning_rate": 9.0, "incoherence_weight": 0.0, **quick}
     units = [Unit("gaussian", 0, quick), Unit("gaussian-ort", 0, quick, calibrate=True), Unit("polynomial-6", 0, wild)]
-    pieces = [Piece(Source("digits"), digits, unit) for unit in units]
+    pieces = [SweepTask(DatasetSource("digits"), digits, unit) for unit in units]
     here = dict(sweep.run_sweep(pieces))
     with run_folder.open_run_folder(tmp_path, Record.from_json) as folder:
         there = dict(sweep.run_sweep(pieces, engine, folder))

@@ -19,12 +19,12 @@ from zskl.experiments import run_folder
 from zskl.experiments.record import (
     LEVELS,
     VERSION,
-    Course,
     Generalised,
+    ObjectiveCurve,
     Record,
     Seconds,
     SeenUnseenCurve,
-    Tried,
+    TriedSettings,
     Tuning,
     ZeroShot,
     gap_levels,
@@ -131,9 +131,9 @@ def test_what_is_not_an_object_is_refused(line):
 
 def test_parts_check_themselves():
     with pytest.raises(ValueError, match="2 step, 1 objective: expected lists of one length"):
-        Course((1, 2), (0.5,))
+        ObjectiveCurve((1, 2), (0.5,))
     with pytest.raises(ValueError, match=r"a row of `tune.table` has 2 values: expected 1 settings and 2 scores"):
-        Tried(("sigma",), ((0.5, 0.6),))
+        TriedSettings(("sigma",), ((0.5, 0.6),))
     assert SeenUnseenCurve((0.0,), (0.5,), (0.6,)).seen == (0.5,)
 
 

@@ -15,7 +15,7 @@ from zskl.cli import app
 from zskl.engines import Engine
 from zskl.experiments import run_folder, sweep
 from zskl.experiments.record import Record
-from zskl.experiments.sweep import Failure, RunOptions, Source, plan_units
+from zskl.experiments.sweep import DatasetSource, Failure, RunOptions, plan_units
 from zskl.experiments.unit import Unit
 
 # Sweep ----------------------------------------------------------------------------------------------------------------
@@ -65,19 +65,19 @@ def test_other_data_is_other_work(digits, tmp_path):
 
 def test_a_worker_with_other_data_is_refused(digits):
     with pytest.raises(ValueError, match=r"differs on a worker.*give all machines the same files"):
-        sweep._run_on_worker("sweep", (Source("digits"), "0" * 64, Unit("gaussian", 0, QUICK)))
+        sweep._run_on_worker("sweep", (DatasetSource("digits"), "0" * 64, Unit("gaussian", 0, QUICK)))
 
 
 def test_sources_travel_without_this_working_folder(digits, package, tmp_path, monkeypatch):
     monkeypatch.setenv("ZSKL_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(package)
-    cub = Source("cub", ".")
+    cub = DatasetSource("cub", ".")
     data = cub.load()
     away = cub.absolute(data)
     monkeypatch.chdir("/")
     assert away.features == data.features
     assert away.load().fingerprint == data.fingerprint
-    assert Source("digits").absolute(digits) == Source("digits")
+    assert DatasetSource("digits").absolute(digits) == DatasetSource("digits")
 
 
 @pytest.mark.parametrize("place", ["here", "in the caller"])

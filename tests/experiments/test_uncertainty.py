@@ -12,7 +12,7 @@ import pytest
 from records import ROWS, SEEN, UNSEEN, answered, rights
 from tolerances import SUMS, assert_close
 from zskl.experiments import compare, uncertainty
-from zskl.experiments.record import LEVELS, Taught, pack_answers, unpack_answers
+from zskl.experiments.record import LEVELS, TaughtResults, pack_answers, unpack_answers
 from zskl.metrics import harmonic_mean
 from zskl.metrics import uncertainty as uncertaintys
 from zskl.plots import ComparisonDisplay
@@ -119,7 +119,7 @@ def test_examples_count_as_their_class_does_on_average():
     examples[:, 1] = True  # so that 3 of 5 rows are right
     answers = replace(base.zsl.answers, examples=pack_answers(examples.ravel()))
     zsl = replace(base.zsl, accuracy=0.6, answers=answers)
-    record = replace(base, taught=(Taught(1, zsl, base.gzsl),))
+    record = replace(base, taught=(TaughtResults(1, zsl, base.gzsl),))
     draws = uncertainty.mean_draws([record], "zero-shot, 1 shot")
     assert draws.mean() == pytest.approx(0.6, abs=0.01)
     assert uncertainty.figures([record])["zero-shot, 1 shot"].low < 60

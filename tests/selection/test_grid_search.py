@@ -18,11 +18,12 @@ from zskl import ClassMeansClassifier, ZeroShotKernelClassifier, engines, method
 from zskl.engines import Engine
 from zskl.estimators.default_grid import for_default_batches, grid_parts
 from zskl.estimators.kernel_classifier import STACKABLE
+from zskl.metrics import seen_unseen
 from zskl.metrics.seen_unseen import Margins, best_constant, row_margins
 from zskl.selection import grid_search
 from zskl.selection.class_folds import prepare_fold_data
 from zskl.selection.grid import group_settings
-from zskl.selection.grid_search import FoldScorer, Task, plan_search, run_task
+from zskl.selection.grid_search import FoldScorer, FoldTask, plan_search, run_task
 from zskl.selection.search_results import judge_settings
 from zskl.selection.tuning import default_grid_of
 
@@ -33,11 +34,11 @@ def test_every_setting_on_every_fold_equals_a_lone_fit(found, monkeypatch):
     shared = prepare_fold_data(estimator(), *TRAINING, FOLDS)
     groups = group_settings(found.settings, ["epochs"])
     assert list(map(len, groups)) == [3] * 4
-    monkeypatch.setattr(grid_search.seen_unseen, "best_scores", lambda scores, sides: scores)  # accuracies hide small differences
+    monkeypatch.setattr(seen_unseen, "best_scores", lambda scores, sides: scores)  # accuracies hide small differences
     monkeypatch.setattr(FoldScorer, "_margins", lambda self, scores, _: (scores, self.own, self.is_seen))
     for fold, places in itertools.product(range(3), groups[::3]):
         settings = [found.settings[place] for place in places]
-        examined = dict(run_task(shared, Task(fold, tuple(places), tuple(settings))))
+        examined = dict(run_task(shared, FoldTask(fold, tuple(places), tuple(settings))))
         hand = [by_hand(setting, FOLDS[fold]) for setting in settings]
         for place, (accuracy, *case) in zip(places, hand, strict=True):
             assert_close(examined[place][0], case[0], AFTER_FIT.single)

@@ -11,7 +11,7 @@ from zskl.cli.terminal import mention, note
 from zskl.datasets.fetch import SPLITS
 from zskl.datasets.xlsa17 import DEFAULT_FEATURES, find_folder, has_feature_files
 from zskl.engines import Engine
-from zskl.experiments.sweep import Source
+from zskl.experiments.sweep import DatasetSource
 
 
 def engine_of(engine: EngineName | None, address: str | None, workers: int | None) -> Engine | None:
@@ -32,7 +32,7 @@ def load_dataset(
     return load(source_of(name, root, features, signatures, folds))
 
 
-def load(source: Source) -> datasets.Dataset:
+def load(source: DatasetSource) -> datasets.Dataset:
     """The dataset. Says which features were taken if nobody asked for them, and what was dropped."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -50,23 +50,23 @@ def source_of(
     features: list[str] | None,
     signatures: str | None = None,
     folds: str | None = None,
-) -> Source:
+) -> DatasetSource:
     """Where this dataset comes from, by the options of a command."""
     wanted = features_of(name, features or [])
     if not has_feature_files(name):  # --root and --features speak of the benchmarks among several datasets
         root = None
         wanted = wanted if any(entry.lower().startswith(f"{name.lower()}=") for entry in features or []) else None
-    return Source(name, None if root is None else str(root), wanted, signatures, folds)
+    return DatasetSource(name, None if root is None else str(root), wanted, signatures, folds)
 
 
-def sources_of(name: str, roots: list[Path] | None, features: list[str] | None) -> list[Source]:
+def sources_of(name: str, roots: list[Path] | None, features: list[str] | None) -> list[DatasetSource]:
     """One for each of the features that are asked for, from the first root that has them; else one for each root that
     has the dataset. Where none has it there is one all the same, and loading it says what is missing."""
     if not has_feature_files(name):
         return [source_of(name, None, features)]
     asked = every_features_of(name, features or [])
     if not roots:
-        return [Source(name, None, one) for one in asked] or [Source(name)]
+        return [DatasetSource(name, None, one) for one in asked] or [DatasetSource(name)]
 
     def there(root: Path, file: str) -> bool:
         try:
@@ -77,8 +77,12 @@ def sources_of(name: str, roots: list[Path] | None, features: list[str] | None) 
     found = []
     for one in asked:
         root = next((root for root in roots if there(root, f"{one.removesuffix('.mat')}.mat")), roots[0])
-        found.append(Source(name, str(root), one))
-    return found or [Source(name, str(root)) for root in roots if there(root, SPLITS)] or [Source(name, str(roots[0]))]
+        found.append(DatasetSource(name, str(root), one))
+    return (
+        found
+        or [DatasetSource(name, str(root)) for root in roots if there(root, SPLITS)]
+        or [DatasetSource(name, str(roots[0]))]
+    )
 
 
 def features_of(name: str, features: list[str]) -> str | None:

@@ -115,7 +115,7 @@ def run(
     from zskl.cli.sweeping import run_pieces
     from zskl.engines import Engine
     from zskl.experiments import run_folder, sweep
-    from zskl.experiments.sweep import Piece
+    from zskl.experiments.sweep import SweepTask
 
     startup.over()
     _arrays.check_device(device)
@@ -134,5 +134,5 @@ def run(
     for name in dict.fromkeys(dataset):
         source = named.source_of(name, root, features, signatures, folds)
         data = named.load(source)
-        pieces += [Piece(source, data, unit) for unit in units]
+        pieces += [SweepTask(source, data, unit) for unit in units]
     run_pieces(pieces, runner, out, json_)

@@ -15,10 +15,10 @@ from zskl.cli.terminal import fail, mention, say
 from zskl.engines import Engine
 from zskl.experiments import run_folder, summary, sweep
 from zskl.experiments.record import Record
-from zskl.experiments.sweep import Failure, Piece
+from zskl.experiments.sweep import Failure, SweepTask
 
 
-def run_pieces(pieces: list[Piece[Record]], engine: Engine | None, out: Path | None, json_: Path | None) -> None:
+def run_pieces(pieces: list[SweepTask[Record]], engine: Engine | None, out: Path | None, json_: Path | None) -> None:
     """Run them; what is finished is kept, in the folder `out` and the file `json_`."""
     found: dict[int, Record] = {}
     failures = []

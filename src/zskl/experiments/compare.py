@@ -235,7 +235,7 @@ def mark_best(pairs: Pairs, columns: Sequence[str]) -> tuple[list[Row], list[str
     for problem, groups in _group_problems(pairs).items():
         found = {column: uncertainty.leaders(groups, column) for column in columns}
         best |= {(int(name), column): True for column, one in found.items() for name in one.best}
-        notes += _leading_notes(problem, found, groups)
+        notes += _best_notes(problem, found, groups)
 
     def mark(place: int, figures: Mapping[str, Figure]) -> dict[str, Figure]:
         return {name: replace(figure, best=(place, name) in best) for name, figure in figures.items()}
@@ -274,7 +274,7 @@ def _group_problems(pairs: Pairs) -> dict[str, dict[str, Sequence[Record]]]:
     return {", ".join(filter(None, problem)) if twins[problem] else problem[0]: one for problem, one in found.items()}
 
 
-def _leading_notes(problem: str, found: Mapping[str, Leaders], groups: Mapping[str, Sequence[Record]]) -> list[str]:
+def _best_notes(problem: str, found: Mapping[str, Leaders], groups: Mapping[str, Sequence[Record]]) -> list[str]:
     """What to mind of intervals, and why no figure of a column is marked."""
     unknown = {groups[name][0].method: None for one in found.values() for name in one.unknown}
     few = uncertainty.few_classes_note(record for group in groups.values() for record in group)

@@ -26,8 +26,8 @@ from zskl.selection.class_folds import folds as make_folds
 from zskl.selection.grid import Grid
 from zskl.selection.grid_search import (
     FoldScorer,
-    Plan,
     Report,
+    SearchPlan,
     choose_engine,
     examine_settings,
     extend_search,
@@ -153,11 +153,11 @@ def expect_accuracy(
 class _TriedSettings:
     """What came of each setting on each fold, for folds that judge without one another."""
 
-    def __init__(self, planned: Plan, engine: Engine | None) -> None:
+    def __init__(self, planned: SearchPlan, engine: Engine | None) -> None:
         self.planned, self.engine = planned, engine
         self.found: dict[tuple[str, int], Margins | int] = {}
 
-    def add(self, part: Plan, report: Report | None = None) -> None:
+    def add(self, part: SearchPlan, report: Report | None = None) -> None:
         """Make these runs on all folds."""
         for (place, fold), answer in examine_settings(part, self.engine, report).items():
             self.found[repr(part.settings[place]), fold] = answer

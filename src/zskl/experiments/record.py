@@ -102,7 +102,7 @@ class Generalised:
 
 
 @dataclass(frozen=True)
-class Taught:
+class TaughtResults:
     """Results of a model that was taught `shots` examples of each unseen class, which are not scored.
 
     Classes in `short` have so few rows that they got fewer examples: one row at least is scored.
@@ -116,7 +116,7 @@ class Taught:
 
 
 @dataclass(frozen=True)
-class Adapted:
+class AdaptedResults:
     """Results of a model that adapted to test rows without their labels: `unlabelled` is "unseen" or "all".
 
     There are generalised results only with "all".
@@ -200,7 +200,7 @@ class Choices:
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedSettings:
     """Every setting of the grid: a row has the values of `names`, then its mean zsl and gzsl score over folds.
 
     A score is None where training diverged.
@@ -218,7 +218,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Diverged:
+class DivergedSetting:
     """A setting whose training diverged on a fold, and at which step."""
 
     setting: Setting
@@ -236,13 +236,13 @@ class Tuning:
     folds: int | None = None
     settings: int | None = None  # how many were tried
     extended: int | None = None  # how many of these, the last ones, are beyond the grid
-    table: Tried | None = None
-    diverged: tuple[Diverged, ...] = ()
+    table: TriedSettings | None = None
+    diverged: tuple[DivergedSetting, ...] = ()
     choices: Choices = field(default_factory=Choices)
 
 
 @dataclass(frozen=True)
-class Course:
+class ObjectiveCurve:
     """The objective of mini-batches during training: means of at most 200 blocks, each at its last step."""
 
     step: tuple[int, ...]
@@ -310,9 +310,9 @@ class Record:
         The constant that was chosen on the folds.
     gzsl_calibrated : Generalised, optional
         The result of the generalised protocol with that constant.
-    taught : tuple of Taught, optional
+    taught : tuple of TaughtResults, optional
         Results after examples of the unseen classes, for each number of them.
-    adapted : tuple of Adapted, optional
+    adapted : tuple of AdaptedResults, optional
         Results after adaptation to unlabelled test rows.
     probabilities : Probabilities
         How far probabilities can be trusted.
@@ -324,7 +324,7 @@ class Record:
         The attributes of these columns.
     attributes : mapping, optional
         For each unseen class the attributes that its test rows show most.
-    convergence : Course, optional
+    convergence : ObjectiveCurve, optional
         The objective during training.
     seconds : Seconds
         Wall times.
@@ -364,14 +364,14 @@ class Record:
     gzsl: Generalised
     calibration: float | None = None
     gzsl_calibrated: Generalised | None = None
-    taught: tuple[Taught, ...] | None = None
-    adapted: tuple[Adapted, ...] | None = None
+    taught: tuple[TaughtResults, ...] | None = None
+    adapted: tuple[AdaptedResults, ...] | None = None
     probabilities: Probabilities = field(default_factory=Probabilities)
     incoherence: float | None = None
     gram: tuple[tuple[float, ...], ...] | None = None
     gram_names: tuple[str, ...] | None = None
     attributes: Shares | None = None
-    convergence: Course | None = None
+    convergence: ObjectiveCurve | None = None
     seconds: Seconds = field(default_factory=Seconds)
     rows: Mapping[str, int] = field(default_factory=dict)
     class_rows: ClassRows | None = None
@@ -577,11 +577,11 @@ def from_json(kind: type[T], value: object, place: str = "") -> T:
         if given is not None:
             found[one.name] = _from_value(hints[one.name], given, inside)
         elif _field_default(one) is MISSING:
-            raise Missing(f"`{inside}` is missing: expected {_type_name(hints[one.name])}")
+            raise MissingField(f"`{inside}` is missing: expected {_type_name(hints[one.name])}")
     return kind(**found)
 
 
-class Missing(ValueError):
+class MissingField(ValueError):
     """A field that has no default is not there."""
 
 
@@ -592,7 +592,7 @@ def _from_value(hint: Any, value: object, place: str) -> Any:
         (kind,) = [one for one in inner if one is not types.NoneType]
         try:
             return _from_value(kind, value, place)
-        except Missing:
+        except MissingField:
             return None  # a part that may be absent lacks something it needs
     if hint is object:
         return value

@@ -246,7 +246,7 @@ def _plain_value(value: object) -> object:
     raise TypeError(f"a record cannot hold a {type(value).__name__}: expected numbers, text, lists and objects")
 
 
-class Stored(Protocol):
+class StoredRecord(Protocol):
     """What a line of a run folder holds, such as a `Record`."""
 
     @property
@@ -255,7 +255,7 @@ class Stored(Protocol):
     def to_json(self) -> dict[str, Any]: ...
 
 
-R = TypeVar("R", bound=Stored)
+R = TypeVar("R", bound=StoredRecord)
 Reader = Callable[[object], R]
 
 

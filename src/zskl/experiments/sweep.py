@@ -18,12 +18,12 @@ from zskl._validation import suggest
 from zskl.datasets import Dataset, xlsa17
 from zskl.datasets.fetch import benchmark_folder
 from zskl.engines import Engine
-from zskl.experiments.run_folder import RunFolder, Stored
+from zskl.experiments.run_folder import RunFolder, StoredRecord
 from zskl.experiments.unit import Report, Unit, useful_seeds
 
 
 @dataclass(frozen=True)
-class Source:
+class DatasetSource:
     """Where a dataset comes from, so that a worker can load it: the arguments of `datasets.load`."""
 
     name: str
@@ -35,7 +35,7 @@ class Source:
     def load(self) -> Dataset:
         return datasets.load(self.name, self.root, self.features, self.signatures, self.folds)
 
-    def absolute(self, data: Dataset) -> Source:
+    def absolute(self, data: Dataset) -> DatasetSource:
         """The same, independent of the working folder, environment and defaults of this process."""
         name, root = self.name, self.root
         if name.upper() in xlsa17.BENCHMARKS:
@@ -45,7 +45,7 @@ class Source:
         signatures = self.signatures
         if signatures and any(Path(file).is_file() for file in (signatures, signatures.rpartition(":")[0])):
             signatures = os.path.abspath(signatures)
-        return Source(name, root, data.features or None, signatures, self.folds)
+        return DatasetSource(name, root, data.features or None, signatures, self.folds)
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,11 @@ def _able_methods(names: Sequence[str], ability: str, words: str, asked: bool) -
     return found
 
 
-R = TypeVar("R", bound=Stored)
-R_co = TypeVar("R_co", bound=Stored, covariant=True)
+R = TypeVar("R", bound=StoredRecord)
+R_co = TypeVar("R_co", bound=StoredRecord, covariant=True)
 
 
-class Work(Protocol[R_co]):
+class SweepUnit(Protocol[R_co]):
     """What a sweep runs, such as `unit.Unit`: made of plain values, so that it can travel to a worker.
 
     `key` is what the finished unit is known by; `divisible` says that `run` has fits inside that go through the engine
@@ -138,12 +138,12 @@ class Work(Protocol[R_co]):
 
 
 @dataclass(frozen=True, eq=False)
-class Piece(Generic[R_co]):
+class SweepTask(Generic[R_co]):
     """A unit and its dataset."""
 
-    source: Source
+    source: DatasetSource
     data: Dataset
-    unit: Work[R_co]
+    unit: SweepUnit[R_co]
 
     @cached_property
     def key(self) -> str:
@@ -161,7 +161,7 @@ class Failure:
     sentence: str
 
 
-class Watch(Protocol):
+class SweepDisplay(Protocol):
     """A display. May be called from other threads."""
 
     def started(self, place: int) -> None: ...
@@ -174,10 +174,10 @@ Outcomes: TypeAlias = Generator[tuple[int, R | Failure], None, None]
 
 
 def run_sweep(
-    pieces: Sequence[Piece[R]],
+    pieces: Sequence[SweepTask[R]],
     engine: Engine | None = None,
     folder: RunFolder[R] | None = None,
-    watch: Watch | None = None,
+    watch: SweepDisplay | None = None,
 ) -> Outcomes[R]:
     """(place, record or failure) of each piece as it finishes; those that `folder` holds come first and are not run.
 
@@ -198,7 +198,9 @@ def run_sweep(
             yield place, outcome
 
 
-def _run_pieces(pieces: Sequence[Piece[R]], left: list[int], engine: Engine | None, watch: Watch | None) -> Outcomes[R]:
+def _run_pieces(
+    pieces: Sequence[SweepTask[R]], left: list[int], engine: Engine | None, watch: SweepDisplay | None
+) -> Outcomes[R]:
     on_gpu = any(runs_on_gpu(pieces[place].data.X, pieces[place].unit.device) for place in left)
     if not left or engine is None or on_gpu:
         yield from _run_here(pieces, left, None, watch)
@@ -222,7 +224,7 @@ def _run_pieces(pieces: Sequence[Piece[R]], left: list[int], engine: Engine | No
 
 
 def _run_here(
-    pieces: Sequence[Piece[R]], left: list[int], engine: Engine | None, watch: Watch | None
+    pieces: Sequence[SweepTask[R]], left: list[int], engine: Engine | None, watch: SweepDisplay | None
 ) -> Iterator[tuple[int, Outcome[R]]]:
     for place in left:
         if watch is not None:
@@ -230,7 +232,7 @@ def _run_here(
         yield place, _run_unit(pieces[place].unit, pieces[place].data, _make_reporter(watch, place), engine)
 
 
-def _make_reporter(watch: Watch | None, place: int) -> Report | None:
+def _make_reporter(watch: SweepDisplay | None, place: int) -> Report | None:
     if watch is None:
         return None
 
@@ -241,7 +243,7 @@ def _make_reporter(watch: Watch | None, place: int) -> Report | None:
     return report
 
 
-def _run_unit(unit: Work[R], data: Dataset, report: Report | None, engine: Engine | None) -> Outcome[R]:
+def _run_unit(unit: SweepUnit[R], data: Dataset, report: Report | None, engine: Engine | None) -> Outcome[R]:
     try:
         return unit.run(data, report, engine)
     except (ArithmeticError, ValueError, MemoryError, RuntimeError) as error:
@@ -251,7 +253,7 @@ def _run_unit(unit: Work[R], data: Dataset, report: Report | None, engine: Engin
         return Failure(f"{data.name} {unit.name}: {error or type(error).__name__}")
 
 
-def _run_on_worker(sweep: str, task: tuple[Source, str, Work[R]]) -> Outcome[R]:
+def _run_on_worker(sweep: str, task: tuple[DatasetSource, str, SweepUnit[R]]) -> Outcome[R]:
     """Run on a worker, which loads a dataset once per sweep; features of a benchmark are mapped from their file."""
     source, expected, unit = task
     data = _load_once(source, sweep)
@@ -268,7 +270,7 @@ def _data_identity(data: Dataset) -> str:
 
 
 @lru_cache(maxsize=4)
-def _load_once(source: Source, sweep: str) -> Dataset:
+def _load_once(source: DatasetSource, sweep: str) -> Dataset:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # these were shown where the sweep began
         return source.load()

@@ -145,9 +145,9 @@ class Unit:
         model, calibrated, tuning = _fit_models(self, estimator, data, report, engine, clock)
         zsl, gzsl, gzsl_calibrated, _ = evaluate(model, calibrated, data)
         probabilities = evaluate_probabilities(model, model if calibrated is None else calibrated, data)
-        taught = [record.Taught(k, *evaluate(model, calibrated, data, k, self.seed)) for k in self.shots]
+        taught = [record.TaughtResults(k, *evaluate(model, calibrated, data, k, self.seed)) for k in self.shots]
         after = {rows: evaluate(model, calibrated, data, unlabelled=rows) for rows in self.unlabelled}
-        adapted = [record.Adapted(rows, *results[:3]) for rows, results in after.items()]
+        adapted = [record.AdaptedResults(rows, *results[:3]) for rows, results in after.items()]
         summary = summarise_model(model, data)
         clock.lap("evaluate")
         times = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in clock.seconds.items())
@@ -291,7 +291,7 @@ def _describe_tuning(unit: Unit, search: Search, choices: Mapping[str, Choice]) 
         settings=len(search.settings),
         extended=search.extended,
         table=tried_settings(search),
-        diverged=tuple(record.Diverged(*one) for one in diverged),
+        diverged=tuple(record.DivergedSetting(*one) for one in diverged),
         choices=record.Choices(chosen.get("zsl"), chosen.get("gzsl")),
     )
 
@@ -407,7 +407,7 @@ def summarise_model(model: ZeroShotClassifier, data: Dataset) -> dict[str, Any]:
         found |= {"incoherence": metrics.incoherence(projection), "gram": gram_entries(projection)}
         if projection.shape[1] == len(data.attribute_names):
             found["gram_names"] = tuple(data.attribute_names[:GRAM])
-            found["attributes"] = shown_attributes(model, data)
+            found["attributes"] = strongest_attributes(model, data)
     return found
 
 
@@ -419,17 +419,17 @@ def gram_entries(W: NDArray[np.floating]) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(round_figure(value) for value in row) for row in (unit.T @ unit).tolist())
 
 
-def thin_objective(objective: NDArray[np.floating]) -> record.Course:
+def thin_objective(objective: NDArray[np.floating]) -> record.ObjectiveCurve:
     """The objective of mini-batches (steps,) as means of at most POINTS blocks, under each block's last step."""
     values = np.asarray(objective, np.float64)
     blocks = np.array_split(values, min(POINTS, len(values)))
     means = [float(block.mean()) for block in blocks]
     steps = np.cumsum([len(block) for block in blocks]).tolist()
     finite = [(step, round_figure(mean)) for step, mean in zip(steps, means, strict=True) if np.isfinite(mean)]
-    return record.Course(tuple(step for step, _ in finite), tuple(mean for _, mean in finite))
+    return record.ObjectiveCurve(tuple(step for step, _ in finite), tuple(mean for _, mean in finite))
 
 
-def shown_attributes(model: ZeroShotClassifier, data: Dataset) -> record.Shares:
+def strongest_attributes(model: ZeroShotClassifier, data: Dataset) -> record.Shares:
     """Unseen class → attributes of the largest entries of the mean Wᵀx of its test rows, as shares of its length."""
     rows = data.parts["test_unseen"]
     landed = to_numpy(model.feature_scaling_.apply(data.X[rows])) @ np.asarray(model.projection_)  # (n, p)
@@ -446,13 +446,13 @@ def shown_attributes(model: ZeroShotClassifier, data: Dataset) -> record.Shares:
     return found
 
 
-def tried_settings(search: Search) -> record.Tried:
+def tried_settings(search: Search) -> record.TriedSettings:
     """Every setting as a row of its values and its mean "zsl" and "gzsl" over folds, None where it diverged."""
     names = tuple(dict.fromkeys(name for setting in search.settings for name in setting))
     means = np.stack([search.zsl.mean(axis=1), search.gzsl.mean(axis=1)], axis=1).tolist()
     scores = [tuple(round_figure(mean) if np.isfinite(mean) else None for mean in pair) for pair in means]
     rows = zip(search.settings, scores, strict=True)
-    return record.Tried(names, tuple((*(setting.get(name) for name in names), *pair) for setting, pair in rows))
+    return record.TriedSettings(names, tuple((*(setting.get(name) for name in names), *pair) for setting, pair in rows))
 
 
 def frequent_mistakes(result: Result) -> record.Shares:

@@ -31,8 +31,8 @@ from zskl.selection.grid import Bounds, Edge, Grid, check_bounds, combine_values
 from zskl.selection.grid_search import (
     FoldScorer,
     Outcomes,
-    Plan,
     SearchOptions,
+    SearchPlan,
     can_be_fitted,
     plan_search,
     search_grid,
@@ -64,9 +64,9 @@ def search_pipeline(shared: FoldData, grid: Grid, options: SearchOptions, search
     pipeline, last = shared.estimator, shared.estimator.steps[-1][0]
     cases = _transformer_settings(grid, pipeline)
     bounds, report = _pipeline_bounds(options.extend, pipeline), options.report
-    default = _default_case_place(cases, pipeline) if options.with_default else None
+    default = _find_default_transformers(cases, pipeline) if options.with_default else None
     if options.with_default and default is None:
-        cases, default = [*cases, _default_case(cases, pipeline)], len(cases)
+        cases, default = [*cases, _default_transformers(cases, pipeline)], len(cases)
     ranker = last_step(pipeline)
     for case in cases if not isinstance(ranker, Committee) else ():  # whose own search refuses a bad grid
         expand_grid(case.grids, ranker)  # a bad value is refused before any work
@@ -133,7 +133,7 @@ def _example_step(pipeline: Pipeline) -> str:
     return next(str(one) for one in pipeline.get_params() if one.startswith(f"{last}__"))
 
 
-def _default_case_place(cases: Sequence[TransformerSetting], pipeline: Pipeline) -> int | None:
+def _find_default_transformers(cases: Sequence[TransformerSetting], pipeline: Pipeline) -> int | None:
     """The place of the setting that changes nothing of the transformers."""
     own = _spell_pipeline(pipeline)
     same = (k for k, case in enumerate(cases) if _spell_pipeline(clone_with_settings(pipeline, case.setting)) == own)
@@ -148,7 +148,7 @@ def _spell_pipeline(pipeline: Pipeline) -> str:
     return spell_params({name: value for name, value in (settings | kinds).items() if name != "steps"})
 
 
-def _default_case(cases: Sequence[TransformerSetting], pipeline: Pipeline) -> TransformerSetting:
+def _default_transformers(cases: Sequence[TransformerSetting], pipeline: Pipeline) -> TransformerSetting:
     """The pipeline as it is, under the names of the grid."""
     known, last = pipeline.get_params(), last_step(pipeline).get_params()
     setting = {name: known[name] for case in cases for name in case.setting}
@@ -184,7 +184,7 @@ def _merge_searches(
 
 
 @dataclass(frozen=True)
-class Candidate:
+class MemberSetting:
     """A setting of one member, with its scores of the validation rows of each fold and the temperature they ask for."""
 
     setting: Mapping[str, Any]
@@ -216,7 +216,7 @@ def search_members(shared: FoldData, grid: Grid, options: SearchOptions) -> Sear
     found: Outcomes = {}
     edges: dict[int, tuple[Edge, ...]] = {}
 
-    def add(members: Mapping[str, Candidate], weights: list[float], heat: list[float]) -> None:
+    def add(members: Mapping[str, MemberSetting], weights: list[float], heat: list[float]) -> None:
         kept = [k for k, (_, member) in enumerate(committee._listed()) if member != DROP]
         factors = [weights[k] / heat[k] for k in kept]
         for fold in range(len(shared.folds)):
@@ -269,8 +269,8 @@ def divide_grid(grid: Grid, committee: Committee) -> tuple[dict[str, list[Any]],
 
 
 def _member_candidates(
-    planned: Plan, name: str, runs: dict[str, int], options: SearchOptions
-) -> tuple[list[Candidate], Candidate | None]:
+    planned: SearchPlan, name: str, runs: dict[str, int], options: SearchOptions
+) -> tuple[list[MemberSetting], MemberSetting | None]:
     """The settings of a member that go on: the best by either figure; and its own one, if asked for and if it can be.
 
     `runs` counts those of every member.
@@ -323,17 +323,17 @@ def _score_fold(shared: FoldData, task: tuple[ZeroShotClassifier, int]) -> Score
 
 def _make_candidate(
     setting: Mapping[str, Any], scored: Sequence[Scored | None], edges: tuple[Edge, ...]
-) -> Candidate | None:
+) -> MemberSetting | None:
     """Its temperature fits all rows before all classes: held-out classes alone may be too few to tell."""
     whole = tuple(one for one in scored if one is not None)
     if len(whole) < len(scored):
         return None
     heat = fit_temperature([(scores, own) for scores, own, _ in whole], "the fold's")
-    return Candidate(setting, whole, float(f"{heat:.4g}"), edges)
+    return MemberSetting(setting, whole, float(f"{heat:.4g}"), edges)
 
 
 def _list_mixtures(
-    committee: Committee, own: Mapping[str, list[Any]], members: Mapping[str, Candidate]
+    committee: Committee, own: Mapping[str, list[Any]], members: Mapping[str, MemberSetting]
 ) -> tuple[list[list[float]], list[list[float]]]:
     """Weights and temperatures to try, each with a number for every member, dropped ones too."""
     names = [name for name, _ in committee._listed()]

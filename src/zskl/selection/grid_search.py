@@ -73,22 +73,22 @@ class SearchOptions:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SearchPlan:
     """The settings of a search, the runs that try them, and how far their numbers may be extended."""
 
     shared: FoldData
     settings: tuple[dict[str, Any], ...]
-    tasks: tuple[Task, ...]
+    tasks: tuple[FoldTask, ...]
     reach: GridRange
     default: int | None = None  # the place of the estimator's own setting
     keeps_default: bool = False
     halving: bool = False
 
-    def extend(self, settings: Sequence[dict[str, Any]]) -> Plan:
+    def extend(self, settings: Sequence[dict[str, Any]]) -> SearchPlan:
         """The runs of settings beyond the grid."""
         return replace(self, settings=tuple(settings), tasks=_make_tasks(self.shared, settings), default=None)
 
-    def restrict(self, folds: Sequence[int], places: Sequence[int]) -> Plan:
+    def restrict(self, folds: Sequence[int], places: Sequence[int]) -> SearchPlan:
         """The runs of some settings on some folds."""
         return replace(self, tasks=_make_tasks(self.shared, self.settings, folds, places))
 
@@ -99,7 +99,7 @@ def plan_search(
     extend: Bounds | None = None,
     with_default: bool = False,
     halving: bool | None = False,
-) -> Plan:
+) -> SearchPlan:
     """Refuse what is wrong with a grid and with bounds before any work is done.
 
     `with_default` tries the estimator's own setting too, last, unless it is in the grid, and keeps it unless another is
@@ -110,16 +110,16 @@ def plan_search(
     bounds = check_bounds(extend, estimator)
     settings = applicable_settings(expand_grid(grid, estimator), estimator, shared)
     reach = GridRange(estimator, settings, bounds)
-    default = _default_place(settings, estimator)
+    default = _find_default(settings, estimator)
     if default is None and with_default and can_be_fitted(shared):
         known, names = estimator.get_params(), dict.fromkeys(name for setting in settings for name in setting)
         settings = [*settings, {name: known[name] for name in names}]
         default = len(settings) - 1
     halving = should_halve(shared) if halving is None else halving
-    return Plan(shared, tuple(settings), _make_tasks(shared, settings), reach, default, with_default, halving)
+    return SearchPlan(shared, tuple(settings), _make_tasks(shared, settings), reach, default, with_default, halving)
 
 
-def _default_place(settings: Sequence[dict[str, Any]], estimator: ZeroShotClassifier) -> int | None:
+def _find_default(settings: Sequence[dict[str, Any]], estimator: ZeroShotClassifier) -> int | None:
     """The place of the setting that changes nothing of the estimator."""
     own = spell_params(estimator._effective())
     effects = (spell_params(copy_with_setting(estimator, setting)._effective()) for setting in settings)
@@ -174,7 +174,7 @@ def _make_tasks(
     kept = range(len(settings)) if some is None else some
     groups = group_settings([settings[place] for place in kept], shared.estimator._free(shared.X))
     tasks = [
-        Task(fold, tuple(kept[k] for k in members), tuple(settings[kept[k]] for k in members))
+        FoldTask(fold, tuple(kept[k] for k in members), tuple(settings[kept[k]] for k in members))
         for fold in (range(len(shared.folds)) if folds is None else folds)
         for members in groups
     ]
@@ -188,19 +188,19 @@ def _training_steps(task: Task, estimator: ZeroShotClassifier) -> float:
     return max(float(one["epochs"]) / max(1.0, float(one["batch_size"])) for one in known)
 
 
-def search_grid(planned: Plan, engine: Engine | None = None, report: Report | None = None) -> Search:
+def search_grid(planned: SearchPlan, engine: Engine | None = None, report: Report | None = None) -> Search:
     """Make all runs and judge every setting; then go on wherever a choice is at an edge."""
     shared, made = planned.shared, 0
     runner = None if runs_on_gpu(shared.X, getattr(shared.estimator, "device", None)) else engine
     before: Search | None = None  # what was tried before, where a search is halved,
     first: list[Outcome] = []  # and what came of each setting of it on the first fold
 
-    def run(part: Plan) -> Outcomes:
+    def run(part: SearchPlan) -> Outcomes:
         nonlocal made
         past, made = made, made + len(part.tasks)
         return examine_settings(part, ready, lambda done, _: report(past + done, made) if report is not None else None)
 
-    def search_part(part: Plan) -> Search:
+    def search_part(part: SearchPlan) -> Search:
         nonlocal before
         if not part.halving or len(shared.folds) == 1:
             return judge_settings(part.settings, shared.folds, run(part))
@@ -239,7 +239,7 @@ def chosen_places(found: Search) -> list[int]:
     return [place for place in places if place not in found.diverged and place not in found.dropped]
 
 
-def examine_settings(planned: Plan, engine: Engine | None = None, report: Report | None = None) -> Outcomes:
+def examine_settings(planned: SearchPlan, engine: Engine | None = None, report: Report | None = None) -> Outcomes:
     """What came of each place on each fold: its margins, or the step of divergence."""
     shared, tasks = planned.shared, planned.tasks
     found: Outcomes = {}
@@ -261,7 +261,7 @@ def choose_engine(engine: Engine | str | None, estimator: ZeroShotClassifier, X:
 
 
 @dataclass(frozen=True)
-class Task:
+class FoldTask:
     """Settings that one fit serves, on one fold. `places` are their places in the search."""
 
     fold: int
@@ -269,7 +269,7 @@ class Task:
     settings: tuple[dict[str, Any], ...]
 
 
-def run_task(shared: FoldData, task: Task) -> list[tuple[int, Outcome]]:
+def run_task(shared: FoldData, task: FoldTask) -> list[tuple[int, Outcome]]:
     """For each place its margins, or the step at which it diverged."""
     scorer = FoldScorer(shared, task.fold)
     found: dict[int, Outcome | Future[Outcome]] = {}
