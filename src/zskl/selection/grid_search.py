@@ -181,7 +181,7 @@ def _make_tasks(
     return tuple(sorted(tasks, key=lambda task: -_training_steps(task, shared.estimator)))
 
 
-def _training_steps(task: Task, estimator: ZeroShotClassifier) -> float:
+def _training_steps(task: FoldTask, estimator: ZeroShotClassifier) -> float:
     """How long a run trains, for an order in which no worker is left alone with a long one at the end."""
     own = {name: getattr(estimator, name, 0) for name in ("epochs", "batch_size")}
     known = ({**own, **setting} for setting in task.settings)
