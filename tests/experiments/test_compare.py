@@ -17,7 +17,7 @@ from zskl.experiments.compare import compare as compare_compare
 from zskl.experiments.record import Choice, Edge, Record
 from zskl.experiments.run_folder import collect
 
-# Compare --------------------------------------------------------------------------------------------------------------
+# Compare
 
 
 def record(*given, **more):
@@ -147,7 +147,7 @@ def test_sorting(column, first):
     assert compare.compare(TWO, column).rows[0].labels["method"] == first
 
 
-def test_of_a_doubled_key_the_last_counts(tmp_path, runs):
+def test_last_record_of_a_repeated_key_counts(tmp_path, runs):
     run_folder.write_lines(tmp_path / "later.jsonl", [line("gaussian", 0, 0.9)])
     found = collect([runs, tmp_path / "later.jsonl"])
     assert len(found) == 6
@@ -207,7 +207,7 @@ def test_no_figure_is_cut_short_in_a_narrow_terminal(runs, monkeypatch, width):
         (("--out", "/nowhere/x.csv"), "/nowhere"),
     ],
 )
-def test_mistakes(runs, arguments, words):
+def test_wrong_arguments_are_refused(runs, arguments, words):
     done = zskl("compare", str(runs), *arguments)
     assert done.returncode == 2
     assert words in done.stderr
@@ -229,7 +229,7 @@ def test_what_holds_no_records_is_refused(tmp_path):
         assert words in done.stderr
 
 
-# Choice notes ---------------------------------------------------------------------------------------------------------
+# Choice notes
 # Notes on choices: numbers at an edge, and figures that folds or seeds do not agree on.
 
 CHOICE = {

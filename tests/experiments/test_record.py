@@ -35,7 +35,7 @@ from zskl.experiments.unit import Unit
 from zskl.metrics import seen_unseen, uncertainty
 from zskl.paper.results import slim_records
 
-# Record ---------------------------------------------------------------------------------------------------------------
+# Record
 
 OLD = Path(__file__).parent / "records_of_0_1.jsonl"  # written by `zskl run` of version 0.1
 LEAST = {"dataset": "digits", "method": "eszsl", "seed": 0, "zsl": {"accuracy": 0.5}, "gzsl": {}}
@@ -142,7 +142,7 @@ def test_training_time_is_that_of_choosing_and_fitting():
     assert Seconds().training is None
 
 
-# Answers --------------------------------------------------------------------------------------------------------------
+# Answers
 # Answers of rows in records: what was packed is read back, and the figures follow from it.
 
 

@@ -18,7 +18,7 @@ from zskl.experiments.record import Record
 from zskl.experiments.sweep import DatasetSource, Failure, RunOptions, plan_units
 from zskl.experiments.unit import Unit
 
-# Sweep ----------------------------------------------------------------------------------------------------------------
+# Sweep
 
 
 def test_adding_a_method_shifts_no_other(digits):
@@ -161,7 +161,7 @@ def test_a_second_run_in_one_folder_is_refused(tmp_path):
         assert folder.done == {}
 
 
-# Run plan -------------------------------------------------------------------------------------------------------------
+# Run plan
 # The units of one command: some methods tuned, others at defaults, and more given only to those that can learn.
 
 NAMES = ["class-means", "eszsl", "gaussian-ort"]

@@ -1,12 +1,21 @@
-"""The calibration constant is the best of all constants, over all folds together."""
+"""The calibration of a model: the best constant, the likeliest temperatures, and what folds say about examples."""
+
+import itertools
+import json
 
 import numpy as np
 import pytest
 
-from small_search import FOLDS, ROWS_APART, TRAINING, by_hand, estimator
+from small_search import DATA, FOLDS, ROWS_APART, TRAINING, by_hand, estimator
 from textbook import slow_accuracies
+from tolerances import FORMULA, SOLUTION, assert_close
 from zskl import ClassMeansClassifier, Committee, baselines, datasets, metrics, protocols, selection
+from zskl.estimators._candidates import UncalibratedWarning
+from zskl.estimators._class_means_adapt import AdaptationSettings, Trial
 from zskl.methods import build, load
+from zskl.selection import calibration
+from zskl.selection.calibration import score_fold
+from zskl.selection.class_folds import prepare_fold_data
 
 
 def test_calibrating_a_fitted_model_finds_the_constant_of_the_search(found):
@@ -70,3 +79,184 @@ def test_calibrating_a_taught_model_keeps_what_it_was_taught_in_the_constant(com
     assert first.calibration_ != model.calibration_
     assert then.remove_examples().calibration_ == model.calibration_
     assert selection.calibrate(untried, *training).calibration_ == model.calibration_
+
+
+@pytest.fixture(scope="module")
+def calibrated():
+    return selection.calibrate(estimator(sigma=1.0, learning_rate=1e-3).fit(*TRAINING), *TRAINING, FOLDS)
+
+
+def test_the_temperature_is_the_most_likely_one():
+    rng = np.random.default_rng(0)
+    folds = [(rng.normal(size=(200, 6)), rng.integers(0, 6, 200)) for _ in range(2)]
+    for scores, own in folds:
+        scores[np.arange(200), own] += 1.0
+
+    def loss(t):
+        return np.mean(
+            [np.mean(-np.log(np.exp(s / t)[np.arange(200), o] / np.exp(s / t).sum(axis=1))) for s, o in folds]
+        )
+
+    t = calibration.fit_temperature(folds)
+    assert all(loss(t) <= loss(t * factor) for factor in (0.5, 0.9, 0.99, 1.01, 1.1, 2))
+    assert calibration.fit_temperature([(1e-3 * s, o) for s, o in folds]) == pytest.approx(1e-3 * t, rel=1e-3)
+
+
+def test_scores_that_tell_nothing_have_temperature_one():
+    assert calibration.fit_temperature([(np.zeros((4, 3)), np.zeros(4, dtype=int))]) == 1.0
+    assert calibration.fit_temperature([(np.zeros((0, 3)), np.zeros(0, dtype=int))]) == 1.0
+
+
+def test_probabilities_are_the_softmax_of_scores_over_the_fitted_temperature(calibrated):
+    X = DATA.X[DATA.parts["test_unseen"]]
+    cases = {"seen": DATA.seen_classes, "unseen": DATA.unseen_classes, "mixed": DATA.class_names}
+    for (situation, candidates), constant in itertools.product(cases.items(), (True, False)):  # without it the same T
+        scores = calibrated.compatibility(X, candidates=candidates).astype(np.float64)
+        if situation == "mixed" and constant:
+            scores -= calibrated.calibration_ * np.isin(candidates, DATA.seen_classes)
+        exponents = scores / calibrated.temperatures_[situation]  # the rounding of each is a relative error of exp
+        e = np.exp(exponents)
+        found = calibrated.predict_proba(X, candidates=candidates, calibrated=constant)
+        assert_close(found, e / e.sum(axis=1, keepdims=True), FORMULA.single * np.abs(exponents).max())
+        np.testing.assert_array_equal(
+            np.asarray(candidates)[found.argmax(axis=1)],
+            calibrated.predict(X, candidates=candidates, calibrated=constant),
+        )
+
+
+def test_rows_below_the_threshold_are_unknown(calibrated):
+    X = DATA.X[DATA.parts["test_unseen"]]
+    best = calibrated.predict_proba(X, candidates=calibrated.candidates_).max(axis=1)
+    plain = calibrated.predict(X)
+    for threshold in (0.0, float(np.median(best)), 1.0):
+        answers = calibrated.predict(X, reject=threshold)
+        np.testing.assert_array_equal(answers == "unknown", best < threshold)
+        np.testing.assert_array_equal(answers[best >= threshold], plain[best >= threshold])
+    for wrong in (-0.1, 1.5, True, "half"):
+        with pytest.raises(ValueError, match="expected a probability between 0 and 1"):
+            calibrated.predict(X, reject=wrong)
+
+
+def test_uncalibrated_probabilities_come_with_a_warning():
+    model = estimator().fit(*TRAINING)
+    with pytest.warns(UncalibratedWarning, match=r"selection\.tune"):
+        found = model.predict_proba(DATA.X[:5])
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-5)
+
+
+def test_confidence_of_both_protocols(calibrated):
+    for protocol, parts, candidates in (
+        ("zsl", ["test_unseen"], DATA.unseen_classes),
+        ("gzsl", ["test_seen", "test_unseen"], DATA.class_names),
+    ):
+        rows = np.concatenate([DATA.parts[part] for part in parts])
+        p = calibrated.predict_proba(DATA.X[rows], candidates=candidates)
+        right = np.asarray(candidates)[p.argmax(axis=1)] == DATA.y[rows]
+        found = protocols.confidence(calibrated, DATA, protocol)
+        assert found.ece == pytest.approx(metrics.expected_calibration_error(p.max(axis=1), right), abs=1e-6)
+        assert found.accuracy == pytest.approx(right.mean())
+        assert found.coverage[0][1:] == (1.0, pytest.approx(right.mean()))
+        assert found.as_dict()["coverage"][0] == [0.0, 1.0, pytest.approx(right.mean())]
+    with pytest.raises(ValueError, match="expected 'zsl' or 'gzsl'"):
+        protocols.confidence(calibrated, DATA, "both")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return datasets.make_synthetic(n_seen=12, n_unseen=4, n_features=12, noise=1.2)
+
+
+@pytest.fixture(scope="module")
+def fold(data):
+    """A fold's bench, its model, validation rows, their classes, and the classes of the columns."""
+    X, y = data.samples("trainval")
+    estimator = ClassMeansClassifier(shrinkage=0.4, crowding_share=0.05)
+    shared = prepare_fold_data(estimator, X, y, data.signatures, selection.folds(data))
+    rows = np.concatenate([shared.folds[0].val_seen, shared.folds[0].val_unseen])
+    train = shared.folds[0].train
+    model = ClassMeansClassifier(**estimator.get_params()).fit(X[train], y[train], data.signatures.loc[np.unique(y)])
+    return score_fold(shared, 0)[1], model, X[rows], y[rows], np.unique(y)
+
+
+def test_trials_score_as_taught_models_do(fold):
+    bench, model, X, y, classes = fold
+    given = calibration.draw_examples(bench, 2, 0)
+    assert np.bincount(bench.own[given])[bench.new].tolist() == [2] * len(bench.new)
+    taught = model.add_examples(X[given], y[given])
+    left = np.setdiff1d(np.arange(len(y)), given)
+    found = Trial(bench, calibration.sum_rows(bench, given, bench.own[given]), left).scores(
+        2.0, bench.crowding, firm=True
+    )
+    assert_close(found, taught.compatibility(X[left], candidates=classes), SOLUTION.single)
+
+
+def test_another_shrinkage_is_another_fit(data, fold):
+    bench, model, X, _, classes = fold
+    other = ClassMeansClassifier(**{**model.get_params(), "shrinkage": 0.1})
+    folds = selection.folds(data)
+    rows, labels = data.samples("trainval")
+    other.fit(rows[folds[0].train], labels[folds[0].train], data.signatures.loc[classes])
+    at = bench.at(0.1)
+    assert_close(at.x @ at.known[bench.seen].T, other._hat(other._scaled(X)) @ other.class_sums_.T, SOLUTION.single)
+
+
+def test_adapting_validation_rows_equals_adapting_the_model(fold):
+    bench, model, X, _, classes = fold
+    how = AdaptationSettings(weight=3.0, kappa=30.0, rounds=2)
+    unseen = classes[bench.new]
+    part = bench.held_out()
+    found = part.scores(how.weight, 0.0, part.adapted(how).sums)
+    entry = {
+        "per_class": len(bench.new_rows) / len(bench.new),
+        "gain": 1.0,
+        "spread": 0.0,
+        **{name: getattr(how, name) for name in vars(how)},
+    }
+    said = {"least": 1.0, "calibration": 0.0, "temperatures": None}
+    model.practice_ = {"unlabelled": {"unseen": [{**entry, **said}]}}
+    rows = X[bench.new_rows]
+    after = model.adapt(rows, unseen.tolist())
+    assert_close(found, after.compatibility(rows, candidates=unseen), SOLUTION.single)
+
+
+def test_thinned_rows_are_at_most_so_many_of_each_class(fold):
+    bench = fold[0]
+    thin = calibration.thin_rows(bench, 3)
+    assert np.bincount(thin.own).max() == 3
+    assert calibration.thin_rows(bench, 10**6) is bench
+
+
+def test_calibrate_stores_what_the_folds_say_and_it_is_json(data):
+    X, y = data.samples("trainval")
+    model = ClassMeansClassifier().fit(X, y, data.signatures)
+    selection.calibrate(model, X, y, data.signatures)
+    said = json.loads(json.dumps(model.practice_))
+    assert said == model.practice_
+    assert set(said["examples"]) <= {"1", "2", "5", "10"}
+    assert {"weight", "shrinkage", "crowding", "calibration", "temperatures", "zsl"} <= set(said["examples"]["1"])
+    for entries in said["unlabelled"].values():
+        assert all({"gain", "spread", "least", "per_class", "rounds"} <= set(entry) for entry in entries)
+
+
+def test_test_rows_never_change_what_is_chosen(data):
+    def chosen(dataset):
+        rows, labels = dataset.samples("trainval")
+        model = ClassMeansClassifier().fit(rows, labels, dataset.signatures)
+        return selection.calibrate(model, rows, labels, dataset.signatures, selection.folds(dataset)).practice_
+
+    noisy = data.X.copy()
+    for part in ("test_seen", "test_unseen"):
+        noisy[data.parts[part]] = np.random.default_rng(0).normal(size=noisy[data.parts[part]].shape)
+    other = datasets.Dataset(data.name, noisy, data.y, data.signatures, dict(data.parts))
+    assert chosen(other) == chosen(data)
+
+
+def test_flat_probabilities_are_logged_once(caplog):
+    """Of the model itself, not once more for each number of examples or unlabelled rows that was tried."""
+    data = datasets.make_synthetic(n_seen=8, n_unseen=2, n_features=6, noise=0.5)
+    X, y = data.samples("trainval")
+    mistaken = data.signatures.sample(frac=1, random_state=3).set_axis(data.signatures.index)
+    model = ClassMeansClassifier().fit(X, y, mistaken)
+    selection.calibrate(model, X, y, mistaken)
+    said = [one for one in caplog.messages if "among unseen classes will be nearly equal" in one]
+    assert len(said) == 1

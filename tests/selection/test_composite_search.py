@@ -30,7 +30,7 @@ from zskl.selection.class_folds import is_pipeline, prepare_fold_data, transform
 from zskl.selection.composite_search import divide_grid
 from zskl.selection.tuning import default_grid_of
 
-# Committee search -----------------------------------------------------------------------------------------------------
+# Committee search
 
 DATA = datasets.make_synthetic(12, 4, 15, 10, 6, noise=0.9)
 TRAINING = (*DATA.samples("trainval"), DATA.signatures)
@@ -81,7 +81,7 @@ def test_figures_are_those_of_committees_fitted_on_the_folds(found):
             assert found.gzsl[place, number] == pytest.approx(metrics.harmonic_mean(*sides), rel=1e-9)
 
 
-def test_tuning_fits_calibrates_and_practises(found):
+def test_tuning_a_committee_fits_and_calibrates_it(found):
     tuned = selection.tune(committee(), *TRAINING, GRID, FOLDS, scoring="gzsl", engine=None)
     assert tuned.best == found.pick("gzsl").setting
     model = tuned.model
@@ -102,7 +102,7 @@ def test_tuning_fits_calibrates_and_practises(found):
     assert taught.remove_examples().calibration_ == model.calibration_
 
 
-def test_the_practice_of_a_committee_sees_the_other_members():
+def test_few_shot_settings_of_a_committee_see_the_other_members():
     """The bench of a fold scores as the committee does, in units of the scores of class means."""
     X, y, table = TRAINING
     model = committee(weights=[0.3, 0.7], member_temperatures=[0.05, 0.2]).fit(X, y, table)
@@ -160,7 +160,7 @@ def test_the_default_grid_is_that_of_its_members():
     assert same == build("gaussian-softmax").get_params()
 
 
-# Pipelines ------------------------------------------------------------------------------------------------------------
+# Pipelines
 # Pipelines in selection: transformers learn from the training rows of each fold, and the last step is searched.
 
 X, y, TABLE = TRAINING_small_search

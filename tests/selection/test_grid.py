@@ -18,7 +18,7 @@ from zskl.selection.grid import Edge, GridRange, combine_values, expand_grid, gr
 from zskl.selection.grid_search import extend_search
 from zskl.selection.search_results import Search
 
-# Edges ----------------------------------------------------------------------------------------------------------------
+# Edges
 
 GRID = {"gamma": [0.1, 1.0, 10.0], "lam": [0.1, 0.3, 1.0]}
 
@@ -270,7 +270,7 @@ def test_a_default_that_is_not_a_number_has_no_edge():
     assert {"random_state": None} in list(found.settings)
 
 
-# Grid -----------------------------------------------------------------------------------------------------------------
+# Grid
 # Grids become settings, and settings that one fit serves become groups.
 
 

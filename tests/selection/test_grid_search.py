@@ -27,7 +27,7 @@ from zskl.selection.grid_search import FoldScorer, FoldTask, plan_search, run_ta
 from zskl.selection.search_results import judge_settings
 from zskl.selection.tuning import default_grid_of
 
-# Grid search ----------------------------------------------------------------------------------------------------------
+# Grid search
 
 
 def test_every_setting_on_every_fold_equals_a_lone_fit(found, monkeypatch):
@@ -141,7 +141,7 @@ def test_bad_arguments_are_refused():
         selection.calibrate(estimator(), *TRAINING, FOLDS)
 
 
-# Halving --------------------------------------------------------------------------------------------------------------
+# Halving
 # Halving: short runs on the first fold, the better ones longer, the best on the other folds, with the same figures.
 
 
@@ -341,6 +341,6 @@ def test_a_batch_of_your_own_is_kept_with_the_rates_of_batches_of_ten():
     assert not any(name.endswith("batch_size") for name in committee)
 
 
-def test_what_is_no_flag_is_refused():
+def test_halving_must_be_a_flag():
     with pytest.raises(ValueError, match="halving is 'yes'"):
         selection.search(estimator(), *TRAINING, GRID, FOLDS, halving="yes")

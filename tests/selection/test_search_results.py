@@ -16,7 +16,7 @@ from zskl.selection.grid import expand_grid, group_settings
 from zskl.selection.search_results import Search as Search_search_results
 from zskl.selection.search_results import is_wide, prefer_default
 
-# Against default ------------------------------------------------------------------------------------------------------
+# Against default
 
 UNSURE, SURE = (0.9, 0.5, 0.4), (0.7, 0.6, 0.65)  # on three folds; both have higher means than the default
 DEFAULT = (0.55, 0.5, 0.5)
@@ -31,7 +31,7 @@ def slow_winner(scores, default):
     return best if mean > spread else default
 
 
-def test_the_rule_equals_its_slow_twin():
+def test_rule_for_the_default_equals_its_slow_twin():
     draw = np.random.default_rng(0)
     won = set()
     for _ in range(200):
@@ -87,7 +87,7 @@ def test_tune_and_run_keep_the_default_unless_another_is_clearly_better(scored, 
     assert fixed.key(DATA) != Unit("eszsl", 0, tune=True, calibrate=True).key(DATA)
 
 
-def test_only_the_highest_mean_is_asked(scored):
+def test_only_the_best_setting_can_replace_the_default(scored):
     grid = scored(g1=DEFAULT, g10=(1.0, 0.5, 0.48), g100=SURE)
     tuned = selection.tune(baselines.ESZSL(), *TRAINING, grid, FOLDS, engine=None)
     assert tuned.against_default.kept  # though 100 would pass: of many settings some do by luck
@@ -95,7 +95,7 @@ def test_only_the_highest_mean_is_asked(scored):
     assert tuned.search.order("zsl").tolist() == [2, 0, 1]
 
 
-def test_of_equals_the_default_is_kept():
+def test_default_is_kept_among_equals():
     equal = np.tile(DEFAULT, (2, 1))
     found = Search(({}, {}), FOLDS, equal, equal, equal, equal, np.zeros(2), {}, default=1, keeps_default=True)
     choice = found.pick("zsl")
@@ -160,7 +160,7 @@ def test_every_default_grid_has_standardised_features_at_little_cost(name):
         assert now <= 1.3 * before
 
 
-# Steadiness -----------------------------------------------------------------------------------------------------------
+# Steadiness
 # A setting whose figures differ widely between folds gives way to a steady one that is nearly as good.
 
 

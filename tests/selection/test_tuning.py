@@ -11,7 +11,7 @@ from small_search import DATA, FOLDS, GRID, ROWS, TRAINING, estimator
 from zskl import Committee, DivergenceError, ZeroShotKernelClassifier, baselines, datasets, selection
 from zskl.selection import class_folds, grid_search, tuning
 
-# Tuned model ----------------------------------------------------------------------------------------------------------
+# Tuned model
 
 
 def test_the_next_best_setting_is_fitted_if_the_best_diverges_on_all_rows(found, monkeypatch):
@@ -102,7 +102,7 @@ def test_rows_and_folds_are_checked_once_for_the_search(scoring, monkeypatch):
     assert checked == [1]
 
 
-# Tuned table ----------------------------------------------------------------------------------------------------------
+# Tuned table
 # What a Tuned shows: the ten best settings, the chosen one marked, the default's score beside it.
 
 LARGE = {"gamma": [0.1, 1.0, 10.0, 100.0], "lam": [0.3, 3.0, 30.0]}  # the default, 1 and 1, is not among them
@@ -138,7 +138,7 @@ def test_the_ten_best_and_the_default(tuned):
     assert repr(tuned) == str(tuned)
 
 
-def test_what_is_not_there_is_said(tuned):
+def test_table_says_what_diverged_and_what_was_not_tried(tuned):
     tuned = replace(tuned, best=tuned.settings[0], against_default=None)
     without = replace(tuned, search=replace(tuned.search, default=None))
     assert "default: not tried" in str(without)

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import statistics
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from zskl import methods
+from zskl._arrays import make_generator
 from zskl.experiments.record import LEVELS, Answers, ClassRows, Generalised, Record, ZeroShot, unpack_answers
-from zskl.metrics import uncertainty
-from zskl.metrics.seen_unseen import harmonic_means
+from zskl.metrics.seen_unseen import Floats, harmonic_means
 from zskl.protocols import UNLABELLED
 
 Read: TypeAlias = Callable[[Record], float | None]
@@ -38,6 +38,9 @@ FEW = 20  # classes: with fewer, an interval over classes is markedly too narrow
 SIDES = ("unseen", "seen")
 KEPT = 256  # records whose draws are remembered
 AT_ONCE = 2**24  # entries of the outcomes that are drawn together
+DRAWS, FEWEST = 10_000, 1_000
+LEVEL = 0.95  # of an interval
+BLOCK, ALL = 2**22, 2**28  # entries of a block of draws; of all draws, before there are fewer than DRAWS
 _AFTER = ", "  # between a figure and what the model was given: "H, 5 shots"
 
 Draws: TypeAlias = NDArray[np.float32]  # (draws,) a figure in each draw, as a fraction
@@ -107,7 +110,7 @@ def figures(records: Sequence[Record]) -> dict[str, Figure]:
         if mine:
             figure = mean_over_seeds([100 * value for _, value in mine])
             draws = mean_draws([record for record, _ in mine], column)
-            low, high = (None, None) if draws is None else uncertainty.bootstrap_interval(100 * draws)
+            low, high = (None, None) if draws is None else bootstrap_interval(100 * draws)
             found[column] = replace(figure, low=low, high=high, mark=evidence_mark(column, records))
     return found
 
@@ -123,7 +126,7 @@ def difference(ours: Sequence[Record], theirs: Sequence[Record], column: str) ->
     if one is None or other is None:
         return None
     mean = np.mean([value for _, value in mine]) - np.mean([value for _, value in yours])
-    return Difference(100 * float(mean), *uncertainty.bootstrap_interval(100 * (one - other)))
+    return Difference(100 * float(mean), *bootstrap_interval(100 * (one - other)))
 
 
 def leaders(groups: Mapping[str, Sequence[Record]], column: str, most: bool = True) -> Leaders:
@@ -277,7 +280,7 @@ def prepare_draws(records: Iterable[Record]) -> None:
         step = max(1, AT_ONCE // (most * (LEVELS + 3)))
         waiting = list(cases)
         for start in range(0, len(waiting), step):
-            _FOUND.update(_draw_cases(waiting[start : start + step], sizes, uncertainty.default_draws(most)))
+            _FOUND.update(_draw_cases(waiting[start : start + step], sizes, default_draws(most)))
     # Only after new draws: otherwise a comparison of more than KEPT would forget what it prepared, and draw it again.
     if groups:
         while len(_FOUND) > max(KEPT, len(wanted)):
@@ -320,7 +323,7 @@ def _draw_cases(
         }
         ends = np.cumsum([part.shape[1] for part in parts.values()])
         together = np.concatenate(list(parts.values()), axis=1) if parts else np.empty((int(sizes[side].sum()), 0))
-        found = np.split(uncertainty.draw_means(together, sizes[side], seed=seed, draws=draws), ends[:-1], axis=1)
+        found = np.split(draw_means(together, sizes[side], seed=seed, draws=draws), ends[:-1], axis=1)
         means |= dict(zip(parts, found, strict=True)) if parts else {}
     for case in cases:
         columns: dict[str, NDArray[np.float64]] = {}
@@ -335,7 +338,7 @@ def _draw_cases(
                 continue
             columns |= {"seen": seen[:, 0], "unseen": unseen[:, 0]}
             if answers.unseen_levels is not None:
-                columns["area"] = uncertainty.area_from_levels(seen[:, 1:], unseen[:, 1:])
+                columns["area"] = area_from_levels(seen[:, 1:], unseen[:, 1:])
         yield case, {column: values.astype(np.float32) for column, values in columns.items()}
 
 
@@ -359,3 +362,74 @@ def _fill_examples(
     of_class = np.repeat(np.arange(len(sizes)), sizes)
     mean = np.bincount(of_class, right * scored) / np.maximum(1, np.bincount(of_class, scored))
     return np.where(scored, right, mean[of_class]).astype(np.float32)
+
+
+# The bootstrap. A draw takes as many classes as there are, with replacement, and as many rows of each class drawn as it
+# has, again with replacement. A class drawn twice gets its rows twice, each time others. So classes are the sample, and
+# rows within them. The draws follow from the sizes of the classes and a seed alone: all figures of the same rows have
+# the same draws, and their differences are paired.
+
+
+def draw_means(
+    outcomes: ArrayLike, sizes: ArrayLike, *, seed: int = 0, draws: int | None = None
+) -> NDArray[np.float32]:
+    """(draws, k) means of outcomes (n, k), which lie class by class, over the rows and then the classes of each draw.
+
+    `sizes` (C,) are the rows of each class, at least 1. By default there are 10 000 draws, fewer where there are more
+    than 26 000 rows, and never fewer than 1 000.
+    """
+    rows = np.asarray(sizes, dtype=np.int64)
+    values = np.asarray(outcomes, dtype=np.float32)
+    if values.ndim != 2 or rows.ndim != 1 or not len(rows) or rows.min() < 1 or rows.sum() != len(values):
+        raise ValueError(
+            f"outcomes have shape {values.shape} for classes of {rows.sum()} rows: expected a row of numbers for each, "
+            "and at least one row of each class"
+        )
+    shared = values / np.repeat(rows * len(rows), rows)[:, None].astype(np.float32)
+    number = default_draws(len(values)) if draws is None else draws
+    return np.concatenate([block @ shared for block in draw_counts(rows, seed, number)])
+
+
+def default_draws(rows: int) -> int:
+    """How many draws there are by default."""
+    return min(DRAWS, max(FEWEST, ALL // rows))
+
+
+def draw_counts(sizes: NDArray[np.int64], seed: int, draws: int) -> Iterator[NDArray[np.float32]]:
+    """How often each draw takes each row (b, n), in blocks of draws."""
+    step = max(1, BLOCK // int(sizes.sum()))
+    for number, first in enumerate(range(0, draws, step)):
+        yield _draw_block(sizes, min(step, draws - first), make_generator(seed, number))
+
+
+def _draw_block(sizes: NDArray[np.int64], draws: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    classes = len(sizes)
+    drawn = rng.integers(classes, size=(draws, classes)) + classes * np.arange(draws)[:, None]
+    times = np.bincount(drawn.ravel(), minlength=draws * classes).reshape(draws, classes)  # each class in each draw
+    found = np.empty((draws, int(sizes.sum())), np.float32)
+    last = np.cumsum(sizes)
+    for c, size in enumerate(sizes.tolist()):
+        begins = np.repeat(np.arange(draws, dtype=np.int64) * size, times[:, c] * size)  # of the draw of each row taken
+        begins += rng.integers(size, size=len(begins), dtype=np.int32)
+        mine = np.bincount(begins, minlength=draws * size).reshape(draws, size)
+        found[:, last[c] - size : last[c]] = mine
+    return found
+
+
+def bootstrap_interval(figures: ArrayLike) -> tuple[float, float]:
+    """Both ends of the interval that holds the middle 95 % of the draws of a figure."""
+    tail = 50 * (1 - LEVEL)
+    low, high = np.percentile(np.asarray(figures, np.float64), [tail, 100 - tail])
+    return round(float(low), 9), round(float(high), 9)
+
+
+def area_from_levels(seen: ArrayLike, unseen: ArrayLike) -> Floats:
+    """The area under the seen–unseen curve, by trapezoids.
+
+    `seen` and `unseen` (..., m) are what leaves the seen accuracy and what joins the unseen one at m rising levels of
+    the constant.
+    """
+    lost, gained = np.asarray(seen, np.float64), np.asarray(unseen, np.float64)
+    after = lost.sum(axis=-1, keepdims=True) - np.cumsum(lost, axis=-1)  # seen accuracy once a level has been passed
+    found: Floats = np.sum(gained * (after + lost / 2), axis=-1)
+    return found

@@ -26,6 +26,7 @@ from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.committee import DROP, Committee
 from zskl.estimators.default_grid import prefix_settings
 from zskl.metrics.seen_unseen import row_margins
+from zskl.selection.calibration import Scored, fit_temperature
 from zskl.selection.class_folds import FoldData, clone_with_settings, last_step, transform_folds
 from zskl.selection.grid import Bounds, Edge, Grid, check_bounds, combine_values, expand_grid, setting_values
 from zskl.selection.grid_search import (
@@ -39,7 +40,6 @@ from zskl.selection.grid_search import (
     spell_params,
 )
 from zskl.selection.search_results import FIGURES, SCORINGS, Search, judge_settings
-from zskl.selection.temperatures import Scored, fit_temperature
 from zskl.training.solver import DivergenceError
 
 if TYPE_CHECKING:

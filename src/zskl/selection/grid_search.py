@@ -169,7 +169,7 @@ def _make_tasks(
     settings: Sequence[dict[str, Any]],
     folds: Sequence[int] | None = None,
     some: Sequence[int] | None = None,
-) -> tuple[Task, ...]:
+) -> tuple[FoldTask, ...]:
     """A run for each fold and each group of settings that one fit serves; for some folds and places alone, or all."""
     kept = range(len(settings)) if some is None else some
     groups = group_settings([settings[place] for place in kept], shared.estimator._free(shared.X))

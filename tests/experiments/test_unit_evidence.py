@@ -1,4 +1,4 @@
-"""Shots and unlabelled rows in units, records, comparisons and `zskl run`: results apart from the plain ones."""
+"""Shots and unlabelled rows in units, records and comparisons, with a method registered for all tests of this file."""
 
 import json
 from dataclasses import replace
@@ -32,7 +32,7 @@ def record():
         return Unit("teachable", 3, tune=True, calibrate=True, **BOTH).run(DATA)
 
 
-def test_a_unit_without_them_keeps_its_key_and_its_record(record):
+def test_unit_without_evidence_keeps_its_key_and_record(record):
     plain = Unit("teachable", 3, tune=True, calibrate=True)
     assert plain.key(DATA) == run_folder.unit_key(
         {
@@ -79,7 +79,7 @@ def test_test_rows_never_change_what_is_chosen(method):
     assert other.adapted != one.adapted
 
 
-def test_a_comparison_has_columns_of_their_own(record):
+def test_comparison_has_columns_for_examples_and_unlabelled_rows(record):
     table = compare.compare([record, replace(record, method="other", taught=None, adapted=None)])
     names = ["zero-shot", "H", "calibrated H"]
     assert list(table.given) == [
@@ -97,7 +97,7 @@ def test_a_comparison_has_columns_of_their_own(record):
     assert "zero-shot, 1 shot mean" in table.to_text("csv").splitlines()[0].replace('"', "").replace("mean,", "mean\n")
 
 
-def test_a_plain_record_of_the_same_seed_does_not_hide_them(record):
+def test_plain_record_of_the_same_seed_does_not_hide_evidence(record):
     plain = replace(record, key="plain", taught=None, adapted=None)
     (row,) = compare.compare([plain, record]).rows
     assert (row.seeds, "H, 1 shot" in row.figures) == (1, True)
@@ -106,7 +106,7 @@ def test_a_plain_record_of_the_same_seed_does_not_hide_them(record):
     assert "synthetic, teachable: 'H, 1 shot' is left out, since 1 of 2 seeds have it" in table.notes
 
 
-def test_a_model_that_declines_is_marked_and_said(monkeypatch):
+def test_model_that_declines_to_adapt_is_marked(monkeypatch):
     monkeypatch.setattr(Teachable, "gain", False)
     record = Unit("teachable", 0, calibrate=True, **BOTH).run(DATA)
     assert record.adapted[0].zsl.accuracy == record.zsl.accuracy
@@ -119,7 +119,7 @@ def test_a_model_that_declines_is_marked_and_said(monkeypatch):
     assert note.startswith("† synthetic, teachable: the model did not adapt and was scored as it was; no clear gain")
 
 
-def test_the_report_has_a_table_and_commands_for_them(record):
+def test_report_has_a_table_and_commands_for_evidence(record):
     *_, given = sections.protocol_tables(compare.compare([record]))
     assert (given.name, given.columns[3], given.columns[-1]) == (
         *("given", "zero-shot, 1 shot (%)", "calibrated H, unlabelled all (%)"),
@@ -140,12 +140,12 @@ def test_the_report_has_a_table_and_commands_for_them(record):
         ({"method": "teachable", "unlabelled": ("al",)}, r"unlabelled is 'al': expected one of unseen, all \(did you"),
     ],
 )
-def test_mistaken_units_are_refused(unit, words):
+def test_wrong_numbers_and_abilities_are_refused(unit, words):
     with pytest.raises(ValueError, match=words):
         Unit(seed=0, **unit)
 
 
-def test_the_command(tmp_path):
+def test_run_command_writes_results_after_examples(tmp_path):
     options = ("--method", "teachable", "--shots", "1", "--unlabelled", "unseen", "--unlabelled", "all")
     done = zskl("run", "digits", *options, "--json", str(tmp_path / "a.jsonl"))
     assert done.returncode == 0, done.stderr
