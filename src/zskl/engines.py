@@ -254,7 +254,8 @@ def ignore_interrupts() -> Iterator[None]:
 
 def run_in_processes(function: Task, tasks: dict[int, Any], shared: Any, engine: Engine, started: Started) -> Results:
     """joblib writes large arrays of `shared` to a file once, and each process maps it."""
-    workers = max(2, min(engine.processes, len(tasks)))  # 1 would mean this process, which a task must not crash
+    # One worker would mean this process, which a task must not crash.
+    workers = max(2, min(engine.processes, len(tasks)))
     threads = max(1, joblib.cpu_count() // workers)
 
     def calls() -> Iterator[Any]:
@@ -276,7 +277,8 @@ def run_in_processes(function: Task, tasks: dict[int, Any], shared: Any, engine:
         raise LostError from error
     finally:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about tasks that are abandoned, which is what we want here
+            # joblib warns of tasks that are abandoned, which is what we want here.
+            warnings.simplefilter("ignore")
             results.close()
 
 
@@ -296,7 +298,8 @@ def watch_parent(parent: int) -> None:
 
 
 def _exit_with(parent: int) -> None:
-    while os.getppid() == parent:  # a process whose parent ends gets another one
+    # A process whose parent ends gets another one.
+    while os.getppid() == parent:
         time.sleep(LOOK_EVERY)
     os._exit(1)
 
@@ -317,7 +320,8 @@ def start_local_cluster(engine: Engine) -> Iterator[Engine]:
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",  # the address of its HTTP server, which runs even without a dashboard
+            # The HTTP server runs even without a dashboard.
+            dashboard_address="127.0.0.1:0",
             scheduler_kwargs={"dashboard": False},
             silence_logs=logging.CRITICAL,
         )
@@ -367,7 +371,8 @@ def run_on_dask(function: Task, tasks: dict[int, Any], shared: Any, engine: Engi
     with _connect(engine) as client:
         try:
             data = None if shared is None else client.scatter([shared], broadcast=True, hash=False)[0]
-        except OSError as error:  # a worker died while the data was sent
+        except OSError as error:
+            # A worker died while the data was sent.
             raise LostError from error
         futures = {
             client.submit(call_task, function, data, task, pure=False): position for position, task in tasks.items()
@@ -383,7 +388,8 @@ def run_on_dask(function: Task, tasks: dict[int, Any], shared: Any, engine: Engi
                         f"task {position} ran on {error.allowed_failures + 1} Dask workers when they died: give "
                         "each more memory, or read their logs"
                     ) from None
-                except distributed.client.FutureCancelledError as error:  # the shared data, or the scheduler, is gone
+                except distributed.client.FutureCancelledError as error:
+                    # The shared data, or the scheduler, is gone.
                     raise LostError from error
                 del futures[future]
                 future.release()
@@ -445,7 +451,8 @@ class Listener(logging.Handler):
         self._thread = threading.get_ident()
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.thread == self._thread:  # other tasks may run beside this one
+        # Other tasks may run beside this one.
+        if record.thread == self._thread:
             self.remarks.append(Remark(record.getMessage(), record.name, record.levelno))
 
 

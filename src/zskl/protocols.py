@@ -279,7 +279,8 @@ def score_zero_shot(prepared: PreparedModel, data: Dataset) -> Result:
     scores = _candidate_scores(prepared.model, data, rows, candidates)
     true, predicted = data.y[rows], candidates[np.argmax(scores, axis=1)]
     per_class, left_out = _accuracy_by_class(true, predicted, candidates)
-    if len(candidates) == 1:  # every answer is right, which says nothing
+    # Every answer is right, which says nothing.
+    if len(candidates) == 1:
         per_class, left_out = {}, tuple(candidates.tolist())
     return Result(
         "zsl",
@@ -336,7 +337,8 @@ def gzsl(
     >>> calibrated.unseen >= raw.unseen
     True
     """
-    _calibration_constant(model, calibration)  # a bad one is refused before any work
+    # A bad constant is refused before any work.
+    _calibration_constant(model, calibration)
     if unlabelled == "unseen":
         raise ValueError(
             "unlabelled is 'unseen': expected 'all' or None, since the generalised protocol asks whether a row is of "
@@ -568,7 +570,8 @@ def _adapt(model: Any, data: Dataset, unlabelled: str) -> PreparedModel:
     try:
         adapted = model.adapt(model_features(model, data, rows), candidates=unlabelled)
         return PreparedModel(adapted, unlabelled=unlabelled)
-    except ValueError as error:  # no clear gain on validation classes, or too few rows: the fit is not thrown away
+    except ValueError as error:
+        # There is no clear gain on validation classes, or too few rows: the fit is not thrown away.
         return PreparedModel(model, unlabelled=unlabelled, declined=str(error))
 
 

@@ -135,7 +135,7 @@ def expect_accuracy(
     planned = plan_search(shared, method.grid, method.bounds) if grid is None else plan_search(shared, grid)
     tried = _TriedSettings(planned, runner)
     tried.add(planned, report)
-    searches = [tried.by_others(fold) for fold in range(len(shared.folds))]
+    searches = [tried.search_without(fold) for fold in range(len(shared.folds))]
     choices = [search.pick("zsl") for search in searches]
     groups = attribute_groups(_attribute_names(shared.table))
     losses = _score_without_groups(shared, [choice.setting for choice in choices], groups, runner)
@@ -162,12 +162,12 @@ class _TriedSettings:
         for (place, fold), answer in examine_settings(part, self.engine, report).items():
             self.found[repr(part.settings[place]), fold] = answer
 
-    def by_others(self, fold: int) -> Search:
+    def search_without(self, fold: int) -> Search:
         """The search as the other folds see it, extended where they choose an edge; a single fold judges itself."""
         folds = self.planned.shared.folds
         others = [k for k in range(len(folds)) if k != fold] or [fold]
 
-        def seen(settings: Sequence[dict[str, Any]]) -> Search:
+        def judge(settings: Sequence[dict[str, Any]]) -> Search:
             new = [setting for setting in settings if (repr(setting), fold) not in self.found]
             if new:
                 self.add(self.planned.extend(new))
@@ -175,7 +175,7 @@ class _TriedSettings:
             part = {(k, n): self.found[key, other] for k, key in enumerate(keys) for n, other in enumerate(others)}
             return judge_settings(settings, [folds[k] for k in others], part)
 
-        return extend_search(seen(self.planned.settings), self.planned.reach, seen)
+        return extend_search(judge(self.planned.settings), self.planned.reach, judge)
 
     def margins(self, choice: Choice, fold: int) -> Margins:
         answer = self.found[repr(choice.setting), fold]
@@ -210,7 +210,8 @@ def _leave_out_groups(shared: FoldData, task: tuple[int, Mapping[str, Any], Grou
     scorer, found = FoldScorer(shared, fold), {}
 
     def visit(place: int, model: Any) -> None:
-        scorer.scores(model)  # what all groups share is worked out here
+        # What all groups share is worked out once, here.
+        scorer.scores(model)
         for name, columns in groups.items():
             table = _flatten_columns(shared.table, columns)
             scores = scorer.scores(model._redescribed(table), table)
@@ -225,6 +226,7 @@ def _flatten_columns(table: SignatureTable, columns: Sequence[int]) -> Signature
     """A table whose classes do not differ in these columns."""
     matrix = table.matrix.copy()
     matrix[:, columns] = 0.0
-    if not matrix.any(axis=1).all():  # a class has no other attribute, and a description of zeros is refused
+    # A class has no other attribute, and a description of zeros is refused.
+    if not matrix.any(axis=1).all():
         matrix[:, columns] = TINY * np.abs(table.matrix).max()
     return SignatureTable(table.labels, matrix, table.names)

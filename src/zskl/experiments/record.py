@@ -593,7 +593,8 @@ def _from_value(hint: Any, value: object, place: str) -> Any:
         try:
             return _from_value(kind, value, place)
         except MissingField:
-            return None  # a part that may be absent lacks something it needs
+            # A part that may be absent lacks something it needs.
+            return None
     if hint is object:
         return value
     if is_dataclass(hint):

@@ -108,7 +108,8 @@ class LogFile:
         try:
             files.lock_file(handle, self._shared)
             _write_whole(handle, _encode_lines(records))
-            fresh.chmod(os.fstat(self._handle).st_mode & 0o777)  # of what was there, even if somebody has removed it
+            # The mode of what was there, even if somebody has removed it.
+            fresh.chmod(os.fstat(self._handle).st_mode & 0o777)
             if _was_replaced(self._handle, self.path):
                 raise LogBusyError(f"another program has replaced {self.path}: what it put there stays")
             os.replace(fresh, self.path)
@@ -117,13 +118,16 @@ class LogFile:
             fresh.unlink(missing_ok=True)
             raise
         os.close(self._handle)
-        self._handle, self._torn = handle, None  # from here on the new file is the one, whatever fails
+        # From here on the new file is the one, whatever fails.
+        self._handle, self._torn = handle, None
         self.done = {str(record["key"]): dict(record) for record in records}
-        files.flush_folder(self.path.parent)  # or a power cut could bring the old file back, without later lines
+        # Without this a power cut could bring the old file back, without later lines.
+        files.flush_folder(self.path.parent)
 
     def share(self) -> None:
         """From now on, other processes may open the file with a shared lock; those who want it alone are kept out."""
-        if not files.lock_file(self._handle, shared=True):  # the system may give the lock to somebody else in between
+        # Turning a lock into a shared one is not atomic: somebody else may get it in between.
+        if not files.lock_file(self._handle, shared=True):
             raise _busy_error(self.path)
         self._shared = True
 
@@ -136,11 +140,13 @@ class LogFile:
         line = _encode_lines([record])
         before = os.fstat(self._handle).st_size if self._torn is None else self._torn
         try:
-            if self._torn is not None:  # what an earlier line left, and nobody could cut off
+            # What an earlier line left, and nobody could cut off.
+            if self._torn is not None:
                 os.ftruncate(self._handle, before)
             _write_whole(self._handle, line)
         except OSError as error:
-            self._torn = before  # what stays is cut off before the next line, or when the folder is opened again
+            # What stays is cut off before the next line, or when the folder is opened again.
+            self._torn = before
             with contextlib.suppress(OSError):
                 os.ftruncate(self._handle, before)
                 self._torn = None

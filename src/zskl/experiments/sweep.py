@@ -272,5 +272,6 @@ def _data_identity(data: Dataset) -> str:
 @lru_cache(maxsize=4)
 def _load_once(source: DatasetSource, sweep: str) -> Dataset:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # these were shown where the sweep began
+        # These were shown where the sweep began.
+        warnings.simplefilter("ignore")
         return source.load()

@@ -271,7 +271,8 @@ def prepare_draws(records: Iterable[Record]) -> None:
     wanted = dict.fromkeys(case for record in records if (case := _record_case(record)) is not None)
     for case in wanted:
         if case in _FOUND:
-            _FOUND.move_to_end(case)  # what was asked for last is forgotten last
+            # What was asked for last is forgotten last.
+            _FOUND.move_to_end(case)
         else:
             groups.setdefault(case[0], {})[case] = None
     for rows, cases in groups.items():
@@ -334,7 +335,8 @@ def _draw_cases(
                 continue
             seen = means[case, column, "seen"].astype(np.float64)
             columns[column] = harmonic_means(seen[:, 0], unseen[:, 0])
-            if column != "H":  # seen, unseen and area are those of the plain model
+            # Seen, unseen and area are those of the plain model.
+            if column != "H":
                 continue
             columns |= {"seen": seen[:, 0], "unseen": unseen[:, 0]}
             if answers.unseen_levels is not None:

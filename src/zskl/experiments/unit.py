@@ -116,7 +116,8 @@ class Unit:
                 "calibrate": self.calibrate,
                 "scoring": self.scoring,
                 "grid": self.grids[0] if self.grids else None,
-                **({"also": self.grids[1:]} if self.grids[1:] else {}),  # so that other units keep their keys
+                # Later additions are left out where they are not used, so that finished units keep their keys.
+                **({"also": self.grids[1:]} if self.grids[1:] else {}),
                 **({"default": "compared"} if self.compares_default else {}),
                 **({"halving": True} if halved else {}),
                 **({"bounds": self.bounds} if self.bounds else {}),
@@ -223,16 +224,16 @@ def _fit_models(
     rows = data.parts["trainval"]
     X, y, table = data.X[rows], data.y[rows], data.signatures
 
-    def fitting(state: Progress) -> None:
+    def report_fit(state: Progress) -> None:
         if report is not None:
             report("fit", state.step, state.steps)
 
-    def searching(done: int, tasks: int) -> None:
+    def report_search(done: int, tasks: int) -> None:
         if report is not None:
             report("search", done, tasks)
 
     if not unit.tune:
-        estimator.fit(X, y, table, callback=fitting)
+        estimator.fit(X, y, table, callback=report_fit)
         clock.lap("fit")
         if not unit.calibrate:
             return estimator, None, record.Tuning()
@@ -244,7 +245,7 @@ def _fit_models(
     if unit.scoring != "zsl":
         check_seen(folds)  # before the search is paid for
     search = selection.search(
-        *(estimator, X, y, table, unit.grids, folds, engine, searching, unit.bounds),
+        *(estimator, X, y, table, unit.grids, folds, engine, report_search, unit.bounds),
         with_default=unit.compares_default,
         halving=None if unit.compares_default else False,
     )
@@ -256,8 +257,9 @@ def _fit_models(
     choices: dict[str, Choice] = {}
     for scoring in SCORINGS if unit.scoring == "both" else (str(unit.scoring),):
         choices[scoring] = search.pick(scoring)
-        if choices[scoring].place not in refits:  # the best may diverge on all rows: then its own next best is taken
-            fitted, choices[scoring] = selection.refit(estimator, search, scoring, X, y, table, fitting, engine)
+        # The best may diverge on all rows: then its own next best is taken.
+        if choices[scoring].place not in refits:
+            fitted, choices[scoring] = selection.refit(estimator, search, scoring, X, y, table, report_fit, engine)
             refits[choices[scoring].place] = fitted
         models[scoring] = refits[choices[scoring].place]
     clock.lap("fit")

@@ -59,7 +59,8 @@ def gaps_from_best(found: NDArray[np.floating]) -> tuple[Floats, Floats, NDArray
 def _all_finite(S: Array) -> Array:
     """(..., n) whether all scores of a row are finite."""
     if is_torch(S):
-        found: Array = (0 * S).sum(dim=-1) == 0  # 0 times what is not finite is not a number: again fewer calls
+        # 0 times what is not finite is not a number: again fewer calls.
+        found: Array = (0 * S).sum(dim=-1) == 0
         return found
     xp = namespace(S)
     return xp.all(xp.isfinite(S), axis=-1)
@@ -67,11 +68,13 @@ def _all_finite(S: Array) -> Array:
 
 def _best_score(S: Array, columns: Array, own: Array) -> tuple[Array, Array]:
     """The best score (..., n) of each row among the columns, and whether it is that of the row's own class."""
-    if is_torch(S):  # the same in fewer calls, which take longer than their work
+    # On a device calls take longer than their work: the same in fewer of them.
+    if is_torch(S):
         score, winner = S.index_select(-1, columns).max(dim=-1)
         return score, columns[winner] == own
     xp = namespace(S)
-    part = xp.take(S, columns, axis=-1)  # rows stay in one piece, unlike those of S[..., columns]
+    # `take` leaves rows in one piece, unlike S[..., columns].
+    part = xp.take(S, columns, axis=-1)
     winner = xp.argmax(part, axis=-1)
     score = xp.take_along_axis(part, winner[..., None], axis=-1)[..., 0]
     return score, columns[winner] == own

@@ -215,7 +215,8 @@ def choose_few_shot_settings(benches: Sequence[ValidationBench]) -> dict[str, An
     some = [thin_rows(bench, ENOUGH) for bench in benches]
     tried = _shrinkage_values(some)
     first = _try_examples(some, MIDDLE, tried)
-    shrinkage = tried if first is None else (float(first["shrinkage"]),)  # one serves all numbers of examples
+    # One shrinkage serves all numbers of examples, because the space must not depend on them.
+    shrinkage = tried if first is None else (float(first["shrinkage"]),)
     others = {k: first if k == MIDDLE else _try_examples(some, k, shrinkage) for k in SHOTS}
     examples = {str(k): found for k, found in others.items() if found is not None}
     return {
@@ -361,16 +362,16 @@ def _best_generalised(benches: Sequence[ValidationBench]) -> dict[str, Any]:
         for weight, kappa, balance in product(ADAPTATION_WEIGHTS[:3], KAPPAS[1:], (0.0, 0.5))
     ]
 
-    def scored(how: AdaptationSettings) -> list[Scored]:
+    def score(how: AdaptationSettings) -> list[Scored]:
         turned = [_whiten(bench, how) for bench in benches]
         return [(b.scores(how.weight, how.crowding, b.adapted(how).sums), b.own, b.seen) for b in turned]
 
     @cache
     def gains(how: AdaptationSettings) -> Figures:
-        return best_constant([row_margins(*one) for one in scored(how)])[1] - before
+        return best_constant([row_margins(*one) for one in score(how)])[1] - before
 
     how, found = _best_option(_try_front(options, _shrinkage_values(benches), gains), gains)
-    return {**asdict(how), **_summarise_gains(found), **fit_calibration(scored(how), rough=True)}
+    return {**asdict(how), **_summarise_gains(found), **fit_calibration(score(how), rough=True)}
 
 
 def _accuracy_after(part: ValidationBench, how: AdaptationSettings) -> float:

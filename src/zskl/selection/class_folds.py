@@ -262,7 +262,8 @@ def _check_fold(fold: Fold, labels: NDArray[Any]) -> None:
 
 def is_pipeline(estimator: Any) -> TypeGuard[Pipeline]:
     """Whether this is a pipeline of scikit-learn, without importing its module, which is slow."""
-    module = sys.modules.get("sklearn.pipeline")  # whoever has made a pipeline has imported it
+    # Whoever has made a pipeline has imported it.
+    module = sys.modules.get("sklearn.pipeline")
     return module is not None and isinstance(estimator, module.Pipeline)
 
 

@@ -68,8 +68,9 @@ def search_pipeline(shared: FoldData, grid: Grid, options: SearchOptions, search
     if options.with_default and default is None:
         cases, default = [*cases, _default_transformers(cases, pipeline)], len(cases)
     ranker = last_step(pipeline)
-    for case in cases if not isinstance(ranker, Committee) else ():  # whose own search refuses a bad grid
-        expand_grid(case.grids, ranker)  # a bad value is refused before any work
+    # A bad value is refused before any work; the search of a committee does so itself.
+    for case in cases if not isinstance(ranker, Committee) else ():
+        expand_grid(case.grids, ranker)
     found: list[Search] = []
     before = made = 0
 
@@ -77,7 +78,8 @@ def search_pipeline(shared: FoldData, grid: Grid, options: SearchOptions, search
         nonlocal made
         made = before + runs
         assert report is not None
-        report(before + done, before + runs * (len(cases) - len(found)))  # as if searches to come were as long
+        # The searches to come are taken to be as long as this one.
+        report(before + done, before + runs * (len(cases) - len(found)))
 
     for place, case in enumerate(cases):
         before = made
@@ -284,7 +286,8 @@ def _member_candidates(
 
     settings: list[dict[str, Any]] = list(planned.settings)
     edges: list[tuple[Edge, ...]] = [()] * len(planned.settings)
-    if runs[name]:  # of a single setting there is nothing to find out
+    # Of a single setting there is nothing to find out.
+    if runs[name]:
         search = search_grid(planned, options.engine, report_member)
         places = dict.fromkeys(int(search.ranking(scoring)[0]) for scoring in SCORINGS)
         picked = [search.pick("zsl", place) for place in places]

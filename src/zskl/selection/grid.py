@@ -259,7 +259,8 @@ class GridRange:
         found: dict[tuple[str, str], tuple[float, float]] = {}
         for setting in settings:
             for name in self.values:
-                if is_number(setting.get(name)):  # a default may be None, such as that of a seed
+                # A default may be None, such as that of a seed.
+                if is_number(setting.get(name)):
                     key, value = (name, _other_values(setting, name)), setting[name]
                     low, high = found.get(key, (value, value))
                     found[key] = min(low, value), max(high, value)

@@ -115,7 +115,10 @@ def plan_search(
         known, names = estimator.get_params(), dict.fromkeys(name for setting in settings for name in setting)
         settings = [*settings, {name: known[name] for name in names}]
         default = len(settings) - 1
-    halving = should_halve(shared) if halving is None else halving
+    if halving is None:
+        # A kernel trains for long, and the first fold must hold out enough classes to speak for the others.
+        held = np.unique(shared.y[shared.folds[0].val_unseen])
+        halving = isinstance(estimator, ZeroShotKernelClassifier) and len(held) >= ENOUGH_CLASSES
     return SearchPlan(shared, tuple(settings), _make_tasks(shared, settings), reach, default, with_default, halving)
 
 
@@ -178,14 +181,14 @@ def _make_tasks(
         for fold in (range(len(shared.folds)) if folds is None else folds)
         for members in groups
     ]
-    return tuple(sorted(tasks, key=lambda task: -_training_steps(task, shared.estimator)))
+    own = {name: getattr(shared.estimator, name, 0) for name in ("epochs", "batch_size")}
 
+    def steps(task: FoldTask) -> float:
+        known = ({**own, **setting} for setting in task.settings)
+        return max(float(one["epochs"]) / max(1.0, float(one["batch_size"])) for one in known)
 
-def _training_steps(task: FoldTask, estimator: ZeroShotClassifier) -> float:
-    """How long a run trains, for an order in which no worker is left alone with a long one at the end."""
-    own = {name: getattr(estimator, name, 0) for name in ("epochs", "batch_size")}
-    known = ({**own, **setting} for setting in task.settings)
-    return max(float(one["epochs"]) / max(1.0, float(one["batch_size"])) for one in known)
+    # The longest first, so that no worker is left alone with a long run at the end.
+    return tuple(sorted(tasks, key=steps, reverse=True))
 
 
 def search_grid(planned: SearchPlan, engine: Engine | None = None, report: Report | None = None) -> Search:
@@ -244,7 +247,8 @@ def examine_settings(planned: SearchPlan, engine: Engine | None = None, report: 
     shared, tasks = planned.shared, planned.tasks
     found: Outcomes = {}
     on_gpu = runs_on_gpu(shared.X, getattr(shared.estimator, "device", None))
-    limits = threadpool_limits(1) if on_gpu else nullcontext()  # what is left to the processor is small
+    # What a GPU leaves to the processor is so small that threads only cost time.
+    limits = threadpool_limits(1) if on_gpu else nullcontext()
     with limits, closing(engines.each(run_task, tasks, shared, None if on_gpu else engine)) as results:
         for done, (number, answers) in enumerate(results, start=1):
             found.update({(place, tasks[number].fold): answer for place, answer in answers})
@@ -346,12 +350,6 @@ class FoldScorer:
         return found
 
 
-def should_halve(shared: FoldData) -> bool:
-    """Whether a search halves where nobody says: a kernel that trains, and a first fold that says something."""
-    held = np.unique(shared.y[shared.folds[0].val_unseen])
-    return isinstance(shared.estimator, ZeroShotKernelClassifier) and len(held) >= ENOUGH_CLASSES
-
-
 def search_by_halving(
     settings: Sequence[Mapping[str, Any]],
     free: Sequence[str],
@@ -370,7 +368,8 @@ def search_by_halving(
     found: Outcomes = {}
     if rivals is None and (short := _shortest_runs(settings, runs)):
         found |= run([0], short)
-        for one in runs:  # what diverges early diverges in longer training too: a prefix of a run is a shorter run
+        # A prefix of a run is a shorter run, so what diverges early diverges in longer training too.
+        for one in runs:
             steps = [step for place in one if isinstance(step := found.get((place, 0)), int)]
             found |= {(place, 0): steps[0] for place in one if steps}
         kept = _best_runs(runs, found, max(LONG_RUNS, -(-len(runs) // LONG_SHARE)))
