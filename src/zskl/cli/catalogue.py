@@ -27,19 +27,16 @@ def methods(
     Example: [b]zskl methods gaussian-ort[/b]
     """
     from zskl import methods
-    from zskl.estimators import default_grid
 
     if name is not None:
         entry = methods.find(name)
         settings = Table("setting", "value", "tried by --tune", "extended within", box=box.SIMPLE)
         for key, value in methods.build(name)._settings().items():
-            tried, ends = default_grid.tried_values(entry.grid, key), entry.bounds.get(key, ())
+            tried, ends = methods.list_tried_values(entry.grid, key), entry.bounds.get(key, ())
             settings.add_row(key, str(value), ", ".join(map(str, tried)), " … ".join(f"{end:g}" for end in ends))
         show_table(settings)
-        for part in default_grid.grid_parts(entry.grid)[1:]:
-            fewer = {
-                key: values for key, values in part.items() if values != default_grid.grid_parts(entry.grid)[0][key]
-            }
+        for part in methods.split_grid(entry.grid)[1:]:
+            fewer = {key: values for key, values in part.items() if values != methods.split_grid(entry.grid)[0][key]}
             words = "; ".join(f"{key} {', '.join(map(str, values))}" for key, values in fewer.items())
             open_output().print(Text(f"also tried, with fewer values of the others: {words}"))
         return

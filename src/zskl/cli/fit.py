@@ -139,7 +139,6 @@ def _fit(
     """The model fitted on the trainval rows, and the search if there was one; settings that were given stay."""
     from zskl import methods, selection
     from zskl.engines import Engine
-    from zskl.estimators import default_grid
     from zskl.selection.class_folds import TooFewRows
 
     training = (*data.samples("trainval"), data.signatures)
@@ -147,7 +146,7 @@ def _fit(
         if task.tune:
             entry = methods.find(method)
             try:
-                grid = default_grid.drop_fixed(entry.grid, settings)
+                grid = methods.drop_fixed_settings(entry.grid, settings)
                 folds = selection.folds(data)
                 found = selection.tune(model, *training, grid, folds, task.scoring, report=report, extend=entry.bounds)
             except TooFewRows as error:

@@ -127,8 +127,8 @@ def calibrate(
     ranker.calibration_, ranker.temperatures_ = fitted["calibration"], fitted["temperatures"]
     benches = [bench for _, bench in parts if bench is not None]
     if benches:
-        ranker._take_practice(choose_few_shot_settings(benches))
-    ranker._settle_again()
+        ranker._store_few_shot(choose_few_shot_settings(benches))
+    ranker._accept_calibration()
     return model
 
 

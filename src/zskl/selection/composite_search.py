@@ -24,7 +24,7 @@ from zskl import engines
 from zskl._validation import suggest
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.committee import DROP, Committee
-from zskl.estimators.default_grid import prefix_settings
+from zskl.methods import prefix_settings
 from zskl.metrics.seen_unseen import row_margins
 from zskl.selection.calibration import Scored, fit_temperature
 from zskl.selection.class_folds import FoldData, clone_with_settings, last_step, transform_folds

@@ -228,7 +228,7 @@ class GridRange:
                 check_grid(estimator, {**settings[0], name: end})
         # A stack on a GPU serves more settings than a fit on a CPU, but must not try more.
         on_any_device = copy_with_setting(estimator, {"device": None}) if hasattr(estimator, "device") else estimator
-        self.free = on_any_device._free(np.empty((0, 0)))
+        self.free = on_any_device._free_settings(np.empty((0, 0)))
 
     def edges(self, settings: Sequence[Setting]) -> dict[int, tuple[Edge, ...]]:
         """For each place with a number at an edge these numbers, and what kept the search from going on."""
@@ -284,7 +284,7 @@ class GridRange:
         return self._effect(setting) != self._effect({**setting, name: other})
 
     def _effect(self, setting: Setting) -> str:
-        return repr(copy_with_setting(self.estimator, setting)._effective())
+        return repr(copy_with_setting(self.estimator, setting)._effective_settings())
 
     def _same_fit(self, setting: Setting, best: Setting) -> bool:
         """Whether two settings are the same, or differ in one free name."""

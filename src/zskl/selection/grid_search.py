@@ -124,8 +124,8 @@ def plan_search(
 
 def _find_default(settings: Sequence[dict[str, Any]], estimator: ZeroShotClassifier) -> int | None:
     """The place of the setting that changes nothing of the estimator."""
-    own = spell_params(estimator._effective())
-    effects = (spell_params(copy_with_setting(estimator, setting)._effective()) for setting in settings)
+    own = spell_params(estimator._effective_settings())
+    effects = (spell_params(copy_with_setting(estimator, setting)._effective_settings()) for setting in settings)
     return next((place for place, effect in enumerate(effects) if effect == own), None)
 
 
@@ -157,7 +157,7 @@ def applicable_settings(
     for setting in settings:
         model = copy_with_setting(estimator, setting)
         if model._applies(d, p):
-            left.setdefault(repr(model._effective()), setting)
+            left.setdefault(repr(model._effective_settings()), setting)
     if not left:
         raise ValueError(
             f"no setting of the grid applies to {d} features and {p} attributes: {type(estimator).__name__} with these "
@@ -175,7 +175,7 @@ def _make_tasks(
 ) -> tuple[FoldTask, ...]:
     """A run for each fold and each group of settings that one fit serves; for some folds and places alone, or all."""
     kept = range(len(settings)) if some is None else some
-    groups = group_settings([settings[place] for place in kept], shared.estimator._free(shared.X))
+    groups = group_settings([settings[place] for place in kept], shared.estimator._free_settings(shared.X))
     tasks = [
         FoldTask(fold, tuple(kept[k] for k in members), tuple(settings[kept[k]] for k in members))
         for fold in (range(len(shared.folds)) if folds is None else folds)
@@ -208,7 +208,7 @@ def search_grid(planned: SearchPlan, engine: Engine | None = None, report: Repor
         if not part.halving or len(shared.folds) == 1:
             return judge_settings(part.settings, shared.folds, run(part))
         found = search_by_halving(
-            *(part.settings, shared.estimator._free(shared.X), len(shared.folds)),
+            *(part.settings, shared.estimator._free_settings(shared.X), len(shared.folds)),
             *(lambda *some: run(part.restrict(*some)), part.default),
             None if before is None else [first[place] for place in chosen_places(before)],
         )
@@ -319,7 +319,7 @@ class FoldScorer:
                 self._stack = stack, executor.submit(to_numpy, best)
             fetched = self._stack[1]
             return executor.submit(lambda: self._margins(fetched.result()[:, k], 0))
-        found = seen_unseen.best_scores(model._answerer(question)(scaled), self._sides)
+        found = seen_unseen.best_scores(model._candidate_scorer(question)(scaled), self._sides)
         diverged = getattr(model, "diverged_", None) or 0
         if is_torch(found):
             return executor.submit(lambda: self._margins(to_numpy(found), diverged))
@@ -332,7 +332,7 @@ class FoldScorer:
 
     def _question(self, model: ZeroShotClassifier) -> tuple[Array, Question]:
         if self._prepared is None:
-            scaled = model._scaled(check_features(model, self.X, dense_for=None))
+            scaled = model._scale_rows(check_features(model, self.X, dense_for=None))
             self._prepared = scaled, model._question(scaled, choose_candidates(model, self.table, None))
         return self._prepared
 
@@ -341,12 +341,12 @@ class FoldScorer:
         scaled, question = self._question(model)
         if table is not None:
             question = model._question(scaled, choose_candidates(model, table.select(self.table.classes), None))
-        return to_numpy(model._answerer(question)(scaled))
+        return to_numpy(model._candidate_scorer(question)(scaled))
 
     def few_shot_rows(self, model: ZeroShotClassifier) -> ValidationBench | None:
         """These rows, to try examples and unlabelled rows on; None for a method that does not learn from them."""
         assert self._prepared is not None  # scores were asked for first
-        found: ValidationBench | None = model._bench(*self._prepared, self.own, self.is_seen)
+        found: ValidationBench | None = model._few_shot_trial(*self._prepared, self.own, self.is_seen)
         return found
 
 
