@@ -467,7 +467,7 @@ def _finished_lines(file: Path) -> Iterator[Line]:
             yield record.from_json(Line, line)
 
 
-def reasons_to_run(job: Job, shards: Sequence[Shard], folder: run_folder.LogFolder) -> dict[int, str]:
+def reasons_to_run(job: Job, shards: Sequence[Shard], folder: run_folder.LogFile) -> dict[int, str]:
     """place → "" for a shard that was never done, or why it is done again; those that are done have no entry.
 
     The last line on a shard counts, and only for the file that it describes.
@@ -493,7 +493,7 @@ def predict_folder(
     job: Job,
     shards: Mapping[int, Shard],
     engine: Engine | None,
-    folder: run_folder.LogFolder,
+    folder: run_folder.LogFile,
     started: Callable[[int], object],
     told: OnProgress,
 ) -> Outcomes:

@@ -22,8 +22,8 @@ from zskl.engines import Engine
 from zskl.estimators import kernel_classifier
 from zskl.experiments import run_folder, sweep, unit
 from zskl.experiments.record import Record
-from zskl.experiments.run_folder import RunFolder, Stored
-from zskl.experiments.sweep import Failure, Piece, Source, Work
+from zskl.experiments.run_folder import RunFolder, StoredRecord
+from zskl.experiments.sweep import DatasetSource, Failure, SweepTask, SweepUnit
 from zskl.experiments.unit import Report, Unit
 from zskl.paper import results as resultss
 from zskl.paper.results import (
@@ -363,11 +363,11 @@ class _Measure:
 # What there is to run for some parts of the evaluation, run by the sweep; then what was found.
 
 Tell = Callable[[str], object]
-Load = Callable[[Source], Dataset]
-R = TypeVar("R", bound=Stored)
+Load = Callable[[DatasetSource], Dataset]
+R = TypeVar("R", bound=StoredRecord)
 
 
-class Display(sweep.Watch, Protocol):
+class Display(sweep.SweepDisplay, Protocol):
     """Of one stage; told also of each unit that is finished."""
 
     def finished(self, place: int) -> None: ...
@@ -382,7 +382,7 @@ class Order:
     that train there: all others run on the CPU, through the engine."""
 
     parts: tuple[str, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[DatasetSource, ...]
     methods: tuple[str, ...]
     seeds: int
     out: Path
@@ -440,7 +440,7 @@ class _Conductor:
         self.order, self.course, self.times, self.show, self.tell = order, course, times, show, tell
         self.timed = False
 
-    def stage(self, name: str, pieces: Sequence[Piece[R]], folder: RunFolder[R]) -> None:
+    def stage(self, name: str, pieces: Sequence[SweepTask[R]], folder: RunFolder[R]) -> None:
         """One sweep. Its wall time is kept, unless nothing was left to do."""
         before = sum(piece.key in folder.done for piece in pieces)
         if before == len(pieces):
@@ -474,7 +474,7 @@ class _Conductor:
                 }
             )
 
-    def _processes(self, pieces: Sequence[Piece[R]]) -> int:
+    def _processes(self, pieces: Sequence[SweepTask[R]]) -> int:
         engine = self.order.engine
         alone = engine is None or engine.address is not None or pieces[0].unit.device not in (None, "cpu")
         return 1 if alone or engine is None else engine.processes
@@ -499,10 +499,10 @@ def _describe_machine(device: str | None) -> str:
 
 def _plan_problems(
     order: Order, load: Load, there: Sequence[Identified], tell: Tell
-) -> tuple[list[Problem], list[tuple[Source, Dataset]]]:
+) -> tuple[list[Problem], list[tuple[DatasetSource, Dataset]]]:
     """What there are tables of; and of these what can be run."""
     problems: dict[Problem, None] = {}
-    loaded: list[tuple[Source, Dataset]] = []
+    loaded: list[tuple[DatasetSource, Dataset]] = []
     for source in order.sources:
         known = resultss.recorded_problems(there, source.name, source.features) or [Problem(source.name, missing=True)]
         try:
@@ -525,11 +525,11 @@ def make_unit(method: str, seed: int, device: str | None) -> Unit:
 
 
 def _evaluation_units(
-    loaded: Sequence[tuple[Source, Dataset]], methods: Sequence[str], seeds: int, device: str | None
-) -> list[Piece[Record]]:
+    loaded: Sequence[tuple[DatasetSource, Dataset]], methods: Sequence[str], seeds: int, device: str | None
+) -> list[SweepTask[Record]]:
     """The first seed of all methods before the next, and of each seed the slowest methods first."""
     return [
-        Piece(source, data, make_unit(method, seed, device))
+        SweepTask(source, data, make_unit(method, seed, device))
         for seed in range(seeds)
         for method in resultss.sort_slowest_first(methods)
         if seed in unit.useful_seeds(method, seeds)
@@ -539,15 +539,15 @@ def _evaluation_units(
 
 def _curve_units(
     part: str,
-    make: Callable[[str, int, Any, str | None], Work[CurveRecord]],
+    make: Callable[[str, int, Any, str | None], SweepUnit[CurveRecord]],
     order: Order,
-    loaded: Sequence[tuple[Source, Dataset]],
+    loaded: Sequence[tuple[DatasetSource, Dataset]],
     runs: RunFolder[Record],
     found: Callable[[Sequence[Problem], RunFolder[Record]], Results],
     tell: Tell,
-) -> list[Piece[CurveRecord]]:
+) -> list[SweepTask[CurveRecord]]:
     """Units around the setting that validation chose, by zero-shot accuracy, for the lowest seed."""
-    pieces: list[Piece[CurveRecord]] = []
+    pieces: list[SweepTask[CurveRecord]] = []
     for source, data in loaded:
         problem = problem_of_data(data)
         results = found([problem], runs)
@@ -558,5 +558,5 @@ def _curve_units(
                 tell(f"{data.name} {method}: no {part} without a record of what validation chose")
                 continue
             units = [make(method, seed, choice.setting, order.device) for seed in range(order.seeds)]
-            pieces += [Piece(source, data, one) for one in units]
+            pieces += [SweepTask(source, data, one) for one in units]
     return pieces

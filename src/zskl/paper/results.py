@@ -470,7 +470,7 @@ def merge_records(
     return count
 
 
-S = TypeVar("S", bound=run_folder.Stored)
+S = TypeVar("S", bound=run_folder.StoredRecord)
 
 
 def _add_record(record: S, folder: RunFolder[S]) -> bool:

@@ -405,7 +405,7 @@ def difference_tables(table: Comparison) -> list[Table]:
     """Of each figure from the highest of its dataset, where records say how certain that is."""
     if not any(figure.low is not None for row in table.rows for figure in row.figures.values()):
         return []
-    plain, _ = table.parted()
+    plain, _ = table.split()
     rows = [[*_label_cells(plain, row), *(_figure_cell(row, figure) for figure in plain.figures)] for row in plain.rows]
     columns = [*plain.labels, "seeds", *(f"{figure} (points)" for figure in plain.figures)]
     note = (
@@ -429,7 +429,7 @@ def _interval_note(table: Comparison) -> str:
 
 def _evidence_table(table: Comparison) -> list[Table]:
     """After examples or unlabelled rows, apart from the plain figures."""
-    _, part = table.parted()
+    _, part = table.split()
     if part is None:
         return []
     rows = [[*_label_cells(part, row), *(_figure_cell(row, figure) for figure in part.figures)] for row in part.rows]

@@ -326,7 +326,7 @@ class ClassFile(StoredClasses):
     """An open file that nobody else changes, and what its first `size` bytes say, or all. It is written again if most
     lines are outdated, or if somebody has removed it."""
 
-    def __init__(self, log: run_folder.LogFolder, size: int | None = None) -> None:
+    def __init__(self, log: run_folder.LogFile, size: int | None = None) -> None:
         super().__init__()
         self._log, self.path = log, log.path
         self._size = os.fstat(log.handle).st_size if size is None else size
@@ -395,7 +395,7 @@ def open_class_file(path: Path) -> Iterator[ClassFile]:
 
 
 @contextmanager
-def lock_class_file(path: Path) -> Iterator[run_folder.LogFolder]:
+def lock_class_file(path: Path) -> Iterator[run_folder.LogFile]:
     """The same, before its lines are read."""
     path = path.resolve()  # or a link would be replaced, not the file that it leads to
     with ExitStack() as stack:
@@ -545,7 +545,7 @@ ClassStore: TypeAlias = ClassFile | SharedClassFile
 class ClassFileOwner:
     """The file in the process that starts the workers: it keeps other services out, the file there and short."""
 
-    def __init__(self, log: run_folder.LogFolder) -> None:
+    def __init__(self, log: run_folder.LogFile) -> None:
         self.path, self.shared, self._log = log.path, SharedState(), log
         self._watcher, self._numbers = FileWatcher(), self.shared.numbers
         self._numbers.version = ClassFile(log).version
