@@ -1,4 +1,4 @@
-"""Rows, labels, weights and signatures as they come: every kind that is taken, and one sentence for each that is not."""
+"""Rows, labels, weights and signatures as they come: every kind that is taken, and one sentence for the others."""
 
 import tracemalloc
 import warnings
