@@ -208,26 +208,20 @@ class AttributeExplainer:
         self.images = self.parts.images(self.Y) if self.parts.both else None
 
     def split(self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> Split:
-        P, norms = self._project(scaled)
+        P, norms = self.project(scaled)
 
         def score(rows: NumPyArray) -> NumPyArray:
-            return self.parts.pair_scores(P, norms, *self._signatures(rows))
+            return self.parts.pair_scores(P, norms, *self.signatures(rows))
 
         (a, score_a), (b, score_b) = (best_signature_rows(self.rows[classes], score) for classes in (first, second))
-        contributions = self.parts.contributions(P, norms, self._signatures(a), self._signatures(b))
+        contributions = self.parts.contributions(P, norms, self.signatures(a), self.signatures(b))
         return Split(a, b, score_a - score_b, contributions)
 
-    def weigh_differences(
-        self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray, differences: NumPyArray
-    ) -> NumPyArray:
-        """(n, p): what these differences of signatures first and second make of the difference of scores."""
-        pair = self._signatures(first), self._signatures(second)
-        return self.parts.weigh_differences(*self._project(scaled), *pair, differences)
-
-    def _project(self, scaled: NumPyArray) -> tuple[NumPyArray, NumPyArray]:
+    def project(self, scaled: NumPyArray) -> tuple[NumPyArray, NumPyArray]:
+        """P (n, p) and ‖x‖² (n, 1) of scaled rows."""
         return to_numpy(self.parts.project(scaled)), (scaled * scaled).sum(axis=1, keepdims=True)
 
-    def _signatures(self, rows: NumPyArray) -> ScaledSignatures:
+    def signatures(self, rows: NumPyArray) -> ScaledSignatures:
         return self.Y[rows], None if self.images is None else self.images[rows]
 
 
@@ -337,7 +331,8 @@ def explain_raw_score_parts(model: ZeroShotClassifier, table: SignatureTable) ->
     raw = raw.times(inverse_lengths(scaled) / inverse_lengths(explainer.Y))  # what a cosine divides by
 
     def parts(rows: NumPyArray, first: NumPyArray, second: NumPyArray) -> NumPyArray:
-        return explainer.weigh_differences(rows, first, second, raw.differences(first, second))
+        pair = explainer.signatures(first), explainer.signatures(second)
+        return explainer.parts.weigh_differences(*explainer.project(rows), *pair, raw.differences(first, second))
 
     return RawAttributeExplainer(model, table, explainer, parts)
 
