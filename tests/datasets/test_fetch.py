@@ -54,9 +54,7 @@ def server(quick, content):
 
 def test_fetch_and_load(server, root):
     told = []
-    folder = fetch(
-        "xlsa17", urls=[server.url], root=root, progress=lambda done, total: told.append((done, total))
-    )
+    folder = fetch("xlsa17", urls=[server.url], root=root, progress=lambda done, total: told.append((done, total)))
     assert folder == root / "xlsa17"
     assert names(root) == DONE
     assert names(folder) == ["code", "data"]

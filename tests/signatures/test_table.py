@@ -358,8 +358,8 @@ def test_blocks_of_rows_say_the_same_as_all_rows(height):
     X = np.c_[counting, number, draw.normal(size=20), number, number % 19, 2e9 + number * 64].astype(np.float32)
     watch = table.Numbering(names)
     for start in range(0, 20, height):
-        watch.see(X[start : start + height])
-    assert [names[k] for k in watch.found()] == ["a", "nr", "no"]
+        watch.update(X[start : start + height])
+    assert [names[k] for k in watch.find()] == ["a", "nr", "no"]
 
 
 def test_a_fit_warns_of_an_identifier_and_of_equal_descriptions():

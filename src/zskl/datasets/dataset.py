@@ -23,8 +23,8 @@ from zskl._arrays import is_sparse, take_rows
 from zskl._display import Shown, list_some
 from zskl._validation import list_values, suggest
 from zskl.datasets import split as split_by_class
-from zskl.datasets.tables.features import Source, Wanted, check_range, choose_columns, to_float32
-from zskl.datasets.tables.labels import find_repeated
+from zskl.datasets.tables.features import Wanted, check_range, choose_columns, find_repeated, to_float32
+from zskl.datasets.tables.source import Source
 from zskl.signatures import table as tables
 from zskl.signatures.table import CLASS_COLUMN, check_numbers, normalise_names, open_frame, refuse_missing
 
@@ -135,7 +135,8 @@ def check_described(
         )
     raise _dataset_error(
         where,
-        f"y names classes without a row in signatures: {list_values(missing)}; add their signatures or leave their rows out",
+        f"y names classes without a row in signatures: {list_values(missing)}; add their signatures or leave their "
+        "rows out",
     )
 
 
@@ -205,7 +206,8 @@ def check_class_split(
     if untrained.size:
         raise _dataset_error(
             where,
-            f"classes {list_values(untrained)} have rows in test_seen and none in trainval; move the rows to test_unseen",
+            f"classes {list_values(untrained)} have rows in test_seen and none in trainval; move the rows to "
+            "test_unseen",
         )
     if len(seen) < 2:
         raise _dataset_error(where, f"trainval has {len(seen)} classes; give rows of at least two")
@@ -579,12 +581,12 @@ def _name_columns(features: Any, labels: Any) -> tuple[Any, Any]:
 def _warn_of_identifiers(X: NDArray[np.float32], names: tuple[str, ...] | None) -> None:
     numbering = tables.Numbering(names or ())
     if names and len(X):
-        numbering.see(X)
-    found = [(names or ())[k] for k in numbering.found()]
+        numbering.update(X)
+    found = [(names or ())[k] for k in numbering.find()]
     if found:
         warnings.warn(
-            f"features: column {list_values(found)} numbers or names the rows, and counts as a feature: drop it, or call it "
-            "'id'",
+            f"features: column {list_values(found)} numbers or names the rows, and counts as a feature: drop it, or "
+            "call it 'id'",
             stacklevel=4,
         )
 
@@ -598,8 +600,8 @@ def _float_column(column: nw.Series[Any]) -> NDArray[np.float32]:
     missing = np.flatnonzero(np.isnan(values))
     if len(missing):
         raise ValueError(
-            f"features has no value in column {column.name!r} in rows {list_values(missing)}, counted from 0: expected a "
-            "number in each; fill them in first, as scikit-learn's SimpleImputer does, or drop the rows or the column"
+            f"features has no value in column {column.name!r} in rows {list_values(missing)}, counted from 0: expected "
+            "a number in each; fill them in first, as scikit-learn's SimpleImputer does, or drop the rows or the column"
         )
     single = to_float32(values)
     for row in np.flatnonzero(~np.isfinite(single)):

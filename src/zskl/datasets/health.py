@@ -143,8 +143,8 @@ def _find_faults(data: Dataset) -> Iterator[str]:
     orphans = [label for label in data.unseen_classes.tolist() if label not in related]
     if orphans:
         yield (
-            f"unseen class {list_values(orphans)} is described only by attributes that no seen class has: nothing can be "
-            "learned about it; describe it by others too"
+            f"unseen class {list_values(orphans)} is described only by attributes that no seen class has: nothing can "
+            "be learned about it; describe it by others too"
         )
 
 
@@ -161,8 +161,8 @@ def _attribute_notes(data: Dataset) -> Iterator[str]:
     untaught = (seen == seen[:1]).all(axis=0) & ~(values == values[:1]).all(axis=0)
     if untaught.any():
         yield (
-            f"attribute {list_values(names[untaught])} has the same value for all seen classes and another for an unseen "
-            "one: training learns nothing of it"
+            f"attribute {list_values(names[untaught])} has the same value for all seen classes and another for an "
+            "unseen one: training learns nothing of it"
         )
     numbering = table.find_identifiers(data.attribute_names, values, data.signatures.index.to_numpy())
     if numbering:

@@ -146,7 +146,8 @@ def read_splits(path: str | os.PathLike[str]) -> Splits:
         shared = np.intersect1d(parts[one], parts[other])
         if shared.size:
             raise ValueError(
-                f"{path}: {one}_loc and {other}_loc share rows {list_values(shared)} (counted from 0); a row belongs to one"
+                f"{path}: {one}_loc and {other}_loc share rows {list_values(shared)} (counted from 0); a row belongs "
+                "to one"
             )
     return Splits(
         path,
@@ -167,15 +168,15 @@ def to_zero_based(values: Any, path: Path, field: str) -> NDArray[np.int64]:
     if array.dtype.kind == "f" and (array != np.floor(array)).any():  # NaN too
         where = np.flatnonzero(array != np.floor(array))
         raise ValueError(
-            f"{path}: {field} holds {list_values(array[where])} at rows {list_values(where)} (counted from 0): expected "
-            "whole numbers"
+            f"{path}: {field} holds {list_values(array[where])} at rows {list_values(where)} (counted from 0): "
+            "expected whole numbers"
         )
     below = np.flatnonzero(array < 1)
     if below.size:
         found = np.unique(array[below]).astype(np.int64)
         raise ValueError(
-            f"{path}: {field} holds {list_values(found)} at rows {list_values(below)} (counted from 0); the file's numbers "
-            "count from 1: if they were written counting from 0, add 1 to all of them"
+            f"{path}: {field} holds {list_values(found)} at rows {list_values(below)} (counted from 0); the file's "
+            "numbers count from 1: if they were written counting from 0, add 1 to all of them"
         )
     return array.astype(np.int64) - 1
 
@@ -334,7 +335,8 @@ def _float_blocks(source: Path, matrix: NDArray[np.generic]) -> Iterator[NDArray
             rows, columns = np.nonzero(~finite)
             raise ValueError(
                 f"{source}: features is NaN or infinite (as float32) in rows {list_values(np.unique(rows) + start)} "
-                f"(counted from 0), the first of them in columns {list_values(columns[rows == rows[0]])}; repair the file"
+                f"(counted from 0), the first of them in columns {list_values(columns[rows == rows[0]])}; repair the "
+                "file"
             )
         yield block
 
@@ -498,7 +500,8 @@ def _class_frame(splits: Splits, values: NDArray[np.generic], columns: list[str]
     if bad.any():
         classes = np.array(splits.class_names)[bad.any(axis=1)]
         raise ValueError(
-            f"{where} is NaN or infinite for classes {list_values(classes)} in {int(bad.sum())} cells; fill in the values"
+            f"{where} is NaN or infinite for classes {list_values(classes)} in {int(bad.sum())} cells; fill in the "
+            "values"
         )
     return pd.DataFrame(values, index=pd.Index(splits.class_names, name="class"), columns=columns)
 
@@ -541,8 +544,8 @@ def _listed_folds(splits: Splits, seen: set[str]) -> list[tuple[set[str], set[st
             unknown = classes - set(splits.class_names)
             if unknown:
                 warnings.warn(
-                    f"{path} lists classes that {splits.source} does not know: {list_values(sorted(unknown))}; seeded folds "
-                    "are used instead",
+                    f"{path} lists classes that {splits.source} does not know: {list_values(sorted(unknown))}; seeded "
+                    "folds are used instead",
                     stacklevel=5,
                 )
                 return []
@@ -602,7 +605,8 @@ def _from_rows(splits: Splits, labels: NDArray[np.int64]) -> Parts:
     both = np.intersect1d(kept["train"], kept["val"])
     if both.size:
         raise ValueError(
-            f"{splits.source}: train_loc and val_loc share rows {list_values(both)} (counted from 0); leave out folds='file'"
+            f"{splits.source}: train_loc and val_loc share rows {list_values(both)} (counted from 0); leave out "
+            "folds='file'"
         )
     remarks = [f"dropped {' and '.join(dropped)}, which are not in trainval_loc"] if dropped else []
     shared = np.intersect1d(labels[kept["train"]], labels[kept["val"]])
@@ -668,9 +672,10 @@ def _check_parts(splits: Splits, names: NDArray[np.generic], labels: NDArray[np.
         rows = splits.parts[part][wrong]
         if rows.size:
             raise ValueError(
-                f"{where} and {splits.source} contradict each other: classes {list_values(names[np.unique(labels[rows])])} "
-                f"{fault} has {len(rows)} rows of them ({list_values(np.sort(rows))}, counted from 0). Labels shifted "
-                "by one, or of another order of classes, look like this; use the labels that belong to these splits"
+                f"{where} and {splits.source} contradict each other: classes "
+                f"{list_values(names[np.unique(labels[rows])])} {fault} has {len(rows)} rows of them "
+                f"({list_values(np.sort(rows))}, counted from 0). Labels shifted by one, or of another order of "
+                "classes, look like this; use the labels that belong to these splits"
             )
 
 
@@ -687,8 +692,8 @@ def _check_folders(names: NDArray[np.generic], features: Features) -> None:
     if wrong.size:
         row, label = wrong[0], str(names[features.labels[wrong[0]]])
         raise ValueError(
-            f"{features.source}: labels contradicts image_files in {len(wrong)} rows ({list_values(wrong)}, counted from "
-            f"0): row {row} is in folder {features.folders[row]!r} and is labelled {label!r}; the labels are "
+            f"{features.source}: labels contradicts image_files in {len(wrong)} rows ({list_values(wrong)}, counted "
+            f"from 0): row {row} is in folder {features.folders[row]!r} and is labelled {label!r}; the labels are "
             "shifted, or for another order of classes"
         )
 
@@ -880,8 +885,9 @@ def write_benchmark(data: Dataset, folder: Path, ids: Sequence[str] | None = Non
     index = data.signatures.index
     if index.has_duplicates:
         raise ValueError(
-            f"dataset {data.name!r} has several signatures for class {list_values(index[index.duplicated()].unique())}; the "
-            "xlsa17 format has one per class: average them first"
+            f"dataset {data.name!r} has several signatures for class "
+            f"{list_values(index[index.duplicated()].unique())}; the xlsa17 format has one per class: average them "
+            "first"
         )
     absent = np.setdiff1d(data.class_names, data.y)
     empty = [part for part in REQUIRED_PARTS if not len(data.parts[part])]

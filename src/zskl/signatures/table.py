@@ -215,7 +215,7 @@ class Numbering:
         self.whole, self.counts = np.ones((2, len(names)), dtype=bool)
         self._last = np.full(len(names), np.nan)
 
-    def see(self, X: NDArray[np.floating]) -> None:
+    def update(self, X: NDArray[np.floating]) -> None:
         """Take in further rows (n, columns). NaN is not a whole number."""
         at = np.flatnonzero(self.whole & (self.counts | self._named))  # soon few, or none
         part = X[:, at]
@@ -232,7 +232,7 @@ class Numbering:
             if len(seen) < before + len(values):  # one comes twice
                 del self._seen[k]
 
-    def found(self) -> list[int]:
+    def find(self) -> list[int]:
         """The places of the columns that identify rows."""
         distinct = np.isin(np.arange(len(self.whole)), list(self._seen))
         found = (self.counts & (self._rows >= FEWEST)) | (distinct & self.whole & (self._rows > 1))
@@ -244,12 +244,12 @@ def find_identifiers(names: Sequence[str], matrix: NDArray[np.floating], labels:
     first: dict[object, int] = {}
     own = np.array([first.setdefault(label, row) for row, label in enumerate(labels.tolist())])
     rows = Numbering(names)
-    rows.see(matrix)
-    found = set(rows.found())
+    rows.update(matrix)
+    found = set(rows.find())
     if len(first) < len(own):
         classes = Numbering(names)
-        classes.see(matrix[list(first.values())])
-        found |= {k for k in classes.found() if (matrix[:, k] == matrix[own, k]).all()}
+        classes.update(matrix[list(first.values())])
+        found |= {k for k in classes.find() if (matrix[:, k] == matrix[own, k]).all()}
     return [name for k, name in enumerate(names) if k in found]
 
 
@@ -580,14 +580,15 @@ def warn_about_signatures(table: SignatureTable, given: Any) -> None:
     numbering = find_identifiers(table.names or (), table.matrix, table.labels) if named else []
     if numbering:
         warnings.warn(
-            f"the attribute {list_values(numbering)} of signatures numbers or names the classes: expected attributes that "
-            "describe them; drop it, since no new class shares it",
+            f"the attribute {list_values(numbering)} of signatures numbers or names the classes: expected attributes "
+            "that describe them; drop it, since no new class shares it",
             SignatureWarning,
             stacklevel=5,
         )
     for classes in find_equal_classes(table.labels, table.matrix):
         warnings.warn(
-            f"classes {list_values(classes)} have the same signature, so nothing tells them apart: describe what differs",
+            f"classes {list_values(classes)} have the same signature, so nothing tells them apart: describe what "
+            "differs",
             SignatureWarning,
             stacklevel=5,
         )
