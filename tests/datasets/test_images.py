@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from image_files import colours, draw_birds, picture
-from zskl.datasets.images import Backbone, Preprocessing, UnreadablePicture, embed, find_pictures, read_picture
+from zskl.datasets.backbones import Backbone, Preprocessing
+from zskl.datasets.images import UnreadablePicture, embed, find_pictures, read_picture
 
 # Decode ---------------------------------------------------------------------------------------------------------------
 

@@ -13,8 +13,8 @@ import services
 from request_bodies import NPY, npy_bytes
 from services import named_columns, refusal, same, sends, strings, values
 from zskl import cli, datasets, methods
-from zskl.datasets import images
-from zskl.datasets.images import Backbone
+from zskl.datasets import backbones, images
+from zskl.datasets.backbones import Backbone
 from zskl.serve import requests
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
@@ -314,7 +314,7 @@ def test_the_network_travels_from_the_features_to_the_model_file(tmp_path, monke
     model = methods.load(tmp_path / "m.zskl")
     assert model.backbone_ == "efficientnet-lite2"
     said = []
-    monkeypatch.setattr(images, "load_backbone", lambda name, device: images.load_onnx_file("not-here.onnx"))
+    monkeypatch.setattr(images, "load_backbone", lambda name, device: backbones.load_onnx_file("not-here.onnx"))
     assert requests.load_photos(None, None, model, said.append) is None  # the service runs without photos
     assert said[0].startswith("photos cannot be classified: ")
     assert not hasattr(model.fit(X, y, table), "backbone_")
