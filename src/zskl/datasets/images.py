@@ -28,7 +28,10 @@ __all__ = ["Backbone", "Embedded", "backbone_of_features", "embed", "extra_of", 
 
 # What counts as a picture inside a folder. A file that you name yourself may end in anything but in OTHER_FILES.
 EXTENSIONS = frozenset(
-    ".avif .bmp .gif .heic .heif .jfif .jp2 .jpeg .jpg .pgm .png .ppm .tif .tiff .webp".split()
+    (
+        *(".avif", ".bmp", ".gif", ".heic", ".heif", ".jfif", ".jp2", ".jpeg", ".jpg"),
+        *(".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"),
+    )
 )
 OTHER_FILES = frozenset((*TABLES, ".txt", ".json", ".html", ".md", ".pdf", ".xls", ".xlsx", ".zip"))
 FOLDER_DEPTH = 8  # deep enough to find misplaced pictures; ends the walk if links form a circle

@@ -560,7 +560,7 @@ class Sentences:
             return None
         return (
             f"the class table was made by the encoder {self.recorded}, which is not on this machine: for "
-            f"{sentences.NAME}, pip install 'zskl[text]' and {sentences.INSTALL}; to fetch another, run zskl data words once"
+            f"{sentences.BUNDLED}, pip install 'zskl[text]' and {sentences.INSTALL}; to fetch another, run zskl data words once"
         )
 
     def vector(self, sentence: str) -> NDArray[np.float64]:
