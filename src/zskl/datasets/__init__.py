@@ -66,10 +66,7 @@ BUNDLED: dict[str, tuple[Callable[[], Dataset], str]] = {
         letters.load,
         "accented letters described by base letter and mark, drawn from fonts; letters:polish holds out a language",
     ),
-    "digits": (
-        toy.load_digits,
-        "hand-written digits described by seven display segments (ships with scikit-learn)",
-    ),
+    "digits": (toy.load_digits, "hand-written digits described by seven display segments (ships with scikit-learn)"),
     "synthetic": (make_synthetic, "random classes whose features are a linear map of their signatures"),
 }
 

@@ -369,7 +369,7 @@ def _check_features(X: NDArray[np.generic], checked: bool) -> NDArray[np.float32
         columns = np.flatnonzero(~np.isfinite(single[rows[0]]))
         raise ValueError(
             f"X is NaN or infinite (as float32) in rows {list_values(rows)}, the first of them in columns "
-            f"{list_values(columns)}; repair or leave out these rows",
+            f"{list_values(columns)}; repair or leave out these rows"
         )
     return read_only_view(single)
 
@@ -411,7 +411,7 @@ def _check_signatures(table: pd.DataFrame) -> pd.DataFrame:
     if not finite.all():
         raise ValueError(
             f"signatures is missing or infinite for classes {list_values(classes[~finite.all(axis=1)])} in "
-            f"columns {list_values(columns[~finite.all(axis=0)])}; fill in the values or drop the columns",
+            f"columns {list_values(columns[~finite.all(axis=0)])}; fill in the values or drop the columns"
         )
     index = pd.Index(classes, name=table.index.name)
     return pd.DataFrame(read_only_view(values.copy()), index=index, columns=columns, copy=False)
@@ -426,11 +426,11 @@ def _check_described(y: NDArray[np.generic], codes: NDArray[np.int64], class_nam
     if mine != table:
         raise ValueError(
             f"y holds {mine} labels such as {list_values(missing[:1])}, signatures.index {table} labels such "
-            f"as {list_values(class_names[:1])}; convert one of them: 3 and '3' are different labels",
+            f"as {list_values(class_names[:1])}; convert one of them: 3 and '3' are different labels"
         )
     raise ValueError(
         f"y names classes without a row in signatures: {list_values(missing)}; add their signatures or leave their "
-        "rows out",
+        "rows out"
     )
 
 
@@ -446,7 +446,7 @@ def _check_parts(given: Mapping[str, Any], n: int) -> Mapping[str, NDArray[np.in
         if rows.ndim != 1 or (rows.dtype.kind not in "iu" and rows.size):
             raise ValueError(
                 f"parts[{part!r}] is {rows.dtype} of shape {rows.shape}; give a vector of integer row "
-                "numbers (np.flatnonzero turns a mask into one)",
+                "numbers (np.flatnonzero turns a mask into one)"
             )
         beyond = rows[(rows < 0) | (rows >= n)]
         if beyond.size:
@@ -488,13 +488,13 @@ def _check_class_split(
     if leaked.size:
         raise ValueError(
             f"classes {list_values(leaked)} have rows in both trainval and test_unseen; take the rows of an "
-            "unseen class out of trainval",
+            "unseen class out of trainval"
         )
     untrained = np.setdiff1d(tested["test_seen"], seen)
     if untrained.size:
         raise ValueError(
             f"classes {list_values(untrained)} have rows in test_seen and none in trainval; move the rows to "
-            "test_unseen",
+            "test_unseen"
         )
     if len(seen) < 2:
         raise ValueError(f"trainval has {len(seen)} classes; give rows of at least two")

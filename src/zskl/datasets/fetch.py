@@ -83,7 +83,7 @@ SILENCE = 60.0  # seconds without a byte after which a connection counts as brok
 BLOCK = 1 << 20
 Progress: TypeAlias = Callable[[int, int | None], object]  # bytes so far, and in all where known
 PACKAGES = {
-    "xlsa17": ("https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip",),
+    "xlsa17": ("https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip",)
 }  # the authors' address; copies elsewhere have other versions of the splits: name them with --url
 ARCHIVE = "package.zip"
 

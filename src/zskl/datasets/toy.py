@@ -13,15 +13,7 @@ from zskl.datasets.dataset import Dataset
 
 # Digits ---------------------------------------------------------------------------------------------------------------
 
-SEGMENTS = (
-    "top",
-    "upper right",
-    "lower right",
-    "bottom",
-    "lower left",
-    "upper left",
-    "middle",
-)  # a b c d e f g
+SEGMENTS = ("top", "upper right", "lower right", "bottom", "lower left", "upper left", "middle")  # a b c d e f g
 LIT = ("abcdef", "bc", "abged", "abgcd", "fgbc", "afgcd", "afgedc", "abc", "abcdefg", "abcdfg")  # of 0 to 9
 
 
