@@ -372,9 +372,9 @@ def test_a_fit_warns_of_an_identifier_and_of_equal_descriptions():
         model.fit(toy.X, toy.y, mapping)
     equal = toy.table.copy()
     equal.loc["emu"] = equal.loc["dog"]
-    for table in (equal, {label: row.to_numpy() for label, row in equal.iterrows()}):
+    for described in (equal, {label: row.to_numpy() for label, row in equal.iterrows()}):
         with pytest.warns(SignatureWarning, match="classes 'dog', 'emu' have the same signature"):
-            model.fit(toy.X, toy.y, table)
+            model.fit(toy.X, toy.y, described)
     several = pd.concat([toy.table, toy.table.loc[["dog"]]])  # one class may be described twice in the same words
     model.fit(toy.X, toy.y, several)
 
