@@ -16,7 +16,7 @@ from zskl import Dataset as Dataset_zskl
 from zskl.baselines import ESZSL
 from zskl.datasets import Dataset, make_synthetic
 
-# Dataset --------------------------------------------------------------------------------------------------------------
+# Dataset
 
 
 def test_derived_values():
@@ -152,7 +152,6 @@ def test_the_fingerprint_depends_on(change):
     assert changed(**change).fingerprint != changed().fingerprint
 
 
-# Dataset checks -------------------------------------------------------------------------------------------------------
 # The invariants of a Dataset, each with a planted violation.
 
 VIOLATIONS = {
@@ -270,7 +269,6 @@ def test_a_dataset_does_not_read_what_was_checked():
         Dataset(X=X.astype(np.float64), checked=True, **rest)  # not what the cache keeps
 
 
-# Frames ---------------------------------------------------------------------------------------------------------------
 # Datasets of data frames in memory: the same as from files, and errors that name the column.
 
 

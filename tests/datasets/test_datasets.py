@@ -8,7 +8,7 @@ from benchmark_files import cells, tiny, write_package
 from zskl import datasets
 from zskl.datasets import make_synthetic, toy, xlsa17
 
-# Names ----------------------------------------------------------------------------------------------------------------
+# Names
 
 
 def test_load_by_name():
@@ -30,7 +30,6 @@ def test_bundled_datasets_take_no_files(name, argument):
         datasets.load(name, **{argument: "somewhere"})
 
 
-# Row names ------------------------------------------------------------------------------------------------------------
 # The names of rows: ids of one's own files, image files of a benchmark, none where there are none.
 
 

@@ -14,7 +14,7 @@ from image_files import colours, draw_birds, picture
 from zskl.datasets.backbones import Backbone, Preprocessing
 from zskl.datasets.images import UnreadablePicture, embed, find_pictures, read_picture
 
-# Decode ---------------------------------------------------------------------------------------------------------------
+# Decode
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra images)")
 
@@ -126,7 +126,6 @@ def test_preprocessing_is_a_centred_crop_resized_and_scaled():
     np.testing.assert_allclose(flat[0, :, :10], 0, atol=1e-6)  # the whole width is kept: same shape
 
 
-# Embed ----------------------------------------------------------------------------------------------------------------
 # Which pictures are embedded, and how an interrupted run continues.
 
 

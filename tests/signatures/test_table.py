@@ -21,7 +21,7 @@ from zskl.signatures.table import (
     unify_spelling,
 )
 
-# Table ----------------------------------------------------------------------------------------------------------------
+# Table
 
 
 def as_polars(table, column):
@@ -221,7 +221,6 @@ def test_errors_name_a_few_and_count_the_rest():
     assert table.list_values(range(8)) == "0, 1, 2, 3, 4 and 3 more"
 
 
-# Frames ---------------------------------------------------------------------------------------------------------------
 # Data frames as features: columns by name, and an error that names the column.
 
 NAMES = list("uvwxyz")
@@ -288,7 +287,6 @@ def test_a_column_called_collect_is_a_column():
     assert table.open_frame(np.ones((2, 2)), "X") is None
 
 
-# Groups ---------------------------------------------------------------------------------------------------------------
 # Groups of attributes from their names.
 
 
@@ -307,7 +305,6 @@ def test_groups(names, groups):
     assert attribute_groups(names) == groups
 
 
-# Identifiers ----------------------------------------------------------------------------------------------------------
 # Columns that only number or name the rows are told from attributes. A fit warns of them and of equal descriptions.
 
 FIVE = np.array(list("abcde"))
@@ -379,7 +376,6 @@ def test_a_fit_warns_of_an_identifier_and_of_equal_descriptions():
     model.fit(toy.X, toy.y, several)
 
 
-# Labels ---------------------------------------------------------------------------------------------------------------
 # Two spellings of one name are one class, and a missing label is called missing.
 
 WHOLE, APART = "caf\u00e9", "cafe\u0301"  # é as one sign, and as e with an accent
