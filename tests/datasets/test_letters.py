@@ -16,8 +16,6 @@ from zskl import datasets, methods, protocols, selection
 from zskl.datasets import letters
 from zskl.datasets.letters import FACES, decompose
 
-# Letters
-
 
 @pytest.fixture(scope="module")
 def data():
