@@ -21,7 +21,6 @@ from zskl.cli.named import features_of
 from zskl.datasets import Dataset, folder, make_synthetic, xlsa17
 from zskl.experiments import run_folder
 
-
 n = len(CLASSES) * EACH
 
 
