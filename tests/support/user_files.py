@@ -6,7 +6,6 @@ import pandas as pd
 from zskl import datasets
 from zskl.datasets import tables
 
-
 MAKE = ["data", "make", "birds", "--features", "features.csv", "--labels", "label", "--signatures", "traits.csv"]
 SPECIES = ("ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay")
 
