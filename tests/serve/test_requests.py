@@ -21,8 +21,8 @@ from request_bodies import GOOD, JSON, NPY, described, npy_bytes, npy_file
 from services import named_columns, refusal, same, sends, strings, values
 from tolerances import SUMS, decided
 from zskl import cli, datasets, methods
-from zskl.datasets import images
-from zskl.datasets.images import Backbone
+from zskl.datasets import backbones, images
+from zskl.datasets.backbones import Backbone
 from zskl.serve import requests
 from zskl.serve.limits import Limits
 from zskl.serve.service import Service
@@ -307,7 +307,7 @@ def test_backbone_is_recorded_in_the_model_file(tmp_path, monkeypatch):
     model = methods.load(tmp_path / "m.zskl")
     assert model.backbone_ == "efficientnet-lite2"
     said = []
-    monkeypatch.setattr(images, "load_backbone", lambda name, device: images.load_onnx_file("not-here.onnx"))
+    monkeypatch.setattr(images, "load_backbone", lambda name, device: backbones.load_onnx_file("not-here.onnx"))
     assert requests.load_photo_encoder(None, None, model, said.append) is None  # the service runs without photos
     assert said[0].startswith("photos cannot be classified: ")
     assert not hasattr(model.fit(X, y, table), "backbone_")

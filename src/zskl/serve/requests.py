@@ -25,7 +25,8 @@ from starlette.requests import Request
 
 from zskl._validation import suggest
 from zskl.datasets import Dataset, images
-from zskl.datasets.images import Backbone, UnreadablePicture, import_or_explain, read_picture
+from zskl.datasets.backbones import Backbone, import_or_explain
+from zskl.datasets.images import UnreadablePicture, read_picture
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.serve.errors import Refusal, quote
 from zskl.serve.limits import ConcurrencyLimits, Limits

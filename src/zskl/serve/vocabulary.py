@@ -437,7 +437,7 @@ class SentenceEncoder:
             return None
         return (
             f"the class table was made by the encoder {self.recorded}, which is not on this machine: for "
-            f"{sentences.NAME}, pip install 'zskl[text]' and {sentences.INSTALL}; to fetch another, "
+            f"{sentences.BUNDLED}, pip install 'zskl[text]' and {sentences.INSTALL}; to fetch another, "
             "run zskl data words once"
         )
 

@@ -157,7 +157,7 @@ def reading(digits_file):
     """A service of the digits that reads photos."""
     import services
     from zskl.datasets import images
-    from zskl.datasets.images import Backbone
+    from zskl.datasets.backbones import Backbone
     from zskl.serve import requests
 
     def prepare(image):
