@@ -1,6 +1,10 @@
 """`zskl predict` on a folder: the predictions of each file by itself, whatever ends the run or changes in between."""
 
+import inspect
+import json
 import os
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +22,14 @@ pytest.importorskip("pyarrow", reason="an extra: Parquet shards")
 NAMES = [f"f{k}" for k in range(6)]
 ENGINES = pytest.mark.xdist_group("engines")  # with their workers
 SHARDS = ["a.npy", "b.parquet", "c.pq"]
+DEFAULTS_OF_0_2 = {
+    "signatures": None,
+    "with_known": False,
+    "candidates": None,
+    "top": 5,
+    "probabilities": False,
+    "reject": None,
+}
 
 
 def zskl_predict(*arguments):
@@ -155,6 +167,52 @@ def test_other_options_are_seen_and_told(here, options):
     assert again == ALL
     assert "3 of 3 shards are done again: predicted with other options" in out
     assert outputs() == one_by_one(*options)
+
+
+def test_options_of_shards_are_those_of_the_predictor():
+    """By the same names and defaults; an option that `Options` lacks would not be told from its default."""
+    asked = {one.name: one.default for one in fields(predict.Options)}
+    taken = list(inspect.signature(predict.Predictor).parameters.values())[1:]
+    assert asked == {one.name: one.default for one in taken}
+
+
+def test_a_new_option_at_its_default_leaves_finished_shards_finished(here, monkeypatch):
+    """And another value of it runs them again."""
+    assert run("--top", "2")[3] == ALL
+
+    @dataclass(frozen=True)
+    class Options(predict.Options):
+        penalty: float = 0.0
+
+    class Predictor(predict.Predictor):
+        def __init__(self, model, *, penalty=0.0, **options):
+            super().__init__(model, **options)
+
+    monkeypatch.setattr(predict, "Options", Options)
+    monkeypatch.setattr(predict, "Predictor", Predictor)
+    assert run("--top", "2")[3] == []
+    monkeypatch.setattr(predict, "Options", partial(Options, penalty=0.5))
+    code, out, _, again = run("--top", "2")
+    assert (code, again) == (0, ALL)
+    assert "3 of 3 shards are done again: predicted with other options" in out
+    assert run("--top", "2")[3] == []
+    monkeypatch.setattr(predict, "Options", Options)
+    assert run("--top", "2")[3] == ALL  # back at the default
+    monkeypatch.undo()
+    os.chdir(here)
+    assert run("--top", "2")[3] == []  # a version without the option
+
+
+@pytest.mark.parametrize("options", [[], ["--top", "2", "--candidates", "a"], ["--signatures", "classes.csv"]])
+def test_shards_that_version_0_2_finished_stay_finished(here, options):
+    """Its lines name every option."""
+    assert run(*options)[3] == ALL
+    log = Path("out", predict.FILE)
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    old = [{**line, "options": DEFAULTS_OF_0_2 | line["options"]} for line in lines]
+    log.write_text("".join(json.dumps(line) + "\n" for line in old), encoding="utf-8")
+    assert run(*options)[3] == []
+    assert run(*options, "--top", "3")[3] == ALL
 
 
 def test_another_table_under_the_same_name_is_seen(here):
