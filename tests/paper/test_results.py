@@ -13,7 +13,7 @@ from paper_runs import paper, runs, table, units
 from zskl import methods
 from zskl.experiments import run_folder
 from zskl.experiments.record import VERSION, Record, Tuning
-from zskl.paper import results
+from zskl.paper import published, results
 from zskl.paper.results import ConvergenceRecord, SensitivityRecord, problem_of
 from zskl.paper.tables import printed_harmonic
 
@@ -21,7 +21,7 @@ from zskl.paper.tables import printed_harmonic
 
 
 def test_folders_merge_and_the_device_does_not_matter(whole, root, tmp_path):
-    halves = {"one": results.RIVALS, "two": (*results.KERNELS, *results.OURS)}
+    halves = {"one": results.ALL_BASELINES, "two": (*results.KERNELS, *results.OURS)}
     for name, mine in halves.items():
         found = [record for record in runs(whole[0]) if record["method"] in mine]
         for record in found:
@@ -120,24 +120,24 @@ def test_each_method_has_one_family_and_a_place_in_the_queue():
 
 def test_published_tables_are_whole():
     for method in (*results.BASELINES, *results.KERNELS):
-        for dataset in results.DATASETS:
-            assert results.published_generalised(method, dataset) is not None
-            assert (results.published_zero_shot(method, dataset) is None) == (method == "cmt-star")
+        for dataset in published.DATASETS:
+            assert published.published_generalised(method, dataset) is not None
+            assert (published.published_zero_shot(method, dataset) is None) == (method == "cmt-star")
     for method in results.PARTS["incoherence"]:
-        assert all(results.published_incoherence(method, dataset) > 0 for dataset in results.DATASETS)
-    assert results.published_zero_shot("gaussian-ort", "APY") == 45.3
-    assert results.published_zero_shot("gaussian-softmax", "APY") is None
-    assert "ResNet-101" in results.read_published()["source"]
+        assert all(published.published_incoherence(method, dataset) > 0 for dataset in published.DATASETS)
+    assert published.published_zero_shot("gaussian-ort", "APY") == 45.3
+    assert published.published_zero_shot("gaussian-softmax", "APY") is None
+    assert "ResNet-101" in published.read_published()["source"]
     assert set(methods.METHODS) - set(results.ALL) == {"cosine"}
-    assert results.published_zero_shot("eszsl-signs", "CUB") == results.published_zero_shot("eszsl", "CUB")
-    assert results.published_zero_shot("exem", "CUB") is None
+    assert published.published_zero_shot("eszsl-signs", "CUB") == published.published_zero_shot("eszsl", "CUB")
+    assert published.published_zero_shot("exem", "CUB") is None
 
 
 def test_exactly_two_printed_harmonic_means_are_misprints():
-    assert results.find_misprints() == [("dap", "APY"), ("cmt", "CUB")]
-    found = results.published_generalised("cmt", "CUB")
+    assert published.find_misprints() == [("dap", "APY"), ("cmt", "CUB")]
+    found = published.published_generalised("cmt", "CUB")
     assert (found.printed, round(found.harmonic, 1)) == (8.7, 12.9)
     assert printed_harmonic("cmt", "CUB").mark == "†"
     assert printed_harmonic("cmt-star", "CUB").mark == ""
-    assert results.General(20.0, 60.0, 30.0).misprint is False  # and a planted one is found
-    assert results.General(20.0, 60.0, 31.0).misprint is True
+    assert published.PublishedAccuracies(20.0, 60.0, 30.0).misprint is False  # and a planted one is found
+    assert published.PublishedAccuracies(20.0, 60.0, 31.0).misprint is True

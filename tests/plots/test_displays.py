@@ -158,12 +158,12 @@ def test_estimators_and_records_say_the_same(digits, kernel):
     found = replace(
         found, probabilities=Record.from_json({**records.plain(), "probabilities": probabilities}).probabilities
     )
-    for display, arguments in (
+    for kind, arguments in (
         (plots.GramDisplay, ()),
         (plots.ConvergenceDisplay, ()),
         (plots.ReliabilityDisplay, (digits,)),
     ):
-        one, other = display.from_estimator(kernel, *arguments), display.from_records([found])
+        one, other = kind.from_estimator(kernel, *arguments), kind.from_records([found])
         told = one.description.replace("ZeroShotKernelClassifier", "gaussian")
         assert told == other.description
 

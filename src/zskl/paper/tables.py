@@ -1,34 +1,32 @@
-"""Accuracies of all methods on a dataset, with intervals: what leads first, then both parts of the generalised protocol
-and paired differences to the best; Table 4 of the paper."""
+"""The tables of the evaluation, and the files that hold them: tables in three formats, figures, a page, the README."""
 
 from __future__ import annotations
 
 import csv
+import json
 import shutil
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-from zskl import _files as storage
+from zskl import _files
 from zskl.experiments import compare, uncertainty
 from zskl.experiments.compare import Comparison, Row
 from zskl.experiments.record import Choice, Record
 from zskl.experiments.uncertainty import Figure
-from zskl.paper import claims, evaluation
-from zskl.paper import figures as figuress
-from zskl.paper import results as resultss
+from zskl.paper import claims, figures, published
 from zskl.paper.claims import UNTESTED, Verdict, count_verdicts
 from zskl.paper.results import FAMILIES, Output, Problem, Results, family_of, mean_over_runs, needed_methods
 from zskl.report.sections import to_csv_text
-
-# Accuracy tables ------------------------------------------------------------------------------------------------------
 
 MAIN_FIGURES = ("zero-shot", "H", "calibrated H")
 GENERAL = ("unseen", "seen", "H", "area")
 FAMILY = "family"
 MISPRINT, BELOW = "†", "↓"
 NORM = "‖WᵀW − I‖²"
-PRINTED = f"published ({resultss.PUBLISHED_FEATURES})"
+PRINTED = f"published ({published.PUBLISHED_FEATURES})"
 ORIENTATION = (
     "Published figures are of ResNet-101 features; these are of another network, so they are for orientation only. "
 )
@@ -39,9 +37,9 @@ def zero_shot_tables(results: Results) -> list[Output]:
     made = []
     for problem in results.measured:
         table = main_table(results, problem, needed_methods(("zsl",), results.methods))
-        drawn = figuress.accuracy_chart(problem, table)
-        figures = {f"zsl-{problem.stem}": drawn} if drawn else {}
-        made.append(Output("zsl", f"zsl-{problem.stem}", problem.name, table, figures))
+        chart = figures.accuracy_chart(problem, table)
+        name = f"zsl-{problem.stem}"
+        made.append(Output("zsl", name, problem.name, table, {name: chart} if chart else {}))
         apart = difference_table(results, problem)
         if apart is not None:
             made.append(Output("differences", f"differences-{problem.stem}", problem.name, apart))
@@ -52,9 +50,8 @@ def main_table(results: Results, problem: Problem, methods: Iterable[str]) -> Co
     """Zero-shot accuracy, H and calibrated H, the best in bold, beside what the paper printed."""
     names = [name for name in methods if (problem, name) in results.runs]
     columns, notes = _our_columns(results, problem, names, MAIN_FIGURES)
-    theirs = {
-        name: found for name in names if (found := resultss.published_zero_shot(name, problem.dataset)) is not None
-    }
+    printed = {name: published.published_zero_shot(name, problem.dataset) for name in names}
+    theirs = {name: found for name, found in printed.items() if found is not None}
     if problem.near and theirs:
         columns[f"{PRINTED} zero-shot"] = {name: Figure(figure) for name, figure in theirs.items()}
         columns[f"{PRINTED} H"] = {
@@ -63,15 +60,10 @@ def main_table(results: Results, problem: Problem, methods: Iterable[str]) -> Co
         mine = columns[MAIN_FIGURES[0]]
         low = [name for name in names if name in theirs and name in mine and mine[name].mean < theirs[name]]
         columns[MAIN_FIGURES[0]] = mine | {name: replace(mine[name], mark=BELOW) for name in low}
-        notes.insert(0, _orientation_note(problem, low))
+        below = f"{BELOW} zero-shot accuracy below the published figure: {', '.join(low)}."
+        none = "No method is below its published zero-shot accuracy."
+        notes.insert(0, ("" if problem.comparable else ORIENTATION) + (below if low else none))
     return _note_misprints(_family_table(results, problem, names, columns, notes))
-
-
-def _orientation_note(problem: Problem, low: Sequence[str]) -> str:
-    said = "" if problem.comparable else ORIENTATION
-    if low:
-        return f"{said}{BELOW} zero-shot accuracy below the published figure: {', '.join(low)}."
-    return f"{said}No method is below its published zero-shot accuracy."
 
 
 def generalised_tables(results: Results) -> list[Output]:
@@ -80,18 +72,17 @@ def generalised_tables(results: Results) -> list[Output]:
     for problem in results.measured:
         names = [name for name in needed_methods(("gzsl",), results.methods) if (problem, name) in results.runs]
         columns, notes = _our_columns(results, problem, names, GENERAL)
-        theirs = {name: found for name in names if (found := resultss.published_generalised(name, problem.dataset))}
+        theirs = {name: found for name in names if (found := published.published_generalised(name, problem.dataset))}
         if problem.near and theirs:
             columns[f"{PRINTED} unseen"] = {name: Figure(found.unseen) for name, found in theirs.items()}
             columns[f"{PRINTED} seen"] = {name: Figure(found.seen) for name, found in theirs.items()}
             if not problem.comparable:
                 notes.insert(0, ORIENTATION)
         table = _family_table(results, problem, names, columns, notes)
-        drawn = figuress.dot_chart(
-            f"Generalised protocol on {problem.name}", table, ("unseen", "seen", "H"), "accuracy among all classes (%)"
-        )
-        figures = {f"gzsl-{problem.stem}": drawn} if drawn else {}
-        made.append(Output("gzsl", f"gzsl-{problem.stem}", problem.name, table, figures))
+        title, axis = f"Generalised protocol on {problem.name}", "accuracy among all classes (%)"
+        chart = figures.dot_chart(title, table, ("unseen", "seen", "H"), axis)
+        name = f"gzsl-{problem.stem}"
+        made.append(Output("gzsl", name, problem.name, table, {name: chart} if chart else {}))
     return made
 
 
@@ -150,11 +141,10 @@ def incoherence_tables(results: Results) -> list[Output]:
         found = {name: figure for name in methods if (figure := results.incoherence(problem, name)) is not None}
         if found:
             columns[problem.name] = found
-        theirs = {
-            name: one for name in methods if (one := resultss.published_incoherence(name, problem.dataset)) is not None
-        }
         if found and problem.near:
-            columns[f"{problem.dataset} {PRINTED}"] = {name: Figure(one) for name, one in theirs.items()}
+            theirs = {name: published.published_incoherence(name, problem.dataset) for name in methods}
+            known = {name: Figure(one) for name, one in theirs.items() if one is not None}
+            columns[f"{problem.dataset} {PRINTED}"] = known
     rows = tuple(
         Row({"method": name}, None, {column: found[name] for column, found in columns.items() if name in found})
         for name in methods
@@ -169,7 +159,7 @@ def incoherence_tables(results: Results) -> list[Output]:
 
 def printed_harmonic(method: str, dataset: str) -> Figure | None:
     """H of the published seen and unseen accuracies, marked where the printed one does not follow from them."""
-    found = resultss.published_generalised(method, dataset)
+    found = published.published_generalised(method, dataset)
     return None if found is None else Figure(found.harmonic, mark=MISPRINT if found.misprint else "")
 
 
@@ -188,12 +178,6 @@ def _family_table(
     return _name_families(Comparison((FAMILY, "method"), tuple(columns), tuple(rows), tuple(notes)))
 
 
-def select_rows(table: Comparison, methods: Collection[str]) -> Comparison:
-    """The rows of these methods."""
-    rows = [row for row in table.rows if row.labels["method"] in methods]
-    return _name_families(replace(table, rows=tuple(rows)))
-
-
 def _name_families(table: Comparison) -> Comparison:
     """Each family named in its first row alone."""
     rows, last = [], ""
@@ -210,15 +194,14 @@ def _note_misprints(table: Comparison) -> Comparison:
         return table
     said = "; ".join(
         f"{method} on {dataset}, printed as {found.printed}"
-        for method, dataset in resultss.find_misprints()
-        if (found := resultss.published_generalised(method, dataset)) is not None
+        for method, dataset in published.find_misprints()
+        if (found := published.published_generalised(method, dataset)) is not None
     )
     note = f"Published H is computed from the published seen and unseen accuracy. {MISPRINT} misprints: {said}."
     return replace(table, notes=(*table.notes, note))
 
 
-# Choices table --------------------------------------------------------------------------------------------------------
-# What validation chose for each method, which of these numbers are at an edge, and how long that took on what.
+# What validation chose for each method, which of these numbers are at an edge, and how long that took on what
 
 SCORINGS = {"zsl": "zero-shot accuracy", "gzsl": "calibrated H"}
 CHOSEN = (
@@ -311,8 +294,7 @@ def _time_tables(results: Results) -> list[Output]:
     return [Output("choices", "seconds", "Seconds of a unit", table)] if rows else []
 
 
-# Changes --------------------------------------------------------------------------------------------------------------
-# Figures of an earlier version beside those of now, and why they differ.
+# Figures of an earlier version beside those of now, and why they differ
 
 BEFORE, WHY = "before.csv", "why.csv"  # in the folder of the records; the second is written by hand
 COLUMNS = ("zero-shot", "H", "calibrated H")
@@ -358,10 +340,8 @@ def _read_earlier(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
-# Results page ---------------------------------------------------------------------------------------------------------
-# All of it as one page of Markdown: results.md, which lies beside the folder figures/.
+# All of it as one page of Markdown: results.md, which lies beside the folder figures/
 
-MAIN_SECTION = "Accuracy"
 SECTIONS = {  # part → heading, tables on the page, figures on the page
     "differences": ("Paired differences to the best", True, False),
     "gzsl": ("Seen and unseen classes together", True, False),
@@ -370,8 +350,7 @@ SECTIONS = {  # part → heading, tables on the page, figures on the page
     "sensitivity": ("Sensitivity", False, True),
     "convergence": ("Convergence", False, True),
 }
-CHARTS = "Accuracies as figures"
-CHOICES = "What validation chose"
+EXTRAPOLATED = "two_cores.json"  # written by benchmarks/two_cores.py
 INTRODUCTION = """# The paper's evaluation, measured
 
 Made by `zskl paper` from records, not by hand; [what it does and what figures mean](paper.md). Mean per-class top-1
@@ -398,16 +377,16 @@ def results_page(
 ) -> str:
     """`further` comes last."""
     parts = [INTRODUCTION, *_data_section(results)]
-    parts += _section(MAIN_SECTION, [output for output in outputs if output.part == "zsl"], figures=False)
+    parts += _section("Accuracy", [output for output in outputs if output.part == "zsl"], figures=False)
     parts += ["## Claims of the paper\n", *_claims_section(verdicts)]
-    for part, (heading, tables, figures) in SECTIONS.items():
-        parts += _section(heading, [output for output in outputs if output.part == part], tables, figures)
+    for part, (heading, *shown) in SECTIONS.items():
+        parts += _section(heading, [output for output in outputs if output.part == part], *shown)
     charts = [replace(one, table=replace(one.table, notes=())) for one in outputs if one.part in ("zsl", "gzsl")]
     charts.sort(key=lambda one: one.title)
-    parts += _section(CHARTS, [one for one in charts if one.figures], tables=False)
+    parts += _section("Accuracies as figures", [one for one in charts if one.figures], tables=False)
     parts += _changes_section(changed)
-    parts += _section(CHOICES, [output for output in outputs if output.part == "choices"])
-    parts += [*evaluation.times_section(results.times), *further]
+    parts += _section("What validation chose", [output for output in outputs if output.part == "choices"])
+    parts += [*_times_section(results.times), *further]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
@@ -477,53 +456,84 @@ def _changes_section(changed: Sequence[Changed]) -> list[str]:
     return parts
 
 
-# Readme ---------------------------------------------------------------------------------------------------------------
-# The leading methods of each family, for the README: between two marks in it, never written by hand.
+def _times_section(times: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How long the evaluation took: by kind of work, and on the clock."""
+    if not times:
+        return []
+    kinds: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    machines: dict[str, list[Mapping[str, Any]]] = {}
+    for one in times:
+        machine = one.get("machine") or one["device"]
+        kinds.setdefault((one["stage"], machine), []).append(one)
+        machines.setdefault(machine, []).append(one)
+    lines = ["| stage | on | units | commands | seconds of all commands |", "| --- | --- | ---: | ---: | ---: |"]
+    for (stage, machine), mine in kinds.items():
+        units, seconds = sum(one["units"] for one in mine), sum(one["seconds"] for one in mine)
+        lines.append(f"| {stage} | {machine} | {units} | {len(mine)} | {seconds:.0f} |")
+    spent = ", ".join(f"{elapsed_seconds(mine) / 60:.0f} minutes on {machine}" for machine, mine in machines.items())
+    said = f"Commands ran beside each other. On the clock all of it took {spent}.\n"
+    return ["## Times\n", said, "\n".join(lines) + "\n"]
+
+
+def elapsed_seconds(times: Sequence[Mapping[str, Any]]) -> float:
+    """Seconds during which at least one of the stages ran: they may run beside each other, or on different days."""
+    ends = [datetime.fromisoformat(one["finished"]).timestamp() for one in times]
+    spent, last = 0.0, float("-inf")
+    for start, end in sorted((end - float(one["seconds"]), end) for one, end in zip(times, ends, strict=True)):
+        spent += max(0.0, end - max(start, last))
+        last = max(last, end)
+    return spent
+
+
+def _extrapolation_section(folder: Path) -> list[str]:
+    """What `benchmarks/two_cores.py` found, if it was run."""
+    file = folder / EXTRAPOLATED
+    found = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    rows, missing = found.get("rows"), found.get("missing")
+    if not rows:
+        return []
+    what = f"all but {', '.join(missing)}" if missing else "all of it"
+    hours = sum(row["hours on two cores"] for row in rows)
+    said = (
+        f"On two cores ({found['processor']}) {what} would take {hours:.1f} hours: extrapolated from one method "
+        f"of each family, run on {found['dataset']}.\n"
+    )
+    return [said, markdown_table(list(rows[0]), [list(row.values()) for row in rows])]
+
+
+# The leading methods of each family, for the README: between two marks in it, never written by hand
 
 BEGIN, END = "<!-- begin: results -->", "<!-- end: results -->"
 LEADING = ("zero-shot", "calibrated H")  # the method of each family with the highest mean in one of these is shown
 
 
-def readme_text(results: Results) -> str:
-    """A table for each problem."""
-    parts = []
-    for problem in results.measured:
-        table = main_table(results, problem, results.methods)
-        parts += [f"**{problem.name}**\n", compare.to_markdown(_leading_rows(results, problem, table))]
-    return "\n".join(parts)
-
-
-def _leading_rows(results: Results, problem: Problem, table: Comparison) -> Comparison:
-    """The rows of the leading methods; which figures are in bold was decided among all."""
-    names = {
-        results.ranked(problem, methods, column)[0][0]
-        for methods in FAMILIES.values()
-        for column in LEADING
-        if results.ranked(problem, methods, column)
-    }
-    return select_rows(table, names)
-
-
 def write_readme(results: Results, file: Path) -> None:
-    """Replace what is between the marks."""
+    """Replace what is between the marks by a table for each problem. What is bold was decided among all methods."""
     try:
         before, rest = file.read_text("utf-8").split(BEGIN)
         after = rest.split(END)[1]
     except (ValueError, IndexError):
         raise ValueError(f"{file} has no place for results: expected a line {BEGIN} and, after it, {END}") from None
-    storage.write_atomically(file, f"{before}{BEGIN}\n\n{readme_text(results)}\n{END}{after}".encode())
+    parts = []
+    for problem in results.measured:
+        table = main_table(results, problem, results.methods)
+        ranked = [results.ranked(problem, mine, column) for mine in FAMILIES.values() for column in LEADING]
+        names = {found[0][0] for found in ranked if found}
+        rows = tuple(row for row in table.rows if row.labels["method"] in names)
+        parts += [f"**{problem.name}**\n", compare.to_markdown(_name_families(replace(table, rows=rows)))]
+    text = "\n".join(parts)
+    _files.write_atomically(file, f"{before}{BEGIN}\n\n{text}\n{END}{after}".encode())
 
 
-# Write ----------------------------------------------------------------------------------------------------------------
-# Files: each table as Markdown, CSV and LaTeX, each figure as SVG and PNG, the claims, the page.
+# Files: each table as Markdown, CSV and LaTeX, each figure as SVG and PNG, the claims, the page
 
 MAKERS: Mapping[str, Callable[[Results], list[Output]]] = {
     "zsl": zero_shot_tables,
     "gzsl": generalised_tables,
     "incoherence": incoherence_tables,
-    "gram": figuress.gram_figures,
-    "sensitivity": figuress.sensitivity_figures,
-    "convergence": figuress.convergence_figures,
+    "gram": figures.gram_figures,
+    "sensitivity": figures.sensitivity_figures,
+    "convergence": figures.convergence_figures,
 }
 ENDINGS = {"markdown": "md", "csv": "csv", "latex": "tex"}
 CASES = ("claim", "case", "holds", "figures")
@@ -537,46 +547,39 @@ class Written:
     verdicts: Sequence[Verdict]
 
 
-def all_outputs(results: Results, parts: Sequence[str]) -> list[Output]:
-    """The tables and figures of the parts; what validation chose comes with both protocols."""
-    made = [output for part in parts for output in MAKERS[part](results)]
-    return [*made, *choice_tables(results)] if {"zsl", "gzsl"} & set(parts) else made
-
-
 def write_paper(
     results: Results, parts: Sequence[str], out: Path, docs: Path | None = None, readme: Path | None = None
 ) -> Written:
     """Everything under `out`; the page and its figures also under `docs`, the leading methods also in the file
     `readme`. Files of before are replaced."""
-    made = all_outputs(results, parts)
+    made = [output for part in parts for output in MAKERS[part](results)]
+    if {"zsl", "gzsl"} & set(parts):
+        made += choice_tables(results)
     verdicts = claims.judge_claims(results)
-    files = []
-    for output in made:
-        for name, ending in ENDINGS.items():
-            files.append(
-                _write_output(out / "tables" / f"{output.name}.{ending}", compare.FORMATS[name](output.table).encode())
-            )
     rows = [(one.claim, one.where, one.answer, one.figure) for one in verdicts]
-    files.append(_write_output(out / "tables" / "claims.csv", to_csv_text(CASES, rows).encode()))
-    files.append(_write_output(out / "tables" / "claims.md", markdown_table(CASES, rows).encode()))
-    pictures = []
-    drawn = {name: figure for output in made for name, figure in output.figures.items()}
-    for name, figure in drawn.items():
-        pictures.append(_write_output(out / "figures" / f"{name}.svg", figure.svg().encode()))
-        pictures.append(_write_output(out / "figures" / f"{name}.png", figure.png()))
-    page = results_page(results, made, verdicts, compare_with_earlier(results, out), evaluation.read_extrapolated(out))
-    text = _write_output(out / "results.md", page.encode())
+    contents = {
+        f"tables/{output.name}.{ending}": compare.FORMATS[name](output.table).encode()
+        for output in made
+        for name, ending in ENDINGS.items()
+    }
+    contents |= {
+        "tables/claims.csv": to_csv_text(CASES, rows).encode(),
+        "tables/claims.md": markdown_table(CASES, rows).encode(),
+    }
+    for output in made:
+        for name, figure in output.figures.items():
+            contents |= {f"figures/{name}.svg": figure.svg().encode(), f"figures/{name}.png": figure.png()}
+    changed = compare_with_earlier(results, out)
+    page = results_page(results, made, verdicts, changed, _extrapolation_section(out))
+    contents["results.md"] = page.encode()
+    for name, content in contents.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        _files.write_atomically(out / name, content)
     if readme is not None:
         write_readme(results, readme)
     if docs is not None:
         (docs / "figures").mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(text, docs / "results.md")
-        for picture in pictures:
-            shutil.copyfile(picture, docs / "figures" / picture.name)
-    return Written([*files, *pictures, text], verdicts)
-
-
-def _write_output(path: Path, content: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    storage.write_atomically(path, content)
-    return path
+        for name in contents:
+            if not name.startswith("tables/"):
+                shutil.copyfile(out / name, docs / name)
+    return Written([out / name for name in contents], verdicts)

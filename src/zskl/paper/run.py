@@ -1,0 +1,487 @@
+"""The units of the evaluation: what there is to run for some of its parts, and how long that took.
+
+Beside evaluations, which are those of `zskl run`, there are two kinds of units of its own: accuracy while one setting
+varies, and the course of training.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
+
+from zskl import _files, engines, methods, protocols, selection
+from zskl._arrays import convert_like, runs_on_gpu, to_numpy
+from zskl.datasets import Dataset
+from zskl.engines import Engine
+from zskl.estimators import kernel_classifier
+from zskl.experiments import run_folder, sweep, unit
+from zskl.experiments.record import Record
+from zskl.experiments.run_folder import RunFolder, Stored
+from zskl.experiments.sweep import Failure, Piece, Source
+from zskl.experiments.unit import Report, Unit
+from zskl.paper import results
+from zskl.paper.results import (
+    AnyRecord,
+    ConvergenceRecord,
+    CurveRecord,
+    Phase,
+    Problem,
+    Results,
+    SensitivityRecord,
+    Varied,
+    problem_of,
+)
+from zskl.selection import Search
+from zskl.training.objective import Objective
+from zskl.training.solver import DivergenceError, Progress
+
+TIMES = "times.json"
+
+
+def read_times(*folders: Path) -> list[dict[str, Any]]:
+    """What stages took, in the order in which they ended; each once."""
+    found: dict[str, dict[str, Any]] = {}
+    for file in (folder / TIMES for folder in folders):
+        try:
+            entries = json.loads(file.read_text("utf-8")) if file.is_file() else []
+        except ValueError:
+            raise ValueError(
+                f"{file} cannot be read: expected the wall times that zskl paper wrote; remove it"
+            ) from None
+        found |= {json.dumps(entry, sort_keys=True): entry for entry in entries}
+    return sorted(found.values(), key=lambda entry: str(entry["finished"]))
+
+
+# Sensitivity: accuracy while one setting varies and the others stay where validation put them
+
+WIDE = (0.0, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0, 2.0, 4.0, 8.0, 16.0, 50.0, 200.0, 1000.0)
+VALUES: Mapping[str, Mapping[str, Sequence[float]]] = {  # method → setting → what it is set to
+    "gaussian-ort": {
+        "sigma": (0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0, 3.0, 5.0, 10.0),
+        "repulsion": WIDE,
+    },
+    "cauchy-ort": {
+        "sigma": (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 3.0, 6.0, 15.0, 40.0),
+        "repulsion": WIDE,
+    },
+    "polynomial-4": {
+        "bias": (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0),
+        "repulsion": WIDE,
+    },
+}
+
+
+@dataclass(frozen=True)
+class _CurveUnit(ABC):
+    """One unit: a method from one seed, around the `setting` that validation chose."""
+
+    method: str
+    seed: int
+    setting: Mapping[str, Any]
+    device: str | None = None
+    part: ClassVar[str]
+
+    @property
+    def name(self) -> str:
+        return f"{self.method} seed {self.seed} {self.part}"
+
+    @property
+    @abstractmethod
+    def extent(self) -> dict[str, Any]:
+        """What is run around the setting, for the key."""
+
+    def key(self, data: Dataset) -> str:
+        about = {"part": self.part, "method": self.method, "seed": self.seed, "setting": dict(self.setting)}
+        return run_folder.unit_key({**unit.data_identity(data), **about, **self.extent})
+
+    def _stamp(self, data: Dataset, state: int, clock: unit.Clock) -> dict[str, Any]:
+        """The fields that records of both kinds have."""
+        return {
+            **unit.data_identity(data),
+            "key": self.key(data),
+            "method": self.method,
+            "seed": self.seed,
+            "random_state": state,
+            "device": self.device,
+            "setting": dict(self.setting),
+            "seconds": clock.seconds,
+            "versions": run_folder.package_versions(),
+            "finished": unit.utc_now(),
+        }
+
+
+@dataclass(frozen=True)
+class SensitivityUnit(_CurveUnit):
+    """Each of some settings varied in turn.
+
+    Each value is trained on the folds, for validation, and on all training rows, for test. Test accuracies are looked
+    at here alone, after everything was chosen.
+    """
+
+    divisible: bool = True
+    part: ClassVar[str] = "sensitivity"
+
+    @property
+    def values(self) -> dict[str, list[float]]:
+        """Setting → its values in rising order, the chosen one among them."""
+        return {
+            name: sorted({*map(float, values), float(self.setting[name])})
+            for name, values in VALUES[self.method].items()
+        }
+
+    @property
+    def extent(self) -> dict[str, Any]:
+        return {"values": self.values}
+
+    def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> SensitivityRecord:
+        state = unit.unit_seed(data.name, self.method, self.seed)
+        estimator = methods.build(self.method, {"random_state": state, "device": self.device})
+        # The chosen setting comes up once for each name.
+        settings = [{**self.setting, name: value} for name, values in self.values.items() for value in values]
+        clock = unit.Clock()
+        rows = data.parts["trainval"]
+        search = selection.search(
+            estimator,
+            data.X[rows],
+            data.y[rows],
+            data.signatures,
+            settings,
+            selection.folds(data),
+            engine,
+            None if report is None else partial(report, "validation"),
+        )
+        clock.lap("validation")
+        tested = _test_settings(estimator, search.settings, data, engine)
+        clock.lap("test")
+        curves = {name: self._curve(name, values, search, tested) for name, values in self.values.items()}
+        return SensitivityRecord(**self._stamp(data, state, clock), curves=curves)
+
+    def _curve(self, name: str, values: Sequence[float], search: Search, tested: Sequence[float | None]) -> Varied:
+        """Values, accuracies of each on every fold, and on test rows; None where training diverged."""
+        at = [search.settings.index({**self.setting, name: value}) for value in values]
+        scores = [search.zsl[number] for number in at]
+        folds = (tuple(row.tolist()) if np.isfinite(row).all() else None for row in scores)
+        return Varied(tuple(values), tuple(folds), tuple(tested[number] for number in at))
+
+
+def _test_settings(
+    estimator: Any, settings: Sequence[Mapping[str, Any]], data: Dataset, engine: Engine | None
+) -> list[float | None]:
+    """Zero-shot accuracy on test rows of each setting fitted on all training rows; None where it diverged."""
+    rows = data.parts["trainval"]
+    if runs_on_gpu(data.X, estimator.device):
+        fitted = kernel_classifier.fit_stack(estimator, settings, data.X[rows], data.y[rows], data.signatures)
+        return [None if one.diverged_ is not None else protocols.zsl(one, data).accuracy for one in fitted]
+    found = sorted(engines.each(_test_one, list(settings), (estimator, data), engine), key=lambda pair: pair[0])
+    return [accuracy for _, accuracy in found]
+
+
+def _test_one(shared: tuple[Any, Dataset], setting: Mapping[str, Any]) -> float | None:
+    estimator, data = shared
+    rows = data.parts["trainval"]
+    try:
+        fitted = kernel_classifier.fit_stack(estimator, [setting], data.X[rows], data.y[rows], data.signatures)[0]
+    except DivergenceError:
+        return None
+    return None if fitted.diverged_ is not None else protocols.zsl(fitted, data).accuracy
+
+
+# Convergence: training against validation rows, then all training against test rows
+
+LOOKS_PER_RUN = 50  # along a run
+EPOCHS = 10  # at least: a prefix of a run is a shorter run
+
+
+@dataclass(frozen=True)
+class ConvergenceUnit(_CurveUnit):
+    """Objective and accuracy along a run, which goes on to `EPOCHS` where that is more than was chosen.
+
+    Rows are watched; they never influence W.
+    """
+
+    divisible: bool = False
+    part: ClassVar[str] = "convergence"
+
+    @property
+    def epochs(self) -> int:
+        return max(EPOCHS, int(self.setting.get("epochs", 0)))
+
+    @property
+    def extent(self) -> dict[str, Any]:
+        return {"epochs": self.epochs}
+
+    def run(self, data: Dataset, report: Report | None = None, engine: Engine | None = None) -> ConvergenceRecord:
+        state = unit.unit_seed(data.name, self.method, self.seed)
+        settings = {**self.setting, "epochs": self.epochs, "random_state": state, "device": self.device}
+        trainval, fold = data.parts["trainval"], selection.folds(data)[0]
+        phases = {
+            "validation": {"training": trainval[fold.train], "held out": trainval[fold.val_unseen]},
+            "test": {"training": trainval, "held out": data.parts["test_unseen"]},
+        }
+        clock = unit.Clock()
+        found = {}
+        for name, sides in phases.items():
+            found[name] = _train_watched(methods.build(self.method, settings), data, sides, report)
+            clock.lap(name)
+        return ConvergenceRecord(**self._stamp(data, state, clock), epochs=self.epochs, phases=found)
+
+
+def _train_watched(estimator: Any, data: Dataset, sides: Mapping[str, Any], report: Report | None) -> Phase:
+    """Trained on the first side, looked at on both: among the classes of a side its accuracy and objective."""
+    rows = sides["training"]
+    steps = estimator.epochs * (len(rows) // min(estimator.batch_size, len(rows)))
+    every = max(1, steps // LOOKS_PER_RUN)
+    objectives: dict[str, list[float]] = {name: [] for name in sides}
+    measures: dict[str, _Measure] = {}
+
+    def look(progress: Progress) -> None:
+        if report is not None:
+            report("fit", progress.step, progress.steps)
+        if progress.step % every and progress.step != progress.steps:
+            return
+        for name, mine in sides.items():
+            if name not in measures:
+                measures[name] = _Measure(estimator, data, mine, progress.projection)
+            objectives[name].append(measures[name].objective(progress.projection))
+
+    pairs = {name: (data.X[mine], data.y[mine]) for name, mine in sides.items()}
+    estimator.fit(data.X[rows], data.y[rows], data.signatures, callback=look, monitor=pairs, monitor_every=every)
+    accuracy = estimator.history_.accuracy
+    return Phase(
+        step=tuple(accuracy["training"][0].tolist()),
+        rows=len(rows),
+        objective={name: tuple(values) for name, values in objectives.items()},
+        accuracy={name: tuple(accuracy[name][1].tolist()) for name in sides},
+    )
+
+
+class _Measure:
+    """The objective of rows among their own classes, each class by the mean of its signatures."""
+
+    def __init__(self, estimator: Any, data: Dataset, rows: Any, place: Any) -> None:
+        classes, codes = np.unique(data.y[rows], return_inverse=True)
+        table = data.signatures.groupby(level=0).mean().loc[classes].to_numpy(dtype=np.float32)
+        self.X = convert_like(estimator.feature_scaling_.apply(data.X[rows]), place)
+        self.Y = convert_like(estimator.signature_scaling_.apply(table), place)
+        self.codes = convert_like(codes, place, "int64")
+        self.sizes = convert_like(np.bincount(codes), place)
+        names = ("loss", "balance", "repulsion", "temperature", "incoherence_weight")
+        self.formula = Objective(
+            estimator._kernel(),
+            incoherence=bool(estimator.incoherence),
+            **{name: getattr(estimator, name) for name in names},
+        )
+
+    def objective(self, W: Any) -> float:
+        found = self.formula.evaluate(W, self.X, self.Y, self.codes, self.sizes).objective
+        return float(f"{float(to_numpy(found)[0]):.6g}")
+
+
+# The whole evaluation
+
+Tell = Callable[[str], object]
+Load = Callable[[Source], Dataset]
+R = TypeVar("R", bound=Stored)
+
+
+class StageDisplay(sweep.Watch, Protocol):
+    """Progress of one stage, with each unit that is finished."""
+
+    def finished(self, place: int) -> None: ...
+
+
+Show = Callable[[Sequence[str], int], AbstractContextManager[StageDisplay]]  # names of units, how many were done before
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is wanted. A dataset may come from several sources, with other features each. `device` is for the methods
+    that train there: all others run on the CPU, through the engine."""
+
+    parts: tuple[str, ...]
+    sources: tuple[Source, ...]
+    methods: tuple[str, ...]
+    seeds: int
+    out: Path
+    device: str | None = None
+    engine: Engine | None = None
+    merge: tuple[Path, ...] = ()
+    compact: bool = False
+    offline: bool = False
+
+
+@dataclass
+class Outcome:
+    """The results, sentences about units that failed, and how many units were run."""
+
+    results: Results
+    failures: list[str] = field(default_factory=list)
+    ran: int = 0
+
+
+def run_evaluation(order: Order, load: Load, show: Show, tell: Tell) -> Outcome:
+    """Run what the folder `order.out` lacks, and collect. `load` opens a dataset, or says why it cannot."""
+    with (
+        run_folder.open_run_folder(order.out, Record.from_json) as runs,
+        run_folder.open_run_folder(order.out / results.CURVES, results.curve_record_from_json) as curves,
+    ):
+        merged = results.merge_records(order.merge, runs, curves, order.compact)
+        if order.merge:
+            tell(f"{merged} record(s) merged into {order.out}")
+        times = read_times(order.out, *(path for path in order.merge if path.is_dir()))
+        before = len(times)
+        problems, loaded = _plan_problems(order, load, [*runs.done.values(), *curves.done.values()], tell)
+        outcome = Outcome(Results((), (), {}))
+
+        def run_stage(name: str, pieces: Sequence[Piece[R]], folder: RunFolder[R]) -> None:
+            _run_stage(name, pieces, folder, order.engine, outcome, times, show, tell)
+
+        try:
+            methods = results.needed_methods(order.parts, order.methods)
+            once = [name for name in methods if len(unit.useful_seeds(name, order.seeds)) < order.seeds]
+            if once and loaded:
+                tell(f"{', '.join(once)}: run once, since every seed gives the same model")
+            device = None if order.device == "cpu" else order.device
+            there = [name for name in methods if device and name not in results.ON_CPU]
+            here = [name for name in methods if name not in there]
+            run_stage(f"methods on {device}", _evaluation_units(loaded, there, order.seeds, device), runs)
+            run_stage("methods", _evaluation_units(loaded, here, order.seeds, None), runs)
+            for make in (SensitivityUnit, ConvergenceUnit):
+                if make.part in order.parts:
+                    run_stage(make.part, _curve_units(make, order, loaded, runs, tell), curves)
+        finally:
+            if times and (len(times) > before or merged):
+                text = json.dumps(times, indent=1) + "\n"
+                _files.write_atomically(order.out / TIMES, text.encode())
+        outcome.results = results.select_records(
+            problems, order.methods, order.seeds, runs.done.values(), curves.done.values(), times
+        )
+        return outcome
+
+
+def _run_stage(
+    name: str,
+    pieces: Sequence[Piece[R]],
+    folder: RunFolder[R],
+    engine: Engine | None,
+    outcome: Outcome,
+    times: list[dict[str, Any]],
+    show: Show,
+    tell: Tell,
+) -> None:
+    """One sweep. Its wall time is added to `times`, unless nothing was left to do."""
+    before = sum(piece.key in folder.done for piece in pieces)
+    if before == len(pieces):
+        return
+    if before:
+        tell(f"{name}: {before} of {len(pieces)} units were done before")
+    start, ran = time.perf_counter(), -before
+    device = pieces[0].unit.device
+    try:
+        with (
+            show([piece.name for piece in pieces], before) as display,
+            closing(sweep.run_sweep(pieces, engine, folder, display)) as outcomes,
+        ):
+            for place, found in outcomes:
+                display.finished(place)
+                ran += 1
+                if isinstance(found, Failure):
+                    outcome.failures.append(found.sentence)
+    finally:
+        outcome.ran += max(0, ran)
+        alone = engine is None or engine.address is not None or device not in (None, "cpu")
+        times.append(
+            {
+                "stage": name,
+                "datasets": sorted({problem_of(piece.data).name for piece in pieces}),
+                "units": max(0, ran),
+                "seconds": round(time.perf_counter() - start, 1),
+                "device": device or "cpu",
+                "processes": 1 if alone or engine is None else engine.processes,
+                "machine": _describe_machine(device),
+                "finished": unit.utc_now(),
+            }
+        )
+
+
+def _describe_machine(device: str | None) -> str:
+    """Its cores, and the GPU that was used."""
+    cores = f"{os.cpu_count()} cores"
+    if device is None or device.startswith("cpu"):
+        return cores
+    import torch
+
+    return f"{cores}, {torch.cuda.get_device_name(device)}"
+
+
+def _plan_problems(
+    order: Order, load: Load, there: Sequence[AnyRecord], tell: Tell
+) -> tuple[list[Problem], list[tuple[Source, Dataset]]]:
+    """What there are tables of; and of these what can be run."""
+    problems: dict[Problem, None] = {}
+    loaded: list[tuple[Source, Dataset]] = []
+    for source in order.sources:
+        known = results.recorded_problems(there, source.name, source.features) or [Problem(source.name, missing=True)]
+        try:
+            data = None if order.offline else load(source)
+        except (OSError, ValueError) as error:
+            data = None
+            instead = "skipped" if known[0].missing else "shown as far as it is recorded; nothing of it is run"
+            tell(f"{source.name} cannot be read and is {instead}: {error}")
+        if data is None:
+            problems |= dict.fromkeys(known)
+        elif problem_of(data) not in problems:
+            problems[problem_of(data)] = None
+            loaded.append((source, data))
+    return list(problems), loaded
+
+
+def make_unit(method: str, seed: int, device: str | None) -> Unit:
+    """Settings by both scorings from the grid of the table, which is fixed: see `published_grid`."""
+    return Unit(method, seed, {}, device, tune=True, calibrate=True, fixed_grid=results.published_grid(method))
+
+
+def _evaluation_units(
+    loaded: Sequence[tuple[Source, Dataset]], methods: Sequence[str], seeds: int, device: str | None
+) -> list[Piece[Record]]:
+    """The first seed of all methods before the next, and of each seed the slowest methods first."""
+    return [
+        Piece(source, data, make_unit(method, seed, device))
+        for seed in range(seeds)
+        for method in results.sort_slowest_first(methods)
+        if seed in unit.useful_seeds(method, seeds)
+        for source, data in loaded
+    ]
+
+
+def _curve_units(
+    make: type[SensitivityUnit] | type[ConvergenceUnit],
+    order: Order,
+    loaded: Sequence[tuple[Source, Dataset]],
+    runs: RunFolder[Record],
+    tell: Tell,
+) -> list[Piece[CurveRecord]]:
+    """Units around the setting that validation chose, by zero-shot accuracy, for the lowest seed."""
+    pieces: list[Piece[CurveRecord]] = []
+    for source, data in loaded:
+        problem = problem_of(data)
+        found = results.select_records([problem], order.methods, order.seeds, runs.done.values(), ()).runs
+        for method in results.needed_methods((make.part,), order.methods):
+            mine = found.get((problem, method))
+            choice = mine[0].tune.choices.zsl if mine else None
+            if choice is None:
+                tell(f"{data.name} {method}: no {make.part} without a record of what validation chose")
+                continue
+            units = [make(method, seed, choice.setting, order.device) for seed in range(order.seeds)]
+            pieces += [Piece(source, data, one) for one in units]
+    return pieces
