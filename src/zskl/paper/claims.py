@@ -120,7 +120,8 @@ def _judge_sigma_interior(results: Results) -> Iterator[Verdict]:
         best, validation, top = max(curve[1:-1], key=lambda point: point[1])
         shown = (
             f"test {format_figure(top)} at σ = {best:g}; ends {format_figure(low)} at {first:g}, "
-            f"{format_figure(high)} at {last:g} (validation {validation:.1f}; {low_validation:.1f}, {high_validation:.1f})"
+            f"{format_figure(high)} at {last:g} "
+            f"(validation {validation:.1f}; {low_validation:.1f}, {high_validation:.1f})"
         )
         answer = ANSWERS[top.mean > max(low.mean, high.mean)]
         yield Verdict(INTERIOR, f"{problem.name}, {method}, {len(found)} seed(s)", answer, shown)
