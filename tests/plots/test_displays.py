@@ -16,8 +16,9 @@ from zskl import baselines, datasets, plots, protocols, selection
 from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 from zskl.experiments.record import Record
 from zskl.paper import results
-from zskl.plots import confusion, display
-from zskl.plots.display import Display, line_styles
+from zskl.plots import confusion
+from zskl.plots._display import Display
+from zskl.plots._style import COLOURS, line_styles
 
 # Displays -------------------------------------------------------------------------------------------------------------
 
@@ -232,7 +233,7 @@ def test_methods_are_compared_by_their_means():
 def test_lines_of_many_methods_differ():
     made = line_styles([0, 0, 1, 7, 2])
     assert len({one["color"] for one in made}) == 5
-    assert made[0]["color"] == display.COLOURS[0]
+    assert made[0]["color"] == COLOURS[0]
     assert len(line_styles(range(9))) == 9
 
 

@@ -18,8 +18,8 @@ from zskl.experiments import compare, run_folder
 from zskl.experiments import unit as experiments_unit
 from zskl.experiments.record import Record
 from zskl.experiments.unit import Unit
-from zskl.plots import display
-from zskl.plots.display import Display
+from zskl.plots import _style
+from zskl.plots._display import Display
 from zskl.report import page
 
 
@@ -136,14 +136,14 @@ def test_strings_of_records_are_escaped():
 
 def test_the_page_knows_every_colour_of_the_figures():
     sheet = resources.files("zskl.report").joinpath("page.css").read_text("utf-8")
-    for colour in (*display.COLOURS, display.QUIET, display.RULE, display.PAPER, display.PLUS, display.MINUS):
+    for colour in (*_style.COLOURS, _style.QUIET, _style.RULE, _style.PAPER, _style.PLUS, _style.MINUS):
         assert f'svg [fill="{colour}"]' in sheet
         assert f'svg [stroke="{colour}"]' in sheet
 
 
 def test_a_planted_lack_of_escaping_is_found(monkeypatch):
     module = import_module("zskl.report.page")
-    monkeypatch.setattr(display, "to_svg", lambda *given, **named: "<svg></svg>")
+    monkeypatch.setattr(_style, "to_svg", lambda *given, **named: "<svg></svg>")
     test_strings_of_records_are_escaped()
     monkeypatch.setattr(module, "_load_template", lambda: module._environment(escape=False).get_template("page.html"))
     with pytest.raises(AssertionError):
@@ -168,7 +168,7 @@ def test_any_one_field_may_be_missing_or_null(monkeypatch):
     monkeypatch.setattr(Display, "plot", lambda self, ax=None: self)
     monkeypatch.setattr(Display, "figure_", None, raising=False)
     monkeypatch.setattr(
-        display, "to_svg", lambda figure, title, description, inline: f"<svg><desc>{description}</desc></svg>"
+        _style, "to_svg", lambda figure, title, description, inline: f"<svg><desc>{description}</desc></svg>"
     )
     needed = {("dataset",), ("method",), ("seed",), ("zsl",), ("gzsl",)}
     names = ("ant", "bee", "cow")
@@ -226,7 +226,7 @@ def test_more_methods_than_colours(monkeypatch):
     text = page_of([full(method=name, accuracy=0.3 + k / 20) for k, name in enumerate(methods)])
     (curves,) = [one for one in drawings(text) if one.find("title").text.startswith("Seen–unseen")]
     lines = {(one.get("stroke"), one.get("stroke-dasharray")) for one in curves.iter("path")}
-    assert {colour for colour, _ in lines} >= set(display.COLOURS[:6])
+    assert {colour for colour, _ in lines} >= set(_style.COLOURS[:6])
     assert len({dashes for _, dashes in lines}) == 6
     assert "The 6 methods of highest H are drawn" in text
     assert "of the 1 methods of highest" in text

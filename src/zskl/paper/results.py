@@ -18,7 +18,7 @@ from zskl.experiments.record import Generalised, Probabilities, Record, Setting
 from zskl.experiments.run_folder import RunFolder
 from zskl.experiments.uncertainty import Difference, Figure
 from zskl.paper.published import BASELINES, KERNELS, PUBLISHED_FEATURES
-from zskl.plots.display import Drawing
+from zskl.plots._display import Drawing
 
 # Methods: which of them each part of the evaluation is about, in the order of the tables
 

@@ -16,7 +16,7 @@ from zskl import _files as files
 from zskl.experiments import compare
 from zskl.experiments.record import Record
 from zskl.experiments.run_folder import Runs, collect
-from zskl.plots.display import remove_unprintable
+from zskl.plots._style import remove_unprintable
 from zskl.report import sections
 from zskl.report.sections import (
     Case,

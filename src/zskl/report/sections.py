@@ -25,6 +25,7 @@ from zskl.plots import (
     ReliabilityDisplay,
     SeenUnseenCurveDisplay,
     ValidationGridDisplay,
+    _style,
     class_accuracy,
     confusion,
     convergence,
@@ -33,8 +34,7 @@ from zskl.plots import (
     seen_unseen_curve,
     validation,
 )
-from zskl.plots import display as displays
-from zskl.plots.display import Display
+from zskl.plots._display import Display
 
 
 def run_commands(found: Sequence[Record], out: str | None = None) -> list[str]:
@@ -165,7 +165,7 @@ def make_figure(
     records: Sequence[Record],
 ) -> Figure:
     """A display that has been drawn, with the numbers in it and the records that they are from."""
-    svg = displays.to_svg(display.figure_, title, display.description, inline=True)
+    svg = _style.to_svg(display.figure_, title, display.description, inline=True)
     return Figure(name, title, svg, note, to_csv_text(columns, rows), "\n".join(run_commands(records)))
 
 
