@@ -8,12 +8,9 @@ import statistics
 import numpy as np
 import pytest
 
-from paper_runs import HERE, VALUES, near, runs, table
-from paper_runs import evaluation as evaluation_evaluated
+from paper_runs import HERE, VALUES, evaluation, near, runs, table
 from zskl.paper import published, results, tables
 from zskl.paper.results import Results
-
-# Tables ---------------------------------------------------------------------------------------------------------------
 
 
 def test_tables_hold_what_the_records_say(whole):
@@ -103,19 +100,18 @@ def test_methods_below_their_published_figure_are_named(whole):
     assert f"below the published figure: {', '.join(below)}." in (whole[0] / "results.md").read_text("utf-8")
 
 
-# Pages ----------------------------------------------------------------------------------------------------------------
 # What changed, times and the tables of the README, from records made up for them.
 
 RUNS = {
-    (HERE, "sje"): [evaluation_evaluated(0, 0.55, 0.2, 0.45)],
-    (HERE, "eszsl"): [evaluation_evaluated(0, 0.5, 0.2, 0.48)],
-    (HERE, "dap"): [evaluation_evaluated(0, 0.4, 0.1, 0.2)],
-    (HERE, "class-means"): [evaluation_evaluated(0, 0.6, 0.4, 0.5)],
+    (HERE, "sje"): [evaluation(0, 0.55, 0.2, 0.45)],
+    (HERE, "eszsl"): [evaluation(0, 0.5, 0.2, 0.48)],
+    (HERE, "dap"): [evaluation(0, 0.4, 0.1, 0.2)],
+    (HERE, "class-means"): [evaluation(0, 0.6, 0.4, 0.5)],
 }
 RESULTS = Results((HERE,), results.ALL, RUNS)
 
 
-def test_what_changed_stands_beside_the_reason(tmp_path):
+def test_changes_are_listed_with_reasons(tmp_path):
     assert tables.compare_with_earlier(RESULTS, tmp_path) == []
     lines = [
         "dataset,features,method,zero-shot,H,calibrated H",
@@ -151,7 +147,7 @@ def test_the_readme_gets_the_leading_methods_of_each_family(tmp_path):
         tables.write_readme(RESULTS, file)
 
 
-def test_the_clock_counts_stages_that_run_beside_each_other_once():
+def test_overlapping_stages_count_once():
     def stage(finished, seconds, units=1):
         return {"stage": "methods", "device": "cpu", "units": units, "seconds": seconds, "finished": finished}
 

@@ -20,8 +20,6 @@ from zskl.plots import confusion
 from zskl.plots._display import Display
 from zskl.plots._style import COLOURS, line_styles
 
-# Displays -------------------------------------------------------------------------------------------------------------
-
 NAMES = ("ant", "bee", "cow")
 CURVE = {"values": [0.0, 1.0, 10.0], "validation": [[0.4, 0.6], [0.5, 0.7], None], "test": [0.5, 0.6, None]}
 VARIED = {
@@ -149,7 +147,7 @@ def test_a_calibrated_model_has_two_points(digits, kernel):
     np.testing.assert_allclose(drawn, [display.plain[0], display.calibrated[0]], rtol=1e-12)
 
 
-def test_estimators_and_records_say_the_same(digits, kernel):
+def test_displays_of_estimators_and_records_agree(digits, kernel):
     from zskl.experiments import unit
 
     summary = unit.summarise_model(kernel, digits)
@@ -195,7 +193,7 @@ def test_many_classes_are_drawn_as_the_largest_shares():
     assert display.pairs[0][2] == 0.25
 
 
-def test_sensitivity_by_hand():
+def test_sensitivity_is_the_mean_over_seeds():
     other = varied(1, test=[0.7, None, None])
     display = plots.SensitivityDisplay.from_records([varied(), other], setting="sigma")
     np.testing.assert_allclose(display.sides["test"], [0.6, 0.6, np.nan], rtol=1e-12)
@@ -207,7 +205,7 @@ def test_sensitivity_by_hand():
     np.testing.assert_allclose((x, y), [[-0.5, 0.0], [50, 60]], rtol=1e-12)
 
 
-def test_a_grid_is_seen_from_the_two_settings_that_matter():
+def test_grid_shows_the_two_settings_that_matter_most():
     display = plots.ValidationGridDisplay.from_records([full()], scoring="zsl")
     assert display.settings == ("epochs", "sigma")
     assert (display.rows, display.columns, display.chosen) == ([1, 10], [0.5, 1.0, 2.0], (1, 1))
@@ -250,7 +248,6 @@ def test_what_is_drawn_is_given_to_the_constructor(display):
     assert "plot" not in vars(display)
 
 
-# Examples -------------------------------------------------------------------------------------------------------------
 # Examples in docstrings of the displays and of the report run, and their parameters are documented.
 
 MODULES = ["zskl.report.page", *sorted({getattr(plots, name).__module__ for name in plots.__all__})]

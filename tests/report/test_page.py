@@ -251,7 +251,7 @@ def test_the_command_writes_the_page(tmp_path):
 
 
 @pytest.mark.parametrize("target", ["records.jsonl", "none/report.html", ""])
-def test_a_bad_target_is_refused_before_reading(tmp_path, target, monkeypatch):
+def test_a_bad_output_path_is_refused_before_reading(tmp_path, target, monkeypatch):
     run_folder.write_lines(tmp_path / "records.jsonl", [plain()])
     monkeypatch.setattr(compare, "collect", lambda runs: pytest.fail("work was done"))
     assert "cannot write" in str(run(tmp_path, "-o", tmp_path / target).exception)
@@ -263,7 +263,7 @@ def test_wrong_answers_by_hand():
     assert metrics.wrong_answers(true, predicted, most=1)["a"] == (("b", 0.5),)
 
 
-def test_evidence_is_small_and_true(digits_records):
+def test_records_keep_little_of_a_model_and_that_exactly(digits_records):
     record, closed = digits_records[0], digits_records[-1]
     gram = np.array(record["gram"])
     assert gram.shape == (7, 7)

@@ -345,7 +345,7 @@ class Job:
     device: str | None = None
 
     @property
-    def asked(self) -> dict[str, object]:
+    def changed_options(self) -> dict[str, object]:
         """The options that answers depend on, without defaults. A table counts by its content, not its path."""
         return self.options.drop_defaults({**asdict(self.options), "signatures": self.signatures_fingerprint})
 
@@ -374,7 +374,7 @@ class Shard:
     changed: int
 
     @classmethod
-    def at(cls, path: PathLike) -> Shard:
+    def from_path(cls, path: PathLike) -> Shard:
         found = os.stat(path)
         return cls(os.path.abspath(path), found.st_size, found.st_mtime_ns)
 
@@ -432,7 +432,7 @@ def find_shards(folder: PathLike) -> list[Shard]:
     )
     if not files:
         raise ValueError(f"{folder} holds no features: expected files that end in {', '.join(SUFFIXES)}")
-    return [Shard.at(path) for path in files]
+    return [Shard.from_path(path) for path in files]
 
 
 def reasons_to_run(job: Job, shards: Sequence[Shard], folder: run_folder.LogFolder) -> dict[int, str]:
@@ -453,7 +453,7 @@ def reasons_to_run(job: Job, shards: Sequence[Shard], folder: run_folder.LogFold
             found[place] = ""
         elif before.model != job.fingerprint:
             found[place] = "predicted by another model"
-        elif job.options.drop_defaults(before.options) != job.asked:  # version 0.2 wrote defaults, too
+        elif job.options.drop_defaults(before.options) != job.changed_options:  # version 0.2 wrote defaults, too
             found[place] = "predicted with other options"
         elif (before.size, before.changed) != (shard.size, shard.changed):
             found[place] = "changed since they were predicted"
@@ -489,7 +489,7 @@ def predict_folder(
             shard = todo[number]
             if not isinstance(outcome, Failure):
                 state = _file_state(job.output(shard)) or (0, 0)
-                made_by = (job.fingerprint, job.asked)
+                made_by = (job.fingerprint, job.changed_options)
                 line = record.to_json(Line(shard.name, shard.size, shard.changed, outcome, *made_by, *state))
                 folder.append({"key": run_folder.unit_key(line), **line})
             yield places[number], outcome
@@ -499,7 +499,7 @@ def _predict_shard(job: Job, shard: Shard, report: Callable[[str], object] | Non
     """On a worker, or here."""
     try:
         rows = write_predictions(job.output(shard), _report_rows(job.predictor().lines(shard.path), report))
-        if Shard.at(shard.path) != shard:
+        if Shard.from_path(shard.path) != shard:
             raise ValueError("the file changed while it was read: run again when it is complete")
         return rows
     except Exception as error:  # whatever is wrong with one shard, others go on; a mistake of ours ends the run

@@ -37,7 +37,7 @@ class Change:
         """What changed, a sentence each."""
         rows = sum(self.counts.values())
         if self.counts:
-            yield f"{self.verb} {rows} row(s) of {len(self.counts)} class(es): {self._counted()}"
+            yield f"{self.verb} {rows} row(s) of {len(self.counts)} class(es): {self._describe_counts()}"
         else:
             yield f"{self.verb} all examples"
         old, new = self.before.candidates_.tolist(), self.after.candidates_.tolist()
@@ -49,7 +49,7 @@ class Change:
         yield from (f"{what}: {list_values(labels)}" for what, labels in lists.items() if len(labels))
         yield _describe_calibration(self.before, self.after)
 
-    def _counted(self) -> str:
+    def _describe_counts(self) -> str:
         seen, mine = set(self.before.classes_.tolist()), set(self.before.candidates_.tolist())
         kinds = {label: "seen" if label in seen else "unseen" if label in mine else "new" for label in self.counts}
         shown = [f"{count} of {label} ({kinds[label]})" for label, count in list(self.counts.items())[:SHOWN]]

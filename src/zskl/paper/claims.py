@@ -42,8 +42,7 @@ class Verdict:
 def judge_claims(results: Results) -> list[Verdict]:
     """Every claim for all that was measured; one that nothing tests is listed as such."""
     found = [
-        *_judge_incoherence(results),
-        *_judge_accuracy(results),
+        *_judge_pairs(results),
         *_judge_lambda_ends(results),
         *_judge_sigma_interior(results),
         *_judge_baselines(results, BEATEN, KERNELS, PAPER_BASELINES),
@@ -63,25 +62,22 @@ def count_verdicts(verdicts: Sequence[Verdict]) -> list[tuple[str, int, int, int
     return [(claim, mine.count(YES), mine.count(NO), mine.count(UNDECIDED)) for claim, mine in answers.items()]
 
 
-def _judge_incoherence(results: Results) -> Iterator[Verdict]:
+def _judge_pairs(results: Results) -> Iterator[Verdict]:
+    """Each kernel without and with incoherence ("-Ort")."""
     for problem in results.measured:
         for without, with_ in PAIRS:
-            before, after = results.incoherence(problem, without), results.incoherence(problem, with_)
+            where = f"{problem.name}, {without}"
+            before, after = (results.incoherence(problem, name) for name in (without, with_))
             if before is not None and after is not None:
                 shown = f"{format_figure(before)} without, {format_figure(after)} with"
-                yield Verdict(INCOHERENCE, f"{problem.name}, {without}", ANSWERS[after.mean < before.mean], shown)
-
-
-def _judge_accuracy(results: Results) -> Iterator[Verdict]:
-    for problem in results.measured:
-        for without, with_ in PAIRS:
+                yield Verdict(INCOHERENCE, where, ANSWERS[after.mean < before.mean], shown)
             for column, claim in RAISED.items():
                 before, after = (results.figure(problem, name, column) for name in (without, with_))
                 if before is not None and after is not None:
-                    shown = f"{format_figure(before)} without, {format_figure(after)} with; "
                     apart = results.difference(problem, with_, without, column)
                     answer, words = _judge_difference(apart, before, after)
-                    yield Verdict(claim, f"{problem.name}, {without}", answer, shown + words)
+                    shown = f"{format_figure(before)} without, {format_figure(after)} with; {words}"
+                    yield Verdict(claim, where, answer, shown)
 
 
 def _judge_lambda_ends(results: Results) -> Iterator[Verdict]:

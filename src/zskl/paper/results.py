@@ -136,7 +136,7 @@ class _Curves:
 
 
 @dataclass(frozen=True)
-class Varied:
+class SettingCurve:
     """For each value of a setting the accuracy on every fold and on test rows; None where training diverged."""
 
     values: tuple[float, ...]
@@ -156,7 +156,7 @@ class SensitivityRecord(_Curves):
     """A method from one seed, each of some settings varied in turn around the one that was chosen."""
 
     part: str = "sensitivity"
-    curves: Mapping[str, Varied]
+    curves: Mapping[str, SettingCurve]
 
     def chosen(self, name: str) -> float:
         """The value of a setting that validation chose."""

@@ -38,7 +38,7 @@ from zskl.paper.results import (
     Problem,
     Results,
     SensitivityRecord,
-    Varied,
+    SettingCurve,
     problem_of,
 )
 from zskl.selection import Search
@@ -166,12 +166,14 @@ class SensitivityUnit(_CurveUnit):
         curves = {name: self._curve(name, values, search, tested) for name, values in self.values.items()}
         return SensitivityRecord(**self._stamp(data, state, clock), curves=curves)
 
-    def _curve(self, name: str, values: Sequence[float], search: Search, tested: Sequence[float | None]) -> Varied:
+    def _curve(
+        self, name: str, values: Sequence[float], search: Search, tested: Sequence[float | None]
+    ) -> SettingCurve:
         """Values, accuracies of each on every fold, and on test rows; None where training diverged."""
         at = [search.settings.index({**self.setting, name: value}) for value in values]
         scores = [search.zsl[number] for number in at]
         folds = (tuple(row.tolist()) if np.isfinite(row).all() else None for row in scores)
-        return Varied(tuple(values), tuple(folds), tuple(tested[number] for number in at))
+        return SettingCurve(tuple(values), tuple(folds), tuple(tested[number] for number in at))
 
 
 def _test_settings(
@@ -242,20 +244,20 @@ def _train_watched(estimator: Any, data: Dataset, sides: Mapping[str, Any], repo
     steps = estimator.epochs * (len(rows) // min(estimator.batch_size, len(rows)))
     every = max(1, steps // LOOKS_PER_RUN)
     objectives: dict[str, list[float]] = {name: [] for name in sides}
-    measures: dict[str, _Measure] = {}
+    measures: dict[str, _ObjectiveMeter] = {}
 
-    def look(progress: Progress) -> None:
+    def watch(progress: Progress) -> None:
         if report is not None:
             report("fit", progress.step, progress.steps)
         if progress.step % every and progress.step != progress.steps:
             return
         for name, mine in sides.items():
             if name not in measures:
-                measures[name] = _Measure(estimator, data, mine, progress.projection)
+                measures[name] = _ObjectiveMeter(estimator, data, mine, progress.projection)
             objectives[name].append(measures[name].objective(progress.projection))
 
     pairs = {name: (data.X[mine], data.y[mine]) for name, mine in sides.items()}
-    estimator.fit(data.X[rows], data.y[rows], data.signatures, callback=look, monitor=pairs, monitor_every=every)
+    estimator.fit(data.X[rows], data.y[rows], data.signatures, callback=watch, monitor=pairs, monitor_every=every)
     accuracy = estimator.history_.accuracy
     return Phase(
         step=tuple(accuracy["training"][0].tolist()),
@@ -265,7 +267,7 @@ def _train_watched(estimator: Any, data: Dataset, sides: Mapping[str, Any], repo
     )
 
 
-class _Measure:
+class _ObjectiveMeter:
     """The objective of rows among their own classes, each class by the mean of its signatures."""
 
     def __init__(self, estimator: Any, data: Dataset, rows: Any, place: Any) -> None:

@@ -63,7 +63,9 @@ def main_table(results: Results, problem: Problem, methods: Iterable[str]) -> Co
         below = f"{BELOW} zero-shot accuracy below the published figure: {', '.join(low)}."
         none = "No method is below its published zero-shot accuracy."
         notes.insert(0, ("" if problem.comparable else ORIENTATION) + (below if low else none))
-    return _note_misprints(_family_table(results, problem, names, columns, notes))
+        if any(figure.mark == MISPRINT for figure in columns[f"{PRINTED} H"].values()):
+            notes.append(_misprint_note())
+    return _family_table(results, problem, names, columns, notes)
 
 
 def generalised_tables(results: Results) -> list[Output]:
@@ -188,17 +190,13 @@ def _name_families(table: Comparison) -> Comparison:
     return replace(table, rows=tuple(rows))
 
 
-def _note_misprints(table: Comparison) -> Comparison:
-    """With a note on misprints where one is in the table."""
-    if not any(figure.mark == MISPRINT for row in table.rows for figure in row.figures.values()):
-        return table
-    said = "; ".join(
-        f"{method} on {dataset}, printed as {found.printed}"
-        for method, dataset in published.find_misprints()
-        if (found := published.published_generalised(method, dataset)) is not None
+def _misprint_note() -> str:
+    places = {place: published.published_generalised(*place) for place in published.find_misprints()}
+    listed = [f"{method} on {dataset}, printed as {one.printed}" for (method, dataset), one in places.items() if one]
+    return (
+        f"Published H is computed from the published seen and unseen accuracy. {MISPRINT} misprints: "
+        f"{'; '.join(listed)}."
     )
-    note = f"Published H is computed from the published seen and unseen accuracy. {MISPRINT} misprints: {said}."
-    return replace(table, notes=(*table.notes, note))
 
 
 # What validation chose for each method, which of these numbers are at an edge, and how long that took on what
@@ -223,21 +221,17 @@ def choice_tables(results: Results) -> list[Output]:
     for problem in results.measured:
         rows = [row for name in results.methods for row in _choice_rows(name, results.runs.get((problem, name), ()))]
         if rows:
-            notes = (CHOSEN, *_spread_notes([results.runs.get((problem, name), ()) for name in results.methods]))
-            table = Comparison(("method", "by", "setting"), ("validation score",), tuple(rows), notes)
+            groups = [mine for name in results.methods if (mine := results.runs.get((problem, name)))]
+            folds = compare.fold_spread_note(record for group in groups for record in group)
+            notes = [CHOSEN, *([f"Figures that {folds}."] if folds else [])]
+            notes += [f"{note}." for note in compare.seed_spread_notes(groups)]
+            table = Comparison(("method", "by", "setting"), ("validation score",), tuple(rows), tuple(notes))
             made.append(Output("choices", f"choices-{problem.stem}", problem.name, table))
     found = [row for (problem, method), mine in results.runs.items() for row in _edge_rows(problem, method, mine)]
     if found:
         table = Comparison(tuple(found[0].labels), (), tuple(found), (EDGES,))
         made.append(Output("choices", "edges", "Chosen at an edge", table))
     return [*made, *_time_tables(results)]
-
-
-def _spread_notes(groups: Sequence[Sequence[Record]]) -> list[str]:
-    """Sentences on what differs widely between folds, or between seeds with the same settings."""
-    folds = compare.fold_spread_note(record for group in groups for record in group)
-    seeds = compare.seed_spread_notes([group for group in groups if group])
-    return [*([f"Figures that {folds}."] if folds else []), *(f"{note}." for note in seeds)]
 
 
 def _choice_rows(method: str, found: Sequence[Record]) -> list[Row]:
@@ -266,14 +260,11 @@ def _edge_rows(problem: Problem, method: str, found: Sequence[Record]) -> list[R
     for record in found:
         for scoring, name in SCORINGS.items():
             for edge in _find_choice(record, scoring).edges or ():
-                told = f"{edge.name} {edge.value:g}", f"{edge.side}, {edge.why}"
-                seeds.setdefault((name, *told), []).append(record.seed)
-    return [
-        Row(
-            {"data": problem.name, "method": method, "chosen by": name, "setting": setting, "edge": told}, len(mine), {}
-        )
-        for (name, setting, told), mine in seeds.items()
-    ]
+                place = (name, f"{edge.name} {edge.value:g}", f"{edge.side}, {edge.why}")
+                seeds.setdefault(place, []).append(record.seed)
+    columns = ("chosen by", "setting", "edge")
+    about = {"data": problem.name, "method": method}
+    return [Row(about | dict(zip(columns, place, strict=True)), len(mine), {}) for place, mine in seeds.items()]
 
 
 def _time_tables(results: Results) -> list[Output]:
@@ -301,7 +292,7 @@ COLUMNS = ("zero-shot", "H", "calibrated H")
 
 
 @dataclass(frozen=True)
-class Changed:
+class FigureChange:
     """A method on a problem: its figures as "59.4 → 63.2", and the reason."""
 
     problem: str
@@ -310,7 +301,7 @@ class Changed:
     why: str
 
 
-def compare_with_earlier(results: Results, folder: Path) -> list[Changed]:
+def compare_with_earlier(results: Results, folder: Path) -> list[FigureChange]:
     """Every method on every problem that `before.csv` in the folder speaks of; nothing without that file."""
     before = {(line["dataset"], line["features"], line["method"]): line for line in _read_earlier(folder / BEFORE)}
     reasons = {line["method"]: line["why"] for line in _read_earlier(folder / WHY)}
@@ -329,7 +320,7 @@ def compare_with_earlier(results: Results, folder: Path) -> list[Changed]:
                     figures[column] = " → ".join(one or "–" for one in pair)
             if figures:
                 why = reasons.get(method, "" if old else "new")
-                made.append(Changed(problem.name, method, figures, why))
+                made.append(FigureChange(problem.name, method, figures, why))
     return made
 
 
@@ -372,7 +363,7 @@ def results_page(
     results: Results,
     outputs: Sequence[Output],
     verdicts: Sequence[Verdict],
-    changed: Sequence[Changed] = (),
+    changed: Sequence[FigureChange] = (),
     further: Sequence[str] = (),
 ) -> str:
     """`further` comes last."""
@@ -444,7 +435,7 @@ def _section(heading: str, outputs: Sequence[Output], tables: bool = True, figur
     return parts
 
 
-def _changes_section(changed: Sequence[Changed]) -> list[str]:
+def _changes_section(changed: Sequence[FigureChange]) -> list[str]:
     if not changed:
         return []
     parts = ["## What changed since 0.1, and why\n", "Per cent, before → after.\n"]

@@ -31,7 +31,7 @@ class Curve(Protocol):
     def test(self) -> Sequence[float | None]: ...
 
 
-class Varying(Protocol):
+class SensitivityCurves(Protocol):
     """A record of `zskl paper sensitivity`: a curve for each setting, and the value that validation chose."""
 
     @property
@@ -52,7 +52,7 @@ class Sensitivity:
     chosen: float
 
 
-def read_sensitivity(records: Sequence[Varying], setting: str) -> Sensitivity:
+def read_sensitivity(records: Sequence[SensitivityCurves], setting: str) -> Sensitivity:
     """Over the records of all seeds of one method."""
     curves = [record.curves[setting] for record in records]
     values = list(curves[0].values)
@@ -129,7 +129,7 @@ class SensitivityDisplay(Display):
         self.deviations = {"validation": validation_deviation, "test": test_deviation}
 
     @classmethod
-    def from_records(cls, records: Sequence[Varying], *, setting: str, ax: Axes | None = None) -> Self:
+    def from_records(cls, records: Sequence[SensitivityCurves], *, setting: str, ax: Axes | None = None) -> Self:
         """Draw means over the records of all seeds.
 
         Parameters
@@ -149,7 +149,7 @@ class SensitivityDisplay(Display):
         return cls._read(records, setting).plot(ax)
 
     @classmethod
-    def _read(cls, records: Sequence[Varying], setting: str) -> Self:
+    def _read(cls, records: Sequence[SensitivityCurves], setting: str) -> Self:
         """The display of these records, not drawn yet."""
         found = read_sensitivity(records, setting)
         apart = {"validation_deviation": found.validation_deviation, "test_deviation": found.test_deviation}
@@ -201,6 +201,6 @@ class SensitivityDisplay(Display):
         return [*zero, *map(math.log10, shown)], [*("0" for _ in zero), *(f"{value:g}" for value in shown)]
 
 
-def make_display(records: Sequence[Varying], setting: str) -> SensitivityDisplay:
+def make_display(records: Sequence[SensitivityCurves], setting: str) -> SensitivityDisplay:
     """The display of these records, not drawn yet."""
     return SensitivityDisplay._read(records, setting)

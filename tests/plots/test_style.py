@@ -26,7 +26,7 @@ def test_two_runs_give_the_same_bytes():
     assert _style.to_svg(one, "t", "d") != _style.to_svg(one, "u", "d")
 
 
-def test_a_file_stands_alone():
+def test_svg_file_needs_nothing_else():
     root = ElementTree.fromstring(_style.to_svg(display().figure_, "A title", "What it shows"))
     space = "{http://www.w3.org/2000/svg}"
     assert root.tag == f"{space}svg"
@@ -66,14 +66,14 @@ def test_only_known_colours_are_used():
         assert set(re.findall(r'(?:fill|stroke)="([^"]+)"', text)) <= known
 
 
-def test_pixels():
+def test_png_has_the_size_of_the_figure():
     found = _style.to_png(display().figure_)
     assert found.startswith(b"\x89PNG")
     assert int.from_bytes(found[16:20], "big") == pytest.approx(_style.WIDTH / 72 * _style.DPI, abs=1)
     assert b"Software" not in found
 
 
-def test_letters_that_the_font_lacks_raise_no_warning():
+def test_letters_missing_from_the_font_raise_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         text = _style.to_svg(plots.ClassAccuracyDisplay({"\u4e2d\u6587": 0.5, "a\x00b": 0.2}).plot().figure_, "t", "d")
@@ -88,7 +88,7 @@ def test_long_names_are_cut():
 
 
 @pytest.mark.parametrize(("count", "size"), [(1, (1, 1)), (3, (2, 2))])
-def test_panels(count, size):
+def test_panels_share_one_figure(count, size):
     parts = [(f"panel {k}", plots.GramDisplay([[1.0, 0.5], [0.5, 1.0]])) for k in range(count)]
     made = draw_panels("All of them", parts)
     assert [ax.get_title() for ax in made.figure.axes] == [heading for heading, _ in parts]
