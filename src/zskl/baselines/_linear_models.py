@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from zskl._arrays import Array, NumPyArray, convert_like, is_sparse_rows, namespace, to_numpy
 from zskl.estimators._candidates import softmax
-from zskl.estimators._inputs import NONE, Given, Training, refuse_weights
+from zskl.estimators._inputs import NO_WEIGHTS, Training, WeightArguments, refuse_weights
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.scaling import Scaling
 from zskl.training.rows import ScaledRows
@@ -194,9 +194,9 @@ class SharedClassifier(ZeroShotClassifier):
         self
             The fitted estimator.
         """
-        return self._fit(X, y, signatures, NONE)
+        return self._fit(X, y, signatures, NO_WEIGHTS)
 
-    def _fit(self, X: Array, y: Any, signatures: Any, weights: Given) -> Self:
+    def _fit(self, X: Array, y: Any, signatures: Any, weights: WeightArguments) -> Self:
         with self._all_or_nothing():
             self._check_parameters()
             self._learn(self._prepare(X, y, signatures, self.READS, weights=weights))(self)

@@ -12,7 +12,7 @@ from zskl._validation import check_option, check_positive
 from zskl.baselines import _linear_models
 from zskl.baselines._linear_models import WeightedClassifier, class_signatures, rotate_rows
 from zskl.estimators._inputs import Training
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import add_standardized
 
 # Attributes -----------------------------------------------------------------------------------------------------------
 

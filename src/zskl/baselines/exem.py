@@ -14,7 +14,7 @@ from zskl.baselines._linear_models import WeightedClassifier, class_signatures, 
 from zskl.baselines.cmt import signature_distances
 from zskl.baselines.sync import pairwise_distances
 from zskl.estimators._inputs import Training
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import add_standardized
 
 DISTANCES = ("euclidean", "standardized")
 NOTHING = 1e-12  # of the largest energy: what a component has less is rounding
@@ -192,8 +192,8 @@ class EXEM(WeightedClassifier):
         return model
 
     @classmethod
-    def _unstored(cls, name: str, value: Any) -> Any:
-        return check_positive("sigma", value) if name == "sigma_" else super()._unstored(name, value)
+    def _from_json(cls, name: str, value: Any) -> Any:
+        return check_positive("sigma", value) if name == "sigma_" else super()._from_json(name, value)
 
 
 def principal_components(

@@ -13,7 +13,7 @@ from zskl.baselines import _linear_models, dap
 from zskl.baselines._linear_models import WeightedClassifier, class_signatures
 from zskl.estimators._candidates import softmax
 from zskl.estimators._inputs import Training
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import add_standardized
 
 FLOOR = 1e-6  # of a probability whose logarithm is taken
 

@@ -12,8 +12,7 @@ from zskl._arrays import Array, convert_like, namespace, resolve_seed, runs_on_g
 from zskl._validation import check_count, check_option, check_positive
 from zskl.baselines._linear_models import class_membership, class_signatures
 from zskl.estimators._inputs import Training, refuse_weights
-from zskl.estimators.base import ZeroShotClassifier
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import ZeroShotClassifier, add_standardized
 from zskl.training import solver
 from zskl.training.solver import DivergenceError, Progress
 
@@ -441,7 +440,7 @@ class SSE(ZeroShotClassifier):
         return found @ convert_like(solve_mixtures(Y, convert_like(self.seen_, Y), self.gamma_), X).T
 
     @classmethod
-    def _unstored(cls, name: str, value: Any) -> Any:
+    def _from_json(cls, name: str, value: Any) -> Any:
         if name == "embedding_":
             check_option("embedding", value, EMBEDDINGS)
-        return check_positive("gamma", value) if name == "gamma_" else super()._unstored(name, value)
+        return check_positive("gamma", value) if name == "gamma_" else super()._from_json(name, value)

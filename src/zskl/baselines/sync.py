@@ -21,7 +21,7 @@ from zskl.baselines._linear_models import (
 )
 from zskl.estimators._candidates import softmax
 from zskl.estimators._inputs import Training
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import add_standardized
 
 LOSSES = ("one-vs-other", "structured")
 SMOOTHING = 0.05, 0.01, 0.002, 0.0004  # of the structured loss's maximum, each from where the one before ended
@@ -167,8 +167,8 @@ class SynC(SharedClassifier):
         return X @ convert_like(mixtures @ convert_like(self.classifiers_, Y), X).T
 
     @classmethod
-    def _unstored(cls, name: str, value: Any) -> Any:
-        return check_positive("sigma", value) if name == "sigma_" else super()._unstored(name, value)
+    def _from_json(cls, name: str, value: Any) -> Any:
+        return check_positive("sigma", value) if name == "sigma_" else super()._from_json(name, value)
 
 
 def pairwise_distances(A: Array, B: Array) -> Array:
