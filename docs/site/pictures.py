@@ -7,7 +7,7 @@ from typing import Any
 from sphinx_gallery.scrapers import figure_rst, matplotlib_scraper
 
 from zskl.plots import _style
-from zskl.plots._display import Display
+from zskl.plots._base import Display
 
 
 def _get_sg_image_scraper() -> Any:

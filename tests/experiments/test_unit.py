@@ -18,7 +18,7 @@ from zskl.experiments import expectation, run_folder, summary, unit
 from zskl.experiments.record import Record
 from zskl.experiments.unit import Unit, unit_seed
 from zskl.paper import results
-from zskl.paper.run import make_unit
+from zskl.paper.evaluation import make_unit
 from zskl.report import sections
 from zskl.training.solver import DivergenceError
 

@@ -17,7 +17,7 @@ from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 from zskl.experiments.record import Record
 from zskl.paper import results
 from zskl.plots import confusion
-from zskl.plots._display import Display
+from zskl.plots._base import Display
 from zskl.plots._style import COLOURS, line_styles
 
 NAMES = ("ant", "bee", "cow")

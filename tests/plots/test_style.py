@@ -8,7 +8,7 @@ import pytest
 
 from zskl import plots
 from zskl.plots import _style
-from zskl.plots._display import draw_panels
+from zskl.plots._base import draw_panels
 
 EVIL = """<b>"$5" & 'co'</b>"""
 

@@ -19,7 +19,7 @@ from zskl.experiments import unit as experiments_unit
 from zskl.experiments.record import Record
 from zskl.experiments.unit import Unit
 from zskl.plots import _style
-from zskl.plots._display import Display
+from zskl.plots._base import Display
 from zskl.report import page
 
 

@@ -15,8 +15,8 @@ from zskl import methods
 from zskl.experiments import run_folder, unit
 from zskl.experiments.record import Generalised, Record, ZeroShot
 from zskl.methods import split_grid
+from zskl.paper import evaluation as evaluations
 from zskl.paper import results
-from zskl.paper import run as evaluations
 from zskl.paper.results import Problem
 from zskl.plots import _style
 

@@ -82,7 +82,7 @@ def paper(
     from zskl.engines import Engine
     from zskl.paper import published
     from zskl.paper import results as paper_methods
-    from zskl.paper.run import Order, run_evaluation
+    from zskl.paper.evaluation import Order, run_evaluation
     from zskl.paper.tables import write_paper
 
     _arrays.check_device(device)

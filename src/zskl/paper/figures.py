@@ -11,7 +11,7 @@ from zskl.experiments.uncertainty import Figure
 from zskl.paper.results import PAIRS, ConvergenceRecord, Output, Problem, Results, SensitivityRecord, mean_over_runs
 from zskl.plots import ComparisonDisplay, ConvergenceDisplay, GramDisplay
 from zskl.plots import sensitivity as plot
-from zskl.plots._display import Drawing, draw_panels
+from zskl.plots._base import Drawing, draw_panels
 from zskl.plots.comparison import read_columns
 from zskl.plots.gram import AXIS
 

@@ -19,7 +19,7 @@ from zskl.experiments.run_folder import RunFolder
 from zskl.experiments.uncertainty import Difference, Figure
 from zskl.methods import split_grid, use_default_batches
 from zskl.paper.published import BASELINES, KERNELS, PUBLISHED_FEATURES
-from zskl.plots._display import Drawing
+from zskl.plots._base import Drawing
 
 # Methods: which of them each part of the evaluation is about, in the order of the tables
 

@@ -12,7 +12,7 @@ from zskl import protocols
 from zskl.datasets import Dataset
 from zskl.experiments.record import Record
 from zskl.plots import _style
-from zskl.plots._display import RecordDisplay, read_required
+from zskl.plots._base import RecordDisplay, read_required
 from zskl.protocols import single_class_note
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from zskl.experiments.compare import Row, compare
 from zskl.experiments.record import Record
 from zskl.experiments.uncertainty import Figure
 from zskl.plots import _style
-from zskl.plots._display import Display
+from zskl.plots._base import Display
 from zskl.plots._style import COLOURS, set_tick_names
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from zskl.experiments import unit
 from zskl.experiments.record import Record
 from zskl.plots import _style
-from zskl.plots._display import RecordDisplay, read_required
+from zskl.plots._base import RecordDisplay, read_required
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

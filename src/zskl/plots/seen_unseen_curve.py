@@ -12,7 +12,7 @@ from zskl import protocols
 from zskl.datasets import Dataset
 from zskl.experiments.record import Generalised, Record
 from zskl.plots import _style
-from zskl.plots._display import LinesDisplay, display_names, read_required
+from zskl.plots._base import LinesDisplay, display_names, read_required
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zskl.plots import _style
-from zskl.plots._display import Display
+from zskl.plots._base import Display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

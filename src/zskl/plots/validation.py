@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from zskl.experiments.record import Record
 from zskl.plots import _style
-from zskl.plots._display import Display, read_required
+from zskl.plots._base import Display, read_required
 from zskl.plots._style import QUIET, shorten
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from zskl.plots import (
     seen_unseen_curve,
     validation,
 )
-from zskl.plots._display import Display
+from zskl.plots._base import Display
 
 
 def run_commands(found: Sequence[Record], out: str | None = None) -> list[str]:

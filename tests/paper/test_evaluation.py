@@ -10,7 +10,7 @@ import pytest
 from paper_runs import SETTING, fitted, open_
 from tolerances import AFTER_FIT, SUMS
 from zskl import methods, metrics, protocols, selection
-from zskl.paper import claims, figures, run
+from zskl.paper import claims, evaluation, figures
 from zskl.paper import results as resultss
 from zskl.paper.results import Results, SettingCurve, problem_of
 
@@ -20,12 +20,14 @@ def test_objective_of_held_out_rows_is_the_same_in_torch(data):
     part = data.parts["trainval"]
     model = fitted(data, part)
     W = model.projection_[None]
-    found = [run._ObjectiveMeter(model, data, part, place).objective(place) for place in (W, torch.from_numpy(W))]
+    found = [
+        evaluation._ObjectiveMeter(model, data, part, place).objective(place) for place in (W, torch.from_numpy(W))
+    ]
     assert found[0] == pytest.approx(found[1], rel=SUMS.single)
 
 
 def test_convergence_ends_where_a_fit_ends(data):
-    record = run.ConvergenceUnit("gaussian-ort", 0, SETTING).run(data)
+    record = evaluation.ConvergenceUnit("gaussian-ort", 0, SETTING).run(data)
     assert record.epochs == 3
     part = data.parts["trainval"]
     model = fitted(data, part, epochs=3)
@@ -60,7 +62,7 @@ def objective(model, data, held):
 
 
 def test_a_varied_setting_is_fitted_on_folds_and_on_all_training_rows(data):
-    record = run.SensitivityUnit("gaussian-ort", 0, SETTING).run(data)
+    record = evaluation.SensitivityUnit("gaussian-ort", 0, SETTING).run(data)
     assert record.curves["sigma"].values == (0.5, 0.7, 1.0, 2.0)
     rows_ = data.parts["trainval"]
     for setting, curve in record.curves.items():
@@ -78,7 +80,7 @@ def test_validation_of_a_varied_setting_sees_no_test_row(data):
     for part in ("test_seen", "test_unseen"):
         X[data.parts[part]] = np.random.default_rng(0).normal(size=X[data.parts[part]].shape)
     noise = replace(data, X=X)
-    before, after = (run.SensitivityUnit("gaussian-ort", 0, SETTING).run(one).curves for one in (data, noise))
+    before, after = (evaluation.SensitivityUnit("gaussian-ort", 0, SETTING).run(one).curves for one in (data, noise))
     for setting in before:
         assert before[setting].validation == after[setting].validation
     assert [before[setting].test for setting in before] != [after[setting].test for setting in after]
@@ -86,7 +88,7 @@ def test_validation_of_a_varied_setting_sees_no_test_row(data):
 
 def test_a_diverging_value_is_a_gap(data):
     setting = {"bias": 1.0, "repulsion": 1.0, "learning_rate": 1e4, "epochs": 1}
-    record = run.SensitivityUnit("polynomial-4", 0, setting).run(data)
+    record = evaluation.SensitivityUnit("polynomial-4", 0, setting).run(data)
     assert record.curves["bias"] == SettingCurve((0.5, 1.0), (None, None), (None, None))
     point = figures.curve_points([record], "bias")[1]
     assert (point.validation, point.test, point.diverged) == (None, None, 1)
@@ -100,9 +102,9 @@ def test_a_stack_gives_the_accuracies_of_single_fits(data, monkeypatch):
     """As on a GPU, where all values train at once."""
     settings = [{**SETTING, "sigma": sigma} for sigma in (0.5, 1.0, 2.0)]
     estimator = methods.build("gaussian-ort", {"random_state": 3})
-    alone = run._test_settings(estimator, settings, data, None)
-    monkeypatch.setattr(run, "runs_on_gpu", lambda *given: True)
-    stacked = run._test_settings(estimator, settings, data, None)
+    alone = evaluation._test_settings(estimator, settings, data, None)
+    monkeypatch.setattr(evaluation, "runs_on_gpu", lambda *given: True)
+    stacked = evaluation._test_settings(estimator, settings, data, None)
     for one, other, setting in zip(stacked, alone, settings, strict=True):
         model = methods.build("gaussian-ort", {"random_state": 3, **setting}).fit(
             *data.samples("trainval"), data.signatures
