@@ -22,7 +22,7 @@ from doc_blocks import ROOT, blocks, execute
 from paper_runs import shortened, untried
 from reading_order import ORDER
 from zskl.cli import COMMANDS, DATA_COMMANDS
-from zskl.plots.display import Display
+from zskl.plots._base import Display
 
 # Docs -----------------------------------------------------------------------------------------------------------------
 
