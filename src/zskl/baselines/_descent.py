@@ -9,16 +9,17 @@ are a shorter run, and one run serves every number of epochs.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from sklearn.base import clone
 
-from zskl._arrays import Array, convert_like, make_generator, namespace, resolve_seed, to_numpy
+from zskl._arrays import Array, NumPyArray, convert_like, make_generator, namespace, resolve_seed, to_numpy
 from zskl._validation import check_count, check_positive
+from zskl.baselines._baseline import Baseline, baseline
 from zskl.baselines._linear_models import class_signatures
 from zskl.estimators._inputs import Training, refuse_weights
-from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.explanation import ScoreParts
 from zskl.training.rows import ScaledRows
 from zskl.training.solver import BLOW_UP, DivergenceError, Progress, batch_indices
@@ -39,7 +40,7 @@ class Problem(Protocol):
     def step(self, rows: Array) -> Array:
         """The objective () on a batch of rows (n,); writes `gradients`."""
 
-    def keep(self, epochs: int) -> np.ndarray[Any, Any] | None:
+    def keep(self, epochs: int) -> NumPyArray | None:
         """Which entries of the first axis of all weights to keep after so many epochs; None for all."""
 
     def learned(self) -> Learned:
@@ -94,7 +95,7 @@ def run_descent(
         yield epoch + 1
 
 
-class DescentClassifier(ZeroShotClassifier):
+class DescentClassifier(Baseline):
     """A method trained by `run`. A subclass writes `_problem` and `_scores`, and has the settings named here."""
 
     FREE: ClassVar[tuple[str, ...]] = ("epochs",)
@@ -268,38 +269,20 @@ def balance_gradient(G: Array, own: Array) -> Array:
     return G
 
 
+@baseline
 class BilinearClassifier(DescentClassifier):
     """A bilinear map under one loss, which a subclass sets as `LOSS`."""
 
     LEARNED: ClassVar = {"projection_": ("d", "p")}
     LOSS: ClassVar[Loss]
 
-    def __init__(
-        self,
-        *,
-        margin: float = 1.0,
-        batch_size: int = 64,
-        epochs: int = 20,
-        learning_rate: float = 0.1,
-        momentum: float = 0.9,
-        weight_decay: float = 0.0,
-        feature_scaling: str = "center-l2",
-        signature_scaling: str = "center-l2",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.margin = margin
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.weight_decay = weight_decay
-        self.feature_scaling = feature_scaling
-        self.signature_scaling = signature_scaling
-        self.signature_mean = signature_mean
-        self.device = device
-        self.random_state = random_state
+    _: KW_ONLY
+    margin: float = 1.0
+    batch_size: int = 64
+    epochs: int = 20
+    learning_rate: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 0.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -313,5 +296,3 @@ class BilinearClassifier(DescentClassifier):
 
     def _score_parts(self) -> ScoreParts:
         return ScoreParts(self.projection_)
-
-    projection_: Any

@@ -8,21 +8,17 @@ s = 1/√(curvature · a / n + ridge) the problem in V is nearly round, and L-BF
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.base import clone
 
 from zskl._arrays import Array, NumPyArray, convert_like, is_sparse_rows, namespace, to_numpy
 from zskl.estimators._candidates import softmax
-from zskl.estimators._inputs import NONE, Given, Training, refuse_weights
-from zskl.estimators.base import ZeroShotClassifier
+from zskl.estimators._inputs import Training
 from zskl.scaling import Scaling
-from zskl.training.rows import ScaledRows
-from zskl.training.solver import DivergenceError
 
 # Linear ---------------------------------------------------------------------------------------------------------------
 
@@ -39,9 +35,9 @@ class Rows:
     """Rows in the basis of their own spread: X = rotated @ basisᵀ."""
 
     rotated: Array  # (n, r)
-    basis: np.ndarray[Any, Any]  # (d, r) orthonormal columns, r = min(n, d)
-    energy: np.ndarray[Any, Any]  # (r,) eigenvalues of XᵀX ≥ 0
-    weights: np.ndarray[Any, Any] | None = None  # (n,) of the rows; None: 1 each
+    basis: NumPyArray  # (d, r) orthonormal columns, r = min(n, d)
+    energy: NumPyArray  # (r,) eigenvalues of XᵀX ≥ 0
+    weights: NumPyArray | None = None  # (n,) of the rows; None: 1 each
 
     @property
     def mass(self) -> float:
@@ -70,10 +66,10 @@ def row_blocks(X: Any) -> Iterator[tuple[slice, Array]]:
 
 def row_spectrum(
     X: Any,
-    weights: np.ndarray[Any, Any] | None = None,
-    center: np.ndarray[Any, Any] | None = None,
+    weights: NumPyArray | None = None,
+    center: NumPyArray | None = None,
     see: Callable[[slice, Array], object] = lambda rows, block: None,
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+) -> tuple[NumPyArray, NumPyArray]:
     """(basis (d, r), energy (r,)) with XᵀX = basis @ diag(energy) @ basisᵀ, r = min(n, d).
 
     With `weights` w (n,) of XᵀDX, D = diag(w); with `center` (d,) of the rows without it. `see` is shown each of the
@@ -104,7 +100,7 @@ def _add_part(total: Array, part: Array) -> Array:
     return total
 
 
-def rotate_rows(X: Any, weights: np.ndarray[Any, Any] | None = None) -> Rows:
+def rotate_rows(X: Any, weights: NumPyArray | None = None) -> Rows:
     basis, energy = row_spectrum(X, weights)
     rotated: Array | None = None
     for rows, block in row_blocks(X):
@@ -123,8 +119,8 @@ def minimise_ridge(
     ridge: float,
     curvature: float,
     intercept: bool = True,
-    start: np.ndarray[Any, Any] | None = None,
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    start: NumPyArray | None = None,
+) -> tuple[NumPyArray, NumPyArray]:
     """(W (d, k), b (k,)) float32; `curvature` is about that of the loss in one output, b = 0 without `intercept`.
 
     It starts from 0, or with W at `start` (d, k).
@@ -134,7 +130,7 @@ def minimise_ridge(
     scale = 1 / np.sqrt(curvature * rows.energy / rows.mass + ridge)  # (r,)
     shrinkage = ridge * scale[:, None] ** 2
 
-    def evaluate(flat: np.ndarray[Any, Any]) -> tuple[float, np.ndarray[Any, Any]]:
+    def evaluate(flat: NumPyArray) -> tuple[float, NumPyArray]:
         V, b = flat[: r * outputs].reshape(r, outputs), flat[r * outputs :]
         value, slope = loss(X @ convert_like(scale[:, None] * V, X) + (convert_like(b, X) if intercept else 0.0))
         gradient = scale[:, None] * to_numpy(X.T @ slope).astype(np.float64) + shrinkage * V
@@ -152,115 +148,9 @@ def minimise_ridge(
     return W.astype(np.float32), b.astype(np.float32)
 
 
-# Shared fit -----------------------------------------------------------------------------------------------------------
-# Methods whose one fit serves many settings: the work that the settings share is done once.
-#
-# Also the sums and means over classes that closed forms need.
+# Sums over classes
 
 scale_to_unit_length = Scaling(("l2",)).apply  # rows of unit length; a row of zeros stays zero
-
-
-class SharedClassifier(ZeroShotClassifier):
-    """A method without steps. A subclass writes `_learn`, `_check_parameters` and `_scores`."""
-
-    READS: ClassVar[type[ScaledRows]] = ScaledRows
-
-    def _check_parameters(self) -> None:
-        raise NotImplementedError
-
-    def _learn(self, training: Training) -> Callable[[Self], None]:
-        """Do the work that all settings in `FREE` share; the function that it returns finishes one model."""
-        raise NotImplementedError
-
-    @refuse_weights
-    def fit(self, X: Array, y: Any, signatures: Any = None, *, callback: Any = None) -> Self:
-        """Learn from training rows, their classes and the signatures of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Training rows.
-        y : array-like of shape (n,)
-            Their classes.
-        signatures : DataFrame, mapping or array-like, default=None
-            The description of each class: a data frame with a row per class, a mapping from class to vector, or an
-            array with a row per class of sorted(set(y)). None stands for one-hot rows. Classes that are not in y become
-            further candidates.
-        callback : callable, default=None
-            Never called, because the method has no steps.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        return self._fit(X, y, signatures, NONE)
-
-    def _fit(self, X: Array, y: Any, signatures: Any, weights: Given) -> Self:
-        with self._all_or_nothing():
-            self._check_parameters()
-            self._learn(self._prepare(X, y, signatures, self.READS, weights=weights))(self)
-        return self
-
-    def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
-    ) -> None:
-        models = [clone(self).set_params(**setting) for setting in settings]
-        for model in models:
-            model._check_parameters()
-        training = models[0]._prepare(X, y, signatures, self.READS)
-        prepared = {name: value for name, value in vars(models[0]).items() if name.endswith("_")}
-        finish = models[0]._learn(training)
-        for place, model in enumerate(models):
-            vars(model).update(prepared)
-            finish(model)
-            visit(place, model)
-
-
-class WeightedClassifier(SharedClassifier):
-    """Such a method whose sums over rows take weights."""
-
-    def fit(
-        self,
-        X: Array,
-        y: Any,
-        signatures: Any = None,
-        *,
-        sample_weight: Any = None,
-        class_weight: Any = None,
-        callback: Any = None,
-    ) -> Self:
-        """Learn from training rows, their classes and the signatures of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Training rows.
-        y : array-like of shape (n,)
-            Their classes.
-        signatures : DataFrame, mapping or array-like, default=None
-            The description of each class: a data frame with a row per class, a mapping from class to vector, or an
-            array with a row per class of sorted(set(y)). None stands for one-hot rows. Classes that are not in y become
-            further candidates.
-        sample_weight : array-like of shape (n,), default=None
-            How often each row counts: 2 is as if it were there twice, 0 as if it were not there. None counts all once.
-        class_weight : {"balanced"}, mapping or None, default=None
-            A factor of the weights of all rows of a class, by class; one that is not named has 1. "balanced" lets the
-            rows of each class weigh the same together.
-        callback : callable, default=None
-            Never called, because the method has no steps.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        return self._fit(X, y, signatures, (sample_weight, class_weight))
 
 
 def class_signatures(training: Training) -> Array:
@@ -335,7 +225,7 @@ class ClassSums:
 #
 # with p the softmax over the classes, or one sigmoid for each attribute. Strictly convex in W: no seed, no schedule.
 
-Weights: TypeAlias = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # W (d, k), b (k,)
+Weights: TypeAlias = tuple[NumPyArray, NumPyArray]  # W (d, k), b (k,)
 
 
 def fit_path(training: Training) -> Callable[[float], Weights]:

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from zskl._arrays import Array, convert_like, namespace
+from zskl.baselines._baseline import baseline
 from zskl.baselines._descent import BilinearClassifier, Loss, balance_gradient, margin_violations
 from zskl.estimators.default_grid import add_standardized
 
@@ -30,6 +31,7 @@ def _rank_weights(classes: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.concatenate([[0.0], np.cumsum(1 / ranks) / ranks])
 
 
+@baseline
 class ALE(BilinearClassifier):
     """Attribute label embedding: a bilinear map under a loss that weighs violations by rank.
 
@@ -49,25 +51,11 @@ class ALE(BilinearClassifier):
         Share of the previous step that goes into the next one, in [0, 1).
     weight_decay : float, default=0.0
         Weight λ ≥ 0 of a penalty λ/2 ‖W‖². 0 is the method as published.
-    feature_scaling : str, default="center-l2"
-        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
-    signature_scaling : str, default="center-l2"
-        Scaling of the signatures, see `zskl.scaling`.
-    signature_mean : {"seen", "all"}, default="seen"
-        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
-    device : str or None, default=None
-        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
-    random_state : int, RandomState or None, default=None
-        Seed of the start and of the batches. None takes another seed in every fit.
 
     Attributes
     ----------
     projection_ : ndarray of shape (d, p)
         W, in float32.
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
-    candidates_ : ndarray
-        The seen classes, then the further classes of the table: the default candidates of `predict`.
 
     Notes
     -----

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zskl._arrays import Array, convert_like, make_generator, namespace, to_numpy
+from zskl._arrays import Array, NumPyArray, convert_like, make_generator, namespace, to_numpy
 from zskl._validation import check_count, check_positive
 from zskl.baselines import _linear_models
+from zskl.baselines._baseline import baseline
 from zskl.baselines._descent import Callback, DescentClassifier, Learned, signature_coordinates
 from zskl.baselines._linear_models import class_signatures, row_blocks
 from zskl.estimators._candidates import Question, best_row_scores
@@ -70,6 +71,7 @@ def signature_distances(F: Array, Y: Array) -> Array:
     return squared_distances(xp.sum(F * F, axis=1)[:, None], F @ Y.mT, xp.sum(Y * Y, axis=1)[None, :])
 
 
+@baseline
 class CMT(DescentClassifier):
     """Cross-modal transfer: a two-layer network into signature space, where the nearest signature wins.
 
@@ -87,16 +89,6 @@ class CMT(DescentClassifier):
         Length of a step, the same in the whole run.
     momentum : float, default=0.9
         Share of the previous step that goes into the next one, in [0, 1).
-    feature_scaling : str, default="center-l2"
-        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
-    signature_scaling : str, default="center-l2"
-        Scaling of the signatures, see `zskl.scaling`.
-    signature_mean : {"seen", "all"}, default="seen"
-        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
-    device : str or None, default=None
-        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
-    random_state : int, RandomState or None, default=None
-        Seed of the start and of the batches. None takes another seed in every fit.
 
     Attributes
     ----------
@@ -104,10 +96,6 @@ class CMT(DescentClassifier):
         A, in float32.
     output_ : ndarray of shape (h, p)
         B, in float32.
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
-    candidates_ : ndarray
-        The seen classes, then the further classes of the table: the default candidates of `predict`.
 
     Notes
     -----
@@ -143,30 +131,12 @@ class CMT(DescentClassifier):
     BOUNDS: ClassVar = {"hidden": (32, 512), "learning_rate": (0.03, 10.0), "epochs": (1, 160)}
     LEARNED: ClassVar = {"hidden_": ("d", "*"), "output_": ("*", "p")}
 
-    def __init__(
-        self,
-        *,
-        hidden: int = 128,
-        batch_size: int = 64,
-        epochs: int = 20,
-        learning_rate: float = 0.3,
-        momentum: float = 0.9,
-        feature_scaling: str = "center-l2",
-        signature_scaling: str = "center-l2",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.hidden = hidden
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.feature_scaling = feature_scaling
-        self.signature_scaling = signature_scaling
-        self.signature_mean = signature_mean
-        self.device = device
-        self.random_state = random_state
+    _: KW_ONLY
+    hidden: int = 128
+    batch_size: int = 64
+    epochs: int = 20
+    learning_rate: float = 0.3
+    momentum: float = 0.9
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -179,14 +149,11 @@ class CMT(DescentClassifier):
         return -signature_distances(embed(X, self.hidden_, self.output_), Y)
 
     @classmethod
-    def _restore(cls, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], known: Any = None) -> Self:
+    def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
         model = super()._restore(header, arrays, known)
         if model.hidden_.shape[1] != len(model.output_):
             raise ValueError(f"layers of shapes {model.hidden_.shape} and {model.output_.shape} do not fit together")
         return model
-
-    hidden_: Any
-    output_: Any
 
 
 # Novelty --------------------------------------------------------------------------------------------------------------
@@ -202,8 +169,8 @@ class Trial:
 
     inner: Training
     X: Array  # (n, d) rows held out
-    codes: np.ndarray[Any, Any]  # (n,) index into the inner classes, or for a class held out into Y
-    seen: np.ndarray[Any, Any]  # (n,) whether a row is of an inner class
+    codes: NumPyArray  # (n,) index into the inner classes, or for a class held out into Y
+    seen: NumPyArray  # (n,) whether a row is of an inner class
     Y: Array  # (c, p) signatures of the classes held out
 
 
@@ -222,7 +189,7 @@ def hold_out_classes(training: Training, seed: int) -> Trial | None:
     inner_rows = np.setdiff1d(np.arange(len(codes)), np.concatenate([seen_rows, unseen_rows]))
     inner_codes = np.searchsorted(kept, codes[inner_rows])
 
-    def at(rows: np.ndarray[Any, Any]) -> Array:
+    def at(rows: NumPyArray) -> Array:
         return convert_like(rows, training.Y, "int64")
 
     return Trial(
@@ -241,7 +208,7 @@ def hold_out_classes(training: Training, seed: int) -> Trial | None:
     )
 
 
-def class_spreads(F: Array, prototypes: Array, codes: Array) -> np.ndarray[Any, Any]:
+def class_spreads(F: Array, prototypes: Array, codes: Array) -> NumPyArray:
     """(C,) mean ‖f_i − w_l‖² of each class, for embedded rows F (n, p) of classes `codes`: its isometric Gaussian."""
     xp = namespace(F)
     own = to_numpy(xp.sum((F - prototypes[codes]) ** 2, axis=1)).astype(np.float64)
@@ -255,9 +222,7 @@ def novelty_scores(F: Array, prototypes: Array, spread: Array) -> Array:
     return namespace(F).min(signature_distances(F, convert_like(prototypes, F)) / convert_like(spread, F), axis=1)
 
 
-def best_threshold(
-    novel: np.ndarray[Any, Any], right: np.ndarray[Any, Any], codes: np.ndarray[Any, Any], seen: np.ndarray[Any, Any]
-) -> float:
+def best_threshold(novel: NumPyArray, right: NumPyArray, codes: NumPyArray, seen: NumPyArray) -> float:
     """The τ with the highest harmonic mean of the accuracies of seen and unseen classes.
 
     novel (n,) is each row's novelty, right (n,) whether its answer is right once it is sent to the right side.
@@ -282,6 +247,7 @@ def best_threshold(
 USUAL = 0.95  # share of training rows below the threshold, if there are too few classes to hold one out
 
 
+@baseline
 class CMTStar(CMT):
     """Cross-modal transfer that first asks whether a sample is of a seen class at all.
 
@@ -309,16 +275,6 @@ class CMTStar(CMT):
         Length of a step, the same in the whole run.
     momentum : float, default=0.9
         Share of the previous step that goes into the next one, in [0, 1).
-    feature_scaling : str, default="center-l2"
-        Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.
-    signature_scaling : str, default="center-l2"
-        Scaling of the signatures, see `zskl.scaling`.
-    signature_mean : {"seen", "all"}, default="seen"
-        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
-    device : str or None, default=None
-        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
-    random_state : int, RandomState or None, default=None
-        Seed of the start and of the batches. None takes another seed in every fit.
 
     Attributes
     ----------
@@ -336,10 +292,6 @@ class CMTStar(CMT):
         Its intercepts.
     threshold_ : float
         τ.
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
-    candidates_ : ndarray
-        The seen classes, then the further classes of the table: the default candidates of `predict`.
 
     Notes
     -----
@@ -385,34 +337,8 @@ class CMTStar(CMT):
         "threshold_": None,
     }
 
-    def __init__(
-        self,
-        *,
-        C: float = 10.0,
-        hidden: int = 128,
-        batch_size: int = 64,
-        epochs: int = 20,
-        learning_rate: float = 0.3,
-        momentum: float = 0.9,
-        feature_scaling: str = "center-l2",
-        signature_scaling: str = "center-l2",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        super().__init__(
-            hidden=hidden,
-            batch_size=batch_size,
-            epochs=epochs,
-            learning_rate=learning_rate,
-            momentum=momentum,
-            feature_scaling=feature_scaling,
-            signature_scaling=signature_scaling,
-            signature_mean=signature_mean,
-            device=device,
-            random_state=random_state,
-        )
-        self.C = C
+    _: KW_ONLY
+    C: float = 10.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -471,14 +397,8 @@ class CMTStar(CMT):
             raise ValueError(f"its threshold is {value!r}")
         return value
 
-    prototypes_: Any
-    spreads_: Any
-    classifier_: Any
-    intercepts_: Any
-    threshold_: float
 
-
-def _judge(trial: Trial, learned: Learned, answers: np.ndarray[Any, Any]) -> float:
+def _judge(trial: Trial, learned: Learned, answers: NumPyArray) -> float:
     """The threshold for a network trained on the inner rows; `answers` (n,) are those of the inner classifier."""
     inner, weights = trial.inner, (learned["hidden_"], learned["output_"])
     prototypes = class_signatures(inner)

@@ -6,13 +6,14 @@ M ← β₁M + (1 − β₁) G,    V ← β₂V + (1 − β₂) G²,    W ← W 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zskl._arrays import Array, convert_like, make_generator, namespace, to_numpy
+from zskl._arrays import Array, NumPyArray, convert_like, make_generator, namespace, to_numpy
 from zskl._validation import check_count, check_flag, check_positive
+from zskl.baselines._baseline import baseline
 from zskl.baselines._descent import DescentClassifier, Learned
 from zskl.baselines._linear_models import class_membership, class_signatures, log_sum_exp, scale_to_unit_length
 from zskl.estimators._candidates import softmax
@@ -159,6 +160,7 @@ def backpropagate_standardise(G: Array, S: Array, divisor: Array) -> Array:
     return (G - xp.mean(G, axis=0, keepdims=True) - S * xp.mean(G * S, axis=0, keepdims=True)) / divisor
 
 
+@baseline
 class CNZSL(DescentClassifier):
     """Class normalisation: a network maps signatures to prototypes in feature space, normalised over the classes.
 
@@ -189,14 +191,6 @@ class CNZSL(DescentClassifier):
         After every so many epochs the rate becomes a tenth.
     feature_scaling : str, default="sqrt-l2"
         Scaling of the features, see `zskl.scaling`. The cosine divides by the lengths in any case.
-    signature_scaling : str, default="l2"
-        Scaling of the signatures, see `zskl.scaling`.
-    signature_mean : {"seen", "all"}, default="seen"
-        Whether signatures are centred on the mean of the seen classes, or of all classes in the table.
-    device : str or None, default=None
-        Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.
-    random_state : int, RandomState or None, default=None
-        Seed of the start and of the batches. None takes another seed in every fit.
 
     Attributes
     ----------
@@ -208,10 +202,6 @@ class CNZSL(DescentClassifier):
         C and c, with the second S in them.
     rectified_ : bool
         Whether prototypes are ≥ 0, as all training features were.
-    classes_ : ndarray of shape (C,)
-        The seen classes, sorted.
-    candidates_ : ndarray
-        The seen classes, then the further classes of the table: the default candidates of `predict`.
 
     Notes
     -----
@@ -244,7 +234,7 @@ class CNZSL(DescentClassifier):
         },
         {"scale": (5.0,)},
     )
-    BOUNDS: ClassVar[Mapping[str, tuple[float, float]]] = {
+    BOUNDS: ClassVar = {
         "scale": (1.0, 20.0),
         "learning_rate": (1e-5, 1e-2),
         "epochs": (1, 80),
@@ -262,34 +252,16 @@ class CNZSL(DescentClassifier):
     COPIES: ClassVar[bool] = True  # as rows of unit length
     momentum = 0.0  # that of Adam is its own
 
-    def __init__(
-        self,
-        *,
-        hidden: int = 512,
-        scale: float = 5.0,
-        weight_decay: float = 1e-4,
-        batch_size: int = 256,
-        epochs: int = 40,
-        learning_rate: float = 1e-3,
-        drop_every: int = 25,
-        feature_scaling: str = "sqrt-l2",
-        signature_scaling: str = "l2",
-        signature_mean: str = "seen",
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.hidden = hidden
-        self.scale = scale
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.drop_every = drop_every
-        self.feature_scaling = feature_scaling
-        self.signature_scaling = signature_scaling
-        self.signature_mean = signature_mean
-        self.device = device
-        self.random_state = random_state
+    _: KW_ONLY
+    hidden: int = 512
+    scale: float = 5.0
+    weight_decay: float = 1e-4
+    batch_size: int = 256
+    epochs: int = 40
+    learning_rate: float = 1e-3
+    drop_every: int = 25
+    feature_scaling: str = "sqrt-l2"
+    signature_scaling: str = "l2"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -307,7 +279,7 @@ class CNZSL(DescentClassifier):
         return scale_to_unit_length(X) @ convert_like(scale_to_unit_length(relu(P) if self.rectified_ else P), X).T
 
     @classmethod
-    def _restore(cls, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], known: Any = None) -> Self:
+    def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
         model = super()._restore(header, arrays, known)
         shapes = [getattr(model, name).shape for name in LAYERS]
         (p, h), d = shapes[0], shapes[4][1]
