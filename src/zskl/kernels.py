@@ -195,6 +195,12 @@ def squared_distances(row_norms: Array, products: Array, column_norms: Array) ->
     return (row_norms - 2 * products + column_norms).clip(min=0)
 
 
+def pairwise_distances(A: Array, B: Array) -> Array:
+    """(a, b) ‖aᵢ − bⱼ‖² of the rows of A and B."""
+    xp = namespace(A)
+    return squared_distances(xp.sum(A * A, axis=1)[:, None], A @ B.mT, xp.sum(B * B, axis=1)[None, :])
+
+
 # Gaussian -------------------------------------------------------------------------------------------------------------
 # The Gaussian kernel (Table 1 of the paper).
 

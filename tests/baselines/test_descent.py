@@ -321,7 +321,7 @@ def test_weights_that_are_kept_train_on_unchanged():
             self.gradients[0][:] = self.weights[0]
             return np.asarray(0.0)
 
-        def keep(self, epochs):
+        def end_epoch(self, epochs):
             return np.array([1]) if epochs == 1 else None
 
     problem = Two()

@@ -24,8 +24,6 @@ from zskl.estimators.explanation import ScoreParts
 from zskl.training.rows import ScaledRows
 from zskl.training.solver import BLOW_UP, DivergenceError, Progress, batch_indices
 
-# Descent --------------------------------------------------------------------------------------------------------------
-
 Callback = Callable[[Progress], object]
 Learned = dict[str, Any]
 RANK = 1e-5  # relative to the longest: a direction in which signatures reach no further is a rounding error
@@ -40,10 +38,10 @@ class Problem(Protocol):
     def step(self, rows: Array) -> Array:
         """The objective () on a batch of rows (n,); writes `gradients`."""
 
-    def keep(self, epochs: int) -> NumPyArray | None:
+    def end_epoch(self, epochs: int) -> NumPyArray | None:
         """Which entries of the first axis of all weights to keep after so many epochs; None for all."""
 
-    def learned(self) -> Learned:
+    def learned_arrays(self) -> Learned:
         """What the estimator keeps, as arrays of its own."""
 
 
@@ -86,7 +84,7 @@ def run_descent(
         if gone.any() or not all(bool(xp.all(xp.isfinite(W))) for W in problem.weights):
             step = int(gone.argmax()) if gone.any() else per_epoch - 1
             raise DivergenceError(epoch * per_epoch + step, learning_rate)
-        kept = problem.keep(epoch + 1)
+        kept = problem.end_epoch(epoch + 1)
         if kept is not None:
             index = convert_like(kept, problem.weights[0], "int64")
             problem.weights = [W[index] for W in problem.weights]
@@ -196,7 +194,7 @@ class DescentClassifier(Baseline):
         )
         for epochs in finished:
             if epochs in wanted:
-                yield epochs, problem.learned()
+                yield epochs, problem.learned_arrays()
 
 
 def signature_coordinates(Y: Array) -> tuple[Array, Array]:
@@ -215,16 +213,17 @@ def signature_coordinates(Y: Array) -> tuple[Array, Array]:
     return convert_like(exact @ basis, Y), convert_like(basis, Y)
 
 
-# Bilinear -------------------------------------------------------------------------------------------------------------
-# F(x, y) = xᵀWy, trained by a loss of the scores: what ALE, DeViSE and SJE share.
-#
-# With S = XWYᵀ (n, C) and G = ∂loss/∂S the gradient of a batch is XᵀGY. A loss only sees S and each row's class.
+# Bilinear maps: what ALE, DeViSE and SJE share
 
 Loss = Callable[[Array, Array, float], tuple[Array, Array]]
 
 
 class BilinearProblem:
-    """W in coordinates of the span of the training signatures, from a normal draw of variance 1/d."""
+    """F(x, y) = xᵀWy under a loss that sees only the scores S = XWYᵀ (n, C) and each row's class.
+
+    With G = ∂loss/∂S the gradient of a batch is XᵀGY. W is in coordinates of the span of the training signatures, and
+    starts from a normal draw of variance 1/d.
+    """
 
     def __init__(self, training: Training, seed: int, loss: Loss, margin: float) -> None:
         self.X, self.codes, self.loss, self.margin = training.X, training.codes, loss, margin
@@ -238,10 +237,10 @@ class BilinearProblem:
         namespace(X).matmul(X.mT, G @ self.Z, out=self.gradients[0])
         return value
 
-    def keep(self, epochs: int) -> None:
+    def end_epoch(self, epochs: int) -> None:
         return None
 
-    def learned(self) -> Learned:
+    def learned_arrays(self) -> Learned:
         return {"projection_": to_numpy(self.weights[0] @ self.basis.mT)}
 
 

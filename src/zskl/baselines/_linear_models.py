@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,8 +21,7 @@ from zskl.estimators._candidates import softmax
 from zskl.estimators._inputs import Training
 from zskl.scaling import Scaling
 
-# Linear ---------------------------------------------------------------------------------------------------------------
-
+Weights: TypeAlias = tuple[NumPyArray, NumPyArray]  # W (d, k), b (k,)
 Loss: TypeAlias = Callable[[Array], tuple[float, Array]]  # outputs (n, k) → mean over the rows, gradient (n, k)
 PASSES = 100  # over the rows, at most
 TOLERANCE = 3e-3  # of the gradient's largest entry in the round coordinates, in units of the first one
@@ -68,36 +68,33 @@ def row_spectrum(
     X: Any,
     weights: NumPyArray | None = None,
     center: NumPyArray | None = None,
-    see: Callable[[slice, Array], object] = lambda rows, block: None,
+    on_block: Callable[[slice, Array], object] = lambda rows, block: None,
 ) -> tuple[NumPyArray, NumPyArray]:
     """(basis (d, r), energy (r,)) with XᵀX = basis @ diag(energy) @ basisᵀ, r = min(n, d).
 
-    With `weights` w (n,) of XᵀDX, D = diag(w); with `center` (d,) of the rows without it. `see` is shown each of the
-    `blocks`, for other sums from the same pass.
+    With `weights` w (n,) of XᵀDX, D = diag(w); with `center` (d,) of the rows without it. `on_block` is called
+    with each of the `row_blocks`, for other sums from the same pass.
     """
     n, d = X.shape
     if n < d:
         for part, block in row_blocks(X):
-            see(part, block)
+            on_block(part, block)
         rows = to_numpy(X[:]).astype(np.float64) - (0.0 if center is None else center)
         root = 1.0 if weights is None else np.sqrt(weights)[:, None]
         _, singular, vectors = np.linalg.svd(root * rows, full_matrices=False)
         return vectors.T, singular**2
     products: Array | None = None
     for part, block in row_blocks(X):
-        see(part, block)
+        on_block(part, block)
         block = block if center is None else block - convert_like(center, block)
         heavy = block if weights is None else block * convert_like(weights[part, None], block)
-        product = heavy.T @ block
-        products = product if products is None else _add_part(products, product)
+        if products is None:
+            products = heavy.T @ block
+        else:
+            products += heavy.T @ block
     assert products is not None  # there is at least one row
     energy, basis = np.linalg.eigh(to_numpy(products).astype(np.float64))
     return basis, np.maximum(energy, 0.0)
-
-
-def _add_part(total: Array, part: Array) -> Array:
-    total += part
-    return total
 
 
 def rotate_rows(X: Any, weights: NumPyArray | None = None) -> Rows:
@@ -174,17 +171,17 @@ def class_membership(training: Training) -> Array:
     return namespace(training.Y).astype(training.codes[:, None] == classes[None, :], training.Y.dtype)
 
 
-def sum_by_class(training: Training, of: Callable[[Array, Array], Array] | None = None) -> Array:
+def sum_by_class(training: Training, transform: Callable[[Array, Array], Array] | None = None) -> Array:
     """(C, d) the sum of the training rows of each class, each times its weight.
 
-    Or that of what `of` makes of rows (m, d) and their classes (m,).
+    Or that of what `transform` makes of rows (m, d) and their classes (m,).
     """
     X = training.X
     if is_sparse_rows(X):
-        assert of is None  # methods that take sparse rows add these up as they are
+        assert transform is None  # methods that take sparse rows add these up as they are
         added: Array = X.sums_by(to_numpy(training.codes), len(training.sizes), training.weights)
         return added
-    sums = ClassSums(training, of)
+    sums = ClassSums(training, transform)
     for rows, block in row_blocks(X):
         sums.add(rows, block)
     return sums.found
@@ -193,15 +190,15 @@ def sum_by_class(training: Training, of: Callable[[Array, Array], Array] | None 
 def class_sums_and_spectrum(training: Training) -> tuple[NumPyArray, NumPyArray, NumPyArray]:
     """`class_sums` (C, d), and basis and energy of `spectrum`, from one pass over the training rows."""
     sums = ClassSums(training)
-    basis, energy = row_spectrum(training.X, training.weights, see=sums.add)
+    basis, energy = row_spectrum(training.X, training.weights, on_block=sums.add)
     return to_numpy(sums.found), basis, energy
 
 
 class ClassSums:
     """`class_sums`, to which dense rows are added block by block."""
 
-    def __init__(self, training: Training, of: Callable[[Array, Array], Array] | None = None) -> None:
-        self._training, self._of = training, of
+    def __init__(self, training: Training, transform: Callable[[Array, Array], Array] | None = None) -> None:
+        self._training, self._transform = training, transform
         self._sums: Array | None = None
 
     def add(self, rows: slice, block: Array) -> None:
@@ -209,7 +206,7 @@ class ClassSums:
         classes = convert_like(np.arange(len(self._training.sizes)), block, "int64")
         own = namespace(block).astype(classes[:, None] == codes[None, :], block.dtype)
         own = own if weights is None else own * convert_like(weights[None, rows], block)
-        part = own @ (block if self._of is None else self._of(block, codes))
+        part = own @ (block if self._transform is None else self._transform(block, codes))
         self._sums = part if self._sums is None else self._sums + part
 
     @property
@@ -218,27 +215,15 @@ class ClassSums:
         return self._sums
 
 
-# Logistic -------------------------------------------------------------------------------------------------------------
-# Logistic regression with many outputs: seen classes, which exclude each other, or attributes, which do not.
-#
-#     min  C Σ_i w_i · −log p(target_i | x_i) + ½ ‖W‖²,   p from XW + b,   w_i the weight of row i, usually 1
-#
-# with p the softmax over the classes, or one sigmoid for each attribute. Strictly convex in W: no seed, no schedule.
+def logistic_path(training: Training) -> Callable[[float], Weights]:
+    """C → the multinomial regression of the seen classes, fitted once for each C.
 
-Weights: TypeAlias = tuple[NumPyArray, NumPyArray]  # W (d, k), b (k,)
+    min  C Σ_i w_i · −log p(target_i | x_i) + ½ ‖W‖²,   p from XW + b,   w_i the weight of row i, usually 1
 
-
-def fit_path(training: Training) -> Callable[[float], Weights]:
-    """C → the multinomial regression of the seen classes, fitted once for each C."""
+    Strictly convex in W: no seed, no schedule.
+    """
     rows = rotate_rows(training.X, training.weights)
-    known: dict[float, Weights] = {}
-
-    def at(C: float) -> Weights:
-        if C not in known:
-            known[C] = fit_multinomial(rows, class_membership(training), C)
-        return known[C]
-
-    return at
+    return cache(lambda C: fit_multinomial(rows, class_membership(training), C))
 
 
 def fit_multinomial(rows: Rows, targets: Array, C: float) -> Weights:

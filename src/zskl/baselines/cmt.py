@@ -1,4 +1,4 @@
-"""CMT, cross-modal transfer: a two-layer network into signature space, where the nearest signature wins."""
+"""CMT, cross-modal transfer: a network into signature space; CMT* first asks whether a sample is of a seen class."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ from zskl.baselines._linear_models import class_signatures, row_blocks
 from zskl.estimators._candidates import Question, best_row_scores
 from zskl.estimators._inputs import Training
 from zskl.estimators.default_grid import add_standardized
-from zskl.kernels import squared_distances
+from zskl.kernels import pairwise_distances
 from zskl.training.solver import DivergenceError
-
-# Cmt ------------------------------------------------------------------------------------------------------------------
 
 START = 0.3  # size of the input of tanh at the start, where tanh is nearly linear
 
@@ -52,10 +50,10 @@ class NetworkProblem:
         xp.matmul(X.mT, (E @ B.mT) * (1 - H * H), out=self.gradients[0])
         return value
 
-    def keep(self, epochs: int) -> None:
+    def end_epoch(self, epochs: int) -> None:
         return None
 
-    def learned(self) -> Learned:
+    def learned_arrays(self) -> Learned:
         A, B = self.weights
         return {"hidden_": to_numpy(A).copy(), "output_": to_numpy((B * self.scale) @ self.basis.mT)}
 
@@ -63,12 +61,6 @@ class NetworkProblem:
 def embed(X: Array, A: Array, B: Array) -> Array:
     """f(x) = tanh(xA)B (n, p) of scaled samples X (n, d)."""
     return namespace(X).tanh(X @ convert_like(A, X)) @ convert_like(B, X)
-
-
-def signature_distances(F: Array, Y: Array) -> Array:
-    """(n, c) ‖f_i − y_j‖² of embedded rows F (n, p) and signatures Y (c, p)."""
-    xp = namespace(F)
-    return squared_distances(xp.sum(F * F, axis=1)[:, None], F @ Y.mT, xp.sum(Y * Y, axis=1)[None, :])
 
 
 @baseline
@@ -146,7 +138,7 @@ class CMT(DescentClassifier):
         return NetworkProblem(training, seed, self.hidden)
 
     def _scores(self, X: Array, Y: Array) -> Array:
-        return -signature_distances(embed(X, self.hidden_, self.output_), Y)
+        return -pairwise_distances(embed(X, self.hidden_, self.output_), Y)
 
     @classmethod
     def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
@@ -156,8 +148,7 @@ class CMT(DescentClassifier):
         return model
 
 
-# Novelty --------------------------------------------------------------------------------------------------------------
-# Is a sample of a seen class at all? Outliers in signature space, by a threshold chosen on held-out classes.
+# Novelty: is a sample of a seen class at all?
 
 HELD_OUT = 5  # hold out one class in five, and one row in five of the other classes, to choose the threshold
 FLOOR = 0.01  # a class has at least this share of the mean spread
@@ -189,22 +180,22 @@ def hold_out_classes(training: Training, seed: int) -> Trial | None:
     inner_rows = np.setdiff1d(np.arange(len(codes)), np.concatenate([seen_rows, unseen_rows]))
     inner_codes = np.searchsorted(kept, codes[inner_rows])
 
-    def at(rows: NumPyArray) -> Array:
+    def index(rows: NumPyArray) -> Array:
         return convert_like(rows, training.Y, "int64")
 
     return Trial(
         inner=Training(
-            X=training.X[at(inner_rows)],
-            codes=at(inner_codes),
+            X=training.X[index(inner_rows)],
+            codes=index(inner_codes),
             Y=training.Y,
             rows=training.rows[kept],
             counts=training.counts[kept],
             sizes=np.bincount(inner_codes, minlength=len(kept)),
         ),
-        X=training.X[at(np.concatenate([seen_rows, unseen_rows]))],
+        X=training.X[index(np.concatenate([seen_rows, unseen_rows]))],
         codes=np.concatenate([np.searchsorted(kept, codes[seen_rows]), np.searchsorted(held, codes[unseen_rows])]),
         seen=np.arange(len(seen_rows) + len(unseen_rows)) < len(seen_rows),
-        Y=class_signatures(training)[at(held)],
+        Y=class_signatures(training)[index(held)],
     )
 
 
@@ -219,7 +210,7 @@ def class_spreads(F: Array, prototypes: Array, codes: Array) -> NumPyArray:
 
 def novelty_scores(F: Array, prototypes: Array, spread: Array) -> Array:
     """(n,) min_l ‖f_i − w_l‖² / s_l: above a threshold τ, f lies outside the radius √(τ s_l) of every seen class."""
-    return namespace(F).min(signature_distances(F, convert_like(prototypes, F)) / convert_like(spread, F), axis=1)
+    return namespace(F).min(pairwise_distances(F, convert_like(prototypes, F)) / convert_like(spread, F), axis=1)
 
 
 def best_threshold(novel: NumPyArray, right: NumPyArray, codes: NumPyArray, seen: NumPyArray) -> float:
@@ -240,9 +231,6 @@ def best_threshold(novel: NumPyArray, right: NumPyArray, codes: NumPyArray, seen
     k = int(np.argmax(harmonic))
     return float((n[max(k - 1, 0)] + n[min(k, len(n) - 1)]) / 2)
 
-
-# Cmt star -------------------------------------------------------------------------------------------------------------
-# CMT*: cross-modal transfer that first asks whether a sample is of a seen class at all.
 
 USUAL = 0.95  # share of training rows below the threshold, if there are too few classes to hold one out
 
@@ -351,16 +339,16 @@ class CMTStar(CMT):
         thresholds: dict[int, float] = {}
         failure: DivergenceError | None = None
         if trial is not None:
-            W, b = _linear_models.fit_path(trial.inner)(self.C)
+            W, b = _linear_models.logistic_path(trial.inner)(self.C)
             answers = to_numpy(
                 namespace(trial.X).argmax(trial.X @ convert_like(W, trial.X) + convert_like(b, trial.X), axis=1)
             )
             try:
                 for epochs, learned in super()._train(trial.inner, seed, wanted):
-                    thresholds[epochs] = _judge(trial, learned, answers)
+                    thresholds[epochs] = choose_threshold(trial, learned, answers)
             except DivergenceError as error:
                 failure = error
-        W, b = _linear_models.fit_path(training)(self.C)
+        W, b = _linear_models.logistic_path(training)(self.C)
         prototypes = class_signatures(training)
         for epochs, learned in super()._train(training, seed, wanted, callback):
             if failure is not None and epochs not in thresholds:
@@ -378,7 +366,7 @@ class CMTStar(CMT):
         known = {label: code for code, label in enumerate(self.classes_.tolist())}
         xp = namespace(X)
         F = embed(X, self.hidden_, self.output_)
-        scores = best_row_scores(1 / (1 + signature_distances(F, question.Y)), question.rows)
+        scores = best_row_scores(1 / (1 + pairwise_distances(F, question.Y)), question.rows)
         codes = np.array([known.get(label, -1) for label in question.labels.tolist()])
         if (codes < 0).all():
             return scores
@@ -398,12 +386,12 @@ class CMTStar(CMT):
         return value
 
 
-def _judge(trial: Trial, learned: Learned, answers: NumPyArray) -> float:
+def choose_threshold(trial: Trial, learned: Learned, answers: NumPyArray) -> float:
     """The threshold for a network trained on the inner rows; `answers` (n,) are those of the inner classifier."""
     inner, weights = trial.inner, (learned["hidden_"], learned["output_"])
     prototypes = class_signatures(inner)
     spread = class_spreads(embed(inner.X, *weights), prototypes, inner.codes)
     F = embed(trial.X, *weights)
-    nearest = to_numpy(namespace(F).argmin(signature_distances(F, trial.Y), axis=1))
+    nearest = to_numpy(namespace(F).argmin(pairwise_distances(F, trial.Y), axis=1))
     right = np.where(trial.seen, answers, nearest) == trial.codes
     return best_threshold(to_numpy(novelty_scores(F, prototypes, spread)), right, trial.codes, trial.seen)

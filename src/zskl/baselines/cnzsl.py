@@ -1,7 +1,4 @@
-"""Adam: steps in units of a gradient's own size, entry by entry.
-
-M ← β₁M + (1 − β₁) G,    V ← β₂V + (1 − β₂) G²,    W ← W − η (M / (1 − β₁ᵗ)) / (√(V / (1 − β₂ᵗ)) + ε)
-"""
+"""CNZSL: a network from signatures to prototypes in feature space, whose layers are standardised over the classes."""
 
 from __future__ import annotations
 
@@ -20,13 +17,17 @@ from zskl.estimators._candidates import softmax
 from zskl.estimators._inputs import Training
 from zskl.estimators.default_grid import add_standardized
 
-# Adam -----------------------------------------------------------------------------------------------------------------
-
 FIRST_DECAY, SECOND_DECAY, ADAM_EPSILON = 0.9, 0.999, 1e-8
+VARIANCE_FLOOR = 1e-5  # added to variances
+DROP = 0.1  # factor of the rate after every `drop_every` epochs
+LAYERS = ("first_", "first_bias_", "second_", "second_bias_", "output_", "output_bias_")
 
 
 class Adam:
-    """The moments of the gradients of one array of weights."""
+    """The moments of the gradients of one array of weights: steps in units of a gradient's own size, entry by entry.
+
+    M ← β₁M + (1 − β₁) G,    V ← β₂V + (1 − β₂) G²,    W ← W − η (M / (1 − β₁ᵗ)) / (√(V / (1 − β₂ᵗ)) + ε)
+    """
 
     def __init__(self, W: Array, weight_decay: float) -> None:
         self.weight_decay, self.steps = weight_decay, 0
@@ -48,14 +49,6 @@ class Adam:
         size += ADAM_EPSILON
         size *= 1 - FIRST_DECAY**self.steps
         return self.mean / size
-
-
-# Cnzsl ----------------------------------------------------------------------------------------------------------------
-# CNZSL: a network from signatures to prototypes in feature space, whose layers are standardised over the classes.
-
-VARIANCE_FLOOR = 1e-5  # added to variances
-DROP = 0.1  # factor of the rate after every `drop_every` epochs
-LAYERS = ("first_", "first_bias_", "second_", "second_bias_", "output_", "output_bias_")
 
 
 class ClassNormalisedNetwork:
@@ -126,10 +119,10 @@ class ClassNormalisedNetwork:
         da += xp.sum(G, axis=0, keepdims=True)
         return value, back
 
-    def keep(self, epochs: int) -> None:
+    def end_epoch(self, epochs: int) -> None:
         self.rate = DROP ** (epochs // self.drop_every)
 
-    def learned(self) -> Learned:
+    def learned_arrays(self) -> Learned:
         """The layers with the class statistics of the training classes inside: a plain network."""
         A, a, B, b, C, c = (to_numpy(layer).astype(np.float64) for layer in self.layers(self.weights[0]))
         S, *first = standardise(relu(to_numpy(self.Y).astype(np.float64) @ A + a) @ B + b)

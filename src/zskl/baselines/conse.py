@@ -91,7 +91,7 @@ class ConSE(WeightedClassifier):
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         seen = to_numpy(class_signatures(training))
-        classifier = _linear_models.fit_path(training)
+        classifier = _linear_models.logistic_path(training)
 
         def finish(model: Self) -> None:
             model.weights_, model.intercept_ = classifier(model.C)

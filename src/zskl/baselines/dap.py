@@ -1,4 +1,4 @@
-"""Binarised attributes, and the score of a class by the posteriors of its attributes: what DAP and IAP share."""
+"""DAP: direct attribute prediction, and what it shares with IAP: binary attributes, and scores by their posteriors."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from zskl.baselines._baseline import WeightedClassifier, baseline
 from zskl.baselines._linear_models import class_signatures, rotate_rows
 from zskl.estimators._inputs import Training
 from zskl.estimators.default_grid import add_standardized
-
-# Attributes -----------------------------------------------------------------------------------------------------------
 
 THRESHOLDS = ("mean", "median", "matrix-mean")
 
@@ -58,10 +56,6 @@ def class_scores(log_present: Array, log_absent: Array, A: Array, prior: NumPyAr
     gain = use * (log_present - convert_like(np.log(safe), log_present))
     loss = use * (log_absent - convert_like(np.log(1 - safe), log_present))
     return (gain - loss) @ A.T + namespace(loss).sum(loss, axis=1, keepdims=True)
-
-
-# Dap ------------------------------------------------------------------------------------------------------------------
-# DAP: direct attribute prediction.
 
 
 @baseline

@@ -1,10 +1,4 @@
-"""Ridge regression from sparse rows onto classes, without a matrix of the size n × n or d × d.
-
-    A = (XᵀX + γI)⁻¹ XᵀL = Xᵀ (XXᵀ + γI)⁻¹ L,   L (n, C) is 1 where a row is of a class, else 0
-
-The system of the smaller side, d or n, is solved by conjugate gradients: each step multiplies X and Xᵀ with one vector
-for each class. So memory holds the rows, and a few arrays of the size of A.
-"""
+"""ESZSL: an embarrassingly simple approach to zero-shot learning, for dense and for sparse rows."""
 
 from __future__ import annotations
 
@@ -30,9 +24,8 @@ from zskl.estimators._inputs import Training
 from zskl.estimators.explanation import ScoreParts
 from zskl.training.rows import RowsReadOnce, ScaledRows
 
-# Sparse ridge ---------------------------------------------------------------------------------------------------------
-
 log = logging.getLogger(__name__)
+TARGETS = ("zero-one", "signs")
 Floats = NDArray[np.float64]
 TOLERANCE = 1e-7  # of each residual, in units of the first one
 STEPS = 1000  # at most
@@ -42,9 +35,12 @@ VALUES = 1 << 22  # in each of the arrays of a block of classes: 32 MB
 def fit_sparse_ridge(
     X: SparseRows, codes: NDArray[np.int64], classes: int, gamma: float, weights: Floats | None = None
 ) -> Floats:
-    """A (d, C) of scaled rows X (n, d) with class indices `codes` (n,).
+    """Ridge regression A (d, C) from scaled rows X (n, d) onto their classes `codes` (n,).
 
-    With weights w (n,), rows of X and L count √w.
+        A = (XᵀX + γI)⁻¹ XᵀL = Xᵀ (XXᵀ + γI)⁻¹ L,   L (n, C) is 1 where a row is of a class, else 0
+
+    Conjugate gradients solve the system of the smaller side, d or n, so no matrix n × n or d × d is made. With weights
+    w (n,), rows of X and L count √w.
     """
     root = np.ones(len(X)) if weights is None else np.sqrt(weights)
     X = X.astype(np.float64).rows_times(root)
@@ -85,12 +81,6 @@ def conjugate_gradient(product: Callable[[Dense], Dense], right: Floats) -> Floa
         float(np.sqrt((size / np.where(enough > 0, enough, 1.0)).max()) * TOLERANCE),
     )
     return found
-
-
-# Eszsl ----------------------------------------------------------------------------------------------------------------
-# ESZSL: an embarrassingly simple approach to zero-shot learning.
-
-TARGETS = ("zero-one", "signs")
 
 
 @baseline
@@ -208,10 +198,10 @@ class ESZSL(WeightedClassifier):
         return finish
 
     def _scorer(self, Y: Array) -> Callable[[Array], Array]:
-        met = self._met(Y)
-        return lambda X: X @ convert_like(self.projection_, X) @ met.T
+        factors = self._project_signatures(Y)
+        return lambda X: X @ convert_like(self.projection_, X) @ factors.T
 
-    def _met(self, Y: Array) -> Array:
+    def _project_signatures(self, Y: Array) -> Array:
         """Signatures as the projection meets them: if those of `fit` are sparse, by their products with seen ones."""
         seen = self.signature_table_.select(self.classes_)
         if not is_sparse_rows(seen.matrix):

@@ -13,10 +13,9 @@ from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
 from zskl._validation import check_count, check_option, check_positive
 from zskl.baselines._baseline import WeightedClassifier, baseline
 from zskl.baselines._linear_models import class_signatures, row_spectrum, sum_by_class
-from zskl.baselines.cmt import signature_distances
-from zskl.baselines.sync import pairwise_distances
 from zskl.estimators._inputs import Training
 from zskl.estimators.default_grid import add_standardized
+from zskl.kernels import pairwise_distances
 
 DISTANCES = ("euclidean", "standardized")
 NOTHING = 1e-12  # of the largest energy: what a component has less is rounding
@@ -151,9 +150,7 @@ class EXEM(WeightedClassifier):
         Y = convert_like(Y, Y, "float64")  # coefficients can be large, and cancel
         weights = namespace(Y).exp(-pairwise_distances(Y, convert_like(self.signatures_, Y)) / self.sigma_**2)
         exemplars = convert_like(weights @ convert_like(self.coefficients_, Y), X)
-        return -xp.sqrt(
-            signature_distances(X @ convert_like(self.basis_, X) - convert_like(self.center_, X), exemplars)
-        )
+        return -xp.sqrt(pairwise_distances(X @ convert_like(self.basis_, X) - convert_like(self.center_, X), exemplars))
 
     @classmethod
     def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:

@@ -101,7 +101,7 @@ class IAP(WeightedClassifier):
 
     def _learn(self, training: Training) -> Callable[[Self], None]:
         Y = to_numpy(class_signatures(training))
-        classifier = _linear_models.fit_path(training)
+        classifier = _linear_models.logistic_path(training)
 
         def finish(model: Self) -> None:
             model.threshold_ = dap.attribute_thresholds(Y, model.threshold)

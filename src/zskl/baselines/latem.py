@@ -59,7 +59,7 @@ class LatentProblem:
         self.chosen += xp.sum(xp.astype(best[:, each, own], S.dtype), axis=1)
         return value
 
-    def keep(self, epochs: int) -> NumPyArray | None:
+    def end_epoch(self, epochs: int) -> NumPyArray | None:
         if epochs % self.prune_every:
             return None
         chosen = to_numpy(self.chosen)
@@ -67,7 +67,7 @@ class LatentProblem:
         self.chosen = namespace(self.chosen).zeros_like(self.chosen[: len(kept)])
         return kept if len(kept) < len(chosen) else None
 
-    def learned(self) -> Learned:
+    def learned_arrays(self) -> Learned:
         return {"projections_": to_numpy(self.weights[0] @ self.basis.mT)}
 
 

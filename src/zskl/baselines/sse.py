@@ -1,4 +1,7 @@
-"""Points as convex combinations of others: one quadratic programme over the simplex for each point, all at once."""
+"""SSE, semantic similarity embedding: classes and samples are mixtures of seen classes.
+
+π_s(x) = ⟨w, φ_s(x)⟩,   φ_s(x) = min(x, v_s) ("intersection") or max(0, x − v_s) ("relu")
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,11 @@ from zskl.estimators.default_grid import add_standardized
 from zskl.training import solver
 from zskl.training.solver import DivergenceError, Progress
 
-# Simplex --------------------------------------------------------------------------------------------------------------
-
-PASSES = 5000  # at most
+EMBEDDINGS = ("intersection", "relu")
+ROWS = 128  # in a block
+ENTRIES = 1 << 16, 1 << 26  # of φ in memory at once: on a CPU what fits into its cache, on a GPU more
+SMOOTHING, EPSILON = 0.9, 1e-12  # of RMSprop
+PASSES = 5000  # at most, to find a mixture
 TOLERANCE = 1e-9  # of the largest change of a weight in one pass
 
 
@@ -61,16 +66,6 @@ def solve_mixtures(points: Array, corners: Array, gamma: float) -> Array:
         if change < TOLERANCE:
             break
     return A
-
-
-# Similarity -----------------------------------------------------------------------------------------------------------
-# SSE's core: similarities of samples to seen classes by common features, and the margins they are trained for.
-#
-# π_s(x) = ⟨w, φ_s(x)⟩,   φ_s(x) = min(x, v_s) ("intersection") or max(0, x − v_s) ("relu")
-
-EMBEDDINGS = ("intersection", "relu")
-ROWS = 128  # in a block
-ENTRIES = 1 << 16, 1 << 26  # of φ in memory at once: on a CPU what fits into its cache, on a GPU more
 
 
 def split_by_sign(X: Array, signed: bool) -> Array:
@@ -163,7 +158,7 @@ class SimilarityProblem:
         value = value + 0.5 * self.ridge * xp.sum(now * now)
         return xp.reshape(value, (1,)), (self.units * gradient)[None], None
 
-    def learned(self, W: Array) -> Learned:
+    def learned_arrays(self, W: Array) -> Learned:
         now = to_numpy(W[0] * self.units).reshape(len(self.units), self.halves, -1)
         return {
             "weights_": now[0].copy(),
@@ -187,12 +182,6 @@ def _row_blocks(X: Array, V: Array) -> Iterator[slice]:
     height = max(1, ENTRIES[runs_on_gpu(X, None)] // (X.shape[0] * X.shape[1]))
     for start in range(0, V.shape[0], height):
         yield slice(start, start + height)
-
-
-# Sse ------------------------------------------------------------------------------------------------------------------
-# SSE: semantic similarity embedding.
-
-SMOOTHING, EPSILON = 0.9, 1e-12  # of RMSprop
 
 
 @baseline
@@ -324,7 +313,7 @@ class SSE(DescentClassifier):
                 callback(progress)
             if progress.epoch_ends:
                 if progress.epoch + 1 in wanted:
-                    found.append((progress.epoch + 1, problem.learned(total / steps)))
+                    found.append((progress.epoch + 1, problem.learned_arrays(total / steps)))
                 total, steps = 0 * problem.start, 0
 
         solution = solver.minimise(

@@ -23,6 +23,7 @@ from zskl.baselines._linear_models import (
 from zskl.estimators._candidates import softmax
 from zskl.estimators._inputs import Training
 from zskl.estimators.default_grid import add_standardized
+from zskl.kernels import pairwise_distances
 
 LOSSES = ("one-vs-other", "structured")
 SMOOTHING = 0.05, 0.01, 0.002, 0.0004  # of the structured loss's maximum, each from where the one before ended
@@ -141,13 +142,6 @@ class SynC(SharedFitClassifier):
     @classmethod
     def _unstored(cls, name: str, value: Any) -> Any:
         return check_positive("sigma", value) if name == "sigma_" else super()._unstored(name, value)
-
-
-def pairwise_distances(A: Array, B: Array) -> Array:
-    """(a, b) ‖A_i − B_j‖², never below 0."""
-    xp = namespace(A)
-    D = xp.sum(A * A, axis=1)[:, None] - 2 * A @ B.T + xp.sum(B * B, axis=1)
-    return xp.maximum(D, 0 * D)
 
 
 def squared_hinge(signs: Array) -> Loss:
