@@ -493,7 +493,7 @@ def namespace(*arrays: Array) -> Namespace:
     return found
 
 
-def to_numpy(array: Array) -> NumPyArray:
+def to_numpy(array: Array | float) -> NumPyArray:
     """The same values as a NumPy array on the host; NumPy input is not copied, and sparse rows stay what they are."""
     if is_sparse_rows(array):
         kept: NumPyArray = array

@@ -37,7 +37,7 @@ from zskl.estimators.kernel_classifier import draw_signatures, make_step
 from zskl.kernels import Cauchy, Gaussian, Polynomial
 from zskl.methods import build
 from zskl.training.objective import BALANCES, Objective
-from zskl.training.solver import polarised
+from zskl.training.solver import polarise
 
 # Estimator ------------------------------------------------------------------------------------------------------------
 
@@ -474,10 +474,10 @@ def test_a_fit_starts_from_the_mean_of_a_class_s_own_rows():
     table = {0: Y[:1], 1: np.stack([Y[1], Y[1] + 1, Y[1] - 3]), 2: np.stack([Y[2], 5 * Y[2]])}
     model = estimator(learning_rate=1e-12, feature_scaling="none", signature_scaling="none").fit(X, y, table)
     means = np.stack([rows.mean(axis=0) for rows in table.values()])
-    assert_close(model.projection_, polarised(X, means[y], 0), SUMS.single)
+    assert_close(model.projection_, polarise(X, means[y], 0), SUMS.single)
     padded = np.stack([table[0].mean(axis=0), means[1], (2 * table[2][0] + table[2][1]) / 3])
     with pytest.raises(AssertionError):
-        assert_close(model.projection_, polarised(X, padded[y], 0), SUMS.single)
+        assert_close(model.projection_, polarise(X, padded[y], 0), SUMS.single)
 
 
 # Inspection -----------------------------------------------------------------------------------------------------------

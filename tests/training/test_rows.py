@@ -19,7 +19,7 @@ ROWS, WIDTH = 203, 12
 
 @pytest.fixture
 def no_copies(monkeypatch):
-    monkeypatch.setattr(rowss, "SMALL", 0)
+    monkeypatch.setattr(rowss, "COPY_BYTES", 0)
     monkeypatch.setattr(rowss, "BLOCK_BYTES", 50 * 4 * WIDTH)
 
 
@@ -57,7 +57,7 @@ def test_a_row_that_equals_the_mean_becomes_zero(no_copies):
 def test_small_rows_rows_in_files_and_sparse_rows_are_copied(tmp_path, monkeypatch, problem):
     X = problem[0]
     assert ScaledRows(X, None).copied
-    monkeypatch.setattr(rowss, "SMALL", X.nbytes - 1)
+    monkeypatch.setattr(rowss, "COPY_BYTES", X.nbytes - 1)
     assert not ScaledRows(X, None).copied
     assert ScaledRows(X[1:], None).copied
     np.save(tmp_path / "X.npy", X)
@@ -100,7 +100,7 @@ def test_a_published_method_is_that_of_a_copy(monkeypatch, problem, name):
         return {key: value for key, value in vars(model.fit(X, y, table)).items() if key in model.LEARNED}
 
     copied = learned()
-    monkeypatch.setattr(rowss, "SMALL", 0)
+    monkeypatch.setattr(rowss, "COPY_BYTES", 0)
     monkeypatch.setattr(ScaledRows, "whole", lambda self: pytest.fail("a copy of all rows was made"))
     for key, value in learned().items():
         if isinstance(value, np.ndarray):
@@ -263,7 +263,7 @@ def test_the_closed_form_in_blocks_is_that_at_once(small, problem_streaming):
     targets = table.loc[y].to_numpy(dtype=np.float32)
     codes = np.arange(STREAMING_ROWS)
     found = rowss.initial_projection("polarised", rows, lambda some: targets[some], codes, 0)
-    expected = solver.polarised(rows._scaling.apply(X), targets, 0)
+    expected = solver.polarise(rows._scaling.apply(X), targets, 0)
     assert found.dtype == np.float32
     assert_close(found, expected, SUMS.single)
     for init in ("uniform", "orthogonal"):
@@ -367,7 +367,7 @@ def test_bad_values_and_labels_are_refused(small, problem_streaming, tmp_path):
 
 
 def test_automatic_for_large_mapped_arrays_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(rowss, "HELD", 400)
+    monkeypatch.setattr(rowss, "HELD_BYTES", 400)
     X = np.zeros((40, 5), dtype=np.float32)
     on_disk = mapped(tmp_path, X)
     assert rowss.should_stream("auto", on_disk)
