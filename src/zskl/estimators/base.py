@@ -867,7 +867,7 @@ class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, Classi
         self.feature_scaling_ = rows.fit_scaling(self.feature_scaling, weighed)
         place = rows[:0]  # whose values nobody has checked yet
         return Training(
-            X=rows.whole() if read is None or rows.copied else rows,
+            X=rows.read_all() if read is None or rows.copied else rows,
             codes=convert_like(codes, place, "int64"),
             Y=convert_like(self.signature_scaling_.apply(seen.matrix), place),
             rows=seen.padded_rows(),

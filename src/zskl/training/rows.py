@@ -1,7 +1,7 @@
 """Training rows that stay as the caller has them, and are scaled when they are read: no scaled copy of all of them.
 
-A copy is made where it is small, because it is a little quicker, unless a method reads the rows once; of rows in a file,
-which are slow to pick one by one, unless they are streamed; and for a GPU, which holds it.
+A copy is made where it is small, because it is a little quicker, unless a method reads the rows once; of rows in a
+file, which are slow to pick one by one, unless they are streamed; and for a GPU, which holds it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BUFFER_BYTES = 1 << 26  # of scaled rows in memory, as float32
 
 
 class RowFactors:
-    """`Scaling.apply` of rows picked one by one, in place and bit for bit: what each row is divided by is measured once."""
+    """`Scaling.apply` of rows picked one by one, bit for bit and in place; what divides each row is measured once."""
 
     def __init__(self, scaling: Scaling, rows: int, blocks: Iterator[NumPyArray]) -> None:
         """`blocks` are all rows in order, before any step."""
@@ -153,11 +153,12 @@ class ScaledRows:
         """(rows, scaled) in the order of the rows."""
         return ((rows, self[rows]) for rows in self._spans())
 
-    def whole(self) -> Array:
+    def read_all(self) -> Array:
         """All scaled rows, scaled block by block; sparse ones at once."""
         assert self._scaling is not None
         if is_sparse_rows(self.source):
-            return self._scaling.apply(self.source)
+            found: Array = self._scaling.apply(self.source)
+            return found
         scaled: Array | None = None
         for rows in self._spans():
             block = self._read(rows)
