@@ -41,7 +41,7 @@ def test_rows_picked_by_number_are_those_of_the_copy_bit_for_bit(no_copies, prob
     rows = ScaledRows(X, None)
     rows.fit_scaling(scaling)
     assert not rows.copied
-    copy, some = rows.whole(), np.array([7, 202, 9, 0, 11, 9])
+    copy, some = rows.read_all(), np.array([7, 202, 9, 0, 11, 9])
     np.testing.assert_array_equal(rows[some], copy[some])
     np.testing.assert_array_equal(rows[10:60], copy[10:60])
     assert copy.dtype == rows[some].dtype == np.float32
@@ -101,7 +101,7 @@ def test_a_published_method_is_that_of_a_copy(monkeypatch, problem, name):
 
     copied = learned()
     monkeypatch.setattr(rowss, "COPY_BYTES", 0)
-    monkeypatch.setattr(ScaledRows, "whole", lambda self: pytest.fail("a copy of all rows was made"))
+    monkeypatch.setattr(ScaledRows, "read_all", lambda self: pytest.fail("a copy of all rows was made"))
     for key, value in learned().items():
         if isinstance(value, np.ndarray):
             assert_close(value, copied[key], FIT.single)
@@ -120,7 +120,7 @@ def test_a_method_that_reads_rows_once_makes_no_copy_of_small_ones(monkeypatch, 
         seen.extend(range(*rows.indices(len(X))))
         return read(self, rows)
 
-    monkeypatch.setattr(ScaledRows, "whole", lambda self: pytest.fail("a copy of all rows was made"))
+    monkeypatch.setattr(ScaledRows, "read_all", lambda self: pytest.fail("a copy of all rows was made"))
     monkeypatch.setattr(RowsReadOnce, "_read", watched)
     getattr(baselines, name)(random_state=0).fit(X, y, table)
     assert seen == list(range(len(X)))
