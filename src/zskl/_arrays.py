@@ -487,7 +487,29 @@ def is_symbol(array: object) -> bool:
 
 
 def namespace(*arrays: Array) -> Namespace:
-    """The array-API namespace (NumPy, PyTorch or that of symbols) that the arrays share."""
+    """
+    Find the functions that go with arrays: those of NumPy, of PyTorch, or of a graph that is being exported.
+
+    A kernel that uses them works with every array library, on every device, and in ONNX files.
+
+    Parameters
+    ----------
+    *arrays : array
+        Arrays of one library.
+
+    Returns
+    -------
+    namespace
+        Functions under the names of the Python array API standard, such as `exp`, `sqrt` and `where`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zskl.kernels import namespace
+    >>> t = np.array([0.0, 1.0])
+    >>> namespace(t).exp(-t).round(4).tolist()
+    [1.0, 0.3679]
+    """
     plain = len(arrays) == 1 and type(arrays[0]) in (np.ndarray, SparseRows)  # called in every step: the quick way
     found: Namespace = array_api_compat.numpy if plain else array_api_compat.array_namespace(*arrays)
     return found

@@ -29,7 +29,7 @@ from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
 from zskl.estimators.search_vectors import Map
 from zskl.version import __version__
 
-__all__ = ["Dimension", "Node", "Symbol", "Tape", "describe", "to_index", "to_onnx"]
+__all__ = ["describe", "to_index", "to_onnx"]
 
 
 # Tape -----------------------------------------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ def _trace_scores(model: ZeroShotClassifier, tape: Tape, signatures: bool) -> Sy
     except (TypeError, AttributeError) as error:
         if isinstance(model, ZeroShotKernelClassifier):
             subject = f"a model with the kernel {model.kernel_.name!r}"
-            advice = "write the kernel with operators and functions such as zskl.arrays.namespace(t).exp"
+            advice = "write the kernel with operators and functions such as zskl.kernels.namespace(t).exp"
         else:
             subject = f"a model of the method {model.kind!r}"
             advice = f"kinds that can are {', '.join(kind for kind in methods.ESTIMATORS if kind not in NEVER)}"
@@ -610,7 +610,7 @@ def _sort(x: Symbol, *, axis: int) -> Symbol:
 
 
 def _largest(x: Symbol, count: int) -> Symbol:
-    """The largest entries of each column, see `zskl.arrays.largest`."""
+    """The largest entries of each column, see `largest_entries`."""
     name = x.tape.write("TopK", x.name, x.tape.constant(np.array([count])), outputs=2, axis=0, largest=1, sorted=0)
     return Symbol(x.tape, name, x.dtype, (count, *x.shape[1:]))
 

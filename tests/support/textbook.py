@@ -10,15 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import sqrtm
 
-# Naive ----------------------------------------------------------------------------------------------------------------
-
 
 class Formula(NamedTuple):
     """A kernel's value and slope in one number, and three settings that may stand in one stack."""
 
     value: Callable[..., float]
     slope: Callable[..., float]
-    settings: tuple[dict[str, Any], ...]
+    settings: tuple[dict[str, Any], ...] = ({"sigma": 0.7}, {"sigma": 1.1}, {"sigma": 1.9})
     radial: bool = True
 
 
@@ -26,7 +24,6 @@ KERNELS = {
     "gaussian": Formula(
         lambda D, sigma: math.exp(-D / (2 * sigma**2)),
         lambda D, sigma: -math.exp(-D / (2 * sigma**2)) / (2 * sigma**2),
-        ({"sigma": 0.7}, {"sigma": 1.1}, {"sigma": 1.9}),
     ),
     "cauchy": Formula(
         lambda D, sigma: 1 / (1 + sigma * D),
