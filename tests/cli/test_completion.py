@@ -8,7 +8,8 @@ from zskl.cli import app, completion
 
 
 def test_the_names_are_those_of_the_registries():
-    assert list(completion.METHODS) == list(methods.METHODS)
+    where = "METHODS in src/zskl/cli/completion.py must list what zskl.methods.METHODS has, in its order"
+    assert list(completion.METHODS) == list(methods.METHODS), where
     assert list(completion.DATASETS) == [name for name, _ in datasets.names()]
 
 

@@ -17,7 +17,7 @@ from tolerances import AFTER_FIT, FIT, SOLUTION, SUMS, assert_close
 from toy import assert_one_sentence, assert_refused, cases, frame, make_toy, mixed, put, recode
 from zskl import ClassMeansClassifier, Committee, ZeroShotKernelClassifier, baselines, scaling
 from zskl.baselines import _linear_models
-from zskl.estimators._inputs import TAKEN, row_weights
+from zskl.estimators._inputs import row_weights
 from zskl.training import rows
 
 # Inputs ---------------------------------------------------------------------------------------------------------------
@@ -241,10 +241,6 @@ WEIGHTED = {name: kind for name, kind in METHODS.items() if has_fit_parameter(ki
 each = pytest.mark.parametrize("name", WEIGHTED)
 RNG = np.random.default_rng(2)
 COPIES = RNG.integers(0, 4, 36)
-
-
-def test_the_sentence_names_all_that_take_weights():
-    assert sorted(WEIGHTED) == sorted(TAKEN.replace(" and ", ", ").split(", "))
 
 
 @each

@@ -49,7 +49,6 @@ Fitted = TypeVar("Fitted")
 Given = tuple[Any, Any]  # sample_weight and class_weight, as a caller hands them over
 NONE: Given = (None, None)
 BALANCED = "balanced"
-TAKEN = "class-means, eszsl, sae, exem, conse, dap and iap"
 
 
 def row_weights(y: NumPyArray, sample_weight: Any = None, class_weight: Any = None) -> NDArray[np.float64] | None:
@@ -123,7 +122,7 @@ def refuse_weights(fit: Callable[Arguments, Fitted]) -> Callable[Arguments, Fitt
         if given:
             raise TypeError(
                 f"{type(args[0]).__name__}.fit takes no {given[0]}, because its training has no place for weights: use "
-                f"one of {TAKEN}, or repeat rows"
+                "a method that has one, such as class-means or eszsl, or repeat rows"
             )
         return fit(*args, **kwargs)
 
@@ -133,7 +132,7 @@ def refuse_weights(fit: Callable[Arguments, Fitted]) -> Callable[Arguments, Fitt
 # Sparse inputs --------------------------------------------------------------------------------------------------------
 # Sparse rows and signatures: checked for methods that take them, and one sentence about what to do for the rest.
 
-TAKERS = "cosine, class-means and eszsl take sparse ones"
+TAKERS = "methods such as class-means and eszsl take sparse ones"
 REDUCED = "make_pipeline(TruncatedSVD(300), model)"
 
 
