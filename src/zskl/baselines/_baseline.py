@@ -20,7 +20,16 @@ from zskl.training.solver import DivergenceError
 C = TypeVar("C", bound="type[Baseline]")
 SEEDED = "Seed of the start and of the batches. None takes another seed in every fit."
 SEEDLESS = "Not used, because this method draws nothing. It is here so that all methods take the same settings."
-SETTINGS = {  # name: type and description, in the order of the constructor
+SETTINGS = {  # name: type and description, in the order of constructors
+    "margin": (
+        "float",
+        "Margin m > 0 of the loss. W scales with it, so it only matters against the start and the learning rate.",
+    ),
+    "batch_size": ("int", "Rows in a batch. A short last batch is left out."),
+    "epochs": ("int", "Passes over the training rows."),
+    "learning_rate": ("float", "Length of a step, the same in the whole run."),
+    "momentum": ("float", "Share of the previous step that goes into the next one, in [0, 1)."),
+    "weight_decay": ("float", "Weight λ ≥ 0 of a penalty λ/2 ‖W‖². 0 is the method as published."),
     "feature_scaling": (
         "str",
         'Scaling of the features, see `zskl.scaling`. Use "none" inside a pipeline that scales.',
@@ -30,13 +39,9 @@ SETTINGS = {  # name: type and description, in the order of the constructor
         '{"seen", "all"}',
         "Whether signatures are centred on the mean of the seen classes, or of all classes in the table.",
     ),
-    "device": (
-        "str or None",
-        'Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.',
-    ),
+    "device": ("str or None", 'Where to compute. None computes where X lies; "cuda" moves NumPy input to the GPU.'),
     "random_state": ("int, RandomState or None", SEEDED),
 }
-NO_DEFAULT = object()
 LEARNED = {
     "classes_": ("ndarray of shape (C,)", "The seen classes, sorted."),
     "candidates_": (
@@ -50,24 +55,25 @@ LEARNED = {
 def baseline(cls: C) -> C:
     """Make the constructor from the settings that a class lists as fields, and complete its docstring.
 
-    The docstring of a baseline describes what is its own. What all baselines share is added to it, with their defaults,
-    unless it describes that too.
+    The docstring of a baseline describes what is its own. What many share is added to it, with their defaults, unless
+    it describes that too.
     """
     dataclass(repr=False, eq=False)(cls)
     signature = inspect.signature(cls.__init__)
+    found = dict(signature.parameters)
     # A dataclass puts inherited fields first; readers look for the settings of the method itself.
-    shared = [one for one in signature.parameters.values() if one.name in SETTINGS]
-    others = [one for one in signature.parameters.values() if one.name not in SETTINGS and one.name != "self"]
-    others.sort(key=lambda one: one.name not in cls.__annotations__)
-    order = [signature.parameters["self"], *others, *shared]
-    cls.__init__.__signature__ = signature.replace(parameters=order)  # type: ignore[attr-defined]
-    cls.__doc__ = _complete_docstring(cls)
+    own = [name for name in ("self", *cls.__annotations__, *found) if name not in SETTINGS]
+    order = sorted(found, key=lambda name: (found[name].kind, [*own, *SETTINGS].index(name)))
+    parameters = [found[name] for name in order]
+    cls.__init__.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    cls.__doc__ = _complete_docstring(cls, order)
     return cls
 
 
-def _complete_docstring(cls: type[Baseline]) -> str:
+def _complete_docstring(cls: type[Baseline], settings: Sequence[str]) -> str:
     sections = re.split(r"\n\n(?=[A-Z]\w+\n---)", inspect.cleandoc(cls.__doc__ or ""))
-    for place, (title, entries) in enumerate((("Parameters", SETTINGS), ("Attributes", LEARNED)), start=1):
+    shared = {name: SETTINGS[name] for name in settings if name in SETTINGS}
+    for place, (title, entries) in enumerate((("Parameters", shared), ("Attributes", LEARNED)), start=1):
         if not sections[place:] or not sections[place].startswith(f"{title}\n"):
             sections.insert(place, f"{title}\n{'-' * len(title)}")
         for name, (kind, sentence) in entries.items():
@@ -75,9 +81,9 @@ def _complete_docstring(cls: type[Baseline]) -> str:
             if written:
                 entry = written[0]
             else:
-                default = getattr(cls, name, NO_DEFAULT)
+                default = getattr(cls, name, None)
                 shown = f'"{default}"' if isinstance(default, str) else default
-                kind = kind if default is NO_DEFAULT else f"{kind}, default={shown}"
+                kind = f"{kind}, default={shown}" if entries is shared else kind
                 said = SEEDLESS if name == "random_state" and not cls.RANDOM else sentence
                 entry = f"\n{name} : {kind}\n    {said}"
             sections[place] = sections[place].replace(entry, "") + entry

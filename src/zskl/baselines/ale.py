@@ -37,21 +37,6 @@ class ALE(BilinearClassifier):
 
     Scores are xᵀWy. W minimises the weighted ranking loss by mini-batch descent with momentum.
 
-    Parameters
-    ----------
-    margin : float, default=1.0
-        Margin m > 0 of the loss. W scales with it, so it only matters against the start and the learning rate.
-    batch_size : int, default=64
-        Rows in a batch. A short last batch is left out.
-    epochs : int, default=20
-        Passes over the training rows.
-    learning_rate : float, default=0.1
-        Length of a step, the same in the whole run.
-    momentum : float, default=0.9
-        Share of the previous step that goes into the next one, in [0, 1).
-    weight_decay : float, default=0.0
-        Weight λ ≥ 0 of a penalty λ/2 ‖W‖². 0 is the method as published.
-
     Attributes
     ----------
     projection_ : ndarray of shape (d, p)

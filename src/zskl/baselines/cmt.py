@@ -73,14 +73,6 @@ class CMT(DescentClassifier):
     ----------
     hidden : int, default=128
         Units h of the hidden layer.
-    batch_size : int, default=64
-        Rows in a batch. A short last batch is left out.
-    epochs : int, default=20
-        Passes over the training rows.
-    learning_rate : float, default=0.3
-        Length of a step, the same in the whole run.
-    momentum : float, default=0.9
-        Share of the previous step that goes into the next one, in [0, 1).
 
     Attributes
     ----------
@@ -255,14 +247,6 @@ class CMTStar(CMT):
         Inverse strength of the ridge of the logistic regression.
     hidden : int, default=128
         Units h of the hidden layer of the network.
-    batch_size : int, default=64
-        Rows in a batch. A short last batch is left out.
-    epochs : int, default=20
-        Passes over the training rows.
-    learning_rate : float, default=0.3
-        Length of a step, the same in the whole run.
-    momentum : float, default=0.9
-        Share of the previous step that goes into the next one, in [0, 1).
 
     Attributes
     ----------

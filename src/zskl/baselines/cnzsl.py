@@ -174,10 +174,6 @@ class CNZSL(DescentClassifier):
         The number γ > 0 whose square multiplies cosines in the loss.
     weight_decay : float, default=1e-4
         What is added to the gradient for each unit of a weight, ≥ 0.
-    batch_size : int, default=256
-        Rows in a batch. A short last batch is left out.
-    epochs : int, default=40
-        Passes over the training rows.
     learning_rate : float, default=1e-3
         Length of a step of Adam at first.
     drop_every : int, default=25

@@ -89,14 +89,6 @@ class LatEm(DescentClassifier):
     margin : float, default=1.0
         Margin m > 0 of the loss. The maps scale with it, so it only matters against the start and the learning
         rate.
-    batch_size : int, default=64
-        Rows in a batch. A short last batch is left out.
-    epochs : int, default=20
-        Passes over the training rows.
-    learning_rate : float, default=0.1
-        Length of a step, the same in the whole run.
-    momentum : float, default=0.9
-        Share of the previous step that goes into the next one, in [0, 1).
 
     Attributes
     ----------

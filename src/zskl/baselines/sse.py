@@ -214,10 +214,6 @@ class SSE(DescentClassifier):
         Weight ≥ 0 of the margins of class means against those of rows.
     ridge : float, default=1e-4
         Weight ≥ 0 of the squared lengths of w and v.
-    batch_size : int, default=64
-        Rows in a batch. A short last batch is left out.
-    epochs : int, default=5
-        Passes over the training rows.
     learning_rate : float, default=0.1
         Length of a step, in units of what w and v start from.
     random_state : int, RandomState or None, default=None
