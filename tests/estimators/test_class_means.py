@@ -480,7 +480,7 @@ def test_pieces_add_up_and_are_not_mixed_with_dense_ones(caplog):
     for rows in np.array_split(order, 3):
         model.partial_fit(some.X[rows], some.y[rows], some.table)
     assert_close(model.compatibility(some.X_new), whole.compatibility(some.X_new), SOLUTION.single)
-    np.testing.assert_array_equal(hash_rows(SparseRows.of(some.X)), hash_rows(dense(some.X)))
+    np.testing.assert_array_equal(hash_rows(SparseRows.from_scipy(some.X)), hash_rows(dense(some.X)))
     with pytest.raises(ValueError, match=r"a scatter of dimension 1 and of rows with a scatter of dimension 2"):
         model.partial_fit(dense(some.X), some.y)
 
@@ -508,7 +508,7 @@ def test_another_shrinkage_weighs_columns_alone():
     model._turn_to(0.1)
     assert_close(model.whitening_, wanted.whitening_, SOLUTION.single)
     for mine, theirs in ((model._hat, wanted._hat), (model._crowded, wanted._crowded)):
-        rows = model._scaled(SparseRows.of(some.X_new))
+        rows = model._scaled(SparseRows.from_scipy(some.X_new))
         found = [one(rows if one in (model._hat, wanted._hat) else np.eye(50)) for one in (mine, theirs)]
         assert_close(*(one @ np.eye(50) for one in found), SOLUTION.single)
 
@@ -522,7 +522,7 @@ def test_a_search_over_priors_scores_as_single_fits_do(make):
     found, asked = {}, {}
 
     def visit(place, model):
-        rows = asked.setdefault("rows", model._scaled(SparseRows.of(X_new) if make is not dense else X_new))
+        rows = asked.setdefault("rows", model._scaled(SparseRows.from_scipy(X_new) if make is not dense else X_new))
         question = asked.setdefault("question", model._question(rows, model.signature_table_))
         found[place] = model._answerer(question)(rows)
 

@@ -162,7 +162,7 @@ def average_signatures(Y: Array, rows: NumPyArray, counts: NumPyArray) -> Array:
     own = np.arange(rows.shape[1]) < counts[:, None]  # (C, m): not padding
     weights = np.zeros((len(counts), Y.shape[0]))
     np.add.at(weights, (np.arange(len(own))[:, None], rows), own / counts[:, None])
-    return Y.combined(weights) if is_sparse_rows(Y) else convert_like(weights, Y) @ Y
+    return Y.combine(weights) if is_sparse_rows(Y) else convert_like(weights, Y) @ Y
 
 
 def class_membership(training: Training) -> Array:
@@ -179,7 +179,7 @@ def sum_by_class(training: Training, transform: Callable[[Array, Array], Array] 
     X = training.X
     if is_sparse_rows(X):
         assert transform is None  # methods that take sparse rows add these up as they are
-        added: Array = X.sums_by(to_numpy(training.codes), len(training.sizes), training.weights)
+        added: Array = X.sum_by_class(to_numpy(training.codes), len(training.sizes), training.weights)
         return added
     sums = ClassSums(training, transform)
     for rows, block in row_blocks(X):

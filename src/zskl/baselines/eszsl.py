@@ -43,7 +43,7 @@ def fit_sparse_ridge(
     w (n,), rows of X and L count √w.
     """
     root = np.ones(len(X)) if weights is None else np.sqrt(weights)
-    X = X.astype(np.float64).rows_times(root)
+    X = X.astype(np.float64).scale_rows(root)
     n, d = X.shape
     found = np.empty((d, classes))
     width = max(1, VALUES // max(n, d))

@@ -337,7 +337,7 @@ def _add_up_sparse(
     if keep:
         kept = kept.with_rows(scaled.astype(np.float32), hash_rows(raw), codes, len(classes))
     rows = np.bincount(codes, weights, minlength=len(classes)).astype(np.float64)
-    totals = scaled.sums_by(codes, len(classes), weights)
+    totals = scaled.sum_by_class(codes, len(classes), weights)
     return Sums(classes, rows, totals, scaled.column_squares(weights), kept, scaling)
 
 

@@ -148,7 +148,7 @@ def check_sparse_rows(estimator: ZeroShotClassifier, X: Any, *y: Any, reset: boo
     found = validate_data(
         estimator, X, *y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
     )
-    return (SparseRows.of(found[0]), found[1]) if y else SparseRows.of(found)
+    return (SparseRows.from_scipy(found[0]), found[1]) if y else SparseRows.from_scipy(found)
 
 
 def check_sparse_signatures(model: ZeroShotClassifier, table: SignatureTable) -> None:
@@ -329,7 +329,7 @@ def check_finite(estimator: ZeroShotClassifier, X: Array) -> None:
 
 def _is_finite(X: Array) -> bool:
     if is_sparse_rows(X):
-        return not len(X.not_finite())
+        return not len(X.find_not_finite())
     xp = namespace(X)
     with np.errstate(all="ignore"):
         if bool(xp.all(xp.isfinite(xp.sum(X, axis=0)))):  # no temporary: the sum of a column with NaN is not finite
@@ -355,7 +355,7 @@ def _refuse_values(estimator: ZeroShotClassifier, X: Array, start: int) -> None:
 def _count_nonfinite(X: Array, start: int) -> tuple[NumPyArray, NumPyArray]:
     """(d,) how many values of each column are not finite, and the row of the first; −1 where there is none."""
     if is_sparse_rows(X):
-        rows, columns = X.not_finite().T
+        rows, columns = X.find_not_finite().T
         first = np.full(X.shape[1], -1)
         first[columns[::-1]] = rows[::-1]  # of equal columns the last one stays: the first row
         return np.bincount(columns, minlength=X.shape[1]), first
