@@ -1,7 +1,7 @@
-"""What users wait for, by version 0.1 and by this one, in one run: python benchmarks/before_after.py [--rounds 3]
+"""What users wait for, by version 0.2 and by this one, in one run: python benchmarks/before_after.py [--rounds 3]
 
 The versions take turns, each figure in a fresh process (`waits.py`) with the same interpreter and packages; medians.
-Version 0.1 is the last commit before the first of 0.2, unpacked from the repository's history into a temporary folder.
+Version 0.2 is the last commit before the first of 0.3, unpacked from the repository's history into a temporary folder.
 Without that history (a download) its column stays empty. About five minutes on two cores.
 """
 
@@ -28,7 +28,7 @@ from startup import ZSKL, once
 from waits import WAITS
 
 ROOT = Path(__file__).parents[1]
-BEFORE = "fc516489edb3882569b856d55700008739c1456a"  # the last commit of 0.1
+BEFORE = "613857c9e2269052fc3c841c93d5402b40149e5d"  # the last commit of 0.2
 STARTS = {
     "start: zskl --help": [ZSKL, "--help"],
     "start: from zskl import ZeroShotKernelClassifier": ["from zskl import ZeroShotKernelClassifier"],
@@ -36,7 +36,7 @@ STARTS = {
 
 
 def unpacked(folder: Path) -> Path | None:
-    """src of version 0.1; None where its commit is not to be had."""
+    """src of version 0.2; None where its commit is not to be had."""
     asked = ["git", "-C", str(ROOT), "archive", "--format=tar", BEFORE, "src"]
     try:
         packed = subprocess.run(asked, check=True, capture_output=True).stdout
@@ -89,10 +89,10 @@ def main(rounds: int = 3) -> None:
         before = unpacked(Path(folder).resolve())
         versions = {"now": ROOT / "src"} if before is None else {"before": before, "now": ROOT / "src"}
         if before is None:
-            console.print(f"no commit {BEFORE[:7]} here (not a clone?): the column of version 0.1 is left out")
+            console.print(f"no commit {BEFORE[:7]} here (not a clone?): the column of version 0.2 is left out")
         found = compared(versions, rounds, console)
     keep("before_after", {"commit": BEFORE[:7], "rounds": rounds, "waits": found})
-    table = Table("", "0.1", "now", "0.1 / now", title="Before and after, seconds (memory: times the matrix)")
+    table = Table("", "0.2", "now", "0.2 / now", title="Before and after, seconds (memory: times the matrix)")
     for name, one in found.items():
         first, now = (one.get(version) for version in ("before", "now"))
         assert now is not None

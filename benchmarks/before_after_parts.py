@@ -22,15 +22,15 @@ def waiting(record: dict[str, Any]) -> Iterator[str]:
     f = record["figures"]
     before = any("before" in one for one in f["waits"].values())
     said = (
-        "`make bench` (or `python benchmarks/before_after.py`): what users wait for, by version 0.1 "
-        f"(commit {f['commit']}, the last before 0.2) and by this one, in one run. The versions take turns, each figure in a fresh process, with the same "
+        "`make bench` (or `python benchmarks/before_after.py`): what users wait for, by version 0.2 "
+        f"(commit {f['commit']}, the last before 0.3) and by this one, in one run. The versions take turns, each figure in a fresh process, with the same "
         f"interpreter and packages; medians of {f['rounds']}. Rows are made up, so anyone can run it. What is imported is not counted, except under *start*. "
         "Processor seconds are the steadier figure on a machine with other work; of the service they are its own for each request. Memory is the most that "
         "the operating system saw of a fit of 40,000 × 512 float64 rows, over the size of the matrix, which is 1.0 of it.\n"
     )
     if not before:
-        said += "\nThere was no history of the repository, so version 0.1 was not measured.\n"
-    head = "", "0.1, s", "now, s", "0.1 / now", "0.1, processor s", "now, processor s", "0.1 / now"
+        said += "\nThere was no history of the repository, so version 0.2 was not measured.\n"
+    head = "", "0.2, s", "now, s", "0.2 / now", "0.2, processor s", "now, processor s", "0.2 / now"
     return section(
         "Before and after", said, table(head, [_line(name, one) for name, one in f["waits"].items()]), record
     )

@@ -131,7 +131,7 @@ def by_ndonnx(model: ZeroShotClassifier) -> bytes:
         X = ndonnx.argument(shape=("n", int(model.n_features_in_)), dtype=ndonnx.float32)
         scaled, inputs = model.feature_scaling_.apply(X), {"features": X}
         if model.kind == "cmt-star":
-            answer = model._answerer(model._question(scaled, model.signature_table_))
+            answer = model._candidate_scorer(model._question(scaled, model.signature_table_))
         else:
             shape = "c", int(model.signature_table_.matrix.shape[1])
             inputs["signatures"] = ndonnx.argument(shape=shape, dtype=ndonnx.float32)

@@ -67,7 +67,7 @@ WIDE: dict[str, list[Grid]] = {**CLOSED, **DESCENT}
 
 def groups(method: str, grids: Sequence[Grid] | None = None) -> list[dict[str, list[Any]]]:
     """The wide grid in pieces that one fit for each fold serves."""
-    free = methods.build(method)._free(np.empty((0, 0)))
+    free = methods.build(method)._free_settings(np.empty((0, 0)))
     found = []
     for grid in grids or WIDE[method]:
         ride = {name: list(values) for name, values in grid.items() if name in free}

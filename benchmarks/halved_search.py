@@ -25,7 +25,6 @@ from machine import RESULTS, keep
 from machine import processor as machine_processor
 from zskl import datasets, methods, protocols, selection
 from zskl.engines import Engine
-from zskl.estimators import default_grid
 
 WAYS = {"default": (32, True), "whole": (32, False), "before": (10, False)}
 NAME = "halved_search"
@@ -74,9 +73,9 @@ def measure(
     batch, halving = WAYS[way]
     estimator = methods.build(method, {"random_state": seed, "device": device})
     entry, folds, engine = methods.find(method), selection.folds(data), Engine(workers=workers) if workers else None
-    parts = default_grid.grid_parts(entry.grid)
+    parts = methods.split_grid(entry.grid)
     if batch == 10:  # half the rates
-        parts = tuple(default_grid.for_default_batches(part) for part in parts)
+        parts = tuple(methods.use_default_batches(part) for part in parts)
     grid = [{**part, "batch_size": [batch]} for part in parts]
     wall, used = time.perf_counter(), processor()
     search = selection.search(

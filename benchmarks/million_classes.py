@@ -81,9 +81,9 @@ def main() -> None:
 def model_scan(model: Any, classes: Any) -> Any:
     """Rows → the places of the best classes by exact scores; what belongs to the classes alone is prepared."""
     from zskl.estimators import _inputs
-    from zskl.estimators._candidates import Panel, choose_candidates, top_columns
+    from zskl.estimators._candidates import CandidateScorer, choose_candidates, top_columns
 
-    panel = Panel(model, choose_candidates(model, classes, None), None, calibrated=False)
+    panel = CandidateScorer(model, choose_candidates(model, classes, None), None, calibrated=False)
     places = {name: place for place, name in enumerate(classes.index)}
     order = np.array([places[name] for name in panel.labels.tolist()])
 

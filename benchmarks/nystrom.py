@@ -30,7 +30,7 @@ from rich.table import Table
 
 from machine import processor
 from zskl import Dataset, ZeroShotKernelClassifier, __version__, datasets
-from zskl.estimators.search_vectors import Map
+from zskl.estimators.search_vectors import SearchMap
 
 OUT = Path(__file__).parent / "results" / "nystrom.json"
 SETTINGS: dict[str, Any] = {"epochs": 6, "random_state": 0}
@@ -116,7 +116,7 @@ def main() -> None:
     queries = np.asarray(data.X[np.sort(chosen)], np.float32)
     training = np.asarray(data.X[np.sort(rng.permutation(rows)[:4096])], np.float64)
 
-    maps: dict[str, tuple[Map, float]] = {}
+    maps: dict[str, tuple[SearchMap, float]] = {}
     for components in options.components or [64, 256, 1024]:
         began = time.perf_counter()
         maps[f"Nyström {components}"] = (
@@ -131,7 +131,7 @@ def main() -> None:
         index = np.ascontiguousarray(mapping.classes(table).T)
         indexed = time.perf_counter() - began
 
-        def scan(X: Any, mapping: Map = mapping, index: Any = index) -> Any:
+        def scan(X: Any, mapping: SearchMap = mapping, index: Any = index) -> Any:
             return best(mapping.samples(X) @ index)
 
         scans = {"exact": exact, "dot": scan, "map": mapping.samples}

@@ -12,12 +12,19 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 from machine import keep
-from zskl.cli.listing import COMMANDS, DATA_COMMANDS
+from zskl.cli import COMMANDS, DATA_COMMANDS
+
+
+def typed(command: Callable[..., None]) -> str:
+    """What you type for a command."""
+    return command.__name__.replace("_", "-")
+
 
 ZSKL = "from zskl.cli import main; main()"  # as the installed script does
-NAMES = [[one.name] for one in COMMANDS] + [["data"]] + [["data", one.name] for one in DATA_COMMANDS]
+NAMES = [[name] for name in map(typed, COMMANDS)] + [["data"]] + [["data", name] for name in map(typed, DATA_COMMANDS)]
 LINES = {
     "python -c pass": ["pass"],
     "import numpy": ["import numpy"],

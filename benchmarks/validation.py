@@ -71,7 +71,7 @@ def both(
     grid = methods.find(method).grid if grid is None else grid
     found = selection.search(estimator, X, y, data.signatures, grid, selection.folds(data), engine)
     tested = {scoring: np.full(len(found.settings), -np.inf) for scoring, _ in PANELS}
-    for places in group_settings(found.settings, estimator._free(X)):
+    for places in group_settings(found.settings, estimator._free_settings(X)):
 
         def visit(index: int, model: Any, places: Sequence[int] = places) -> None:
             place = places[index]

@@ -19,13 +19,13 @@ settings.load_profile("any machine")
 
 
 ONCE = {"whole", "attacked", "over_a_socket", "digits_records", "tuned_means"}  # fixtures that take seconds
-LONG = {"test_ended.py", "test_results_page.py", "test_memory.py", "test_command.py"}  # so do single tests in these
+LONG = {"test_signals.py", "test_results_page.py", "test_memory.py", "test_command.py"}  # so do single tests in these
 MANY = 20  # tests of one file that are handed out at once: one by one, this would take seconds
 
 # The same checks as others, once more: by another signal, on another screen, at another size; a minute together.
 FURTHER = {
-    "test_a_command_that_is_ended_leaves_no_worker_and_can_be_continued[run-loky-term]",
-    "test_a_command_that_is_ended_leaves_no_worker_and_can_be_continued[run-loky-kill]",
+    "test_ended_command_leaves_no_worker_and_continues[run-loky-term]",
+    "test_ended_command_leaves_no_worker_and_continues[run-loky-kill]",
     "test_a_csv_file_goes_through_all_steps_in_blocks",
     "test_a_description_is_taught_and_the_teaching_is_undone[phone]",
     "test_axe_finds_no_serious_fault_where_numbers_are_typed",

@@ -21,7 +21,7 @@ import zskl
 from doc_blocks import ROOT, blocks, execute
 from paper_runs import shortened, untried
 from reading_order import ORDER
-from zskl.cli.listing import COMMANDS, DATA_COMMANDS
+from zskl.cli import COMMANDS, DATA_COMMANDS
 from zskl.plots.display import Display
 
 # Docs -----------------------------------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def test_every_command_has_its_options(contents):
     assert page.count("\n## `zskl ") == len(COMMANDS) + len(DATA_COMMANDS)
     assert "`-o, --out FILE`\n: The model file to write. *(required)*" in page
     assert "[b]" not in page
-    assert command_page._entry("--seeds <int range>", "How many.  [default: 1; x>=1]") == (
+    assert command_page._entry("--seeds NUMBER", "How many.  [default: 1; x>=1]") == (
         "`--seeds NUMBER`\n: How many. *(default: 1; at least 1)*\n"
     )
 

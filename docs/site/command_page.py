@@ -8,8 +8,6 @@ from typing import Any
 
 import typer
 
-from zskl.cli.everywhere import plain
-
 TITLE = """# Command line
 
 `zskl COMMAND --help` says the same in a terminal. [The command line](../command-line.md) tells what all commands share.
@@ -19,7 +17,7 @@ EXTRA = re.compile(r"\s*\[((?:default|required|env var|\d|x)[^\]]*)\]$")
 
 def text() -> str:
     """The page, in Markdown."""
-    from zskl.cli.commands import app
+    from zskl.cli import app
 
     return "\n".join([TITLE, *_commands(typer.main.get_command(app), "zskl")])
 
@@ -30,7 +28,7 @@ def _commands(group: Any, program: str) -> Iterator[str]:
         if hasattr(command, "commands"):
             yield from _commands(command, path)
         else:
-            yield _command(command.command(), path)
+            yield _command(command, path)
 
 
 def _command(command: Any, path: str) -> str:
@@ -38,8 +36,9 @@ def _command(command: Any, path: str) -> str:
     usage = " ".join([path, *command.collect_usage_pieces(context)])
     lines = [f"## `{path}`", "", _markdown(command.help or ""), "", "```text", usage, "```", ""]
     entries: dict[str, list[str]] = {"argument": [], "option": []}
-    for one in command.params:
-        if record := one.get_help_record(context):  # what is hidden has none
+    for one in command.get_params(context):
+        record = one.get_help_record(context)  # what is hidden has none
+        if record and one.name != "help":
             names, about = record
             entries[one.param_type_name].append(_entry(names if names[0] == "-" else names.split()[0], about))
     for kind, found in entries.items():
@@ -49,7 +48,6 @@ def _command(command: Any, path: str) -> str:
 
 def _entry(names: str, about: str) -> str:
     """What `--help` prints in a line; the default and the like stand at its end."""
-    names = plain(names)
     found = EXTRA.search(about)
     about = _markdown(about[: found.start()] if found else about).replace("\n", " ")
     extra = found[1].replace("x>=", "at least ") if found else ""

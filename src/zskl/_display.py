@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import io
 import re
 import sys
 import time
@@ -63,18 +64,21 @@ class Shown:
         str
             The title, the rows, two spaces further in, and the notes.
         """
-        rows = [[_clean_cell(cell) for cell in row] for row in self.rows]
-        head = [[_clean_cell(name) for name in self.columns]] if any(self.columns) else []
-        widths = [max(len(row[k]) for row in [*head, *rows]) for k in range(len(self.columns))] if rows else []
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
         right = self._right()
-        lines = [_clean_cell(self.title, None)]
-        for row in [*head, *rows] if rows else []:
-            cells = [
-                cell.rjust(width) if k in right else cell.ljust(width)
-                for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ]
-            lines.append(f"  {'  '.join(cells)}".rstrip())
-        return "\n".join([*lines, *(_clean_cell(note, None) for note in self.notes)])
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(self.columns))
+        for k, name in enumerate(self.columns):
+            table.add_column(Text(_clean_cell(name)), justify="right" if k in right else "left", no_wrap=True)
+        for row in self.rows:
+            table.add_row(*(Text(_clean_cell(cell)) for cell in row))
+        file = io.StringIO()
+        if self.rows:  # a wide console, so that nothing is cut; `LONGEST` limits each cell
+            Console(file=file, width=len(self.columns) * 2 * LONGEST, color_system=None).print(table)
+        lines = [f"  {line}".rstrip() for line in file.getvalue().splitlines()]
+        return "\n".join([_clean_cell(self.title, None), *lines, *(_clean_cell(note, None) for note in self.notes)])
 
     def html(self) -> str:
         """Give the table as HTML that needs nothing else, in the colours of the page it is on.
@@ -129,13 +133,13 @@ def _escape_cell(cell: str, longest: int | None = LONGEST) -> str:
 
 
 # Progress -------------------------------------------------------------------------------------------------------------
-# A progress bar in a terminal or in a notebook, for whoever asks for one. In a notebook it needs no package.
+# A progress bar in a terminal or in a notebook, for whoever asks for one.
 
 PAUSE = 0.1  # seconds between two updates in a notebook
 
 
 class State(Protocol):
-    """What `fit` tells its callback."""
+    """What `fit` passes to its callback."""
 
     @property
     def step(self) -> int: ...
@@ -145,7 +149,7 @@ class State(Protocol):
 
 
 class ProgressBar:
-    """A bar that moves when it is called: with what `fit` tells its callback, or with steps done and steps in all.
+    """A bar that moves when it is called: with what `fit` passes to its callback, or with steps done and steps in all.
 
     It appears with the first call. In a terminal it is on standard error and vanishes after the last step; where
     neither a terminal nor a notebook is there to see it, nothing is written.
@@ -166,14 +170,12 @@ class ProgressBar:
     def __init__(self, what: str = "progress") -> None:
         self.what = what
         self._view: _Notebook | _Terminal | None = None
-        self._began = 0.0
 
     def __call__(self, state: State | int, total: int | None = None) -> None:
         done, total = (state, total or 0) if isinstance(state, int) else (state.step, state.steps)
         if self._view is None:
-            self._began = time.monotonic()
             self._view = _Notebook(self.what) if in_notebook() else _Terminal(self.what)
-        self._view.move(done, total, time.monotonic() - self._began)
+        self._view.move(done, total)
 
     def close(self) -> None:
         """Take the bar away, wherever it stands."""
@@ -188,22 +190,23 @@ def in_notebook() -> bool:
 
 
 class _Notebook:
-    """One display that is updated in place."""
+    """One display that is updated in place. Rich and tqdm need ipywidgets for that; this needs IPython alone."""
 
     def __init__(self, what: str) -> None:
         self._what = what
-        self._shown: Any = None
-        self._last = 0.0
+        self._display: Any = None
+        self._began = self._last = time.monotonic()
 
-    def move(self, done: int, total: int, seconds: float) -> None:
-        if self._shown is not None and done < total and seconds - self._last < PAUSE:
+    def move(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if self._display is not None and done < total and now - self._last < PAUSE:
             return
-        self._last = seconds
-        page = import_module("IPython.display").HTML(render_bar(self._what, done, total, seconds))
-        if self._shown is None:
-            self._shown = import_module("IPython.display").display(page, display_id=True)
+        self._last = now
+        page = import_module("IPython.display").HTML(draw_bar(self._what, done, total, now - self._began))
+        if self._display is None:
+            self._display = import_module("IPython.display").display(page, display_id=True)
         else:
-            self._shown.update(page)
+            self._display.update(page)
 
 
 class _Terminal:
@@ -214,25 +217,24 @@ class _Terminal:
         from rich.markup import escape
         from rich.progress import Progress
 
-        self._console = Console(stderr=True)
-        self._progress = Progress(console=self._console, transient=True)
+        console = Console(stderr=True)
+        self._seen = console.is_terminal  # elsewhere even a disabled bar of Rich may leave an empty line
+        self._progress = Progress(console=console, transient=True)
         self._task = self._progress.add_task(escape(what), total=None)
 
-    def move(self, done: int, total: int, seconds: float) -> None:
-        if not self._console.is_terminal:
-            return
+    def move(self, done: int, total: int) -> None:
         self._progress.update(self._task, completed=done, total=total)
-        if done < total:
+        if self._seen and done < total:
             self._progress.start()
         else:
-            self._progress.stop()
+            self.close()
 
     def close(self) -> None:
-        if self._console.is_terminal:
+        if self._seen:
             self._progress.stop()
 
 
-def render_bar(what: str, done: int, total: int, seconds: float) -> str:
+def draw_bar(what: str, done: int, total: int, seconds: float) -> str:
     """The bar as HTML: what, how much of it, and the time left or taken."""
     finished = done >= total
     left = seconds if finished or not done else seconds * (total - done) / done

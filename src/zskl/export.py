@@ -26,7 +26,7 @@ from zskl.estimators import _inputs
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.class_means import ClassMeansClassifier
 from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
-from zskl.estimators.search_vectors import Map
+from zskl.estimators.search_vectors import SearchMap
 from zskl.version import __version__
 
 __all__ = ["describe", "to_index", "to_onnx"]
@@ -160,7 +160,7 @@ def _import_onnx() -> ModuleType:
 def _depends_on_names(model: ZeroShotClassifier) -> bool:
     """Whether scores depend on the names of classes, so that signatures alone do not say enough."""
     own = type(model)
-    names = own._answerer is not ZeroShotClassifier._answerer
+    names = own._candidate_scorer is not ZeroShotClassifier._candidate_scorer
     return names and own._nameless_scorer is ZeroShotClassifier._nameless_scorer
 
 
@@ -179,7 +179,7 @@ def _trace_scores(model: ZeroShotClassifier, tape: Tape, signatures: bool) -> Sy
             Y: Any = Symbol(tape, "signatures", np.float32, (Dimension("signatures"), p))
             answer = model._nameless_scorer(Y)
         else:
-            answer = model._answerer(model._question(scaled, model.signature_table_))
+            answer = model._candidate_scorer(model._question(scaled, model.signature_table_))
         scores: Any = answer(scaled)
         symbol: Symbol = scores.astype(np.float32)
         return symbol
@@ -299,7 +299,7 @@ def to_index(
         write_index(path, kind, vectors, range(len(vectors)) if names is None else names, "rows")
 
 
-def search_maps_of(model: ZeroShotClassifier, rows: bool) -> Map:
+def search_maps_of(model: ZeroShotClassifier, rows: bool) -> SearchMap:
     """The maps of a model whose inner products order its classes, and with `rows` the rows of a class too."""
     if isinstance(model, ZeroShotKernelClassifier):
         return model.ranking_map(rows=rows)

@@ -15,7 +15,7 @@ from baseline_problems import SMALL, each, learned, make, trained, unseen
 from tolerances import AFTER_FIT, SUMS, assert_close
 from zskl import baselines, datasets, methods, protocols
 from zskl.baselines import BASELINES
-from zskl.estimators.default_grid import grid_parts
+from zskl.methods import split_grid
 
 # Contract -------------------------------------------------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ def test_bad_input_is_refused_with_a_sentence_and_leaves_the_model_as_it_was(nam
         model.fit(X[:, :5], y, table.iloc[1:])
     with pytest.raises(ValueError, match=r"1 class only"):
         model.fit(X[:, :5], [table.index[0]] * len(y), table)
-    for setting in set(grid_parts(BASELINES[name].GRID)[0]) & set(model.get_params()):
+    for setting in set(split_grid(BASELINES[name].GRID)[0]) & set(model.get_params()):
         with pytest.raises(ValueError, match=rf"{setting} is 'nonsense': expected"):
             clone(model).set_params(**{setting: "nonsense"}).fit(X, y, table)
     with pytest.raises(ValueError, match="it must have the 10 attribute columns of fit"):
@@ -198,7 +198,7 @@ def test_a_name_is_a_method_with_a_grid_of_its_own(name):
     where = "in src/zskl/baselines/__init__.py"
     assert baseline.__name__ in baselines.__all__, f"add {baseline.__name__!r} to __all__ {where}"
     settings = [
-        *ParameterGrid([{key: list(values) for key, values in part.items()} for part in grid_parts(baseline.GRID)])
+        *ParameterGrid([{key: list(values) for key, values in part.items()} for part in split_grid(baseline.GRID)])
     ]
     assert len(settings) >= FEWEST.get(name, 12)
     assert any("feature_scaling" in setting for setting in settings)
@@ -234,7 +234,7 @@ def test_what_the_page_lacks_is_named():
 
 def grid_lines(baseline):
     """The default grid and its bounds in words."""
-    first, *others = grid_parts(baseline.GRID)
+    first, *others = split_grid(baseline.GRID)
     text = "; ".join(f"`{setting}` {', '.join(map(shown, values))}" for setting, values in first.items())
     for part in others:
         fewer = [setting for setting in part if part[setting] != first[setting]]
@@ -274,8 +274,8 @@ def test_settings_fitted_together_equal_those_fitted_alone(name, data):
     rows = data.parts["trainval"]
     X, y = data.X[rows], data.y[rows]
     estimator = make(name)
-    free = estimator._free(X)
-    whole = grid_parts(BASELINES[name].GRID)[0]
+    free = estimator._free_settings(X)
+    whole = split_grid(BASELINES[name].GRID)[0]
     grid = {key: list(FEW.get(key, values))[:3] for key, values in whole.items() if key in free}
     settings = list(ParameterGrid(grid))[:9]
     found = {}
@@ -299,7 +299,7 @@ def test_settings_fitted_together_equal_those_fitted_alone(name, data):
 def test_a_fitted_model_scores_by_what_it_was_fitted_with(name, data, fitted):
     model = fitted(name)
     before = model.compatibility(unseen(data))
-    for setting, values in grid_parts(BASELINES[name].GRID)[0].items():
+    for setting, values in split_grid(BASELINES[name].GRID)[0].items():
         for value in values:
             np.testing.assert_array_equal(
                 clone_fitted(model).set_params(**{setting: value}).compatibility(unseen(data)), before

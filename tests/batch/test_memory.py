@@ -35,7 +35,7 @@ BLOCKS = [
     (rows, "CHUNK_BYTES", INPUT // 400),
     (rows, "BUFFER_BYTES", INPUT // 4),
     (rows, "BLOCK_BYTES", INPUT // 24),
-    (_inputs, "LOOKED_AT", INPUT // 48),
+    (_inputs, "VALUES_AT_ONCE", INPUT // 48),
     (scalings, "BLOCK_VALUES", INPUT // 96),
     (dataset, "BLOCK_VALUES", MATRIX // 48),
     (health, "BLOCK_VALUES", MATRIX // 400),

@@ -70,3 +70,10 @@ def test_too_few_classes_for_folds_get_the_defaults_and_a_sentence(here):
         assert refused.returncode == 2
         assert "of 3 class(es)" in refused.stderr
         assert not (here / "n.zskl").exists()
+
+
+def test_scoring_is_for_tuning():
+    with pytest.raises(ValueError, match="without --tune"):
+        invoke("fit", "digits", "-o", "x.zskl", "--method", "gaussian", "--scoring", "gzsl")
+    with pytest.raises(ValueError, match="without --tune"):
+        invoke("fit", "digits", "-o", "x.zskl", "--no-tune", "--scoring", "gzsl")

@@ -1,12 +1,15 @@
-"""`zskl predict` on a file: the answers of the model, columns by name, candidates; wrong input changes no file."""
+"""`zskl predict` on a file: answers, columns by name, candidates, probabilities; wrong input changes no file."""
 
 import os
+from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.io
 
+import command
 import user_files
 import zskl
 from command import invoke
@@ -96,7 +99,7 @@ def test_wrong_predictions_leave_the_old_ones(here, model, case):
     assert sorted(os.listdir(here)) == before
 
 
-def test_a_model_that_knows_no_names_takes_just_its_columns(here):
+def test_model_without_feature_names_takes_exactly_its_columns(here):
     data = datasets.load("digits")
     methods.build("gaussian-ort", {"random_state": 0, "epochs": 1}).fit(data.X, data.y).save("digits.zskl")
     np.savetxt("good.csv", data.X[:5], delimiter=",", fmt="%.1f")
@@ -106,3 +109,85 @@ def test_a_model_that_knows_no_names_takes_just_its_columns(here):
         invoke("predict", "digits.zskl", "bad.csv")
     scipy.io.savemat("turned.mat", {"features": data.X[:5].T})
     assert invoke("predict", "digits.zskl", "turned.mat")[1] == invoke("predict", "digits.zskl", "good.csv")[1]
+
+
+def test_tuned_model_predicts_probabilities_and_unknown(tmp_path, monkeypatch):
+    """fit --tune, then predict --probabilities and --reject, as a practitioner would."""
+    monkeypatch.chdir(tmp_path)
+    data = datasets.load("digits")
+    np.save("rows.npy", data.X[:40])
+    grid = {"sigma": (1.0,), "epochs": (1, 2)}
+    monkeypatch.setitem(methods.METHODS, "gaussian", replace(methods.METHODS["gaussian"], grid=grid, bounds={}))
+    monkeypatch.setattr(
+        import_module("zskl.selection.calibration"), "Engine", lambda *names: None
+    )  # no processes for so little
+    _, out = invoke("fit", "digits", "-o", "tuned.zskl", "--method", "gaussian", "--tune", "--scoring", "gzsl")
+    assert "chosen of 3 settings by gzsl on validation classes" in out
+    model = zskl.load("tuned.zskl")
+    assert model.calibration_ != 0
+    command = ("predict", "tuned.zskl", "rows.npy", "--top", "2")
+    plain = invoke(*command)[1].splitlines()
+    likely = invoke(*command, "--probabilities")[1].splitlines()
+    assert likely[0] == "row,class,probability,class_2,probability_2"
+    expected = model.predict_proba(data.X[:40], candidates=model.candidates_)
+    answers = [line.split(",") for line in likely[1:]]
+    np.testing.assert_allclose([float(a[2]) for a in answers], expected.max(axis=1), rtol=1e-4)
+    assert [a[1] for a in answers] == [line.split(",")[1] for line in plain[1:]]
+    middle = float(np.median(expected.max(axis=1)))
+    rejected = [line.split(",") for line in invoke(*command, "--reject", middle)[1].splitlines()[1:]]
+    unknown = [a[1] == "unknown" for a in rejected]
+    np.testing.assert_array_equal(unknown, expected.max(axis=1) < middle)
+    assert [a[2] for a in rejected] == [line.split(",")[2] for line in plain[1:]]  # scores stay scores
+
+
+def test_probabilities_of_zero_keep_the_order_of_scores(tmp_path, monkeypatch):
+    """At a low temperature all but the best probability round to 0; places 2 and on are still told by the scores."""
+    monkeypatch.chdir(tmp_path)
+    data = datasets.make_synthetic(8, 3, 20, 10, 6)
+    np.save("rows.npy", data.X[:30])
+    rows = data.parts["trainval"]
+    model = methods.build("devise", {"random_state": 0}).fit(data.X[rows], data.y[rows], data.signatures)
+    model.temperatures_ = dict.fromkeys(("seen", "unseen", "mixed"), 1e-6)
+    plain = list(predict.Predictor(model, top=5).lines("rows.npy"))
+    rejecting = list(predict.Predictor(model, top=5, reject=0.0).lines("rows.npy"))
+    likely = list(predict.Predictor(model, top=5, probabilities=True).lines("rows.npy"))
+    assert rejecting == plain
+    assert [line[1::2] for line in likely[1:]] == [line[1::2] for line in plain[1:]]
+    assert {line[4] for line in likely[1:]} == {"0"}
+
+
+def test_probabilities_need_a_calibrated_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("zskl.engines.Engine", lambda *names: None)  # no processes for so little
+    np.save("rows.npy", datasets.load("digits").X[:5])
+    invoke("fit", "digits", "-o", "plain.zskl", "--no-tune")
+    for option in (("--probabilities",), ("--reject", "0.5")):
+        with pytest.raises(ValueError, match="zskl fit --calibrate"):
+            invoke("predict", "plain.zskl", "rows.npy", *option)
+    invoke("fit", "digits", "-o", "calibrated.zskl", "--no-tune", "--calibrate")
+    assert zskl.load("calibrated.zskl").temperatures_ is not None
+    with pytest.raises(ValueError, match="expected a probability between 0 and 1"):
+        invoke("predict", "calibrated.zskl", "rows.npy", "--reject", 1.5)
+
+
+def test_output_that_is_also_an_input_is_refused(tmp_path):
+    model, rows, words = tmp_path / "m.zskl", tmp_path / "rows.csv", tmp_path / "words.txt"
+    assert command.zskl("fit", "digits", "-o", str(model), "--no-tune").returncode == 0
+    rows.write_text(",".join(f"p{k}" for k in range(64)) + "\n" + ",".join("1" for _ in range(64)) + "\n")
+    words.write_text("bear 0.1 0.2\n")
+    before = {file: file.read_bytes() for file in (model, rows, words)}
+    for arguments in (
+        ("predict", str(model), str(rows), "-o", str(rows)),
+        ("predict", str(model), str(rows), "-o", str(model)),
+        ("data", "words", str(words), "--vectors", str(words), "-o", str(words)),
+    ):
+        done = command.zskl(*arguments)
+        assert done.returncode == 2
+        assert "it is also what is read" in done.stderr
+    assert {file: file.read_bytes() for file in before} == before
+
+
+def test_folder_as_output_is_refused(tmp_path):
+    done = command.zskl("fit", "digits", "-o", str(tmp_path))
+    assert done.returncode == 2
+    assert "it is a folder" in done.stderr

@@ -7,30 +7,21 @@ import sys
 import pytest
 
 from user_files import MAKE
-from zskl.cli import main, streams, terminal
+from zskl.cli import _terminal, main
 
 
 @pytest.mark.parametrize(
     ("encoding", "shown"), [("utf-8", "σ = 0.5 × ő"), ("cp1252", "? = 0.5 × ?"), ("ascii", "? = 0.5 x ?")]
 )
 @pytest.mark.parametrize("errors", ["strict", "surrogateescape"])  # the second in the C locale
-def test_letters_that_the_terminal_lacks_are_replaced(monkeypatch, encoding, errors, shown):
+def test_unencodable_letters_are_replaced(monkeypatch, encoding, errors, shown):
     files = captured(monkeypatch, encoding, errors)
-    streams.forgive_letters()
-    terminal.say("σ = 0.5 × ő")
-    terminal.complain("σ = 0.5 × ő")
+    _terminal.replace_unencodable()
+    _terminal.say("σ = 0.5 × ő")
+    _terminal.complain("σ = 0.5 × ő")
     sys.stdout.flush(), sys.stderr.flush()
     assert files["stdout"].getvalue().decode(encoding) == f"{shown}\n"
     assert files["stderr"].getvalue().decode(encoding) == f"error: {shown}\n"
-
-
-def test_what_could_not_be_written_does_not_come_later(monkeypatch):
-    files = captured(monkeypatch, "ascii")
-    with pytest.raises(UnicodeEncodeError):
-        terminal.say("×")
-    terminal.say("x")
-    sys.stdout.flush()
-    assert files["stdout"].getvalue() == b"x\n"
 
 
 def captured(monkeypatch, encoding, errors="strict"):
@@ -40,10 +31,10 @@ def captured(monkeypatch, encoding, errors="strict"):
     return files
 
 
-def test_a_name_that_is_not_text_is_shown_as_it_is(monkeypatch):
+def test_file_name_that_is_not_text_is_shown_as_it_is(monkeypatch):
     files = captured(monkeypatch, "ascii", "surrogateescape")
-    streams.forgive_letters()
-    terminal.say("no file at \udcff × 2")
+    _terminal.replace_unencodable()
+    _terminal.say("no file at \udcff × 2")
     sys.stdout.flush()
     assert files["stdout"].getvalue() == b"no file at \xff x 2\n"
 
@@ -58,7 +49,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
-def test_no_command_fails_over_a_sign_where_only_ascii_is_shown(here, monkeypatch, errors):
+def test_commands_work_where_only_ascii_can_be_shown(here, monkeypatch, errors):
     for arguments in COMMANDS if errors == "surrogateescape" else COMMANDS[:1]:
         with monkeypatch.context() as patch:
             files = captured(patch, "ascii", errors)
@@ -71,7 +62,7 @@ def test_no_command_fails_over_a_sign_where_only_ascii_is_shown(here, monkeypatc
 
 
 @pytest.mark.parametrize("arguments", [("methods",), ("data", "check", "digits")])
-def test_a_reader_that_stops_early_is_no_error(monkeypatch, capfd, arguments):
+def test_reader_that_stops_early_ends_the_command_with_141(monkeypatch, capfd, arguments):
     """As in `zskl methods | head -1`: nobody has the other end of the pipe when the first line is written."""
     read, write = os.pipe()
     os.close(read)
@@ -84,7 +75,7 @@ def test_a_reader_that_stops_early_is_no_error(monkeypatch, capfd, arguments):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
-def test_standard_output_on_a_full_disk_is_named(monkeypatch, capfd):
+def test_full_disk_is_an_error(monkeypatch, capfd):
     monkeypatch.setattr(sys, "stdout", open("/dev/full", "w", encoding="utf-8"))  # noqa: SIM115
     monkeypatch.setattr(sys, "argv", ["zskl", "datasets"])
     with pytest.raises(SystemExit) as stop:

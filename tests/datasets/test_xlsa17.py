@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from benchmark_files import ATTRIBUTES, CLASSES, EACH, UNSEEN, WRITERS, tiny, with_fold, write_package, write_v5
 from zskl import datasets
 from zskl.cli import app
-from zskl.cli.named import features_of
+from zskl.cli._datasets import pick_features
 from zskl.datasets import xlsa17
 from zskl.experiments import run_folder
 
@@ -202,14 +202,14 @@ def test_run_reports_dropped_rows(tmp_path):
 
 
 def test_features_for_each_dataset():
-    assert features_of("CUB", []) is None
-    assert features_of("apy", ["res50", "aPY=vgg", "CUB=clip"]) == "vgg"
-    assert features_of("SUN", ["aPY=vgg", "res50"]) == "res50"
+    assert pick_features("CUB", []) is None
+    assert pick_features("apy", ["res50", "aPY=vgg", "CUB=clip"]) == "vgg"
+    assert pick_features("SUN", ["aPY=vgg", "res50"]) == "res50"
     for entry in ("CUB=", "=clip", ""):
         with pytest.raises(ValueError, match="expected NAME or DATASET=NAME"):
-            features_of("CUB", [entry])
+            pick_features("CUB", [entry])
     with pytest.raises(ValueError, match="no dataset is called 'CBU'"):
-        features_of("CUB", ["CBU=clip"])
+        pick_features("CUB", ["CBU=clip"])
 
 
 # Class table ----------------------------------------------------------------------------------------------------------

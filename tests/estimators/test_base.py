@@ -1,45 +1,31 @@
 """The contract of an estimator: scikit-learn's tools work, and nothing else changes or matters."""
 
-import itertools
+import inspect
+import math
 import sys
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.metrics import brier_score_loss, get_scorer, get_scorer_names
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import textbook
-from fits import (
-    ALL,
-    DATA,
-    KERNEL_METHODS,
-    ROWS,
-    TRAINING,
-    UNSEEN,
-    described_twice,
-    estimator,
-    fit_explained,
-    fitted,
-    slow_problem,
-)
+from fits import ALL, DATA, KERNEL_METHODS, ROWS, TRAINING, UNSEEN, estimator, fit_explained, fitted
 from taught_models import SORTS
 from tolerances import AFTER_FIT, SUMS, assert_close
 from toy import CANDIDATES, assert_one_sentence
-from zskl import DivergenceError, ZeroShotKernelClassifier, _arrays, kernels, methods
-from zskl.estimators._inputs import Training
+from zskl import ClassMeansClassifier, Committee, DivergenceError, ZeroShotKernelClassifier, _arrays, baselines, methods
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.explanation import ScoreParts
-from zskl.estimators.kernel_classifier import draw_signatures, make_step
 from zskl.kernels import Cauchy, Gaussian, Polynomial
 from zskl.methods import build
-from zskl.training.objective import BALANCES, Objective
-from zskl.training.solver import polarise
-
-# Estimator ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kernel", ["cauchy", Gaussian(0.5), Cauchy(2.0), Polynomial(3, 0.5)])
@@ -189,7 +175,7 @@ def test_a_fitted_model_scores_with_the_kernel_it_was_trained_with(toy, paramete
     np.testing.assert_array_equal(model.compatibility(toy.X), before)
 
 
-# Labels ---------------------------------------------------------------------------------------------------------------
+# Labels
 # Labels as text, integers and booleans, in every form that users hand over.
 
 LABELS = {
@@ -279,7 +265,7 @@ def test_a_table_whose_integer_classes_were_read_as_floats(toy):
         toy.model().fit(toy.X, y, toy.table.set_axis([0.0, 1.0, 2.0, 3.0, 4.5], axis=0))
 
 
-# Calibration ----------------------------------------------------------------------------------------------------------
+# Calibration
 # Scores and ranks, and the calibration constant that is subtracted from seen classes.
 
 
@@ -366,121 +352,7 @@ def test_score_is_the_accuracy_of_predict(toy):
     assert model.score(toy.X, toy.y, weights) == pytest.approx(np.average(hits, weights=weights), rel=1e-12)
 
 
-# Several signatures ---------------------------------------------------------------------------------------------------
-# Classes with several signatures: one is drawn for each step, and the best one scores.
-
-
-def training_set(counts=(2, 3, 1), n=5, d=6, p=4):
-    """Scaled float64 arrays as a method sees them, class k described by counts[k] rows."""
-    rng = np.random.default_rng(0)
-    owners = np.repeat(np.arange(len(counts)), counts)
-    groups = [np.flatnonzero(owners == k) for k in range(len(counts))]
-    rows = np.array([[*group, *[group[0]] * (max(counts) - len(group))] for group in groups])
-    codes = np.arange(n) % len(counts)
-    return Training(
-        X=rng.standard_normal((n, d)) / 2,
-        codes=codes,
-        Y=rng.standard_normal((len(owners), p)) / 2,
-        rows=rows,
-        counts=np.array(counts),
-        sizes=np.array([4, 2, 3]),
-    )
-
-
-def test_each_row_of_a_class_is_drawn_equally_often():
-    training, times = training_set(), 6000
-    drawn = np.array([draw_signatures(training, 5, t) for t in range(times)])  # (times, C)
-    for k, count in enumerate(training.counts):
-        found = np.bincount(drawn[:, k], minlength=len(training.Y))
-        own = training.rows[k, :count]
-        assert found.sum() == found[own].sum() == times, "a row of another class was drawn"
-        spread = 5 * (times * (1 / count) * (1 - 1 / count)) ** 0.5
-        assert np.abs(found[own] - times / count).max() <= spread
-    together = np.bincount(3 * drawn[:, 0] + drawn[:, 1] - 2, minlength=6)  # rows 0–1 and 2–4: six pairs
-    assert np.abs(together - times / 6).max() <= 5 * (times / 6) ** 0.5, "classes are not drawn independently"
-
-
-def test_a_draw_is_a_function_of_seed_and_step():
-    training = training_set((4, 4, 4))
-    draws = {(seed, t): tuple(draw_signatures(training, seed, t)) for seed in range(3) for t in range(30)}
-    assert all(tuple(draw_signatures(training, seed, t)) == rows for (seed, t), rows in draws.items())
-    assert len({draws[0, t] for t in range(30)}) > 10
-    assert [draws[0, t] for t in range(30)] != [draws[1, t] for t in range(30)]
-
-
-def test_a_step_takes_the_drawn_rows():
-    training = training_set()
-    objective = Objective(kernels.Gaussian(1.1))
-    step = make_step(objective, training, seed=5, per_sample=False)
-    W, rows = np.random.default_rng(2).standard_normal((1, 6, 4)), np.array([0, 3])
-    sizes = training.sizes.astype(np.float64)
-    for t in range(10):
-        Y = training.Y[draw_signatures(training, 5, t)]
-        expected = objective.evaluate(W, training.X[rows], Y, training.codes[rows], sizes)
-        np.testing.assert_array_equal(step(W, rows, t)[1], expected.gradient)
-
-
-def mean_over_draws(setting, training, W, drawn_from):
-    """The mean gradient over all combinations of one row per class."""
-    objective = Objective(
-        kernels.build(setting.kernel, setting.parameters),
-        setting.loss,
-        setting.balance,
-        setting.incoherence,
-        setting.repulsion,
-    )
-    gradients = []
-    for combination in itertools.product(*drawn_from):
-        Y = training.Y[list(combination)]
-        gradients.append(objective.evaluate(W, training.X, Y, training.codes, training.sizes.astype(float)).gradient)
-    return np.mean(gradients, axis=0)
-
-
-@pytest.mark.parametrize("incoherence", [True, False])
-@pytest.mark.parametrize("balance", BALANCES)
-@pytest.mark.parametrize("loss", ["squared", "linear"])
-@pytest.mark.parametrize("kernel", kernels.names())
-def test_the_expected_gradient_is_that_of_the_full_sum(kernel, loss, balance, incoherence):
-    training = training_set()
-    setting = textbook.Setting(kernel, textbook.KERNELS[kernel].settings[0], loss, balance, incoherence, 0.7)
-    W = 0.4 * np.random.default_rng(1).standard_normal((6, 4))
-    own = [training.rows[k, :count] for k, count in enumerate(training.counts)]
-    descriptions = [training.Y[rows] for rows in own]
-    _, expected = textbook.full_sum(setting, W, training.X, descriptions, training.codes, training.sizes)
-    found = mean_over_draws(setting, training, W, own)
-    assert_close(found, expected, SUMS.double)
-    padded = mean_over_draws(setting, training, W, training.rows)  # a fault: the padding counts as rows
-    assert np.abs(padded - expected).max() > 1e-4
-
-
-def test_a_class_scores_the_best_of_its_rows():
-    X, y, table = described_twice()
-    table = pd.concat([table, table.iloc[:1] + 0.1]).sample(frac=1, random_state=0)  # 2 or 3 rows, not side by side
-    model = estimator(feature_scaling="none", signature_scaling="none").fit(X, y, table)
-    setting = textbook.Setting("gaussian", {"sigma": 1.0})
-    found = model.compatibility(X[:7])
-    for column, label in enumerate(model.candidates_):
-        rows = table.loc[[label]].to_numpy()
-        each = textbook.scores(setting, model.projection_, X[:7], rows)
-        assert_close(found[:, column], each.max(axis=1), SUMS.single)
-        with pytest.raises(AssertionError):  # and not of the worst
-            assert_close(found[:, column], each.min(axis=1), SUMS.single)
-    np.testing.assert_array_equal(model.predict(X[:7]), model.candidates_[found.argmax(axis=1)])
-
-
-def test_a_fit_starts_from_the_mean_of_a_class_s_own_rows():
-    """A class with fewer rows than others is padded with its first, which must not count twice."""
-    X, y, Y = slow_problem()
-    table = {0: Y[:1], 1: np.stack([Y[1], Y[1] + 1, Y[1] - 3]), 2: np.stack([Y[2], 5 * Y[2]])}
-    model = estimator(learning_rate=1e-12, feature_scaling="none", signature_scaling="none").fit(X, y, table)
-    means = np.stack([rows.mean(axis=0) for rows in table.values()])
-    assert_close(model.projection_, polarise(X, means[y], 0), SUMS.single)
-    padded = np.stack([table[0].mean(axis=0), means[1], (2 * table[2][0] + table[2][1]) / 3])
-    with pytest.raises(AssertionError):
-        assert_close(model.projection_, polarise(X, padded[y], 0), SUMS.single)
-
-
-# Inspection -----------------------------------------------------------------------------------------------------------
+# Inspection
 # What a fitted model shows of itself: attribute space, kept projections, nearest classes.
 
 
@@ -521,8 +393,8 @@ def test_a_gallery_keeps_the_model_it_was_made_of(toy):
 def test_a_gallery_does_not_project_again(toy, monkeypatch):
     model = toy.fitted()
     gallery = model.gallery(toy.X)
-    monkeypatch.setattr(ScoreParts, "projected", lambda self, X: pytest.fail("projected again"))
-    monkeypatch.setattr(ZeroShotClassifier, "_scaled", lambda self, X: pytest.fail("scaled again"))
+    monkeypatch.setattr(ScoreParts, "project", lambda self, X: pytest.fail("projected again"))
+    monkeypatch.setattr(ZeroShotClassifier, "_scale_rows", lambda self, X: pytest.fail("scaled again"))
     assert gallery.scores({"new": [0.1, -0.5, 0.7, 0.2]}).shape == (36, 1)
 
 
@@ -573,7 +445,7 @@ def test_a_gallery_of_class_means_keeps_directions(toy, sort):
         model.attribute_space(toy.X)
 
 
-# Leaks ----------------------------------------------------------------------------------------------------------------
+# Leaks
 # Test rows and unseen classes never influence a fit.
 
 
@@ -642,7 +514,7 @@ def test_prediction_changes_nothing():
     np.testing.assert_array_equal(model.projection_, W)
 
 
-# Bad settings ---------------------------------------------------------------------------------------------------------
+# Bad settings
 # Settings, methods and devices that cannot be: the name, the value and what was expected in one sentence.
 
 POSITIVE, NOT_NEGATIVE, WHOLE = "finite number > 0", "finite number ≥ 0", "integer ≥ 1"
@@ -731,7 +603,7 @@ def test_unknown_methods_and_settings_name_the_nearest():
     assert_one_sentence(caught.value, ["'gaussian'", "'sigmas'", "did you mean 'sigma'?"])
 
 
-# Devices -------------------------------------------------------------------------------------------------------------
+# Devices
 
 
 def has_gpu():
@@ -775,3 +647,174 @@ def test_a_device_without_torch(monkeypatch):
     assert_one_sentence(caught.value, ["device is 'cuda'", "PyTorch", "zskl[torch]", "device='cpu'"])
     _arrays.check_device("cpu")
     _arrays.check_device(None)
+
+
+# Scorers
+# scikit-learn's probability and ranking scorers, each against a slow computation, for a table with further classes.
+
+ignore_uncalibrated = pytest.mark.filterwarnings("ignore::zskl.estimators.base.UncalibratedWarning")
+SEEN = {"two": [0, 1], "three": [0, 1, 2]}
+TEMPERATURES = {"seen": 0.4, "unseen": 0.5, "mixed": 0.6}
+NAMES = sorted(name for name in get_scorer_names() if get_scorer(name)._response_method != "predict")
+ONLY = {"roc_auc": "two", "top_k_accuracy": "three", **dict.fromkeys([n for n in NAMES if "_ov" in n], "three")}
+if "scale_by_half" not in inspect.signature(brier_score_loss).parameters:  # scikit-learn below 1.7
+    ONLY |= {"neg_brier_score": "two"}
+
+
+def problem(classes):
+    """Rows of some classes, close enough to be mistaken for each other, and a table of five."""
+    rng = np.random.default_rng(5)
+    table = dict(enumerate(rng.normal(size=(5, 4))))
+    y = np.repeat(SEEN[classes], 12)
+    X = np.array([table[label] for label in y]) @ rng.normal(size=(4, 6)) + 2.0 * rng.normal(size=(len(y), 6))
+    return X, y, table
+
+
+# Slow and obvious: y (n,) are places of classes, S (n, C) scores, P (n, C) probabilities
+
+
+def wins(positive, negative):
+    """The share of pairs in which a positive row has the larger number; half of a draw."""
+    return np.mean([1.0 if p > q else 0.5 if p == q else 0.0 for p in positive for q in negative])
+
+
+def precision(numbers, mine):
+    """Σ over thresholds of (recall − recall before) · precision."""
+    found, before = 0.0, 0.0
+    for threshold in sorted(set(numbers), reverse=True):
+        above = numbers >= threshold
+        recall = np.sum(mine & above) / np.sum(mine)
+        found, before = found + (recall - before) * np.sum(mine & above) / np.sum(above), recall
+    return found
+
+
+def shares(y, S):
+    return [np.mean(y == k) for k in range(S.shape[1])]
+
+
+def squares(y, P):
+    return np.mean([sum((P[i, k] - (y[i] == k)) ** 2 for k in range(P.shape[1])) for i in range(len(y))])
+
+
+def surprise(y, P):
+    return np.mean([-math.log(P[i, y[i]]) for i in range(len(y))])
+
+
+def against_rest(y, P):
+    return [wins(P[y == k, k], P[y != k, k]) for k in range(P.shape[1])]
+
+
+def pairs(y, P):
+    """(mean of both directions, share of rows) of each pair of classes."""
+    for a, b in combinations(range(P.shape[1]), 2):
+        one, other = wins(P[y == a, a], P[y == b, a]), wins(P[y == b, b], P[y == a, b])
+        yield (one + other) / 2, np.mean((y == a) | (y == b))
+
+
+def guess(y, P):
+    return np.tile(shares(y, P), (len(y), 1))
+
+
+SLOW = {
+    "average_precision": lambda y, S, P: (
+        precision(S[:, 1] - S[:, 0], y == 1)
+        if S.shape[1] == 2
+        else np.mean([precision(S[:, k], y == k) for k in range(S.shape[1])])
+    ),
+    "d2_brier_score": lambda y, S, P: 1 - squares(y, P) / squares(y, guess(y, P)),
+    "d2_log_loss_score": lambda y, S, P: 1 - surprise(y, P) / surprise(y, guess(y, P)),
+    "neg_brier_score": lambda y, S, P: -squares(y, P) / (2 if S.shape[1] == 2 else 1),
+    "neg_log_loss": lambda y, S, P: -surprise(y, P),
+    "roc_auc": lambda y, S, P: wins((S[:, 1] - S[:, 0])[y == 1], (S[:, 1] - S[:, 0])[y == 0]),
+    "roc_auc_ovo": lambda y, S, P: np.mean([value for value, _ in pairs(y, P)]),
+    "roc_auc_ovo_weighted": lambda y, S, P: (
+        sum(value * share for value, share in pairs(y, P)) / sum(share for _, share in pairs(y, P))
+    ),
+    "roc_auc_ovr": lambda y, S, P: np.mean(against_rest(y, P)),
+    "roc_auc_ovr_weighted": lambda y, S, P: sum(a * b for a, b in zip(against_rest(y, P), shares(y, P), strict=True)),
+    "top_k_accuracy": lambda y, S, P: np.mean([np.sum(S[i] > S[i, y[i]]) < 2 for i in range(len(y))]),
+}
+
+
+def by_hand(model, X, y, name):
+    """The scorer's value from raw scores of the classes with rows."""
+    S = np.column_stack([model.compatibility(X, candidates=[label]) for label in model.classes_])
+    T = 1.0 if model.temperatures_ is None else model.temperatures_["seen"]
+    e = [[math.exp(score / T) for score in row] for row in S]
+    return SLOW[name](np.searchsorted(model.classes_, y), S, np.array([np.array(row) / sum(row) for row in e]))
+
+
+@ignore_uncalibrated
+def test_every_scorer_that_reads_more_than_answers_is_here():
+    assert len(NAMES) >= 10
+    assert [name for name in NAMES if name not in SLOW] == []
+
+
+@ignore_uncalibrated
+@pytest.mark.parametrize(("name", "classes"), [(n, k) for n in NAMES for k in SEEN if ONLY.get(n, k) == k])
+def test_a_scorer_says_what_a_slow_computation_says(name, classes):
+    X, y, table = problem(classes)
+    model = baselines.ESZSL().fit(X[::2], y[::2], table)
+    model.calibration_, model.temperatures_ = 0.3, TEMPERATURES
+    found, expected = get_scorer(name)(model, X[1::2], y[1::2]), by_hand(model, X[1::2], y[1::2], name)
+    assert found == pytest.approx(expected, rel=SUMS.double)
+    assert by_hand(model, X[1::2], np.roll(y[1::2], 5), name) != pytest.approx(expected, rel=1e-3)  # other classes
+
+
+@ignore_uncalibrated
+@pytest.mark.parametrize("name", NAMES)
+def test_a_scorer_in_cross_validation(name):
+    """Every fold trains on some rows of each class, and knows the further classes of the table."""
+    X, y, table = problem(ONLY.get(name, "three"))
+    folds = StratifiedKFold(2)
+    found = cross_val_score(baselines.ESZSL(), X, y, scoring=name, cv=folds, params={"signatures": table})
+    for value, (train, test) in zip(found, folds.split(X, y), strict=True):
+        model = baselines.ESZSL().fit(X[train], y[train], table)
+        assert value == pytest.approx(by_hand(model, X[test], y[test], name), rel=SUMS.double)
+
+
+@ignore_uncalibrated
+def test_top_k_accuracy_is_that_of_top_k_among_the_same_classes():
+    X, y, table = problem("three")
+    model = baselines.ESZSL().fit(X, y, table)
+    among = model.top_k(X, 2, candidates=model.classes_)
+    right = [label in row for label, row in zip(y, among, strict=True)]
+    assert get_scorer("top_k_accuracy")(model, X, y) == pytest.approx(np.mean(right), rel=SUMS.double)
+    assert {3, 4} & set(model.top_k(X, 2).ravel())  # by itself it names the further classes too
+
+
+MODELS = [
+    baselines.ESZSL(),
+    ClassMeansClassifier(),
+    Committee([("means", ClassMeansClassifier()), ("eszsl", baselines.ESZSL())]),
+    ZeroShotKernelClassifier(epochs=1, random_state=0),
+]
+
+
+@ignore_uncalibrated
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.kind)
+def test_columns_are_the_classes_with_rows_unless_you_choose(model):
+    X, y, table = problem("three")
+    model = clone(model).fit(X, y, table)
+    if hasattr(model, "add_examples"):  # a class of examples alone is a candidate, and no class of `fit`
+        model = model.add_examples(X[:2], [9, 9])
+    model.calibration_, model.temperatures_ = 0.3, TEMPERATURES
+    every = model.candidates_
+    assert len(every) > len(model.classes_) == 3
+    for method in (model.predict_proba, model.decision_function):
+        assert method(X).shape == (len(X), 3)
+        np.testing.assert_array_equal(method(X), method(X, candidates=model.classes_))
+        assert method(X, candidates=every).shape == (len(X), len(every))
+        assert method(X, {label: table[label] for label in (3, 1)}).shape == (len(X), 2)
+        np.testing.assert_array_equal(every[method(X, candidates=every).argmax(axis=1)], model.predict(X))
+    for chosen in (None, every, [3, 4]):
+        np.testing.assert_allclose(model.predict_proba(X, candidates=chosen).sum(axis=1), 1, rtol=SUMS.double)
+    assert set(np.unique(model.top_k(X, len(every)))) == set(every)
+
+
+@ignore_uncalibrated
+def test_classifiers_of_scikit_learn_that_read_probabilities():
+    X, y, table = problem("three")
+    model = CalibratedClassifierCV(baselines.ESZSL(), cv=2).fit(X, y, signatures=table)
+    assert model.predict_proba(X).shape == (len(X), 3)
+    assert model.score(X, y) > 0.4

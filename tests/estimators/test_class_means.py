@@ -71,11 +71,11 @@ def test_a_search_scores_as_single_fits_do(problem, free):
         for weight in (1.0, 8.0)
     ]
     estimator, found = ClassMeansClassifier(**free), {}
-    rows = estimator.fit(X, y, table)._scaled(new)
+    rows = estimator.fit(X, y, table)._scale_rows(new)
 
     def visit(place, model):
         table_of = model.signature_table_
-        found[place] = model._answerer(asked.setdefault("question", model._question(rows, table_of)))(rows)
+        found[place] = model._candidate_scorer(asked.setdefault("question", model._question(rows, table_of)))(rows)
 
     asked = {}
     clone(estimator)._fit_together(settings, X, y, table, visit)
@@ -346,7 +346,7 @@ def test_a_new_class_without_a_description_is_known_by_its_examples(toy, model):
     taught = model.add_examples(cows, ["cow", "cow"])
     assert taught.candidates_.tolist() == [*model.candidates_.tolist(), "cow"]
     assert taught.predict(cows + 0.1).tolist() == ["cow", "cow"]
-    own = taught._hat(taught._scaled(cows)).sum(axis=0)
+    own = taught._hat(taught._scale_rows(cows)).sum(axis=0)
     found = taught._directions(taught._question(cows, taught.signature_table_))[-1]
     assert_close(found, own / np.linalg.norm(own), SOLUTION.single)
     described = {"cow": toy.table.loc["dog"].to_numpy()}  # a description that comes later joins the examples
@@ -405,7 +405,7 @@ def test_what_validation_said_is_used_for_the_nearest_number_of_examples(toy):
     whole = half.add_examples(toy.X_new[-2:], ["bee", "bee"])
     assert (whole.calibration_, whole.shrinkage_, whole.crowding_) == pytest.approx((0.3, 0.1, 0.0))
     fresh = ClassMeansClassifier(shrinkage=0.1, crowding=0.0).fit(toy.X, toy.y, toy.table)
-    assert_close(whole._hat(whole._scaled(toy.X)), fresh._hat(fresh._scaled(toy.X)), SOLUTION.single)
+    assert_close(whole._hat(whole._scale_rows(toy.X)), fresh._hat(fresh._scale_rows(toy.X)), SOLUTION.single)
     assert_close(whole.class_sums_, fresh.class_sums_, SOLUTION.single)
     back = whole.remove_examples()
     assert (back.calibration_, back.shrinkage_) == pytest.approx((0.1, 0.4))
@@ -508,7 +508,7 @@ def test_another_shrinkage_weighs_columns_alone():
     model._turn_to(0.1)
     assert_close(model.whitening_, wanted.whitening_, SOLUTION.single)
     for mine, theirs in ((model._hat, wanted._hat), (model._crowded, wanted._crowded)):
-        rows = model._scaled(SparseRows.from_scipy(some.X_new))
+        rows = model._scale_rows(SparseRows.from_scipy(some.X_new))
         found = [one(rows if one in (model._hat, wanted._hat) else np.eye(50)) for one in (mine, theirs)]
         assert_close(*(one @ np.eye(50) for one in found), SOLUTION.single)
 
@@ -522,9 +522,9 @@ def test_a_search_over_priors_scores_as_single_fits_do(make):
     found, asked = {}, {}
 
     def visit(place, model):
-        rows = asked.setdefault("rows", model._scaled(SparseRows.from_scipy(X_new) if make is not dense else X_new))
+        rows = asked.setdefault("rows", model._scale_rows(SparseRows.from_scipy(X_new) if make is not dense else X_new))
         question = asked.setdefault("question", model._question(rows, model.signature_table_))
-        found[place] = model._answerer(question)(rows)
+        found[place] = model._candidate_scorer(question)(rows)
 
     ClassMeansClassifier()._fit_together(settings, X, some.y, table, visit)
     for place, setting in enumerate(settings):
@@ -553,10 +553,10 @@ def test_a_gallery_serves_a_taught_model(case, monkeypatch):
     assert taught.shrinkage_ != model.shrinkage_
     monkeypatch.setattr("zskl.estimators.search_vectors.BLOCK_BYTES", (100_000, 100_000))  # several blocks
     gallery = model.gallery(X)
-    assert_close(gallery.taught(taught).scores(), taught.compatibility(X), SUMS.single)
+    assert_close(gallery.with_model(taught).scores(), taught.compatibility(X), SUMS.single)
     assert_close(gallery.scores(), model.compatibility(X), SUMS.single)  # itself, it stays as it was
     removed = taught.remove_examples()
-    assert_close(gallery.taught(removed).scores(), model.compatibility(X), SUMS.single)
+    assert_close(gallery.with_model(removed).scores(), model.compatibility(X), SUMS.single)
 
 
 def test_what_unlabelled_rows_taught_is_handed_on(case):

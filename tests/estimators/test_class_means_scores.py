@@ -203,7 +203,7 @@ def test_values_of_seen_classes_are_similarities(toy):
     assert (one.values[1], one.values_against[1] < 1) == (1.0, True)
     Y = model.signature_scaling_.apply(toy.table.loc[["emu", "ant"]].to_numpy())
     assert one.values_against[0] == pytest.approx(np.exp(-((Y[0] - Y[1]) ** 2).sum() / model.width_))
-    hat = model._hat(model._scaled(toy.X_new[:1]))
+    hat = model._hat(model._scale_rows(toy.X_new[:1]))
     assert_close(one.likeness, (hat @ model.regression_.astype(float).T)[0], SUMS.double)
 
 

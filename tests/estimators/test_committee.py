@@ -328,7 +328,7 @@ def test_one_round_of_adaptation_asks_the_whole_committee(model):
     """The twin: q = softmax of the committee's logits, without crowding and at n₀ = 5, then u = unit(5 m̂ + Σ q x̂)."""
     means = model.members_[0]
     names = [label for label in model.candidates_ if label not in set(model.classes_)]
-    scaled = means._scaled(UNLABELLED)
+    scaled = means._scale_rows(UNLABELLED)
     hat = means._hat(scaled)
     described = means._described(means._question(scaled, means.signature_table_.select(names)))
     kernel = model.members_[1].compatibility(UNLABELLED, candidates=names)

@@ -1,5 +1,8 @@
 """Arrays as they come: precision, layout, lists, data frames."""
 
+import tracemalloc
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,17 +13,32 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import has_fit_parameter
 
-from tolerances import AFTER_FIT, FIT, SOLUTION, SUMS, assert_close
-from toy import assert_one_sentence, assert_refused, cases, frame, make_toy, mixed, put, recode
-from zskl import ClassMeansClassifier, Committee, ZeroShotKernelClassifier, baselines, scaling
-from zskl.baselines import _linear_models
-from zskl.estimators._inputs import row_weights
+import zskl
+from sparse_texts import CLASSES, UNSEEN, dense, texts
+from tolerances import AFTER_FIT, FIT, SOLUTION, SUMS, assert_close, decided
+from toy import assert_one_sentence, assert_refused, cases, frame, make_toy, mixed, recode, vectors
+from toy import put as put_toy
+from zskl import (
+    ClassMeansClassifier,
+    Committee,
+    UncalibratedWarning,
+    ZeroShotKernelClassifier,
+    baselines,
+    export,
+    methods,
+    scaling,
+    selection,
+)
+from zskl._arrays import SparseRows
+from zskl.baselines import ESZSL, Cosine, _linear_models
+from zskl.batch.predict import Predictor
+from zskl.estimators import _inputs, model_file
+from zskl.estimators._inputs import combine_weights
 from zskl.training import rows
-
-# Inputs ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "cauchy", "polynomial"])
@@ -98,33 +116,33 @@ def test_feature_names(toy):
     assert not hasattr(model, "feature_names_in_")
 
 
-# Bad rows -------------------------------------------------------------------------------------------------------------
+# Bad rows
 # Wrong features and labels get one clear sentence with the value found, and nothing is lost.
 
 # what is wrong: (the call on a fitted model `m` and the toy problem `t`, what the sentence must say)
 FEATURES = {
-    "NaN": (lambda m, t: m.fit(put(t.X, 3, 1, np.nan), t.y, t.table), ["X contains NaN", "column 1", "row 3"]),
+    "NaN": (lambda m, t: m.fit(put_toy(t.X, 3, 1, np.nan), t.y, t.table), ["X contains NaN", "column 1", "row 3"]),
     "NaN among float32": (
-        lambda m, t: m.fit(put(t.X.astype(np.float32), 3, 1, np.nan), t.y, t.table),
+        lambda m, t: m.fit(put_toy(t.X.astype(np.float32), 3, 1, np.nan), t.y, t.table),
         ["X contains NaN", "column 1", "row 3"],
     ),
-    "infinity": (lambda m, t: m.fit(put(t.X, 0, 5, np.inf), t.y, t.table), ["infinity", "column 5", "row 0"]),
-    "minus infinity": (lambda m, t: m.predict(put(t.X, 2, 0, -np.inf)), ["infinity", "column 0", "row 2"]),
+    "infinity": (lambda m, t: m.fit(put_toy(t.X, 0, 5, np.inf), t.y, t.table), ["infinity", "column 5", "row 0"]),
+    "minus infinity": (lambda m, t: m.predict(put_toy(t.X, 2, 0, -np.inf)), ["infinity", "column 0", "row 2"]),
     "both infinities": (
-        lambda m, t: m.fit(put(t.X, [1, 4], [2, 2], [np.inf, -np.inf]), t.y, t.table),
+        lambda m, t: m.fit(put_toy(t.X, [1, 4], [2, 2], [np.inf, -np.inf]), t.y, t.table),
         ["infinity", "column 2", "row 1", "2 such"],
     ),
     "several columns": (
-        lambda m, t: m.predict(put(t.X, [1, 4], [4, 2], np.nan)),
+        lambda m, t: m.predict(put_toy(t.X, [1, 4], [4, 2], np.nan)),
         ["X contains NaN", "column 2, 4", "row 4", "2 such"],
     ),
-    "NaN at predict": (lambda m, t: m.predict(put(t.X, 3, 1, np.nan)), ["X contains NaN", "column 1", "row 3"]),
+    "NaN at predict": (lambda m, t: m.predict(put_toy(t.X, 3, 1, np.nan)), ["X contains NaN", "column 1", "row 3"]),
     "NaN in a named column": (
-        lambda m, t: m.fit(frame(put(t.X, 3, 2, np.nan)), t.y, t.table),
+        lambda m, t: m.fit(frame(put_toy(t.X, 3, 2, np.nan)), t.y, t.table),
         ["X contains NaN", "column 'wing'", "row 3"],
     ),
     "NaN in a named column at predict": (
-        lambda m, t: t.model().fit(frame(t.X), t.y, t.table).top_k(frame(put(t.X, 0, 5, np.nan))),
+        lambda m, t: t.model().fit(frame(t.X), t.y, t.table).top_k(frame(put_toy(t.X, 0, 5, np.nan))),
         ["X contains NaN", "column 'song'", "row 0"],
     ),
     "NaN in many columns": (
@@ -162,7 +180,10 @@ LABELS = {
     "integers and booleans": (lambda m, t: m.fit(t.X, [True, 1] * 18, t.table), ["y mixes", "boolean", "integer"]),
     "None among them": (lambda m, t: m.fit(t.X, [None, *t.y[1:]], t.table), ["y has no label in row 0"]),
     "None alone": (lambda m, t: m.fit(t.X, [None] * 36, t.table), ["y has no label in row 0", "36 such row(s)"]),
-    "NaN": (lambda m, t: m.fit(t.X, put(recode(t, float)[:, None], 3, 0, np.nan)[:, 0], t.table), ["y contains NaN"]),
+    "NaN": (
+        lambda m, t: m.fit(t.X, put_toy(recode(t, float)[:, None], 3, 0, np.nan)[:, 0], t.table),
+        ["y contains NaN"],
+    ),
     "bytes": (lambda m, t: m.fit(t.X, t.y.astype("S"), t.table), ["bytes", "strings or all integers"]),
     "measurements": (lambda m, t: m.fit(t.X, t.X[:, 0]), ["continuous"]),
     "integers in y, text in signatures": (
@@ -218,7 +239,7 @@ def test_an_unfitted_model_is_scikit_learns_error(toy):
         (lambda t: (t.X, t.y, t.y), ["monitor", "(X, y)"]),
         (lambda t: {"held out": (t.X, t.y[:5])}, ["'held out'", "36", "5"]),
         (lambda t: (t.X[:, :2], t.y), ["2 features", "6"]),
-        (lambda t: (put(t.X, 2, 3, np.nan), t.y), ["NaN", "column 3"]),
+        (lambda t: (put_toy(t.X, 2, 3, np.nan), t.y), ["NaN", "column 3"]),
         (lambda t: (t.X, ["wasp"] * 36), ["'wasp'"]),
     ],
 )
@@ -233,7 +254,7 @@ def test_bad_monitoring_interval(toy):
         toy.model().fit(toy.X, toy.y, toy.table, monitor=(toy.X, toy.y), monitor_every=0)
 
 
-# Row weights ----------------------------------------------------------------------------------------------------------
+# Row weights
 # Weights of training rows: a whole number stands for copies, whatever the method.
 
 METHODS = {"class-means": ClassMeansClassifier, **baselines.BASELINES}
@@ -280,8 +301,8 @@ def test_a_class_whose_rows_weigh_nothing_is_not_seen(toy):
 def test_pieces_with_weights_are_the_whole_with_weights(toy):
     whole = ClassMeansClassifier().fit(toy.X, toy.y, toy.table, sample_weight=COPIES)
     model = ClassMeansClassifier()
-    for rows in (slice(0, 20), slice(20, 36)):
-        model.partial_fit(toy.X[rows], toy.y[rows], toy.table, sample_weight=COPIES[rows])
+    for piece in (slice(0, 20), slice(20, 36)):
+        model.partial_fit(toy.X[piece], toy.y[piece], toy.table, sample_weight=COPIES[piece])
     assert_close(model.compatibility(toy.X_new), whole.compatibility(toy.X_new), SUMS.single)
     sums = sum(model.sums(toy.X[k::2], toy.y[k::2], COPIES[k::2]) for k in range(2))
     again = ClassMeansClassifier().fit_sums(sums, toy.table)
@@ -329,15 +350,15 @@ def test_a_scaling_of_weighted_rows_is_that_of_copies(toy, steps, monkeypatch):
 )
 def test_weights_that_make_no_sense_are_refused(given, sentence):
     with pytest.raises(ValueError, match=sentence):
-        row_weights(np.array(["ant", "bee", "bee", "bee"]), *given)
+        combine_weights(np.array(["ant", "bee", "bee", "bee"]), *given)
 
 
 def test_balanced_counts_weights_not_rows():
     y = np.array(["ant", "bee", "bee", "cat"])
-    found = row_weights(y, pd.Series([3.0, 1.0, 0.0, 2.0]), "balanced")
+    found = combine_weights(y, pd.Series([3.0, 1.0, 0.0, 2.0]), "balanced")
     np.testing.assert_allclose(found, [2.0, 2.0, 0.0, 2.0], rtol=SUMS.double)
-    assert row_weights(y) is None
-    np.testing.assert_array_equal(row_weights(y, 2), [2.0, 2.0, 2.0, 2.0])
+    assert combine_weights(y) is None
+    np.testing.assert_array_equal(combine_weights(y, 2), [2.0, 2.0, 2.0, 2.0])
 
 
 OTHERS = [ZeroShotKernelClassifier(), Committee(), *(kind() for name, kind in METHODS.items() if name not in WEIGHTED)]
@@ -347,7 +368,7 @@ OTHERS = [ZeroShotKernelClassifier(), Committee(), *(kind() for name, kind in ME
 def test_methods_without_weights_name_those_that_have_them(toy, model):
     for weights in ({"sample_weight": COPIES}, {"class_weight": "balanced"}):
         name = next(iter(weights))
-        with pytest.raises(TypeError, match=rf"\.fit takes no {name}.*class-means, eszsl.*or repeat rows"):
+        with pytest.raises(TypeError, match=rf"\.fit takes no {name}.*class-means or eszsl, or repeat rows"):
             model.fit(toy.X, toy.y, toy.table, **weights)
     assert not hasattr(model, "classes_")
 
@@ -363,11 +384,11 @@ def test_a_class_is_weighed_by_either_spelling_of_its_name(toy):
     for mine, _ in names.items():
         y = np.where(toy.y == toy.y[0], mine, toy.y)
         other = "e\u0301" if mine == "é" else "é"
-        first, second = (row_weights(y, None, {name: 2.0}) for name in (mine, other))
+        first, second = (combine_weights(y, None, {name: 2.0}) for name in (mine, other))
         np.testing.assert_array_equal(first, second)
 
 
-# Column kinds ---------------------------------------------------------------------------------------------------------
+# Column kinds
 # Dates and words among the features of a data frame: refused by name, with what to do.
 
 DATED = pd.Timestamp("2026-01-05")
@@ -411,7 +432,7 @@ def test_truth_values_and_numbers_in_objects_are_numbers():
     assert baselines.ESZSL().fit(objects, toy.y, toy.table).predict(objects).shape == (len(toy.X),)
 
 
-# Half precision -------------------------------------------------------------------------------------------------------
+# Half precision
 # Rows in half precision are those rows in float32: they are scaled block by block, never held whole in it.
 
 MODELS = [
@@ -466,3 +487,521 @@ def test_only_a_block_is_ever_in_another_type(data, monkeypatch):
     monkeypatch.setattr(_linear_models, "BLOCK_ROWS", 60)  # a planted fault: all rows at once
     baselines.ESZSL().fit(*data)
     assert max(sizes) == 60
+
+
+# Sparse rows and signatures in the three methods that take them: the same answers as for dense ones, and files.
+
+# Sparse models
+
+SPARSE_MODELS = {  # with shrinkage 1 the whole scatter says as much as its diagonal
+    "cosine": (Cosine, SUMS.double),
+    "eszsl": (ESZSL, SOLUTION.single),
+    "eszsl signs": (lambda **settings: ESZSL(3.0, 0.3, "signs", **settings), SOLUTION.single),
+    "class-means": (lambda **settings: ClassMeansClassifier(shrinkage=1.0, **settings), SOLUTION.single),
+    "class-means identity": (
+        lambda **settings: ClassMeansClassifier("linear", shrinkage=1.0, prior="identity", **settings),
+        SOLUTION.single,
+    ),
+    "class-means cosine": (lambda **settings: ClassMeansClassifier(prior="cosine", **settings), SOLUTION.single),
+}
+SCALINGS = [
+    *((one, one) for one in scaling.SCALINGS),
+    ("sqrt-l2", "center-l2"),
+    ("l2-center-l2", "l2"),
+]
+
+
+def both(model, feature_scaling="l2-center-l2", signature_scaling="center-l2"):
+    """The model of sparse rows and signatures, and that of the same as dense arrays."""
+    some, make = texts(), SPARSE_MODELS[model][0]
+    settings = {"feature_scaling": feature_scaling, "signature_scaling": signature_scaling}
+    return make(**settings).fit(some.X, some.y, some.table), make(**settings).fit(
+        dense(some.X), some.y, some.dense_table
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "scalings"),
+    [(model, one) for model in SPARSE_MODELS for one in (SCALINGS[-1:] if " " in model else SCALINGS)],
+)
+def test_every_scaling_scores_as_dense_rows_do(model, scalings):
+    found, expected = both(model, *scalings)
+    some, tolerance = texts(), SPARSE_MODELS[model][1]
+    wanted = expected.compatibility(dense(some.X_new))
+    assert found.candidates_.tolist() == expected.candidates_.tolist() == CLASSES
+    assert_close(found.compatibility(some.X_new), wanted, tolerance)
+    assert_close(found.compatibility(dense(some.X_new)), wanted, tolerance)  # dense rows for the sparse model
+    assert_close(expected.compatibility(some.X_new), wanted, tolerance)  # and the other way round
+    with pytest.raises(AssertionError):
+        assert_close(found.compatibility(some.X_new[::-1]), wanted, tolerance)
+
+
+@pytest.mark.parametrize("model", ["cosine", "eszsl", "class-means identity"])
+def test_every_answer_is_that_of_dense_rows(model, tmp_path):
+    found, expected = both(model)
+    some, tolerance = texts(), SPARSE_MODELS[model][1]
+    table = {label: some.table[label] for label in ("x", "b")}
+    array = {"signatures": some.signatures[[8, 1]], "candidates": ["x", "b"]}
+    found.save(tmp_path / "model.zskl")
+    loaded = zskl.load(tmp_path / "model.zskl")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UncalibratedWarning)
+        calls = {
+            "proba": lambda m, X: m.predict_proba(X),
+            "decision": lambda m, X: m.decision_function(X),
+            "top_k": lambda m, X: m.top_k(X, 3, return_scores=True)[1],
+            "unseen": lambda m, X: m.compatibility(X, candidates=UNSEEN),
+            "table": lambda m, X: m.compatibility(X, table),
+            "dense table": lambda m, X: m.compatibility(X, {one: dense(row) for one, row in table.items()}),
+            "array": lambda m, X: m.compatibility(X, **array),
+            "blocks": lambda m, X: np.concatenate([one for _, one in m.iter_compatibility(X, block_rows=4)]),
+            "out": lambda m, X: m.compatibility(X, out=np.empty((X.shape[0], len(CLASSES)))),
+            "nearest": lambda m, X: m.nearest_classes(2)["similarity"].to_numpy(),
+        }
+        for call in calls.values():
+            wanted = call(expected, dense(some.X_new))
+            assert_close(call(found, some.X_new), wanted, tolerance)
+            np.testing.assert_array_equal(call(loaded, some.X_new), call(found, some.X_new))
+    clear = decided(expected.compatibility(dense(some.X_new)), tolerance)
+    assert clear.mean() > 0.9
+    for X in (some.X_new, sparse.csr_matrix(some.X_new), some.X_new.tocsc(), some.X_new.tocoo()):
+        assert (found.predict(X) == expected.predict(dense(some.X_new)))[clear].all()
+    assert found.score(some.X_new, some.y_new, candidates=UNSEEN) > 0.6
+    single = some.X_new.astype(np.float32)
+    assert found.compatibility(single).dtype == np.float32
+    assert_close(found.compatibility(single), wanted_of(expected, single), SOLUTION.single)
+
+
+def wanted_of(model, rows):
+    return model.compatibility(dense(rows).astype(np.float64))
+
+
+def test_scikit_learn_s_checks_of_sparse_rows():
+    """All checks of cosine and ESZSL, these among them, are in tests/baselines/test_registry.py."""
+    assert all(make().__sklearn_tags__().input_tags.sparse for make in (Cosine, ESZSL, ClassMeansClassifier))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UncalibratedWarning)
+        for check in ("sparse_tag", "sparse_array", "sparse_matrix"):
+            getattr(estimator_checks, f"check_estimator_{check}")("ClassMeansClassifier", ClassMeansClassifier())
+
+
+@pytest.mark.parametrize("model", ["cosine", "eszsl", "class-means"])
+def test_sparse_rows_with_dense_signatures_and_the_other_way_round(model):
+    some, (make, tolerance) = texts(), SPARSE_MODELS[model]
+    wanted = make().fit(dense(some.X), some.y, some.dense_table).compatibility(dense(some.X_new))
+    for X, X_new, table in (
+        (some.X, some.X_new, some.dense_table),
+        (dense(some.X), dense(some.X_new), some.table),
+        (some.X, some.X_new, None),
+    ):
+        found = make().fit(X, some.y, table).compatibility(X_new)
+        if table is None:
+            wanted = make().fit(dense(some.X), some.y).compatibility(dense(some.X_new))
+        assert_close(found, wanted, max(tolerance, SUMS.single) if table is None else tolerance)
+
+
+def test_several_signatures_of_a_class_and_a_frame_of_sparse_columns():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed: sparse frames")
+    some = texts()
+    rows = sparse.csr_array(sparse.vstack([some.signatures, some.signatures[[0, 1]] * 0.5 + some.signatures[[4, 5]]]))
+    names = [*CLASSES, "a", "b"]
+    frame = pandas.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(rows), index=names).rename(columns=str)
+    for model, (make, tolerance) in SPARSE_MODELS.items():
+        if " " in model:
+            continue
+        found = make().fit(some.X, some.y, frame)
+        wanted = make().fit(dense(some.X), some.y, frame.sparse.to_dense())
+        assert isinstance(found.signature_table_.matrix, SparseRows)
+        assert_close(found.compatibility(some.X_new), wanted.compatibility(dense(some.X_new)), tolerance)
+        turned = frame[frame.columns[::-1]]
+        np.testing.assert_array_equal(found.compatibility(some.X_new, turned), found.compatibility(some.X_new, frame))
+
+
+@pytest.mark.parametrize("model", ["cosine", "eszsl", "class-means"])
+def test_tuning_and_calibration_are_those_of_dense_rows(model):
+    some, make = texts(), SPARSE_MODELS[model][0]
+    grid = {"feature_scaling": ["l2", "center-l2"], **({"gamma": [0.5, 2.0], "lam": [0.3]} if model == "eszsl" else {})}
+    grid |= {"crowding": [0.0, 0.2]} if model == "class-means" else {}
+    X = some.X.tocoo() if model == "cosine" else some.X  # whose rows cannot be taken
+    found = selection.tune(make(), X, some.y, some.table, grid, folds=2, engine=None)
+    wanted = selection.tune(make(), dense(some.X), some.y, some.dense_table, grid, folds=2, engine=None)
+    np.testing.assert_allclose(found.scores, wanted.scores, atol=0.05)  # one row of a small class may change
+    assert found.settings == wanted.settings
+    assert found.best == wanted.best
+    one, two = found.model, wanted.model
+    assert one.calibration_ == pytest.approx(two.calibration_, abs=1e-3)
+    for name, value in two.temperatures_.items():
+        assert one.temperatures_[name] == pytest.approx(value, rel=1e-2)
+    assert_close(one.predict_proba(some.X_new), two.predict_proba(dense(some.X_new)), 0.02)
+
+
+def test_memory_depends_on_the_values_that_are_there_not_on_the_columns():
+    """A dense copy of the rows would take 64 MB, a square of the columns 13 GB."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((200, 40_000), density=5e-4, rng=rng, format="csr")
+    y = np.repeat([*"abcdefghij"], 20)
+    table = {label: sparse.random_array((1, 40_000), density=1e-3, rng=rng, format="csr") for label in "abcdefghijkl"}
+    for make in (Cosine, ESZSL, ClassMeansClassifier):
+        tracemalloc.start()
+        model = make(feature_scaling="l2-center-l2").fit(X, y, table)
+        assert model.predict(X).shape == (200,)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 16 * 8 * 12 * 40_000  # sixteen arrays of the size of columns × classes
+
+
+# Sparse refusals
+# Sparse rows where they cannot be taken: one sentence that says what to do.
+
+DENSE_METHODS = [name for name, method in methods.METHODS.items() if not method.estimator.SPARSE]
+
+
+@pytest.mark.parametrize("name", DENSE_METHODS)
+def test_other_methods_name_truncated_svd(name):
+    some, model = texts(), methods.build(name)
+    with pytest.raises(TypeError) as caught:
+        model.fit(some.X, some.y, some.dense_table)
+    assert_one_sentence(caught.value, ["X is a sparse csr_array", "make_pipeline(TruncatedSVD(300), model)", "eszsl"])
+    with pytest.raises(ValueError) as caught:
+        model.fit(dense(some.X), some.y, some.table)
+    assert_one_sentence(caught.value, ["signatures are sparse", "TruncatedSVD(300).fit_transform(signatures)"])
+
+
+def test_a_fitted_model_of_another_method_refuses_them_too():
+    some = texts()
+    model = methods.build("sae").fit(dense(some.X), some.y, some.dense_table)
+    with pytest.raises(TypeError, match=r"X is a sparse coo_array, and SAE needs dense rows"):
+        model.predict(some.X_new.tocoo())
+    with pytest.raises(ValueError, match=r"signatures are sparse, and SAE needs dense ones"):
+        model.predict(dense(some.X_new), some.table)
+    with pytest.raises(TypeError, match=r"Committee needs dense rows: put a step before it"):
+        Committee().fit(some.X, some.y, some.dense_table)
+    with pytest.raises(TypeError, match=r"TruncatedSVD"):
+        selection.tune(methods.build("sae"), some.X, some.y, some.dense_table, {"lam": [1.0]}, engine=None)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    some = texts()
+    return {make.__name__: make().fit(some.X, some.y, some.table) for make in (Cosine, ESZSL, ClassMeansClassifier)} | {
+        "dense table": ESZSL().fit(some.X, some.y, some.dense_table)
+    }
+
+
+def test_what_needs_dense_rows_says_so(fitted):
+    some, means, eszsl = texts(), fitted["ClassMeansClassifier"], fitted["dense table"]
+    calls = {
+        "an explanation": lambda: eszsl.explain(some.X_new),
+        "attribute_space": lambda: eszsl.attribute_space(some.X_new),
+        "a gallery": lambda: means.gallery(some.X_new),
+        "a map of rows": lambda: means.ranking_map().samples(some.X_new),
+        "add_examples": lambda: means.add_examples(some.X_new, some.y_new),
+        "remove_examples": lambda: means.remove_examples(some.X_new, some.y_new),
+        "adapt": lambda: means.adapt(some.X_new),
+    }
+    for what, call in calls.items():
+        with pytest.raises(TypeError) as caught:
+            call()
+        assert_one_sentence(caught.value, [f"X is sparse, and {what} needs dense rows", "toarray()"])
+    assert len(eszsl.explain(dense(some.X_new[:2]))) == 2
+
+
+def test_what_needs_dense_signatures_says_so(fitted, tmp_path):
+    rows = dense(texts().X_new)
+    for name in ("Cosine", "ESZSL", "ClassMeansClassifier"):
+        calls = [lambda name=name: fitted[name].explain(rows)]
+        if name != "ClassMeansClassifier":
+            calls.append(lambda name=name: fitted[name].attribute_space(rows))
+        for call in calls:
+            with pytest.raises(ValueError) as caught:
+                call()
+            assert_one_sentence(caught.value, ["the signatures are sparse", "TruncatedSVD(300)"])
+        np.testing.assert_allclose(fitted[name].gallery(rows).scores(), fitted[name].compatibility(rows), atol=1e-6)
+    with pytest.raises(ValueError, match=r"the signatures are sparse, and an explanation needs dense ones"):
+        fitted["dense table"].explain(rows, signatures=texts().table)
+    with pytest.raises(ValueError, match=r"the signatures are sparse, and an ONNX file needs dense ones"):
+        export.to_onnx(fitted["ESZSL"], tmp_path / "model.onnx")
+    serve = pytest.importorskip("zskl.serve.service", reason="zskl[serve] is not installed: the service")
+    from zskl.serve.limits import Limits
+
+    with pytest.raises(ValueError, match=r"the signatures are sparse, and the service needs dense ones"):
+        serve.Service(fitted["ESZSL"], "texts", Limits())
+
+
+BAD = {
+    "not a number": (lambda X: put(X, np.nan), r"Input X contains NaN in column 3, first at row 2 \(1 such"),
+    "infinity": (lambda X: put(X, np.inf), r"Input X contains infinity \(inf\) in column 3, first at row 2"),
+    "too few columns": (lambda X: X[:, :40], r"X has 40 features, but ESZSL is expecting 50"),
+}
+
+
+def put(X, value):
+    X = X.tolil()
+    X[2, 3] = value
+    return X.tocsr()
+
+
+@pytest.mark.parametrize("fault", BAD)
+def test_wrong_values_are_named(fitted, fault):
+    change, words = BAD[fault]
+    with pytest.raises(ValueError, match=words):
+        fitted["ESZSL"].predict(change(texts().X_new))
+
+
+def test_wrong_signatures_are_named():
+    some = texts()
+    table = dict(some.table)
+    with pytest.raises(ValueError, match=r"signatures contains NaN at class 'c', attribute 3 \(1 such"):
+        ESZSL().fit(some.X, some.y, {**table, "c": put(sparse.csr_array(np.ones((3, 50))), np.nan)})
+    with pytest.raises(ValueError, match=r"signatures has 10 rows for 8 classes"):
+        ESZSL().fit(some.X, some.y, some.signatures[:10])
+    with pytest.raises(ValueError, match=r"the signature of class 'd' has 40 values, that of class 'a' 50"):
+        ESZSL().fit(some.X, some.y, {**table, "d": some.signatures[[3]][:, :40]})
+    with pytest.raises(ValueError, match=r"without class names: pass candidates"):
+        ESZSL().fit(some.X, some.y, table).predict(some.X_new, some.signatures)
+    with pytest.raises(ValueError, match=r"device is 'cuda' and X is sparse: expected device=None"):
+        _inputs.check_sparse_rows(Cosine(device="cuda"), some.X)
+    with pytest.raises(ValueError, match=r"expected 'sqrt' first"):
+        Cosine(feature_scaling="center-sqrt").fit(some.X, some.y, table)
+
+
+def test_a_model_file_with_faulty_sparse_parts_is_refused(fitted, tmp_path):
+    path = tmp_path / "model.zskl"
+    fitted["ClassMeansClassifier"].save(path)
+    header, arrays = model_file.read_model(path)
+    assert header["sparse"].keys() == {"signatures", "learned.kept_rows_"}
+    faults = {
+        r"whose parts do not fit": (header, {**arrays, "signatures.columns": arrays["signatures.columns"] + 99}),
+        r"is not whole": (header, {name: one for name, one in arrays.items() if name != "signatures.starts"}),
+        r"sparse array learned.center_ is": ({**header, "sparse": {"learned.center_": [1, 50]}}, arrays),
+    }
+    for words, (head, body) in faults.items():
+        model_file.write_model(
+            path, {key: value for key, value in head.items() if key not in ("format", "version")}, body
+        )
+        with pytest.raises(ValueError, match=rf"is damaged: .*{words}"):
+            zskl.load(path)
+    assert len(CLASSES) == len(fitted["ESZSL"].candidates_)
+
+
+def test_rows_to_label_next_must_be_dense():
+    some = texts()
+    model = ESZSL().fit(some.X, some.y, some.table)
+    with pytest.raises(TypeError, match=r"X is sparse, and label_next needs dense rows"):
+        model.label_next(some.X_new, 2)
+
+
+def test_columns_of_a_sparse_frame_are_found_by_name():
+    some = texts()
+    frame = pd.DataFrame.sparse.from_spmatrix(some.X, columns=[f"w{k}" for k in range(some.X.shape[1])])
+    model = ESZSL().fit(frame, some.y, some.table)
+    np.testing.assert_array_equal(model.compatibility(frame[frame.columns[::-1]]), model.compatibility(frame))
+
+
+# Signature inputs
+# Wrong signatures and candidates get one clear sentence with the value found, and nothing is lost.
+
+# what is wrong: (the call on a fitted model `m` and the toy problem `t`, what the sentence must say)
+SIGNATURES = {
+    "a label without signature": (
+        lambda m, t: m.fit(t.X, t.y, t.table.drop(index="cat")),
+        ["no signature for class 'cat'", "'dog', 'emu', 'ant', 'bee'"],
+    ),
+    "a label without signature in a mapping": (lambda m, t: m.fit(t.X, t.y, {"dog": [1], "cat": [2]}), ["class 'ant'"]),
+    "duplicate columns": (
+        lambda m, t: m.fit(t.X, t.y, t.table.set_axis(["size", "legs", "legs", "fur"], axis=1)),
+        ["more than once", "'legs'"],
+    ),
+    "a number and its text as columns": (
+        lambda m, t: m.fit(t.X, t.y, t.table.set_axis([1, "1", 2, 3], axis=1)),
+        ["more than once", "'1'"],
+    ),
+    "duplicate columns at predict": (
+        lambda m, t: m.predict(t.X, t.table[["size", "legs", "wings", "fur", "fur"]]),
+        ["more than once", "'fur'"],
+    ),
+    "a missing column": (lambda m, t: m.predict(t.X, t.table.drop(columns="legs")), ["lacks 'legs'", "4 attribute"]),
+    "an extra column": (lambda m, t: m.predict(t.X, t.table.assign(song=1.0)), ["unknown 'song'", "4 attribute"]),
+    "a renamed column": (
+        lambda m, t: m.predict(t.X, t.table.rename(columns={"legs": "feet"})),
+        ["lacks 'legs'", "unknown 'feet'", "4 attribute"],
+    ),
+    "a renamed column, polars": (
+        lambda m, t: m.predict(t.X, pl.DataFrame({"class": ["a"], "size": [1], "feet": [2], "wings": [2], "fur": [1]})),
+        ["lacks 'legs'", "unknown 'feet'"],
+    ),
+    "a missing attribute in a mapping": (
+        lambda m, t: m.predict(t.X, {"wasp": {"size": 1, "legs": 6, "wings": 4}}),
+        ["lacks 'fur'", "4 attribute"],
+    ),
+    "all zero": (
+        lambda m, t: t.model(signature_scaling="none").fit(t.X, t.y, t.table.mul([1, 0, 1, 1, 1], axis=0)),
+        ["all-zero signature", "'emu'"],
+    ),
+    "all zero at predict": (
+        lambda m, t: t.fitted(signature_scaling="l2").predict(t.X, {"wasp": [0, 0, 0, 0]}),
+        ["all-zero signature", "'wasp'", "signature_scaling='l2'", "center-l2"],
+    ),
+    "all zero among several": (
+        lambda m, t: t.model(signature_scaling="none").fit(t.X, t.y, vectors(t, dog=[[1, 2, 3, 4], [0, 0, 0, 0]])),
+        ["all-zero signature", "'dog'"],
+    ),
+    "NaN": (
+        lambda m, t: m.fit(t.X, t.y, t.table.where(t.table != t.table.loc["ant", "wings"])),
+        ["NaN", "class 'ant'", "attribute 'wings'"],
+    ),
+    "infinity": (
+        lambda m, t: m.predict(t.X, t.table.replace(t.table.loc["bee", "fur"], -np.inf)),
+        ["infinity", "class 'bee'", "attribute 'fur'"],
+    ),
+    "NaN in an array": (
+        lambda m, t: m.predict(t.X, [[1, 2, np.nan, 4]], candidates=["wasp"]),
+        ["NaN", "class 'wasp'", "attribute 2"],
+    ),
+    "null": (
+        lambda m, t: m.fit(t.X, t.y, pl.DataFrame({"class": ["ant", "cat", "dog"], "u": [1, None, 3], "v": [1, 2, 3]})),
+        ["NaN", "class 'cat'", "attribute 'u'"],
+    ),
+    "text in a column": (lambda m, t: m.fit(t.X, t.y, t.table.assign(song="loud")), ["'song' is String", "numbers"]),
+    "dates in a column": (
+        lambda m, t: m.fit(t.X, t.y, t.table.assign(found=pd.Timestamp("2026-01-01"))),
+        ["'found' is Datetime", "numbers"],
+    ),
+    "text in two columns": (
+        lambda m, t: m.fit(t.X, t.y, t.table.reset_index(names="animal").assign(song="loud")),
+        ["'animal' is String", "'song' is String"],
+    ),
+    "text in a vector": (
+        lambda m, t: m.fit(t.X, t.y, vectors(t, emu=["a", 1, 2, 3])),
+        ["class 'emu'", "numbers", "'a'"],
+    ),
+    "no class column": (
+        lambda m, t: m.fit(t.X, t.y, pl.DataFrame({"legs": [4, 6, 4], "fur": [1, 0, 1]})),
+        ["which class", "'class'", "'legs', 'fur'"],
+    ),
+    "two text columns, polars": (
+        lambda m, t: m.fit(t.X, t.y, pl.DataFrame({"animal": ["ant"], "song": ["loud"], "fur": [1]})),
+        ["which class", "'class'", "'animal', 'song', 'fur'"],
+    ),
+    "mixed types in the index": (
+        lambda m, t: m.fit(t.X, t.y, t.table.rename(index={"emu": 3})),
+        ["index of signatures mixes", "string 'dog'", "integer 3"],
+    ),
+    "mixed types in a mapping": (
+        lambda m, t: m.fit(t.X, t.y, {**vectors(t), 3: [1, 2, 3, 4]}),
+        ["signatures mixes", "string 'dog'", "integer 3"],
+    ),
+    "a missing class name": (
+        lambda m, t: m.fit(t.X, t.y, t.table.rename(index={"emu": None})),
+        ["index of signatures has no label in row 1"],
+    ),
+    "two levels of index": (
+        lambda m, t: m.fit(t.X, t.y, t.table.set_axis(pd.MultiIndex.from_product([t.table.index, ["a"]]))),
+        ["tuple", "strings or all integers"],
+    ),
+    "another length in a mapping": (
+        lambda m, t: m.fit(t.X, t.y, vectors(t, emu=[1, 2, 3])),
+        ["class 'emu' has 3 values", "class 'dog' 4"],
+    ),
+    "other attributes in a mapping": (
+        lambda m, t: m.fit(t.X, t.y, {"ant": {"legs": 6}, "cat": {"fur": 1}, "dog": {"legs": 4}}),
+        ["class 'cat'", "'fur'", "'legs'"],
+    ),
+    "rows of unequal length": (
+        lambda m, t: m.fit(t.X, t.y, [[1, 2], [3], [4, 5]]),
+        ["signatures", "length"],
+    ),
+    "rows of unequal length in a mapping": (
+        lambda m, t: m.fit(t.X, t.y, vectors(t, dog=[[1, 2, 3, 4], [1, 2]])),
+        ["class 'dog'", "length"],
+    ),
+    "three dimensions in a mapping": (
+        lambda m, t: m.fit(t.X, t.y, {label: np.ones((2, 2, 2)) for label in t.table.index}),
+        ["class 'dog'", "(2, 2, 2)"],
+    ),
+    "an array with too many rows": (lambda m, t: m.fit(t.X, t.y, t.table.to_numpy()), ["5 rows", "3 classes"]),
+    "an array with too few rows": (lambda m, t: m.fit(t.X, t.y, [[1, 2], [2, 1]]), ["2 rows", "3 classes"]),
+    "a 1-D array": (lambda m, t: m.fit(t.X, t.y, [1, 2, 3]), ["(3,)", "2-D"]),
+    "a 3-D array": (lambda m, t: m.fit(t.X, t.y, np.ones((3, 2, 2))), ["(3, 2, 2)", "2-D"]),
+    "an array of other width at predict": (
+        lambda m, t: m.predict(t.X, [[1, 2, 3]], candidates=["wasp"]),
+        ["3 attributes", "fitted with 4"],
+    ),
+    "vectors of other width at predict": (lambda m, t: m.predict(t.X, {"wasp": [1, 2]}), ["2 attributes", "with 4"]),
+    "an array without names at predict": (
+        lambda m, t: m.predict(t.X, t.table.to_numpy()),
+        ["array of 5 rows", "candidates="],
+    ),
+    "an array with fewer names at predict": (
+        lambda m, t: m.predict(t.X, t.table.to_numpy(), candidates=["emu"]),
+        ["5 rows", "1 class"],
+    ),
+    "names of another type at predict": (
+        lambda m, t: t.model().fit(t.X, recode(t, int)).predict(t.X, {"1": [1, 2, 3], "9": [3, 2, 1]}),
+        ["strings such as '1'", "integers"],
+    ),
+    "an empty table": (lambda m, t: m.fit(t.X, t.y, t.table.iloc[:0]), ["empty", "(0, 4)"]),
+    "a table without attributes": (lambda m, t: m.fit(t.X, t.y, t.table[[]]), ["empty", "one attribute"]),
+    "an empty mapping": (lambda m, t: m.fit(t.X, t.y, {}), ["empty mapping"]),
+    "empty vectors": (lambda m, t: m.fit(t.X, t.y, {label: [] for label in t.table.index}), ["empty", "attribute"]),
+    "an empty array": (lambda m, t: m.predict(t.X, np.empty((1, 0)), candidates=["wasp"]), ["empty", "(1, 0)"]),
+    "a file name": (lambda m, t: m.fit(t.X, t.y, "table.csv"), ["type str", "data frame"]),
+    "a number": (lambda m, t: m.predict(t.X, 5), ["type int", "data frame"]),
+    "one column": (lambda m, t: m.fit(t.X, t.y, t.table["legs"]), ["type Series", "data frame"]),
+}
+CANDIDATES = {
+    "an unknown class": (
+        lambda m, t: m.predict(t.X, candidates=["cat", "wasp"]),
+        ["candidate 'wasp'", "'ant', 'cat', 'dog', 'emu', 'bee'"],
+    ),
+    "a class that is not in the table": (
+        lambda m, t: m.predict(t.X, t.table.loc[["emu"]], candidates=["bee"]),
+        ["candidate 'bee'", "signatures", "'emu'"],
+    ),
+    "a misspelt class": (lambda m, t: m.compatibility(t.X, candidates=["Cat"]), ["candidate 'Cat'", "'cat'"]),
+    "integers for text": (lambda m, t: m.top_k(t.X, 1, candidates=[0, 1]), ["candidate 0, 1", "'ant'"]),
+    "mixed types": (
+        lambda m, t: m.predict(t.X, candidates=["cat", 1]),
+        ["candidates mixes", "string 'cat'", "integer 1"],
+    ),
+    "none at all": (lambda m, t: m.predict(t.X, candidates=[]), ["candidates is empty", "at least one"]),
+    "2-D": (lambda m, t: m.predict(t.X, candidates=np.array([["cat"]])), ["candidates", "(1, 1)"]),
+    "lists": (lambda m, t: m.predict(t.X, candidates=[["cat"], ["dog"]]), ["candidates", "list"]),
+    "one name, not in a list": (lambda m, t: m.predict(t.X, candidates="cat"), ["candidates is 'cat'", "list"]),
+    "one number, not in a list": (lambda m, t: m.predict(t.X, candidates=3), ["candidates is 3", "list"]),
+    "k of zero": (lambda m, t: m.top_k(t.X, 0), ["k is 0", "1 to 5"]),
+    "a negative k": (lambda m, t: m.top_k(t.X, -1), ["k is -1", "1 to 5"]),
+    "k beyond the candidates": (lambda m, t: m.top_k(t.X, 6), ["k is 6", "1 to 5"]),
+    "k beyond the chosen candidates": (lambda m, t: m.top_k(t.X, 3, candidates=["emu", "bee"]), ["k is 3", "1 to 2"]),
+    "k beyond a new table": (lambda m, t: m.top_k(t.X, signatures={"wasp": [1, 2, 3, 4]}), ["k is 5", "1 to 1"]),
+    "a fractional k": (lambda m, t: m.top_k(t.X, 2.0), ["k is 2.0", "integer"]),
+    "k as text": (lambda m, t: m.top_k(t.X, "2"), ["k is '2'", "integer"]),
+    "k as truth": (lambda m, t: m.top_k(t.X, True), ["k is True", "integer"]),
+}
+
+
+@pytest.mark.parametrize(("call", "words"), cases(signatures=SIGNATURES, candidates=CANDIDATES))
+def test_bad_signatures_and_candidates_get_one_clear_sentence(toy, call, words):
+    assert_refused(toy, call, words)
+
+
+@pytest.mark.parametrize("scaling", ["center-l2", "standardize-l2", "l2-center-l2"])
+def test_zeros_describe_a_class_where_the_mean_is_subtracted(toy, scaling):
+    zeros = toy.table.mul([1, 0, 1, 1, 1], axis=0)  # in whatever units attributes are, one class has none of them
+    found = toy.model(signature_scaling=scaling).fit(toy.X, toy.y, zeros)
+    assert np.isfinite(found.compatibility(toy.X)).all()
+    assert found.predict(toy.X, {"wasp": [0, 0, 0, 0], "bee": zeros.loc["bee"]}).shape == (len(toy.X),)
+    if not scaling.startswith("l2"):  # a mean is subtracted, so it does not matter where zero is
+        moved = toy.model(signature_scaling=scaling).fit(toy.X, toy.y, zeros + 5.0)
+        assert_close(found.compatibility(toy.X), moved.compatibility(toy.X), AFTER_FIT.single)
+
+
+def test_a_class_called_unknown_is_told_from_a_rejected_row(toy):
+    y, table = np.where(toy.y == "cat", "unknown", toy.y), toy.table.rename(index={"cat": "unknown"})
+    model = toy.model().fit(toy.X, y, table)
+    model.temperatures_ = {"seen": 1.0, "unseen": 1.0, "mixed": 1.0}
+    assert "unknown" in model.predict(toy.X)
+    assert "unknown" in model.predict(toy.X, candidates=["ant", "dog"], reject=1.0)
+    for ask in (lambda: model.predict(toy.X, reject=0.5), lambda: Predictor(model, reject=0.5)):
+        with pytest.raises(ValueError, match="a candidate class is called 'unknown', which is also the answer for"):
+            ask()

@@ -9,7 +9,7 @@ import pytest
 import zskl
 from textbook import distance, image, inner, project
 from tolerances import AFTER_FIT, FORMULA, GRAM, assert_close
-from zskl import ZeroShotKernelClassifier, methods
+from zskl import ZeroShotKernelClassifier
 from zskl.estimators import search_vectors
 
 KERNELS = [
@@ -225,8 +225,5 @@ def test_more_mistakes_are_told(toy):
         mapping.quality(toy.X, k=6)
     with pytest.raises(ValueError, match=r"shortlist is 2: expected an integer from 3 to 5"):
         mapping.quality(toy.X, k=3, shortlist=2)
-    baseline = methods.build("eszsl").fit(toy.X, toy.y, toy.table)
-    with pytest.raises(ValueError, match=r"has no kernel to linearise: .* search with compatibility instead"):
-        search_vectors.make_feature_map(baseline, 4)
     with pytest.raises(ValueError, match="not fitted"):
         ZeroShotKernelClassifier().feature_map(4)

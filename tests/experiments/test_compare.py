@@ -11,7 +11,6 @@ import pytest
 
 from command import zskl
 from records import answered, rights
-from zskl.cli.consoles import console
 from zskl.experiments import compare, run_folder
 from zskl.experiments import record as records
 from zskl.experiments.compare import compare as compare_compare
@@ -193,7 +192,7 @@ def test_the_command_writes_every_format(runs, tmp_path, format_):
 
 @pytest.mark.parametrize("width", ["40", "80", "200"])
 def test_no_figure_is_cut_short_in_a_narrow_terminal(runs, monkeypatch, width):
-    monkeypatch.setattr(console, "_width", int(width))
+    monkeypatch.setattr("command.COLUMNS", int(width))
     text = zskl("compare", str(runs)).stdout
     assert "…" not in text
     for word in ("zero-shot", "eszsl_x%", "seconds", "53.0", "±3.6", "12.0"):

@@ -12,7 +12,7 @@ import pytest
 
 from small_search import QUICK
 from zskl import ZeroShotKernelClassifier, baselines, compare, datasets, methods, plots, protocols, selection
-from zskl.cli import sweeping
+from zskl.cli import run
 from zskl.datasets import Dataset, make_synthetic
 from zskl.experiments import expectation, run_folder, summary, unit
 from zskl.experiments.record import Record
@@ -271,7 +271,7 @@ def test_records_and_what_reads_them(record):
 
 
 def test_the_terminal(record, capsys):
-    sweeping._show([record])
+    run.show_results([record])
     shown = " ".join(capsys.readouterr().out.split())
     assert NONE in shown
     assert "no test rows" not in shown

@@ -160,7 +160,7 @@ def test_another_shrinkage_is_another_fit(data, fold):
     rows, labels = data.samples("trainval")
     other.fit(rows[folds[0].train], labels[folds[0].train], data.signatures.loc[classes])
     at = bench.at(0.1)
-    assert_close(at.x @ at.known[bench.seen].T, other._hat(other._scaled(X)) @ other.class_sums_.T, SOLUTION.single)
+    assert_close(at.x @ at.known[bench.seen].T, other._hat(other._scale_rows(X)) @ other.class_sums_.T, SOLUTION.single)
 
 
 def test_adapting_a_bench_is_adapting_the_model(fold):

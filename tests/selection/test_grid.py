@@ -10,9 +10,8 @@ from sklearn.model_selection import ParameterGrid
 
 from small_search import DATA, FOLDS, TRAINING, estimator
 from zskl import ClassMeansClassifier, Committee, ZeroShotKernelClassifier, baselines, methods, selection
-from zskl.estimators.default_grid import grid_parts, tried_values
 from zskl.estimators.kernel_classifier import STACKABLE
-from zskl.methods import METHODS, build, find
+from zskl.methods import METHODS, build, find, list_tried_values, split_grid
 from zskl.selection import grid as grids
 from zskl.selection.grid import Edge, Reach, combine_values, expand_grid, group_settings, next_value
 from zskl.selection.grid_search import extend_search
@@ -204,7 +203,7 @@ def test_the_longer_run_serves_all_epochs_and_the_others_stay(monkeypatch):
     assert all(isinstance(one["epochs"], int) for one in found.settings)
     for scoring in ("zsl", "gzsl"):
         assert all(edge.why == "bound" for edge in found.pick(scoring).edges)
-    monkeypatch.setattr(ZeroShotKernelClassifier, "_free", lambda self, X: ("epochs", *STACKABLE[: len(X)]))
+    monkeypatch.setattr(ZeroShotKernelClassifier, "_free_settings", lambda self, X: ("epochs", *STACKABLE[: len(X)]))
     stacked = selection.search(estimator(batch_size=30), *TRAINING, grid, FOLDS, extend=bounds)
     assert stacked.settings == found.settings
 
@@ -245,7 +244,7 @@ def test_an_edge_says_why_it_stays_there():
 def test_bounds_of_every_method_hold_its_grid():
     for name, method in methods.METHODS.items():
         for setting, (low, high) in method.bounds.items():
-            values = tried_values(method.grid, setting)
+            values = list_tried_values(method.grid, setting)
             assert low <= min(values), name
             assert max(values) <= high, name
             assert set(map(type, values)) <= {int, float}, name
@@ -296,7 +295,7 @@ def test_every_method_has_a_default_grid_that_runs(name):
     grid = find(name).grid
     settings = expand_grid(grid, build(name))
     assert len(settings) >= (5 if name == "conse" else 12)
-    assert all("feature_scaling" in part for part in grid_parts(grid))
+    assert all("feature_scaling" in part for part in split_grid(grid))
 
 
 def test_the_order_of_settings_in_a_group_does_not_matter(found):

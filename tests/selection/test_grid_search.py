@@ -16,8 +16,8 @@ from textbook import random_scores, slow_accuracies
 from tolerances import AFTER_FIT, assert_close, distance
 from zskl import ClassMeansClassifier, ZeroShotKernelClassifier, engines, methods, metrics, selection
 from zskl.engines import Engine
-from zskl.estimators.default_grid import for_default_batches, grid_parts
 from zskl.estimators.kernel_classifier import STACKABLE
+from zskl.methods import split_grid, use_default_batches
 from zskl.metrics.seen_unseen import Margins, row_margins
 from zskl.selection import grid_search
 from zskl.selection.class_folds import prepare_material
@@ -84,7 +84,7 @@ def test_engines_and_stacks_give_the_same_answers(found, monkeypatch):
     monkeypatch.setattr(engines, "each", elsewhere)
     spread_out = selection.search(estimator(), *TRAINING, GRID, FOLDS, Engine(workers=2))
     monkeypatch.undo()
-    monkeypatch.setattr(ZeroShotKernelClassifier, "_free", lambda self, X: ("epochs", *STACKABLE))
+    monkeypatch.setattr(ZeroShotKernelClassifier, "_free_settings", lambda self, X: ("epochs", *STACKABLE))
     stacked = selection.search(estimator(), *TRAINING, GRID, FOLDS)
     for other in (spread_out, stacked):
         for name in ("zsl", "gzsl", "raw"):
@@ -334,7 +334,7 @@ def test_a_batch_of_your_own_is_kept_with_the_rates_of_batches_of_ten():
     for part in default_grid_of(kernel(batch_size=20))[0]:
         assert "batch_size" not in part
         assert tuple(part["learning_rate"]) == (3e-4, 1e-3)
-    committee = for_default_batches(grid_parts(methods.find("means-softmax").grid)[0])
+    committee = use_default_batches(split_grid(methods.find("means-softmax").grid)[0])
     assert committee["softmax__learning_rate"] == (1e-4, 3e-4)
     assert committee["means__noise"] == (0.03, 0.1)
     assert not any(name.endswith("batch_size") for name in committee)

@@ -24,8 +24,7 @@ from zskl import (
     metrics,
     selection,
 )
-from zskl.estimators.default_grid import grid_parts
-from zskl.methods import build, find
+from zskl.methods import build, find, split_grid
 from zskl.selection import method_search
 from zskl.selection.class_folds import is_pipeline, prepare_material
 from zskl.selection.method_search import divide_grid
@@ -109,7 +108,7 @@ def test_the_practice_of_a_committee_sees_the_other_members():
     model = committee(weights=[0.3, 0.7], member_temperatures=[0.05, 0.2]).fit(X, y, table)
     rows, own = X[:20], np.searchsorted(model.classes_, y[:20])
     question = model._question(rows, model.signature_table_.select(model.classes_))
-    bench = model._bench(rows, question, own, np.ones(len(model.classes_), dtype=bool))
+    bench = model._few_shot_trial(rows, question, own, np.ones(len(model.classes_), dtype=bool))
     expected = model.compatibility(rows, candidates=model.classes_) / (0.3 / 0.05)
     np.testing.assert_allclose(bench.scores(2.0, bench.crowding), expected, rtol=1e-3, atol=1e-4)
 
@@ -154,8 +153,8 @@ def test_the_default_grid_is_that_of_its_members():
     own, grids = divide_grid(find("means-softmax").grid, build("means-softmax"))
     assert own == {}
     assert grids == {
-        "means": [*grid_parts(find("class-means").grid)],
-        "softmax": [*grid_parts(find("gaussian-softmax").grid)],
+        "means": [*split_grid(find("class-means").grid)],
+        "softmax": [*split_grid(find("gaussian-softmax").grid)],
     }
     same = build("means-softmax").named_members.softmax.get_params()
     assert same == build("gaussian-softmax").get_params()

@@ -12,8 +12,8 @@ from small_search import DATA, FOLDS, TRAINING, estimator
 from tolerances import FORMULA, assert_close
 from zskl import Committee, baselines, datasets, methods, metrics, protocols, selection
 from zskl.estimators._candidates import UncalibratedWarning
-from zskl.estimators.default_grid import grid_parts, tried_values
 from zskl.experiments.unit import Unit
+from zskl.methods import list_tried_values, split_grid
 from zskl.selection import AgainstDefault, Search, grid_search, search_results
 from zskl.selection.grid import expand_grid, group_settings
 from zskl.selection.search_results import Search as Search_search_results
@@ -149,10 +149,10 @@ def _messages(data, caplog):
 def test_every_default_grid_has_standardised_features_at_little_cost(name):
     method, model = methods.METHODS[name], methods.build(name)
     named = [one for one in model._settings() if one.endswith("feature_scaling")]
-    names = [one for one in named if one in grid_parts(method.grid)[0]]
+    names = [one for one in named if one in split_grid(method.grid)[0]]
     assert names
-    assert all("standardize-l2" in tried_values(method.grid, one) for one in names)
-    first, *others = grid_parts(method.grid)
+    assert all("standardize-l2" in list_tried_values(method.grid, one) for one in names)
+    first, *others = split_grid(method.grid)
     for part in others:
         assert part.keys() == first.keys()
         assert all(set(part[one]) <= set(first[one]) for one in part if one not in names)

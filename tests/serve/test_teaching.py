@@ -144,7 +144,7 @@ def slow_scores(model, X, label, right, wrong):
 
 def hat(model, x):
     """x̂ of a row."""
-    scaled = np.asarray(model._scaled(np.asarray(x, np.float64)[None]), np.float64)[0]
+    scaled = np.asarray(model._scale_rows(np.asarray(x, np.float64)[None]), np.float64)[0]
     white = (scaled - model.center_) @ model.whitening_.astype(np.float64)
     return white / np.sqrt(sum(value * value for value in white))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 from typer.testing import CliRunner
 
-from zskl.cli import app, consoles, main
+from zskl.cli import app, main
 
 # Command --------------------------------------------------------------------------------------------------------------
 
@@ -32,8 +32,6 @@ def zskl(*arguments: str) -> Done:
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setattr(sys, "argv", ["zskl", *arguments])
         patch.setenv("COLUMNS", str(COLUMNS))
-        for one in (consoles.console, consoles.problems):  # these look at COLUMNS only when they are made
-            patch.setattr(one, "_width", COLUMNS)
         code = 0
         try:
             main()

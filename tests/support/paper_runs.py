@@ -12,9 +12,9 @@ import pytest
 from command import zskl
 from tolerances import AFTER_FIT, decided
 from zskl import methods
-from zskl.estimators.default_grid import grid_parts
 from zskl.experiments import run_folder, unit
 from zskl.experiments.record import Generalised, Record, ZeroShot
+from zskl.methods import split_grid
 from zskl.paper import evaluation as evaluations
 from zskl.paper import results
 from zskl.paper.results import Problem
@@ -40,7 +40,7 @@ def shortened(cache):
     """Grids of one or two settings, few values to vary, short courses, no trials, no pixels; a cache of its own."""
 
     def short(name, method):
-        whole = grid_parts(method.grid)[0]
+        whole = split_grid(method.grid)[0]
         grid = {setting: tuple(values)[:1] for setting, values in whole.items()}
         if "sigma" in grid and name in results.PARTS["sensitivity"]:
             grid["sigma"] = tuple(whole["sigma"])[:2]

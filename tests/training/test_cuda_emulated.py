@@ -78,7 +78,7 @@ def test_members_of_a_stack_are_judged_together_as_each_alone(monkeypatch):
     members = fit_stack(alike, SETTINGS, X, y, table)
     members[3].projection_ = np.full_like(members[3].projection_, np.nan)
     W = np.stack([member.projection_ for member in members])
-    scaled = members[0]._scaled(X)
+    scaled = members[0]._scale_rows(X)
     question = members[0]._question(scaled, members[0].signature_table_)
     is_seen = np.arange(8) < 5
     monkeypatch.setattr(kernel_classifier, "AT_ONCE", 2 * 120 * 8)  # two members at a time
@@ -99,7 +99,9 @@ def distance(one, other):
 def test_a_split_search_finds_what_a_whole_one_finds(monkeypatch):
     """Through `_fit_together`, as on a GPU, where settings that differ in epochs are one member at several times."""
     X, y, table = problem()
-    monkeypatch.setattr(ZeroShotKernelClassifier, "_free", lambda self, X: ("epochs", *kernel_classifier.STACKABLE))
+    monkeypatch.setattr(
+        ZeroShotKernelClassifier, "_free_settings", lambda self, X: ("epochs", *kernel_classifier.STACKABLE)
+    )
     grid = {"sigma": [0.7, 0.9, 1.1], "epochs": [1, 2, 3]}
     estimator = ZeroShotKernelClassifier(random_state=0)
     folds = selection.folds(y)

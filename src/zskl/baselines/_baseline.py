@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from zskl._arrays import Array
-from zskl.estimators._inputs import NONE, Given, Training, refuse_weights
+from zskl.estimators._inputs import NO_WEIGHTS, Training, WeightArguments, refuse_weights
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.training.rows import ScaledRows
 from zskl.training.solver import DivergenceError
@@ -138,9 +138,9 @@ class SharedFitClassifier(Baseline):
         self
             The fitted estimator.
         """
-        return self._fit(X, y, signatures, NONE)
+        return self._fit(X, y, signatures, NO_WEIGHTS)
 
-    def _fit(self, X: Array, y: Any, signatures: Any, weights: Given) -> Self:
+    def _fit(self, X: Array, y: Any, signatures: Any, weights: WeightArguments) -> Self:
         with self._all_or_nothing():
             self._check_parameters()
             self._learn(self._prepare(X, y, signatures, self.READS, weights=weights))(self)

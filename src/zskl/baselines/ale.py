@@ -9,7 +9,7 @@ import numpy as np
 from zskl._arrays import Array, convert_like, namespace
 from zskl.baselines._baseline import baseline
 from zskl.baselines._descent import BilinearClassifier, Loss, balance_gradient, margin_violations
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import add_standardized
 
 
 def weighted_ranking(S: Array, own: Array, margin: float) -> tuple[Array, Array]:

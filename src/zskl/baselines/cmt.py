@@ -16,7 +16,7 @@ from zskl.baselines._descent import Callback, DescentClassifier, Learned, signat
 from zskl.baselines._linear_models import class_signatures, row_blocks
 from zskl.estimators._candidates import Question, best_row_scores
 from zskl.estimators._inputs import Training
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import add_standardized
 from zskl.kernels import pairwise_distances
 from zskl.training.solver import DivergenceError
 
@@ -343,7 +343,7 @@ class CMTStar(CMT):
             learned |= {"prototypes_": to_numpy(prototypes).copy(), "spreads_": spread, "classifier_": W.copy()}
             yield epochs, learned | {"intercepts_": b.copy(), "threshold_": thresholds.get(epochs, float(usual))}
 
-    def _answerer(self, question: Question) -> Callable[[Array], Array]:
+    def _candidate_scorer(self, question: Question) -> Callable[[Array], Array]:
         return lambda X: self._answer(X, question)
 
     def _answer(self, X: Array, question: Question) -> Array:
@@ -364,7 +364,7 @@ class CMTStar(CMT):
         return xp.where(convert_like(codes >= 0, X, "bool"), own, scores)
 
     @classmethod
-    def _unstored(cls, name: str, value: Any) -> Any:
+    def _from_json(cls, name: str, value: Any) -> Any:
         if name == "threshold_" and not (isinstance(value, float) and 0 <= value < float("inf")):
             raise ValueError(f"its threshold is {value!r}")
         return value

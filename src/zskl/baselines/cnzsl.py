@@ -15,7 +15,7 @@ from zskl.baselines._descent import DescentClassifier, Learned
 from zskl.baselines._linear_models import class_membership, class_signatures, log_sum_exp, scale_to_unit_length
 from zskl.estimators._candidates import softmax
 from zskl.estimators._inputs import Training
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import add_standardized
 
 FIRST_DECAY, SECOND_DECAY, ADAM_EPSILON = 0.9, 0.999, 1e-8
 VARIANCE_FLOOR = 1e-5  # added to variances
@@ -277,7 +277,7 @@ class CNZSL(DescentClassifier):
         return model
 
     @classmethod
-    def _unstored(cls, name: str, value: Any) -> Any:
+    def _from_json(cls, name: str, value: Any) -> Any:
         if name == "rectified_":
             check_flag("rectified", value)
-        return super()._unstored(name, value)
+        return super()._from_json(name, value)

@@ -13,7 +13,7 @@ from zskl.baselines._baseline import WeightedClassifier, baseline
 from zskl.baselines._linear_models import class_signatures, scale_to_unit_length
 from zskl.estimators._candidates import softmax
 from zskl.estimators._inputs import Training
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import add_standardized
 
 
 @baseline
@@ -108,5 +108,5 @@ class ConSE(WeightedClassifier):
         return scale_to_unit_length(p @ convert_like(self.seen_, X)) @ scale_to_unit_length(Y).T
 
     @classmethod
-    def _unstored(cls, name: str, value: Any) -> Any:
-        return check_count("T", value) if name == "T_" else super()._unstored(name, value)
+    def _from_json(cls, name: str, value: Any) -> Any:
+        return check_count("T", value) if name == "T_" else super()._from_json(name, value)

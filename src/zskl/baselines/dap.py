@@ -14,7 +14,7 @@ from zskl.baselines import _linear_models
 from zskl.baselines._baseline import WeightedClassifier, baseline
 from zskl.baselines._linear_models import class_signatures, rotate_rows
 from zskl.estimators._inputs import Training
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import add_standardized
 
 THRESHOLDS = ("mean", "median", "matrix-mean")
 

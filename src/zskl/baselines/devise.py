@@ -7,7 +7,7 @@ from typing import ClassVar
 from zskl._arrays import Array, namespace
 from zskl.baselines._baseline import baseline
 from zskl.baselines._descent import BilinearClassifier, Loss, balance_gradient, margin_violations
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import add_standardized
 
 
 def pairwise_hinge(S: Array, own: Array, margin: float) -> tuple[Array, Array]:

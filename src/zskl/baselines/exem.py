@@ -14,7 +14,7 @@ from zskl._validation import check_count, check_option, check_positive
 from zskl.baselines._baseline import WeightedClassifier, baseline
 from zskl.baselines._linear_models import class_signatures, row_spectrum, sum_by_class
 from zskl.estimators._inputs import Training
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import add_standardized
 from zskl.kernels import pairwise_distances
 
 DISTANCES = ("euclidean", "standardized")
@@ -161,8 +161,8 @@ class EXEM(WeightedClassifier):
         return model
 
     @classmethod
-    def _unstored(cls, name: str, value: Any) -> Any:
-        return check_positive("sigma", value) if name == "sigma_" else super()._unstored(name, value)
+    def _from_json(cls, name: str, value: Any) -> Any:
+        return check_positive("sigma", value) if name == "sigma_" else super()._from_json(name, value)
 
 
 def principal_components(training: Training, means: NumPyArray) -> tuple[NumPyArray, NumPyArray]:

@@ -15,7 +15,7 @@ from zskl.baselines._baseline import WeightedClassifier, baseline
 from zskl.baselines._linear_models import class_signatures
 from zskl.estimators._candidates import softmax
 from zskl.estimators._inputs import Training
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import add_standardized
 
 FLOOR = 1e-6  # of a probability whose logarithm is taken
 

@@ -20,7 +20,7 @@ from zskl.baselines._descent import (
 )
 from zskl.baselines._linear_models import class_signatures
 from zskl.estimators._inputs import Training
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import add_standardized
 
 
 def mean_hinge(S: Array, own: Array, margin: float) -> tuple[Array, Array]:

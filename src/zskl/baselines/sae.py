@@ -121,7 +121,7 @@ class SAE(WeightedClassifier):
         return ScoreParts(W, samples=lambda X: scale_to_unit_length(X) @ convert_like(W, X), classes=divided)
 
     @classmethod
-    def _unstored(cls, name: str, value: Any) -> Any:
+    def _from_json(cls, name: str, value: Any) -> Any:
         if name == "direction_":
             check_option("direction", value, DIRECTIONS)
-        return super()._unstored(name, value)
+        return super()._from_json(name, value)

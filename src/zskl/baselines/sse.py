@@ -17,7 +17,7 @@ from zskl.baselines._baseline import baseline
 from zskl.baselines._descent import Callback, DescentClassifier, Learned
 from zskl.baselines._linear_models import class_membership, class_signatures
 from zskl.estimators._inputs import Training
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import add_standardized
 from zskl.training import solver
 from zskl.training.solver import DivergenceError, Progress
 
@@ -337,7 +337,7 @@ class SSE(DescentClassifier):
         return found @ convert_like(solve_mixtures(Y, convert_like(self.seen_, Y), self.gamma_), X).T
 
     @classmethod
-    def _unstored(cls, name: str, value: Any) -> Any:
+    def _from_json(cls, name: str, value: Any) -> Any:
         if name == "embedding_":
             check_option("embedding", value, EMBEDDINGS)
-        return check_positive("gamma", value) if name == "gamma_" else super()._unstored(name, value)
+        return check_positive("gamma", value) if name == "gamma_" else super()._from_json(name, value)

@@ -22,7 +22,7 @@ from zskl.baselines._linear_models import (
 )
 from zskl.estimators._candidates import softmax
 from zskl.estimators._inputs import Training
-from zskl.estimators.default_grid import add_standardized
+from zskl.estimators.base import add_standardized
 from zskl.kernels import pairwise_distances
 
 LOSSES = ("one-vs-other", "structured")
@@ -140,8 +140,8 @@ class SynC(SharedFitClassifier):
         return X @ convert_like(mixtures @ convert_like(self.classifiers_, Y), X).T
 
     @classmethod
-    def _unstored(cls, name: str, value: Any) -> Any:
-        return check_positive("sigma", value) if name == "sigma_" else super()._unstored(name, value)
+    def _from_json(cls, name: str, value: Any) -> Any:
+        return check_positive("sigma", value) if name == "sigma_" else super()._from_json(name, value)
 
 
 def squared_hinge(signs: Array) -> Loss:

@@ -26,7 +26,7 @@ from zskl.datasets import tables
 from zskl.datasets.tables import STANDARD_INPUT, parquet
 from zskl.engines import Engine, is_user_error
 from zskl.estimators import _inputs
-from zskl.estimators._candidates import Panel, softmax, top_columns
+from zskl.estimators._candidates import CandidateScorer, softmax, top_columns
 from zskl.estimators.base import UNKNOWN, ZeroShotClassifier, check_unknown
 from zskl.estimators.explanation import Explanation
 from zskl.experiments import record, run_folder
@@ -73,7 +73,7 @@ class Predictor:
             raise ValueError(f"reject is {reject}: expected a probability between 0 and 1")
         table = read_candidates(model, signatures, with_known)
         self.model, self.probabilities, self.reject = model, probabilities, reject
-        self.panel = Panel(
+        self.panel = CandidateScorer(
             model, table, None if candidates is None else to_model_labels(model, candidates), calibrated=True
         )
         self.width = min(top, len(self.panel.labels))

@@ -1,56 +1,167 @@
 """The command line: arguments → one call. No logic.
 
-Nothing is imported here, so that Ctrl-C is handled from the first moment.
+A user's mistake becomes one sentence and exit code 2; ZSKL_DEBUG=1 in the environment shows its traceback instead.
+A mistake in our code shows its traceback.
 """
 
-TYPE_CHECKING = False
+from __future__ import annotations
 
-if TYPE_CHECKING:
-    from zskl.cli.commands import app
+import functools
+import inspect
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from zskl.cli import (
+    _signals,
+    catalogue,
+    compare,
+    data,
+    expect,
+    explain,
+    export,
+    fit,
+    paper,
+    predict,
+    report,
+    run,
+    serve,
+    teach,
+)
+from zskl.cli._terminal import fail, loudness, read_to_the_end, replace_unencodable, say
+from zskl.version import __version__
 
 __all__ = ["app", "main"]
 
+# Command files import Typer and Rich at their top and anything heavier inside commands, so that help is quick.
+COMMANDS = (
+    run.run,
+    compare.compare,
+    report.report,
+    expect.expect,
+    fit.fit,
+    predict.predict,
+    teach.teach,
+    teach.adapt,
+    teach.label_next,
+    explain.explain,
+    export.export,
+    serve.serve,
+    paper.paper,
+    catalogue.methods,
+    catalogue.datasets,
+)
+DATA_COMMANDS = (data.fetch, data.embed, data.words, data.make, data.check)
+PATHS = ("backbone", "data", "dataset", "labels", "path", "signatures")  # text that may be the path of a file or folder
+TYPES = {"str": "TEXT", "int": "NUMBER", "float": "NUMBER", "path": "PATH", "file": "PATH", "dir": "PATH", "bool": ""}
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more: sizes, choices and times, as they come.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say less: results and errors only.")]
+
+
+def describe_type(kind: str) -> str:
+    """Typer's name of a type, which is Python's, in everyday words.
+
+    >>> describe_type("<list[str]>"), describe_type("<int range>"), describe_type("<zsl|gzsl>")
+    ('TEXT', 'NUMBER', 'zsl|gzsl')
+    """
+    bare = re.sub(r"^<(list\[)?|( range)?\]?>$", "", kind)
+    return TYPES.get(bare.lower(), bare)
+
+
+class _PlainTypes:
+    """Names the types of values in everyday words in help."""
+
+    def get_params(self, ctx: Any) -> Any:
+        params = super().get_params(ctx)  # type: ignore[misc]
+        for one in params:
+            usual = getattr(one, "display_type", None)  # older versions of Typer use other words, and have none
+            if usual is not None and "display_type" not in vars(one):
+                one.display_type = lambda ctx, usual=usual: describe_type(usual(ctx))
+        return params
+
+
+class Command(_PlainTypes, TyperCommand):
+    """A command whose help calls values TEXT, NUMBER or PATH."""
+
+
+class Group(_PlainTypes, TyperGroup):
+    """The same of a group of commands."""
+
+
+def add_common_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with --verbose and --quiet, with ~ as the home folder in every path, and with its way to end."""
+
+    @functools.wraps(command)
+    def call(*, verbose: bool, quiet: bool, **given: Any) -> None:
+        if verbose and quiet:
+            raise ValueError("--verbose and --quiet were both given: leave one of them out")
+        try:
+            with read_to_the_end(), loudness(verbose, quiet):
+                command(**{name: expand_home(value, name in PATHS) for name, value in given.items()})
+        except _signals.STOPS as stop:
+            fail(*_signals.describe_stop(stop))
+
+    kind = inspect.Parameter.KEYWORD_ONLY
+    common = [
+        inspect.Parameter("verbose", kind, default=False, annotation=Verbose),
+        inspect.Parameter("quiet", kind, default=False, annotation=Quiet),
+    ]
+    known = inspect.signature(command, eval_str=True)
+    call.__signature__ = known.replace(parameters=[*known.parameters.values(), *common])  # type: ignore[attr-defined]
+    return call
+
+
+def expand_home(value: Any, text_too: bool = False) -> Any:
+    """A path, or each of a list of paths, with the home folder in place of ~; text only if it may be a path."""
+    if isinstance(value, list):
+        return [expand_home(one, text_too) for one in value]
+    if isinstance(value, Path):
+        return value.expanduser()
+    if not text_too or not isinstance(value, str):
+        return value
+    kind = "onnx:" if value.startswith("onnx:") else ""
+    return kind + os.path.expanduser(value.removeprefix(kind))
+
+
+app = typer.Typer(
+    cls=Group,
+    help="Zero-shot kernel learning: recognise classes without a training example, from a description of each.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+data_app = typer.Typer(cls=Group, help="Get, make and check data.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
+for group, commands in ((app, COMMANDS), (data_app, DATA_COMMANDS)):
+    for one in commands:
+        group.command(cls=Command)(add_common_options(one))
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
+) -> None:
+    if version:
+        say(f"zskl {__version__}")
+        raise typer.Exit()
+
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command that the arguments name."""
+    replace_unencodable()
+    _signals.raise_on_end_signals()
     try:
-        if _version_told():
-            return
-        from zskl.cli import startup
+        app()
+    except _signals.STOPS as stop:
+        fail(*_signals.describe_stop(stop))
+    except Exception as error:
+        from zskl.engines import is_user_error
 
-        startup.begin()
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
-    try:
-        from zskl.cli.commands import start
-
-        start()
-    finally:
-        startup.over()
-
-
-def _version_told() -> bool:
-    """Answer `zskl --version`, which needs nothing else. Where nothing can be written, the usual way says why."""
-    import sys
-
-    if sys.argv[1:] != ["--version"] or sys.stdout is None:
-        return False
-    from zskl.version import __version__
-
-    try:
-        sys.stdout.write(f"zskl {__version__}\n")
-        sys.stdout.flush()
-    except OSError:
-        return False
-    return True
-
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name):
-        """`app`, with all its commands, is imported when it is first used."""
-        if name != "app":
-            raise AttributeError(f"module 'zskl.cli' has no attribute {name!r}")
-        from zskl.cli.commands import app
-
-        return app
+        if os.environ.get("ZSKL_DEBUG") or not is_user_error(error):
+            raise
+        fail(str(error) or type(error).__name__, 2)

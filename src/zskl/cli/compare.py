@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+import io
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.console import Console
 
-from zskl.cli import startup
-from zskl.cli.layout import show
-from zskl.cli.terminal import mention, note
+from zskl.cli import _options
+from zskl.cli._tables import draw_comparison, show_table
+from zskl.cli._terminal import mention, note
 
+if TYPE_CHECKING:
+    from zskl.experiments.compare import Comparison
 
-class Format(StrEnum):
-    """How `zskl compare` writes."""
-
-    table = "table"
-    markdown = "markdown"
-    csv = "csv"
-    latex = "latex"
+FILE_WIDTH = 240  # characters of a table in a file
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders (zskl run --out) or .jsonl files (--json).")],
+    runs: _options.Runs,
     format_: Annotated[
-        Format, typer.Option("--format", help="How to write the table; csv has plain numbers.")
-    ] = Format.table,
+        Literal["table", "markdown", "csv", "latex"],
+        typer.Option("--format", help="How to write the table; csv has plain numbers."),
+    ] = "table",
     sort: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Sort by this column within each dataset, best first.")
     ] = None,
@@ -46,22 +44,27 @@ def compare(
     Example: [b]zskl compare runs --differences[/b]
     """
     from zskl import _files
-    from zskl.cli import tables
     from zskl.experiments import compare as source
 
-    startup.over()
     if out is not None:
         _files.check_target(out, *runs)
     table = source.compare(runs, sort, differences)
     for sentence in table.notes:
         note(sentence)
-    if out is None and format_ == Format.table:
+    if out is None and format_ == "table":
         for part in filter(None, table.parted()):
-            show(tables.drawn(part))
+            show_table(draw_comparison(part))
         return
-    text = tables.plain(table) if format_ == Format.table else table.to_text(format_.value)
+    text = _draw_for_file(table) if format_ == "table" else table.to_text(format_)
     if out is None:
         typer.echo(text, nl=False)
         return
     _files.write_atomically(out, text.encode())
     mention(f"wrote {out}: {len(table.rows)} row(s)")
+
+
+def _draw_for_file(table: Comparison) -> str:
+    """The table as plain text."""
+    file = io.StringIO()
+    Console(file=file, width=FILE_WIDTH, color_system=None).print(draw_comparison(table))
+    return "\n".join(line.rstrip() for line in file.getvalue().strip("\n").split("\n")) + "\n"

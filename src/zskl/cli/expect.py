@@ -10,42 +10,38 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from zskl.cli import options, startup
-from zskl.cli.layout import show
-from zskl.cli.terminal import mention, note, say
+from zskl.cli import _options
+from zskl.cli._progress import show_progress
+from zskl.cli._tables import show_table
+from zskl.cli._terminal import mention, note, say
+from zskl.cli._warnings import collect_messages
 
 if TYPE_CHECKING:
     from zskl.experiments.expectation import Expectation, Figure
 
 
 def expect(
-    data: options.Data,
+    data: _options.Data,
     top: Annotated[int, typer.Option(min=1, help="How many groups of attributes to show, largest loss first.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON in place of text.")] = False,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
-    root: options.Root = None,
-    features: options.Features = None,
-    signatures: options.Signatures = None,
-    folds: options.Folds = None,
+    device: _options.Device = None,
+    root: _options.Root = None,
+    features: _options.Features = None,
+    signatures: _options.Signatures = None,
+    folds: _options.Folds = None,
 ) -> None:
     """Say what accuracy class means will reach on new classes, and which attributes carry it; no test row is read.
 
     Example: [b]zskl expect birds[/b]
     """
     from zskl import _arrays
-    from zskl.cli import named
-    from zskl.cli.bars import progress_display
-    from zskl.cli.heard import told_once
+    from zskl.cli import _datasets
     from zskl.experiments import expectation
 
-    startup.over()
     _arrays.check_device(device)
-    loaded = named.load_dataset(data, root, features, signatures, folds)
-    with told_once(), progress_display() as progress:
-        task = progress.add_task(f"{loaded.name} validation classes", total=None)
-        found = expectation.expect_accuracy(
-            loaded, report=lambda done, total: progress.update(task, completed=done, total=total), device=device
-        )
+    loaded = _datasets.load_dataset(data, root, features, signatures, folds)
+    with collect_messages(), show_progress(f"{loaded.name} validation classes") as report:
+        found = expectation.expect_accuracy(loaded, report=report, device=device)
     if as_json:
         typer.echo(json.dumps({"dataset": loaded.name, **found.to_json()}, ensure_ascii=False))
         return
@@ -60,7 +56,7 @@ def expect(
     for group in found.groups[:top]:
         loss = f"{100 * group.loss.mean:+.1f} ± {100 * group.loss.spread:.1f}"
         table.add_row(escape(group.name), str(group.attributes), f"{100 * group.without.mean:.1f}", loss)
-    show(table)
+    show_table(table)
     if len(found.groups) > top:
         mention(f"{len(found.groups) - top} more; --top shows them")
 

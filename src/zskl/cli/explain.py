@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
-from zskl.cli import options, startup
-from zskl.cli.consoles import problems
-from zskl.cli.terminal import is_quiet, mention, say
+from zskl.cli import _options
+from zskl.cli._terminal import is_quiet, mention, say
+from zskl.cli._warnings import collect_warnings
 
 if TYPE_CHECKING:
     from zskl.batch.predict import Explained
@@ -23,10 +22,10 @@ FIRST = 5  # rows that the terminal shows unless others are asked for
 
 def explain(
     model: Annotated[Path, typer.Argument(help="A model file of class means, a kernel method or a bilinear one.")],
-    features: Annotated[Path, typer.Argument(help=f"A row per sample: {options.TABLES}.")],
-    signatures: options.ClassTable = None,
-    with_known: options.WithKnown = False,
-    candidates: options.Candidates = None,
+    features: Annotated[Path, typer.Argument(help=f"A row per sample: {_options.TABLES}.")],
+    signatures: _options.ClassTable = None,
+    with_known: _options.WithKnown = False,
+    candidates: _options.Candidates = None,
     top: Annotated[int, typer.Option(min=1, help="How many attributes per row, strongest first.")] = 5,
     label: Annotated[
         str | None, typer.Option(metavar="NAME", help="The class to explain. Default: the predicted one.")
@@ -53,7 +52,7 @@ def explain(
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="The CSV file to write (default: the terminal).")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A line of JSON per row in place of text or CSV.")] = False,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
+    device: _options.Device = None,
 ) -> None:
     """Show which attributes support the class of each row against the runner-up; they add up to the difference.
 
@@ -64,14 +63,12 @@ def explain(
     """
     from zskl import _arrays, _files, methods
     from zskl.batch import predict
-    from zskl.cli.heard import noted
 
-    startup.over()
-    options.check_known(with_known, signatures)
+    _options.check_with_known(with_known, signatures)
     _arrays.check_device(device)
     if out is not None:
         _files.check_target(out, model, features, signatures)
-    with noted():
+    with collect_warnings():
         found = predict.explain_file(
             methods.load(model, device),
             features,
@@ -84,10 +81,10 @@ def explain(
             rows=predict.parse_row_numbers(rows) if rows else None,
             raw=raw,
         )
-        _show(found, bool(rows), out, as_json)
+        _write(found, bool(rows), out, as_json)
 
 
-def _show(found: Iterator[Explained], chosen: bool, out: Path | None, as_json: bool) -> None:
+def _write(found: Iterator[Explained], chosen: bool, out: Path | None, as_json: bool) -> None:
     """Write explanations to a file, or the terminal."""
     from zskl import _files
     from zskl.batch import predict
@@ -107,8 +104,4 @@ def _show(found: Iterator[Explained], chosen: bool, out: Path | None, as_json: b
         for one in found if chosen else islice(found, FIRST):
             say(f"{one.named_by} {one.row}: {one.explanation}")
         if not chosen and not is_quiet() and next(found, None) is not None:
-            problems.print(
-                escape(f"the first {FIRST} rows; --rows shows others, -o FILE writes all"),
-                highlight=False,
-                soft_wrap=True,
-            )
+            typer.echo(f"the first {FIRST} rows; --rows shows others, -o FILE writes all", err=True)

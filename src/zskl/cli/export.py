@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from zskl.cli import startup
-from zskl.cli.terminal import mention
-
-
-class IndexKind(StrEnum):
-    """The libraries that read an index."""
-
-    usearch = "usearch"
-    faiss = "faiss"
+from zskl.cli import _options
+from zskl.cli._terminal import mention
+from zskl.cli._warnings import collect_warnings
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="A model file.")],
+    model: _options.ModelFile,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The ONNX file, or the index, to write.")],
     fixed: Annotated[
         bool, typer.Option("--fixed", help="Fix the classes to those of the model: one input, less to compute.")
     ] = False,
     index: Annotated[
-        IndexKind | None,
+        Literal["usearch", "faiss"] | None,
         typer.Option(help="Instead: the class vectors of the model as a search index, their names in FILE.json."),
     ] = None,
     rows: Annotated[
@@ -45,9 +38,7 @@ def export(
     from zskl import _files, methods
     from zskl import export as exporting
     from zskl.batch.predict import write_row_index
-    from zskl.cli.heard import noted
 
-    startup.over()
     if index is None and rows is not None:
         raise ValueError(f"--rows {rows} was given without --index: say which library searches them, usearch or faiss")
     if index is not None and fixed:
@@ -56,12 +47,12 @@ def export(
     loaded = methods.load(model)
     if index is not None:
         if rows is None:
-            exporting.to_index(loaded, out, index.value)
+            exporting.to_index(loaded, out, index)
             what = f"the vectors of the {len(loaded.candidates_)} classes of {model}"
         else:
-            with noted():
-                what = f"the vectors of {write_row_index(loaded, rows, out, index.value)} rows of {rows}"
-        mention(f"wrote {out}: {what} for {index.value}; their names are in {out}.json")
+            with collect_warnings():
+                what = f"the vectors of {write_row_index(loaded, rows, out, index)} rows of {rows}"
+        mention(f"wrote {out}: {what} for {index}; their names are in {out}.json")
         return
     exporting.to_onnx(loaded, out, signatures=not fixed)
     d, p, c = loaded.n_features_in_, loaded.signature_table_.matrix.shape[1], len(loaded.candidates_)

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from zskl.cli import completion, options, startup
-from zskl.cli.signals import STOPS, told
-from zskl.cli.terminal import fail, mention, note, say
+from zskl.cli import _options
+from zskl.cli._progress import SweepDisplay
+from zskl.cli._signals import STOPS, describe_stop
+from zskl.cli._terminal import fail, mention, note, say
 
 if TYPE_CHECKING:
+    from zskl.experiments.sweep import Source
     from zskl.paper.tables import Written
 
-
-class Part(StrEnum):
-    """What of the evaluation."""
-
-    zsl = "zsl"
-    gzsl = "gzsl"
-    incoherence = "incoherence"
-    gram = "gram"
-    sensitivity = "sensitivity"
-    convergence = "convergence"
-    all = "all"
+Part = Literal["zsl", "gzsl", "incoherence", "gram", "sensitivity", "convergence", "all"]
 
 
 def paper(
@@ -34,25 +25,27 @@ def paper(
         list[Path] | None,
         typer.Option(help="A folder of the benchmarks, repeatable: a dataset is measured with the features of each."),
     ] = None,
-    features: options.Features = None,
+    features: _options.Features = None,
     dataset: Annotated[
         list[str] | None,
-        typer.Option(help="A dataset, repeatable. Default: the five benchmarks.", autocompletion=completion.datasets),
+        typer.Option(
+            help="A dataset, repeatable. Default: the five benchmarks.", autocompletion=_options.complete_datasets
+        ),
     ] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
             help="A method, or [b]baselines[/b], [b]kernels[/b] or [b]ours[/b]; repeatable. Default: all.",
-            autocompletion=completion.methods,
+            autocompletion=_options.complete_methods,
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds: 0, 1, ...")] = 5,
     device: Annotated[
         str | None, typer.Option(help="cpu or cuda, for methods that train there; all others run on the CPU.")
     ] = None,
-    engine: options.EngineOption = None,
-    address: options.Address = None,
-    workers: options.Workers = None,
+    engine: _options.EngineOption = None,
+    address: _options.Address = None,
+    workers: _options.Workers = None,
     out: Annotated[
         Path,
         typer.Option(
@@ -84,25 +77,23 @@ def paper(
     Example: [b]zskl paper all --offline --out paper[/b], the same from the records alone
     """
     from zskl import _arrays
-    from zskl.cli import named
-    from zskl.cli.bars import Display
+    from zskl.cli import _datasets
     from zskl.datasets.xlsa17 import BENCHMARKS
     from zskl.engines import Engine
     from zskl.paper import results as paper_methods
     from zskl.paper.evaluation import Order, run_evaluation
     from zskl.paper.tables import write_paper
 
-    startup.over()
     _arrays.check_device(device)
     names = {
         name.lower(): name.upper() if name.upper() in BENCHMARKS else name for name in dataset or paper_methods.DATASETS
     }
-    sources = [source for name in names.values() for source in named.sources_of(name, root, features)]
+    sources = [source for name in names.values() for source in _find_sources(name, root, features)]
     methods = paper_methods.choose_methods(method)
-    parts = paper_methods.choose_parts(part.value)
+    parts = paper_methods.choose_parts(part)
     if not paper_methods.needed_methods(parts, methods):
         about = ", ".join(dict.fromkeys(name for one in parts for name in paper_methods.PARTS[one]))
-        raise ValueError(f"{part.value} is about none of the methods {', '.join(methods)}: expected some of {about}")
+        raise ValueError(f"{part} is about none of the methods {', '.join(methods)}: expected some of {about}")
 
     order = Order(
         parts,
@@ -111,26 +102,26 @@ def paper(
         seeds,
         out,
         device,
-        named.engine_of(engine, address, workers) or Engine(),
+        _options.make_engine(engine, address, workers) or Engine(),
         tuple(merge or ()),
         compact,
         offline,
     )
     try:
-        course = run_evaluation(order, named.load, Display, note)
+        course = run_evaluation(order, _datasets.load_source, SweepDisplay, note)
     except STOPS as stop:
-        how, code = told(stop)
+        how, code = describe_stop(stop)
         fail(f"{how}: what is finished is kept; the same command continues", code)
     if not course.results.runs:
         reason = "; ".join(course.failures) or "none of the datasets could be read, and nothing is recorded of them"
         fail(f"nothing to show: {reason}", 2)
     written = write_paper(course.results, parts, out, docs, readme)
-    _tell(written, out, course.ran)
+    _report(written, out, course.ran)
     if course.failures:
         fail(f"{len(course.failures)} unit(s) failed: {'; '.join(course.failures)}", 2)
 
 
-def _tell(written: Written, out: Path, ran: int) -> None:
+def _report(written: Written, out: Path, ran: int) -> None:
     """What was found, and where it is."""
     from zskl.paper.claims import NO, UNDECIDED, UNTESTED, YES, count_verdicts
 
@@ -139,3 +130,30 @@ def _tell(written: Written, out: Path, ran: int) -> None:
     for claim, *numbers in count_verdicts(written.verdicts):
         told = ", ".join(f"{number} {word}" for number, word in zip(numbers, (YES, NO, UNDECIDED), strict=True))
         say(f"  {claim}: {told if any(numbers) else UNTESTED}")
+
+
+def _find_sources(name: str, roots: list[Path] | None, features: list[str] | None) -> list[Source]:
+    """One for each of the features that are asked for, from the first root that has them; else one for each root that
+    has the dataset. Where none has it there is one all the same, and loading it says what is missing."""
+    from zskl.cli import _datasets
+    from zskl.datasets.fetch import SPLITS
+    from zskl.datasets.xlsa17 import find_folder, has_feature_files
+    from zskl.experiments.sweep import Source
+
+    if not has_feature_files(name):
+        return [_datasets.find_source(name, None, features)]
+    asked = _datasets.list_features(name, features or [])
+    if not roots:
+        return [Source(name, None, one) for one in asked] or [Source(name)]
+
+    def there(root: Path, file: str) -> bool:
+        try:
+            return (find_folder(name, root) / file).is_file()
+        except FileNotFoundError:
+            return False
+
+    found = []
+    for one in asked:
+        root = next((root for root in roots if there(root, f"{one.removesuffix('.mat')}.mat")), roots[0])
+        found.append(Source(name, str(root), one))
+    return found or [Source(name, str(root)) for root in roots if there(root, SPLITS)] or [Source(name, str(roots[0]))]

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from zskl.cli import startup
-from zskl.cli.terminal import mention
+from zskl.cli import _options
+from zskl.cli._terminal import mention
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders (zskl run --out) or .jsonl files (--json).")],
+    runs: _options.Runs,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The HTML page to write.")] = Path(
         "report.html"
     ),
@@ -26,7 +26,6 @@ def report(
     from zskl.experiments.run_folder import collect
     from zskl.report import page as source
 
-    startup.over()
     _files.check_target(out, *(file for path in runs for file in (path, *path.glob("*.jsonl"))))
     found = collect(runs)
     _files.write_atomically(out, source(found, title, [str(path) for path in runs]).encode())

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from zskl.cli import completion, options, startup
-from zskl.cli.terminal import mention, say
+from zskl.cli import _options
+from zskl.cli._terminal import mention, say
 
 
 def serve(
@@ -18,14 +18,13 @@ def serve(
         typer.Option(
             metavar="DATASET",
             help="A dataset folder or name: rows to look at and to rank.",
-            autocompletion=completion.datasets,
+            autocompletion=_options.complete_datasets,
         ),
     ] = None,
     images: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR",
-            help="Pictures of these rows, found by DIR/rows.csv (file, row) or by the rows' names.",
+            metavar="DIR", help="Pictures of these rows, found by DIR/rows.csv (file, row) or by the rows' names."
         ),
     ] = None,
     backbone: Annotated[
@@ -65,10 +64,10 @@ def serve(
             "and examples. Not on Windows and macOS.",
         ),
     ] = 1,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
-    root: options.Root = None,
-    features: options.Features = None,
-    signatures: options.Signatures = None,
+    device: _options.Device = None,
+    root: _options.Root = None,
+    features: _options.Features = None,
+    signatures: _options.Signatures = None,
 ) -> None:
     """Serve a model over HTTP, with a page to describe classes, classify rows and look at classes.
 
@@ -77,13 +76,12 @@ def serve(
     Example: [b]zskl serve birds.zskl --data birds --images pictures --port 8080[/b]
     """
     from zskl import datasets, methods
-    from zskl.cli import named
+    from zskl.cli import _datasets
 
     try:
         from zskl.serve import server
     except ImportError as error:
         raise ValueError(f"zskl serve needs the package {error.name}: pip install 'zskl[serve]'") from None
-    startup.over()
     if demo == (model is not None):
         raise ValueError("zskl serve takes a model file, or --demo" + (", not both" if demo else ""))
     if demo and any(given is not None for given in (data, images, device, root, features, signatures)):
@@ -92,7 +90,7 @@ def serve(
         raise ValueError("--images was given without --data: name the dataset whose rows the pictures show")
     address = server.Address(host, port, token, public_url)
     fitted = None if model is None else methods.load(model, device)
-    loaded = None if data is None else named.load_dataset(data, root, features, signatures)
-    names = None if data is None else datasets.row_names(data, root, named.features_of(data, features or []))
+    loaded = None if data is None else _datasets.load_dataset(data, root, features, signatures)
+    names = None if data is None else datasets.row_names(data, root, _datasets.pick_features(data, features or []))
     server.run_service(fitted, model, classes, loaded, names, images, backbone, address, say, workers)
     mention("stopped")

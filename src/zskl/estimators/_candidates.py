@@ -1,4 +1,4 @@
-"""Models that were fitted without signatures: ordinary classifiers, because one-hot rows describe nothing."""
+"""Candidate classes before a fitted model: which ones, their scores for rows, and what follows from these."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from zskl.signatures.table import SignatureTable, label_kind
 if TYPE_CHECKING:
     from zskl.estimators.base import ZeroShotClassifier
 
-
-# No signatures --------------------------------------------------------------------------------------------------------
-
-REMEDY = "pass signatures to fit (model__signatures=... to that of a Pipeline)"
-SHOWN = "  # fitted without signatures: knows only the classes in y"
+SIGNATURE_ADVICE = "pass signatures to fit (model__signatures=... to that of a Pipeline)"
+REPR_NOTE = "  # fitted without signatures: knows only the classes in y"
+BLOCK_BYTES = 8 << 20, 256 << 20  # of features and scores at once: on a CPU what stays near it, on a GPU more
+WHOLE_SORT = 4  # candidates per place asked for, up to which all are sorted
+STRATEGIES = ("margin", "change")
+COMPARED, LEAST_COMPARED = 20, 1000  # rows compared with each other for each that is asked for, or at least so many
 
 
 class NoSignaturesWarning(UserWarning):
@@ -48,39 +49,6 @@ class NoSignaturesWarning(UserWarning):
     """
 
 
-def warn_no_signatures(model: ZeroShotClassifier, asked: Iterable[Any], stacklevel: int) -> None:
-    """Say it of the classes `asked` for that have no training rows, unless there are none or it was said."""
-    if model.described_ or "_warned" in vars(model):
-        return
-    known = {*model.candidates_.tolist(), *model.classes_.tolist()}
-    new = [label for label in dict.fromkeys(asked) if label not in known]
-    if new:
-        model._warned = True
-        warnings.warn(
-            f"this {type(model).__name__} was fitted without signatures, so it can tell nothing of {list_values(new)}: "
-            f"{REMEDY}",
-            NoSignaturesWarning,
-            stacklevel=stacklevel + 1,
-        )
-
-
-def signature_hint(model: ZeroShotClassifier) -> str:
-    """What to add to an error that signatures in `fit` would have spared."""
-    return "" if model.described_ else f"; the model was fitted without signatures: {REMEDY}"
-
-
-def wrap_repr_lines(kind: type) -> None:
-    """Let scikit-learn break long lines of an estimator whose `__repr__` is its own."""
-    with suppress(ImportError, AttributeError):  # no part of scikit-learn's public names: without it lines stay long
-        from sklearn.utils._pprint import _EstimatorPrettyPrinter as Printer
-
-        Printer._dispatch.setdefault(kind.__repr__, Printer._pprint_estimator)
-
-
-# Temperature ----------------------------------------------------------------------------------------------------------
-# The temperature that turns scores into probabilities, and the warning if it was not fitted.
-
-
 class UncalibratedWarning(UserWarning):
     """
     Warns of probabilities whose temperature nobody has fitted: their order is right, their size is not.
@@ -97,7 +65,37 @@ class UncalibratedWarning(UserWarning):
     """
 
 
-def fitted_temperature(temperatures: Mapping[str, float] | None, situation: str) -> float:
+def warn_no_signatures(model: ZeroShotClassifier, asked: Iterable[Any], stacklevel: int) -> None:
+    """Say it of the classes `asked` for that have no training rows, unless there are none or it was said."""
+    if model.described_ or "_warned" in vars(model):
+        return
+    known = {*model.candidates_.tolist(), *model.classes_.tolist()}
+    new = [label for label in dict.fromkeys(asked) if label not in known]
+    if new:
+        model._warned = True
+        warnings.warn(
+            f"this {type(model).__name__} was fitted without signatures, so it can tell nothing of {list_values(new)}: "
+            f"{SIGNATURE_ADVICE}",
+            NoSignaturesWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def signature_hint(model: ZeroShotClassifier) -> str:
+    """What to add to an error that signatures in `fit` would have spared."""
+    return "" if model.described_ else f"; the model was fitted without signatures: {SIGNATURE_ADVICE}"
+
+
+def wrap_repr_lines(kind: type) -> None:
+    """Let scikit-learn break long lines of an estimator whose `__repr__` is its own."""
+    # No part of scikit-learn's public names: without it lines stay long.
+    with suppress(ImportError, AttributeError):
+        from sklearn.utils._pprint import _EstimatorPrettyPrinter as Printer
+
+        Printer._dispatch.setdefault(kind.__repr__, Printer._pprint_estimator)
+
+
+def get_temperature(temperatures: Mapping[str, float] | None, situation: str) -> float:
     """The fitted temperature for candidates that are "seen", "unseen" or "mixed"; 1 with a warning if none is."""
     if temperatures is not None:
         return temperatures[situation]
@@ -108,10 +106,6 @@ def fitted_temperature(temperatures: Mapping[str, float] | None, situation: str)
         stacklevel=3,
     )
     return 1.0
-
-
-# Candidates -----------------------------------------------------------------------------------------------------------
-# Which classes a fitted estimator is asked to rank, and the score of a class that has several signatures.
 
 
 @dataclass(frozen=True)
@@ -140,7 +134,7 @@ def choose_candidates(model: ZeroShotClassifier, given: Any, candidates: Any) ->
         table = tables.read_table(given, candidates, model.attribute_names_, model.candidates_.tolist())
         _inputs.check_sparse_signatures(model, table)
         source = "signatures"
-        _check_new(model, table)
+        _check_new_signatures(model, table)
         check_directions(model, table)
     if candidates is not None:
         candidates = tables.to_labels(candidates, "candidates", table.classes.tolist())  # new classes too
@@ -152,13 +146,14 @@ def choose_candidates(model: ZeroShotClassifier, given: Any, candidates: Any) ->
     if unknown:
         near = suggest(unknown[0], [str(label) for label in table.classes.tolist()])
         raise ValueError(
-            f"candidate {list_values(unknown)} is not in {source}{near}, which has {list_values(table.classes)}{signature_hint(model)}"
+            f"candidate {list_values(unknown)} is not in {source}{near}, which has {list_values(table.classes)}"
+            f"{signature_hint(model)}"
         )
     chosen: SignatureTable = table.select(wanted)
     return chosen
 
 
-def _check_new(model: ZeroShotClassifier, table: SignatureTable) -> None:
+def _check_new_signatures(model: ZeroShotClassifier, table: SignatureTable) -> None:
     p = model.signature_table_.matrix.shape[1]
     if table.matrix.shape[1] != p:
         raise ValueError(
@@ -222,21 +217,12 @@ def calibrate_scores(scores: Array, seen: NumPyArray, constant: float) -> Array:
     return scores - convert_like(constant * seen.astype(np.float64), scores)
 
 
-# Panel ----------------------------------------------------------------------------------------------------------------
-# Candidate classes before a fitted model: rows of any number are scored block by block.
-#
-# What the candidates alone decide is worked out once. A block holds so many rows that its features and scores take
-# `BLOCK_BYTES`; fewer rows are one block. What a block needs besides is a few times that, whatever the number of rows.
-
-BLOCK_BYTES = 8 << 20, 256 << 20  # of features and scores at once: on a CPU what stays near it, on a GPU more
-WHOLE_SORT = 4  # candidates per place asked for, up to which all are sorted
-
-
-class Panel:
-    """Candidate classes before a fitted model, which scores rows for them.
+class CandidateScorer:
+    """Candidate classes before a fitted model, which scores any number of rows for them, block by block.
 
     What depends only on these two is worked out with the first rows; all rows must share their library, device and
-    precision.
+    precision. A block holds so many rows that its features and scores take `BLOCK_BYTES`; what it needs besides is a
+    few times that, whatever the number of rows.
 
     `labels` (c,) are the candidates' names, `situation` says whether they are all "seen", all "unseen", or "mixed",
     and `constant` is what calibration subtracts from the scores of those in the mask `seen` (c,).
@@ -249,8 +235,9 @@ class Panel:
         self.model = model
         self.table = choose_candidates(model, given, candidates)
         self.labels: NumPyArray = match_label_dtype(model.classes_, self.table.classes)
+        # The warning points at the caller of `predict` and the like.
         if given is not None:
-            warn_no_signatures(model, self.labels.tolist(), stacklevel=4)  # where `predict` and the like are called
+            warn_no_signatures(model, self.labels.tolist(), stacklevel=4)
         known = set(model.classes_.tolist())
         self.seen = np.array([label in known for label in self.labels.tolist()])
         self.situation = "seen" if self.seen.all() else "mixed" if self.seen.any() else "unseen"
@@ -259,18 +246,31 @@ class Panel:
 
     def scores(self, X: Array) -> Array:
         """(n, c) of checked rows X (n, d), where they lie."""
-        scaled = self.model._scaled(X)
+        scaled = self.model._scale_rows(X)
         if self._answer is None:
-            self._answer = self.model._answerer(self.model._question(scaled, self.table))
+            self._answer = self.model._candidate_scorer(self.model._question(scaled, self.table))
         return calibrate_scores(convert_like(self._answer(scaled), X), self.seen, self.constant)
 
     def blocks(self, X: Array, block_rows: int | None = None) -> Iterator[tuple[slice, Array]]:
-        """(rows, their scores) over all of X from `inputs.sliceable`; refuses values that are not finite."""
+        """(rows, their scores) over all of X from `as_sliceable`; refuses values that are not finite."""
         n = X.shape[0]
         height = block_rows or self.height(X)
         for start in range(0, n, height):
             rows = slice(start, min(start + height, n))
             yield rows, self.scores(_inputs.take_rows(self.model, X, rows))
+
+    def fill(self, X: Array, transform: Callable[[Array], Array], out: Array | None = None) -> Array:
+        """transform(scores) (n, c) of all rows, in `out` or a new array; of a single block it is returned as it is."""
+        if out is None and X.shape[0] <= self.height(X):
+            return transform(self.scores(_inputs.take_rows(self.model, X, slice(0, X.shape[0]))))
+        for rows, scores in self.blocks(X):
+            found = transform(scores)
+            if out is None:
+                xp = namespace(found)
+                out = xp.empty((X.shape[0], found.shape[1]), dtype=found.dtype, device=found.device)
+            out[rows] = convert_like(found, out)
+        assert out is not None  # there is at least one row
+        return out
 
     def height(self, X: Array) -> int:
         """Rows of a block."""
@@ -294,23 +294,10 @@ def top_columns(scores: NumPyArray, k: int) -> tuple[NumPyArray, NumPyArray]:
     values = np.take_along_axis(falling, some, axis=1)
     order = np.take_along_axis(some, np.argsort(values, axis=1, kind="stable"), axis=1)
     last = values.max(axis=1, keepdims=True)
-    unclear = np.flatnonzero(np.count_nonzero(falling <= last, axis=1) != k)  # equal scores, or NaN
+    # Equal scores, or NaN: only a stable sort of the whole row says which come first.
+    unclear = np.flatnonzero(np.count_nonzero(falling <= last, axis=1) != k)
     order[unclear] = np.argsort(falling[unclear], axis=1, kind="stable")[:, :k]
     return order, np.take_along_axis(scores, order, axis=1)
-
-
-def fill_scores(panel: Panel, X: Array, of: Callable[[Array], Array], out: Array | None = None) -> Array:
-    """of(scores) (n, c) of all rows, in `out` or a new array; the result for a single block is returned as it is."""
-    if out is None and X.shape[0] <= panel.height(X):
-        return of(panel.scores(_inputs.take_rows(panel.model, X, slice(0, X.shape[0]))))
-    for rows, scores in panel.blocks(X):
-        found = of(scores)
-        if out is None:
-            xp = namespace(found)
-            out = xp.empty((X.shape[0], found.shape[1]), dtype=found.dtype, device=found.device)
-        out[rows] = convert_like(found, out)
-    assert out is not None  # there is at least one row
-    return out
 
 
 def check_out(out: Array, shape: tuple[int, int], X: Array) -> None:
@@ -341,10 +328,6 @@ def _overlap(out: Array, X: Array) -> bool:
         return True
 
 
-# Nearest classes ------------------------------------------------------------------------------------------------------
-# Which classes are described most alike: cosines of signatures as a model scales them.
-
-
 def nearest_classes(
     scaling: Scaling, table: SignatureTable, places: NumPyArray, top: int
 ) -> tuple[NumPyArray, NumPyArray]:
@@ -364,17 +347,10 @@ def nearest_classes(
     for start in range(0, len(places), height):
         some = places[start : start + height]
         cosines = to_numpy(best_row_scores(Y[rows[some].ravel()] @ Y.T, rows)).reshape(-1, m, c).max(axis=1)
+        # A class is not its own neighbour.
         cosines[np.arange(len(some)), some] = -np.inf
         order[start : start + height], similarity[start : start + height] = top_columns(cosines, top)
     return order, similarity
-
-
-# Next rows ------------------------------------------------------------------------------------------------------------
-# Which rows are worth a label: how unsure a model is of each, or how much it would learn; and no two alike.
-
-STRATEGIES = ("margin", "change")
-COMPARED = 20  # rows that are compared with each other, for each that is asked for
-AT_LEAST = 1000  # of these, or all there are
 
 
 @dataclass(frozen=True, eq=False)
@@ -402,46 +378,46 @@ def pick_rows(
     candidates: Any = None,
     diversity: float = 1.0,
 ) -> Picks:
-    """See `Labelling.label_next`."""
+    """See `ZeroShotClassifier.label_next`."""
     check_option("strategy", strategy, STRATEGIES)
     diversity = check_positive("diversity", diversity, zero_allowed=True)
     X = _inputs.as_sliceable(model, X, "label_next")
     if check_count("n", n) > X.shape[0]:
         raise ValueError(f"n is {n}: expected an integer from 1 to {X.shape[0]}, the number of rows")
-    panel = Panel(model, signatures, candidates, calibrated=True)
-    if len(panel.labels) < 2:
+    scorer = CandidateScorer(model, signatures, candidates, calibrated=True)
+    if len(scorer.labels) < 2:
         raise ValueError(
-            f"the only candidate is {list_values(panel.labels)}: a label tells classes apart, so name another"
+            f"the only candidate is {list_values(scorer.labels)}: a label tells classes apart, so name another"
         )
     mover = None
     if strategy == "change":
-        mover = model._mover(model._scaled(_inputs.take_rows(model, X, slice(0, 1))), panel.table)
+        mover = model._mover(model._scale_rows(_inputs.take_rows(model, X, slice(0, 1))), scorer.table)
         if mover is None:
             raise ValueError(
                 f"strategy is 'change': {type(model).__name__} does not learn from examples, so no label would change "
                 "it; use strategy='margin'"
             )
     likely = mover is not None or model.temperatures_ is not None
-    temperature = fitted_temperature(model.temperatures_, panel.situation) if likely else 1.0
+    temperature = get_temperature(model.temperatures_, scorer.situation) if likely else 1.0
     order = np.empty((X.shape[0], 2), dtype=np.int64)
     scores, probabilities, worth = np.empty(order.shape), np.empty(order.shape), np.empty(len(order))
-    for rows, found in panel.blocks(X):
+    for rows, found in scorer.blocks(X):
         order[rows], scores[rows] = top_columns(to_numpy(found), 2)
         shares = softmax(found / temperature)
         probabilities[rows] = np.take_along_axis(to_numpy(shares), order[rows], axis=1)
         if mover is not None:
-            moves = mover(model._scaled(_inputs.take_rows(model, X, rows)))
+            moves = mover(model._scale_rows(_inputs.take_rows(model, X, rows)))
             worth[rows] = to_numpy(namespace(shares).sum(shares * convert_like(moves, shares), axis=1))
     if mover is None:
         worth = margin_uncertainty(scores[:, 0] - scores[:, 1])
-    best = np.argsort(-worth, kind="stable")[: max(COMPARED * int(n), AT_LEAST)]
-    directions = model._row_directions(model._scaled(_inputs.take_rows(model, X[best], slice(0, len(best)))))
+    best = np.argsort(-worth, kind="stable")[: max(COMPARED * int(n), LEAST_COMPARED)]
+    directions = model._row_directions(model._scale_rows(_inputs.take_rows(model, X[best], slice(0, len(best)))))
     chosen = best[pick_diverse_rows(worth[best], to_numpy(directions), int(n), diversity)]
     return Picks(
         strategy,
         chosen,
         worth[chosen],
-        panel.labels[order[chosen]],
+        scorer.labels[order[chosen]],
         scores[chosen],
         None if model.temperatures_ is None else probabilities[chosen],
     )

@@ -22,7 +22,7 @@ from zskl.estimators._class_means_fit import (
     squared_distances,
 )
 from zskl.estimators.explanation import (
-    AlongRawAttributes,
+    RawAttributeExplainer,
     RawValues,
     Split,
     attribute_names,
@@ -31,7 +31,7 @@ from zskl.estimators.explanation import (
     read_only,
 )
 from zskl.estimators.kernel_classifier import member_batches
-from zskl.estimators.search_vectors import Map
+from zskl.estimators.search_vectors import SearchMap
 from zskl.metrics.seen_unseen import Sides, best_scores
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Evidence:
 # Quick scores ---------------------------------------------------------------------------------------------------------
 # Scores of a search's many settings without going back to features: exact, by products of the size of the classes.
 #
-# Twin of `ClassMeansClassifier._answerer` for models that share a `Foundation`.
+# Twin of `ClassMeansClassifier._candidate_scorer` for models that share a `Foundation`.
 
 
 class Products:
@@ -186,7 +186,7 @@ class CrowdingScores:
 
 
 @dataclass(frozen=True, eq=False)
-class DirectionMap(Map):
+class DirectionMap(SearchMap):
     """Inner products are the scores."""
 
     model: Scoring
@@ -330,10 +330,10 @@ def _largest(similar: Floats, codes: NumPyArray, classes: int) -> Floats:
 # So F, by which an attribute's difference is multiplied, is (f_a + f_b)/2 · Σᵣ κᵣ (x̂·Bᵣ)(aₘ + bₘ − 2yᵣₘ).
 
 
-def explain_raw_attributes(model: Scoring, table: SignatureTable) -> AlongRawAttributes:
+def explain_raw_attributes(model: Scoring, table: SignatureTable) -> RawAttributeExplainer:
     """The explainer of a fitted model for candidate classes."""
     inner = ExplainedScores(model, table)
-    described = RawValues.of(model.signature_scaling_, table.matrix)
+    described = RawValues.from_signatures(model.signature_scaling_, table.matrix)
     seen: Floats = model.signature_scaling_.apply(model.signature_table_.select(model.classes_).matrix)
     regression = model.regression_.astype(np.float64)
     pairs: list[tuple[Floats, RawValues]] = []  # what x̂ meets, attribute by attribute, and the attributes' values
@@ -341,7 +341,7 @@ def explain_raw_attributes(model: Scoring, table: SignatureTable) -> AlongRawAtt
     if model.kernel == "linear" and model.prior != "cosine":
         pairs.append((seen.T @ regression, described.times(inner.factor)))
     if model.prior != "zero":
-        own = RawValues.of(model.feature_scaling_, table.matrix)
+        own = RawValues.from_signatures(model.feature_scaling_, table.matrix)
         pairs.append((model.slope_ * model.whitening_.astype(np.float64), own.times(inner.factor)))
     likeness = Likeness(model, table, inner.factor, seen, regression) if by_likeness else None
 
@@ -355,7 +355,7 @@ def explain_raw_attributes(model: Scoring, table: SignatureTable) -> AlongRawAtt
         found[inner.lacking[first] | inner.lacking[second]] = 0.0  # there are no two descriptions to compare
         return found
 
-    explainer = AlongRawAttributes(model, table, inner, parts, (PRIOR,))
+    explainer = RawAttributeExplainer(model, table, inner, parts, (PRIOR,))
     explainer.values = inner.without_placeholders(explainer.values)
     return explainer
 

@@ -1,4 +1,4 @@
-"""What a method trains on."""
+"""Features, labels and weights as they come from a caller → checked arrays; NumPy, PyTorch and sparse rows alike."""
 
 from __future__ import annotations
 
@@ -24,8 +24,15 @@ if TYPE_CHECKING:
     from zskl.estimators.base import ZeroShotClassifier
     from zskl.signatures.table import SignatureTable
 
-
-# Training set ---------------------------------------------------------------------------------------------------------
+Rows: TypeAlias = "Array | pd.DataFrame"  # features as callers hand them in
+WeightArguments = tuple[Any, Any]  # sample_weight and class_weight, as a caller hands them over
+Arguments = ParamSpec("Arguments")
+Fitted = TypeVar("Fitted")
+NO_WEIGHTS: WeightArguments = (None, None)
+BALANCED = "balanced"
+SPARSE_METHODS = "methods such as class-means and eszsl take sparse ones"
+DENSE_EXAMPLE = "make_pipeline(TruncatedSVD(300), model)"
+VALUES_AT_ONCE = 1 << 18  # values checked together
 
 
 @dataclass(frozen=True)
@@ -41,17 +48,10 @@ class Training:
     weights: NumPyArray | None = None  # (n,) > 0, float64; None: all rows count the same
 
 
-# Row weights ----------------------------------------------------------------------------------------------------------
-# Weights of training rows: those that you give, times those of their classes. Methods without weights say so.
-
-Arguments = ParamSpec("Arguments")
-Fitted = TypeVar("Fitted")
-Given = tuple[Any, Any]  # sample_weight and class_weight, as a caller hands them over
-NONE: Given = (None, None)
-BALANCED = "balanced"
+# Weights of rows
 
 
-def row_weights(y: NumPyArray, sample_weight: Any = None, class_weight: Any = None) -> NDArray[np.float64] | None:
+def combine_weights(y: NumPyArray, sample_weight: Any = None, class_weight: Any = None) -> NDArray[np.float64] | None:
     """(n,) ≥ 0 of rows with labels y (n,); None where all of them count the same."""
     if sample_weight is None and class_weight is None:
         return None
@@ -129,19 +129,16 @@ def refuse_weights(fit: Callable[Arguments, Fitted]) -> Callable[Arguments, Fitt
     return refusing
 
 
-# Sparse inputs --------------------------------------------------------------------------------------------------------
-# Sparse rows and signatures: checked for methods that take them, and one sentence about what to do for the rest.
-
-TAKERS = "methods such as class-means and eszsl take sparse ones"
-REDUCED = "make_pipeline(TruncatedSVD(300), model)"
+# Sparse rows and signatures
 
 
 def check_sparse_rows(estimator: ZeroShotClassifier, X: Any, *y: Any, reset: bool = False) -> Any:
     """Rows X, or the pair of X and y, as `SparseRows` of float32 or float64; refuse a method that needs dense rows."""
     if not estimator.SPARSE:
-        raise TypeError(  # as scikit-learn does
+        # A TypeError, because scikit-learn's own checks expect one.
+        raise TypeError(
             f"X is a sparse {type(X).__name__}, and {type(estimator).__name__} needs dense rows: put a step before it, "
-            f"as in {REDUCED}, or use X.toarray() if that is small; {TAKERS}"
+            f"as in {DENSE_EXAMPLE}, or use X.toarray() if that is small; {SPARSE_METHODS}"
         )
     if estimator.device is not None and str(estimator.device) != "cpu":
         raise ValueError(f"device is {str(estimator.device)!r} and X is sparse: expected device=None or 'cpu' for it")
@@ -156,15 +153,9 @@ def check_sparse_signatures(model: ZeroShotClassifier, table: SignatureTable) ->
     if is_sparse_rows(table.matrix) and not model.SPARSE:
         raise ValueError(
             f"signatures are sparse, and {type(model).__name__} needs dense ones: expected an array or a data frame; "
-            f"use TruncatedSVD(300).fit_transform(signatures), or signatures.toarray() if that is small; {TAKERS}"
+            "use TruncatedSVD(300).fit_transform(signatures), or signatures.toarray() if that is small; "
+            f"{SPARSE_METHODS}"
         )
-
-
-def refuse_sparse_rows(what: str) -> None:
-    raise TypeError(
-        f"X is sparse, and {what} needs dense rows: use X[rows].toarray() for a few of them, or fit on dense columns, "
-        f"as {REDUCED} makes them"
-    )
 
 
 def refuse_sparse_signatures(table: SignatureTable, what: str) -> None:
@@ -176,11 +167,7 @@ def refuse_sparse_signatures(table: SignatureTable, what: str) -> None:
         )
 
 
-# Inputs ---------------------------------------------------------------------------------------------------------------
-# Features and labels as they come from a caller → checked arrays; NumPy and PyTorch alike.
-
-Rows: TypeAlias = "Array | pd.DataFrame"  # features as callers hand them in
-LOOKED_AT = 1 << 18  # values checked together
+# Features and labels
 
 
 def check_training(
@@ -188,15 +175,15 @@ def check_training(
 ) -> tuple[Array, NumPyArray]:
     """X (n, d) of numbers and labels y (n,); sets `n_features_in_` and, where known, `feature_names_in_`.
 
-    An array or tensor is left as it is, in half precision or whole numbers too: `computed` turns blocks of it into
-    float32 or float64. Without `values` nobody looks at the numbers yet; `taken` will. Without `reset` X must have the
-    columns of rows before it.
+    An array or tensor is left as it is, in half precision or whole numbers too: `take_rows` turns blocks of it into
+    float32 or float64. Without `values` nobody looks at the numbers yet; `take_rows` will. Without `reset` X must have
+    the columns of rows before it.
     """
     if y is None and is_torch(X):
         raise ValueError("fit requires y to be passed, but the target y is None: a class label for each row of X")
     if reset:
-        for told in ("preparation_", "backbone_"):  # of other rows
-            estimator.__dict__.pop(told, None)
+        for name in ("preparation_", "backbone_"):  # of other rows
+            estimator.__dict__.pop(name, None)
     y = as_label_array(y)
     if is_sparse(X):
         X, y = check_sparse_rows(estimator, X, y, reset=reset)
@@ -208,8 +195,9 @@ def check_training(
     else:
         X = order_columns(X, None if reset else getattr(estimator, "feature_names_in_", None))
         _check_dimensions(X)
+        # scikit-learn would copy half precision and whole numbers: let it check an array of that shape without size.
         as_it_is = X if _is_plain(X) and X.dtype != float_type(X) else None
-        X = X if as_it_is is None else np.broadcast_to(np.float32(0), X.shape)  # of that shape, and no size
+        X = X if as_it_is is None else np.broadcast_to(np.float32(0), X.shape)
         X, y = validate_data(estimator, X, y, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
         X = X if as_it_is is None else np.asarray(as_it_is)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
@@ -233,34 +221,32 @@ def check_features(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None
 def as_sliceable(estimator: ZeroShotClassifier, X: Rows, dense_for: str | None = "this") -> Array:
     """`check_features` without a look at the values: an array (n, d) of numbers, not copied if X is one already.
 
-    `taken` checks and returns pieces of it, so a memory-mapped array is never held whole.
+    `take_rows` checks and returns pieces of it, so a memory-mapped array is never held whole.
     """
     check_is_fitted(estimator)
+    known = getattr(estimator, "feature_names_in_", None)
     if is_sparse(X):
         if estimator.SPARSE and dense_for is not None:
-            refuse_sparse_rows(dense_for)
-        known = getattr(estimator, "feature_names_in_", None)
-        found: Array = check_sparse_rows(estimator, order_sparse_columns(X, known))
-        return found
+            raise TypeError(
+                f"X is sparse, and {dense_for} needs dense rows: use X[rows].toarray() for a few of them, or fit on "
+                f"dense columns, as {DENSE_EXAMPLE} makes them"
+            )
+        rows: Array = check_sparse_rows(estimator, order_sparse_columns(X, known))
+        return rows
     if is_torch(X):
         tensor: Array = _check_tensor(estimator, X, reset=False)
         return tensor
-    X = order_columns(X, getattr(estimator, "feature_names_in_", None))
+    X = order_columns(X, known)
     _check_dimensions(X)
     plain = _is_plain(X)
     first: Any = X[:1] if plain else X
-    checked = validate_data(
-        estimator,
-        to_float_type(first) if plain else X,
-        reset=False,
-        dtype=[np.float64, np.float32],
-        ensure_all_finite=False,
-    )
+    some = to_float_type(first) if plain else X
+    checked = validate_data(estimator, some, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
     return np.asarray(X) if plain else checked
 
 
 def take_rows(estimator: ZeroShotClassifier, X: Array, rows: slice) -> Array:
-    """These rows of what `sliceable` returned, as float32 or float64, all finite."""
+    """These rows of what `as_sliceable` returned, as float32 or float64, all finite."""
     block: Array = X[rows] if is_sparse_rows(X) else to_float_type(X[rows])
     if not _is_finite(block):
         _refuse_values(estimator, X, rows.start)
@@ -320,7 +306,7 @@ def _check_tensor(estimator: ZeroShotClassifier, X: Tensor, reset: bool) -> Tens
 
 def check_finite(estimator: ZeroShotClassifier, X: Array) -> None:
     """Refuse NaN and infinity, looking at some rows at a time."""
-    height = X.shape[0] if is_sparse_rows(X) else max(1, LOOKED_AT // X.shape[1])
+    height = X.shape[0] if is_sparse_rows(X) else max(1, VALUES_AT_ONCE // X.shape[1])
     for start in range(0, X.shape[0], height):
         block = X[start : start + height]
         if not _is_finite(block if is_sparse_rows(X) else to_float_type(block)):
@@ -331,10 +317,12 @@ def _is_finite(X: Array) -> bool:
     if is_sparse_rows(X):
         return not len(X.find_not_finite())
     xp = namespace(X)
+    # The sum of a column with NaN is not finite, and needs no temporary of the size of X.
     with np.errstate(all="ignore"):
-        if bool(xp.all(xp.isfinite(xp.sum(X, axis=0)))):  # no temporary: the sum of a column with NaN is not finite
+        if bool(xp.all(xp.isfinite(xp.sum(X, axis=0)))):
             return True
-    return bool(xp.all(xp.isfinite(X)))  # finite values whose sum overflowed
+    # Finite values may have a sum that overflows.
+    return bool(xp.all(xp.isfinite(X)))
 
 
 def _refuse_values(estimator: ZeroShotClassifier, X: Array, start: int) -> None:
@@ -343,9 +331,9 @@ def _refuse_values(estimator: ZeroShotClassifier, X: Array, start: int) -> None:
     columns = np.flatnonzero(bad)
     row = int(first[columns[0]])
     names = getattr(estimator, "feature_names_in_", None)
-    value = "NaN" if np.isnan(float(X[row, columns[0]])) else "infinity (inf)"
     where = list_values(columns if names is None else names[columns])
-    advice = ", for example by a SimpleImputer before the model" if value == "NaN" else ""
+    missing = np.isnan(float(X[row, columns[0]]))
+    value, advice = ("NaN", ", for example by a SimpleImputer before the model") if missing else ("infinity (inf)", "")
     raise ValueError(
         f"Input X contains {value} in column {where}, first at row {row} ({int(bad.sum())} such value(s) in all): "
         f"fill in or drop them{advice}"
@@ -359,7 +347,7 @@ def _count_nonfinite(X: Array, start: int) -> tuple[NumPyArray, NumPyArray]:
         first = np.full(X.shape[1], -1)
         first[columns[::-1]] = rows[::-1]  # of equal columns the last one stays: the first row
         return np.bincount(columns, minlength=X.shape[1]), first
-    height = max(1, LOOKED_AT // X.shape[1])
+    height = max(1, VALUES_AT_ONCE // X.shape[1])
     bad, first = np.zeros(X.shape[1], dtype=np.int64), np.full(X.shape[1], -1)
     for row in range(start, X.shape[0], height):
         block = to_float_type(X[row : row + height])

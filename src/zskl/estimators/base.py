@@ -1,4 +1,7 @@
-"""What a fitted estimator answers: scores and classes of candidate classes for rows."""
+"""The base class of every zero-shot classifier: input checks, scaling, candidates, answers, explanations, saving.
+
+A method subclasses `ZeroShotClassifier`. It writes `_scores` on scaled arrays, and a `fit` that calls `_prepare`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -18,32 +21,31 @@ from sklearn.utils.validation import check_is_fitted
 from zskl import scaling
 from zskl._arrays import Array, NumPyArray, check_device, convert_like, move_to_device, namespace, to_numpy
 from zskl._validation import check_count, check_option, list_values
-from zskl.estimators import _candidates, _inputs, explanation, model_file
+from zskl.estimators import _candidates, _inputs, model_file
 from zskl.estimators._candidates import (
-    Panel,
+    CandidateScorer,
     Question,
     UncalibratedWarning,
     best_row_scores,
     check_directions,
     check_out,
     choose_candidates,
-    fill_scores,
-    fitted_temperature,
+    get_temperature,
     match_label_dtype,
     nearest_classes,
     pick_rows,
     softmax,
     top_columns,
 )
-from zskl.estimators._inputs import NONE, Given, Training, drop_weightless_rows, row_weights
-from zskl.estimators.default_grid import DefaultGrid
+from zskl.estimators._inputs import NO_WEIGHTS, Training, WeightArguments, combine_weights, drop_weightless_rows
 from zskl.estimators.explanation import (
-    ByAttributes,
+    AttributeExplainer,
     Explainer,
     Explanation,
     ScoreParts,
+    explain_raw_score_parts,
     explain_rows,
-    explain_score_parts,
+    get_score_parts,
 )
 from zskl.estimators.search_vectors import ProjectedRows, project_rows
 from zskl.scaling import Scaling
@@ -55,10 +57,25 @@ from zskl.training.solver import DivergenceError
 __all__ = ["SIGNATURE_MEANS", "UNKNOWN", "Labels", "Training", "UncalibratedWarning", "ZeroShotClassifier"]
 
 
-# Ranking --------------------------------------------------------------------------------------------------------------
+log = logging.getLogger(__name__)
 
 Labels: TypeAlias = Sequence[Any] | NumPyArray
+GridPart: TypeAlias = Mapping[str, Sequence[Any]]  # all combinations of its values are tried
+DefaultGrid: TypeAlias = GridPart | tuple[GridPart, ...]
+STANDARDIZED = "standardize-l2"  # for columns in different units
+SIGNATURE_MEANS = ("seen", "all")
 UNKNOWN = "unknown"  # what `predict` answers for a row that it rejects
+
+
+def add_standardized(grid: GridPart, few: GridPart) -> tuple[GridPart, GridPart]:
+    """The grid, and beside it standardised features with a `few` values of the settings that cost a fit."""
+    return grid, {**grid, **few, "feature_scaling": (STANDARDIZED,)}
+
+
+@cache
+def _setting_names(estimator: Any) -> tuple[str, ...]:
+    """The settings of an estimator's class; scikit-learn looks them up each time."""
+    return tuple(estimator._get_param_names())
 
 
 def check_unknown(candidates: NumPyArray) -> None:
@@ -70,11 +87,264 @@ def check_unknown(candidates: NumPyArray) -> None:
         )
 
 
-class Ranking:
-    """What a fitted estimator answers. It has `_scaled`, `_question` and `_answerer`, and the attributes of `fit`."""
+class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """
+    The contract of every zero-shot classifier of this library; subclass it to add a method.
 
+    A zero-shot classifier ranks candidate classes, seen in training or not, by how well their signatures (the vectors
+    that describe them) fit a sample. A subclass writes `fit`, which calls `_prepare`, and `_scores` on scaled arrays.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The seen classes, sorted: those with training rows.
+    candidates_ : ndarray of shape (n_candidates,)
+        The seen classes, then the further classes of the table, in its order.
+    attribute_names_ : tuple of str or None
+        Names of the columns of the signatures, if they have any.
+    calibration_ : float
+        What `predict` and `top_k` subtract from the scores of seen classes; 0 unless selection chose it.
+    temperatures_ : dict or None
+        What turns scores into probabilities, for "seen", "unseen" and "mixed" candidates.
+    described_ : bool
+        Whether classes have descriptions. Without signatures in `fit` they have none: the model is then an ordinary
+        classifier, says so where you print it, and warns you where you ask it for other classes.
+
+    See Also
+    --------
+    ZeroShotKernelClassifier : The method of the paper.
+
+    Examples
+    --------
+    >>> from zskl import ZeroShotClassifier, baselines
+    >>> issubclass(baselines.ESZSL, ZeroShotClassifier)
+    True
+    """
+
+    kind: ClassVar[str]  # what a model file calls this estimator
+    SUMMARY: ClassVar[str]  # of a published method: one sentence
+    GRID: ClassVar[DefaultGrid]  # of a published method: the values that selection tries by default
+    FREE: ClassVar[tuple[str, ...]] = ()  # settings whose values one fit serves all, such as the number of epochs
+    RANDOM: ClassVar[bool] = True  # whether another `random_state` gives another model
+    SPARSE: ClassVar[bool] = False  # whether the method takes sparse rows and signatures
+    LEARNED: ClassVar[Mapping[str, tuple[str, ...] | None]]  # what it scores with: see `model_file`
+    LABELLED: ClassVar[tuple[str, ...]] = ()  # lists of class names among what it learns
+    feature_scaling: str
+    signature_scaling: str
+    signature_mean: str
+    device: str | None
     classes_: NumPyArray
     temperatures_: dict[str, float] | None
+    described_: bool
+    preparation_: str | None  # what a dataset with holes and words did to them: rows of a table need it, arrays do not
+    backbone_: str | None  # the network that made the features, of a model that `zskl fit` has written
+    _warned: bool  # that it has no descriptions
+
+    # What a method may provide
+
+    def _scores(self, X: Array, Y: Array) -> Array:
+        """Scores (n, rows) of scaled samples X (n, d) for scaled signatures Y (rows, p); larger is better."""
+        raise AttributeError(f"{type(self).__name__} defines no scores")
+
+    def _scorer(self, Y: Array) -> Callable[[Array], Array]:
+        """`_scores` for these signatures and any X. Methods with much work for Y alone override this instead."""
+        return lambda X: self._scores(X, Y)
+
+    def _nameless_scorer(self, Y: Array) -> Callable[[Array], Array]:
+        """The same for raw signatures Y (rows, p) of classes without names. Methods that need names override this."""
+        return self._scorer(self.signature_scaling_.apply(Y))
+
+    def _score_parts(self) -> ScoreParts | None:
+        """How the score is made of a projection and attributes; None where it is not."""
+        return None
+
+    def _check_explainable(self) -> None:
+        """Refuse a method that cannot be explained."""
+        get_score_parts(self)
+
+    def _explainer(self, table: SignatureTable) -> Explainer:
+        """What splits differences of scores between the classes of a table."""
+        return AttributeExplainer(self, table)
+
+    def _raw_explainer(self, table: SignatureTable) -> Explainer:
+        """The same along attributes as they were written."""
+        return explain_raw_score_parts(self, table)
+
+    def _gallery_rows(self, X: Array) -> Array | None:
+        """What a gallery keeps of scaled rows (n, d), for methods without a projection; None: the rows themselves."""
+        return None
+
+    def _gallery_update(self, before: Any) -> Callable[[Array], Array] | None:
+        """What the model `before` it was taught keeps of rows → what this one does; None if that is the same."""
+        return None
+
+    def _gallery_scorer(self, question: Question) -> Callable[[Array], Array]:
+        """What it keeps → scores (n, c)."""
+        raise NotImplementedError
+
+    def _mover(self, scaled: Array, table: SignatureTable) -> Callable[[Array], Array] | None:
+        """Scaled rows (n, d) → how far each candidate of the table would move if a row were of it (n, c).
+
+        `scaled` says where rows lie. None for methods that do not learn from examples.
+        """
+        return None
+
+    def _row_directions(self, scaled: Array) -> Array:
+        """Scaled rows as unit vectors whose products say how near rows are."""
+        return Scaling(("l2",)).apply(scaled)
+
+    # What a search asks of a method
+
+    def _free_settings(self, X: Array) -> tuple[str, ...]:
+        """Names of the settings in which those of one `_fit_together` on training rows X may differ."""
+        return self.FREE
+
+    def _applies(self, d: int, p: int) -> bool:
+        """Whether these settings make sense for d features and p attributes; a search leaves others out."""
+        return True
+
+    def _effective_settings(self) -> dict[str, Any]:
+        """The settings that count: of several that differ in others alone, a search tries the first."""
+        return self._settings()
+
+    def _settings(self) -> dict[str, Any]:
+        """All settings as a record lists them: those of members, where there are any, under nested names."""
+        own: Any = type(self)
+        return {name: getattr(self, name) for name in _setting_names(own)}
+
+    def _few_shot_trial(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> Any:
+        """Validation rows to try examples and unlabelled rows on, for a method that learns from these; else None."""
+        return None
+
+    def _store_few_shot(self, found: dict[str, Any]) -> None:
+        """Store what validation rows said about them."""
+
+    def _accept_calibration(self) -> None:
+        """Take constant and temperatures, just set, as those of the untaught model; what it was taught comes on top."""
+
+    def _fit_together(
+        self,
+        settings: Sequence[Mapping[str, Any]],
+        X: Array,
+        y: Any,
+        signatures: Any,
+        visit: Callable[[int, Self | DivergenceError], object],
+    ) -> None:
+        """Fit a clone for each setting, in any order, and hand it to `visit` with the setting's place.
+
+        The settings differ in `_free_settings(X)` alone. A model may change after the visit. If a place is visited
+        again with a `DivergenceError`, forget what was seen there. Methods that can share work override this.
+        """
+        for place, setting in enumerate(settings):
+            try:
+                visit(place, clone(self).set_params(**setting).fit(X, y, signatures))
+            except DivergenceError as error:
+                visit(place, error)
+
+    # Fitting
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """A fit that fails leaves the estimator as it was."""
+        before, began = dict(self.__dict__), time.perf_counter()
+        try:
+            yield
+            if "candidates_" in vars(self):
+                seen, every = len(self.classes_), len(self.candidates_)
+                sizes = f"{self.n_features_in_} features, {seen} classes seen of {every}"
+                log.info("%s fitted: %s, %.2f s", type(self).__name__, sizes, time.perf_counter() - began)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _prepare(
+        self,
+        X: Array,
+        y: Any,
+        table: Any,
+        read: type[ScaledRows] | None = None,
+        values: bool = True,
+        weights: WeightArguments = NO_WEIGHTS,
+    ) -> Training:
+        """Check the input, set what every fitted estimator has, and return the scaled training set.
+
+        Its X is an array, or `read`, which reads the rows: one that makes a copy of them (`copied`) is not needed then.
+        Without `values` the numbers in X are left to whoever reads them. Rows of weight 0 are left out.
+        """
+        check_option("signature_mean", self.signature_mean, SIGNATURE_MEANS)
+        check_device(self.device)
+        for name in ("feature_scaling", "signature_scaling"):
+            scaling.parse_scaling(getattr(self, name), name)
+        X, y = _inputs.check_training(self, X, y, values=values)
+        X, y, weighed = drop_weightless_rows(X, y, combine_weights(y, *weights))
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y holds 1 class only ({list_values(self.classes_)}): training needs rows of at least 2 classes"
+            )
+        seen = self._describe(table)
+        tables.warn_about_signatures(self.signature_table_, table)
+        rows = (read or ScaledRows)(X, self.device)
+        self.feature_scaling_ = rows.fit_scaling(self.feature_scaling, weighed)
+        # No values, only where rows lie: nobody has checked them yet.
+        place = rows[:0]
+        return Training(
+            X=rows.read_all() if read is None or rows.copied else rows,
+            codes=convert_like(codes, place, "int64"),
+            Y=convert_like(self.signature_scaling_.apply(seen.matrix), place),
+            rows=seen.padded_rows(),
+            counts=seen.counts,
+            sizes=np.bincount(codes, weighed, minlength=len(self.classes_)),
+            weights=weighed,
+        )
+
+    def _describe(self, given: Any) -> SignatureTable:
+        """Set all that `fit` learns from signatures and from the seen classes alone; the table of these."""
+        table = tables.one_hot(self.classes_) if given is None else tables.read_table(given, self.classes_)
+        _inputs.check_sparse_signatures(self, table)
+        if given is not None:
+            check_directions(self, table)
+        known = set(table.labels.tolist())
+        missing = [label for label in self.classes_.tolist() if label not in known]
+        if self.classes_.dtype.kind in "iu" and table.labels.dtype.kind == "f":
+            table = tables.with_integer_labels(table)
+        mine, theirs = label_kind(self.classes_, "y"), label_kind(table.labels, "signatures")
+        if mine != theirs and "boolean" in (mine, theirs):
+            raise ValueError(f"labels in y are {mine}s, in signatures {theirs}s: use the same type for both")
+        if missing:
+            types = f" (labels in y are {mine}s, in signatures {theirs}s)" if mine != theirs else ""
+            raise ValueError(
+                f"no signature for class {list_values(missing)}{types}: every label in y needs a row in signatures; "
+                f"those there are {list_values(table.classes)}"
+            )
+        seen = set(self.classes_.tolist())
+        further = [label for label in table.classes.tolist() if label not in seen]
+        more = (
+            match_label_dtype(self.classes_, tables.to_labels(further, "signatures")) if further else self.classes_[:0]
+        )
+        self.candidates_ = np.concatenate([self.classes_, more])
+        self.signature_table_ = table.select(self.candidates_)
+        self.attribute_names_ = table.names
+        self.described_ = given is not None
+        self.__dict__.pop("_warned", None)
+        described = self.signature_table_.select(self.classes_)
+        mean_over = described.matrix if self.signature_mean == "seen" else self.signature_table_.matrix
+        self.signature_scaling_ = scaling.fit_scaling(self.signature_scaling, mean_over, "signature_scaling")
+        self.calibration_ = 0.0
+        self.temperatures_: dict[str, float] | None = None
+        return described
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.SPARSE
+        return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        shown = str(super().__repr__(N_CHAR_MAX))
+        return shown if vars(self).get("described_", True) else shown + _candidates.REPR_NOTE
+
+    # Prediction
 
     def compatibility(
         self, X: Array, signatures: Any = None, candidates: Labels | None = None, out: Array | None = None
@@ -107,10 +377,10 @@ class Ranking:
         >>> model.compatibility([[1, 0]]).shape
         (1, 3)
         """
-        panel, X = self._opened(X, signatures, candidates)
+        scorer, X = self._open_scorer(X, signatures, candidates)
         if out is not None:
-            check_out(out, (X.shape[0], len(panel.labels)), X)
-        return fill_scores(panel, X, lambda scores: scores, out)
+            check_out(out, (X.shape[0], len(scorer.labels)), X)
+        return scorer.fill(X, lambda scores: scores, out)
 
     def iter_compatibility(
         self, X: Array, signatures: Any = None, candidates: Labels | None = None, block_rows: int | None = None
@@ -142,8 +412,8 @@ class Ranking:
         >>> [scores.shape for _, scores in model.iter_compatibility([[1, 0], [0, 1], [1, 1]], block_rows=2)]
         [(2, 3), (1, 3)]
         """
-        panel, X = self._opened(X, signatures, candidates)
-        return panel.blocks(X, None if block_rows is None else check_count("block_rows", block_rows))
+        scorer, X = self._open_scorer(X, signatures, candidates)
+        return scorer.blocks(X, None if block_rows is None else check_count("block_rows", block_rows))
 
     def predict(
         self,
@@ -184,17 +454,17 @@ class Ranking:
         >>> model.predict([[1, 0]], {"cow": [4, 0], "owl": [2, 2]}).tolist()  # classes it has never seen
         ['owl']
         """
-        panel, X = self._opened(X, signatures, candidates, calibrated)
+        scorer, X = self._open_scorer(X, signatures, candidates, calibrated)
         if reject is not None and (
             isinstance(reject, bool) or not isinstance(reject, int | float | np.number) or not 0 <= reject <= 1
         ):
             raise ValueError(f"reject is {reject!r}: expected a probability between 0 and 1")
         if reject is not None:
-            check_unknown(panel.labels)
-        temperature = None if reject is None else fitted_temperature(self.temperatures_, panel.situation)
-        answers = np.empty(X.shape[0], dtype=panel.labels.dtype if reject is None else object)
-        for rows, scores in panel.blocks(X):
-            answers[rows] = panel.labels[to_numpy(namespace(scores).argmax(scores, axis=1))]
+            check_unknown(scorer.labels)
+        temperature = None if reject is None else get_temperature(self.temperatures_, scorer.situation)
+        answers = np.empty(X.shape[0], dtype=scorer.labels.dtype if reject is None else object)
+        for rows, scores in scorer.blocks(X):
+            answers[rows] = scorer.labels[to_numpy(namespace(scores).argmax(scores, axis=1))]
             if temperature is not None:
                 unsure = to_numpy(softmax(scores / temperature)).max(axis=1) < reject
                 answers[rows][unsure] = UNKNOWN
@@ -240,32 +510,19 @@ class Ranking:
         >>> model.top_k([[0, 1]], k=2).shape
         (1, 2)
         """
-        panel, X = self._opened(X, signatures, candidates, calibrated)
-        labels = panel.labels
+        scorer, X = self._open_scorer(X, signatures, candidates, calibrated)
+        labels = scorer.labels
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= len(labels):
             raise ValueError(f"k is {k!r}: expected an integer from 1 to {len(labels)}, the number of candidates")
         best = np.empty((X.shape[0], k), dtype=labels.dtype)
         values: NumPyArray | None = None
-        for rows, scores in panel.blocks(X):
+        for rows, scores in scorer.blocks(X):
             order, of_block = top_columns(to_numpy(scores), int(k))
             best[rows] = labels[order]
             if return_scores:
                 values = np.empty(best.shape, dtype=of_block.dtype) if values is None else values
                 values[rows] = of_block
         return (best, values) if return_scores else best
-
-    def _opened(self, X: Array, given: Any, candidates: Any, calibrated: bool = False) -> tuple[Panel, Array]:
-        model = cast("ZeroShotClassifier", self)  # the only class that inherits this one
-        X = _inputs.as_sliceable(model, X, dense_for=None)
-        return Panel(model, given, candidates, calibrated), X
-
-
-# Class columns --------------------------------------------------------------------------------------------------------
-# What scikit-learn's scorers read: a column for each of `classes_`, unless the caller chooses the candidates.
-
-
-class ClassColumns(Ranking):
-    """Probabilities, decisions and accuracy of a fitted estimator."""
 
     def predict_proba(
         self,
@@ -312,9 +569,9 @@ class ClassColumns(Ranking):
         >>> model.predict_proba([[1, 0]]).shape, model.predict_proba([[1, 0]], candidates=model.candidates_).shape
         ((1, 2), (1, 3))
         """
-        panel, X = self._opened(X, signatures, self._columns(signatures, candidates), calibrated)
-        temperature = fitted_temperature(self.temperatures_, panel.situation)
-        return fill_scores(panel, X, lambda scores: softmax(scores / temperature))
+        scorer, X = self._open_scorer(X, signatures, self._class_columns(signatures, candidates), calibrated)
+        temperature = get_temperature(self.temperatures_, scorer.situation)
+        return scorer.fill(X, lambda scores: softmax(scores / temperature))
 
     def decision_function(
         self, X: Array, signatures: Any = None, candidates: Labels | None = None, calibrated: bool = True
@@ -346,8 +603,8 @@ class ClassColumns(Ranking):
         >>> model.decision_function([[1, 0], [0, 1]]).shape  # of two classes, the second against the first
         (2,)
         """
-        panel, X = self._opened(X, signatures, self._columns(signatures, candidates), calibrated)
-        scores = fill_scores(panel, X, lambda scores: scores)
+        scorer, X = self._open_scorer(X, signatures, self._class_columns(signatures, candidates), calibrated)
+        scores = scorer.fill(X, lambda scores: scores)
         chosen = signatures is not None or candidates is not None
         return scores if chosen or scores.shape[1] != 2 else scores[:, 1] - scores[:, 0]
 
@@ -385,68 +642,41 @@ class ClassColumns(Ranking):
         >>> model.score([[0, 1], [1, 1]], ["ant", "bee"])
         1.0
         """
-        from sklearn.metrics import accuracy_score  # takes long to import, and only this needs it
+        # It takes long to import, and only this method needs it.
+        from sklearn.metrics import accuracy_score
 
         answers = self.predict(X, signatures, candidates)
         true = _inputs.as_label_array(y, answers.tolist())
         if signatures is None:
-            _candidates.warn_no_signatures(
-                cast("ZeroShotClassifier", self), np.unique(np.asarray(true)).tolist(), stacklevel=2
-            )
+            _candidates.warn_no_signatures(self, np.unique(np.asarray(true)).tolist(), stacklevel=2)
         return float(accuracy_score(true, answers, sample_weight=sample_weight))
 
-    def _columns(self, signatures: Any, candidates: Labels | None) -> Labels | None:
+    def _open_scorer(
+        self, X: Array, given: Any, candidates: Any, calibrated: bool = False
+    ) -> tuple[CandidateScorer, Array]:
+        X = _inputs.as_sliceable(self, X, dense_for=None)
+        return CandidateScorer(self, given, candidates, calibrated), X
+
+    def _class_columns(self, signatures: Any, candidates: Labels | None) -> Labels | None:
         """The candidates of what scikit-learn's scorers read: `classes_`, unless the caller chooses."""
         check_is_fitted(self)
         return self.classes_ if signatures is None and candidates is None else candidates
 
+    def _scale_rows(self, X: Array) -> Array:
+        """Checked rows, scaled, on the device that computes."""
+        return self.feature_scaling_.apply(move_to_device(X, self.device))
 
-# Inspection -----------------------------------------------------------------------------------------------------------
-# What a fitted estimator shows of itself: explanations, samples among the attributes, similar classes.
+    def _question(self, scaled: Array, table: SignatureTable) -> Question:
+        """The candidates of a table, where rows `scaled` are: several models of one scaling can be asked the same."""
+        Y = convert_like(self.signature_scaling_.apply(table.matrix), scaled)
+        return Question(Y, table.padded_rows(), match_label_dtype(self.classes_, table.classes))
 
+    def _candidate_scorer(self, question: Question) -> Callable[[Array], Array]:
+        """Scaled samples (n, d) → scores (n, c)."""
+        scores = self._scorer(question.Y)
+        return lambda X: best_row_scores(scores(X), question.rows)
 
-class Inspection:
-    """What a fitted estimator shows of itself. Methods whose score splits into attributes say how in `_score_parts`."""
-
-    SPARSE: ClassVar[bool] = False  # whether the method takes sparse rows and signatures
-    classes_: NumPyArray
-    signature_scaling_: Scaling
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.sparse = self.SPARSE
-        return tags
-
-    def _model(self) -> ZeroShotClassifier:
-        return cast("ZeroShotClassifier", self)  # the only class that inherits this one
-
-    def _score_parts(self) -> ScoreParts | None:
-        """How the score is made of a projection and attributes; None where it is not."""
-        return None
-
-    def _check_explainable(self) -> None:
-        """Refuse a method that cannot be explained."""
-        explanation.score_parts_of(self._model())
-
-    def _explainer(self, table: SignatureTable) -> Explainer:
-        """What splits differences of scores between the classes of a table."""
-        return ByAttributes(self._model(), table)
-
-    def _raw_explainer(self, table: SignatureTable) -> Explainer:
-        """The same along attributes as they were written."""
-        return explain_score_parts(self._model(), table)
-
-    def _gallery_rows(self, X: Array) -> Array | None:
-        """What a gallery keeps of scaled rows (n, d), for methods without a projection; None: the rows themselves."""
-        return None
-
-    def _gallery_turner(self, before: Any) -> Callable[[Array], Array] | None:
-        """What the model `before` it was taught keeps of rows → what this one does; None if that is the same."""
-        return None
-
-    def _gallery_answerer(self, question: Question) -> Callable[[Array], Array]:
-        """What it keeps → scores (n, c)."""
-        raise NotImplementedError
+    # Inspection
 
     def explain(
         self,
@@ -502,7 +732,7 @@ class Inspection:
         >>> (explanation.label, explanation.against), [name for name, _ in explanation.top]
         (('bee', 'ant'), ['attribute 1', 'attribute 0'])
         """
-        return explain_rows(self._model(), X, top, signatures, candidates, label, against, calibrated, raw)
+        return explain_rows(self, X, top, signatures, candidates, label, against, calibrated, raw)
 
     def attribute_space(self, X: Array) -> Array:
         """
@@ -529,10 +759,9 @@ class Inspection:
         >>> model.attribute_space([[1, 0], [0, 1], [1, 1]]).shape
         (3, 2)
         """
-        model = self._model()
-        body = explanation.score_parts_of(model, "has no attribute space")
-        X = _inputs.as_sliceable(model, X, "attribute_space")
-        return convert_like(project_rows(model, body, X)[0], _inputs.take_rows(model, X, slice(0, 1)))
+        parts = get_score_parts(self, "has no attribute space")
+        X = _inputs.as_sliceable(self, X, "attribute_space")
+        return convert_like(project_rows(self, parts, X)[0], _inputs.take_rows(self, X, slice(0, 1)))
 
     def gallery(self, X: Array) -> ProjectedRows:
         """
@@ -556,7 +785,7 @@ class Inspection:
         >>> model.gallery([[1, 0], [0, 1]]).scores({"owl": [2, 2]}).shape
         (2, 1)
         """
-        return ProjectedRows(self._model(), X)
+        return ProjectedRows(self, X)
 
     def nearest_classes(self, top: int = 5, signatures: Any = None, candidates: Labels | None = None) -> pd.DataFrame:
         """
@@ -587,7 +816,7 @@ class Inspection:
         """
         top = check_count("top", top)
         check_is_fitted(self)
-        table = choose_candidates(self._model(), signatures, candidates)
+        table = choose_candidates(self, signatures, candidates)
         labels = match_label_dtype(self.classes_, table.classes)
         if len(labels) < 2:
             raise ValueError(f"the only candidate is {list_values(labels)}: expected two or more; name another class")
@@ -599,25 +828,6 @@ class Inspection:
                 "similarity": similarity.ravel(),
             }
         )
-
-
-# Labelling ------------------------------------------------------------------------------------------------------------
-# What a fitted estimator asks for: the rows whose labels would help it most.
-
-
-class Labelling:
-    """What a fitted estimator asks for. Methods that can be taught say in `_mover` what a label would change."""
-
-    def _mover(self, scaled: Array, table: SignatureTable) -> Callable[[Array], Array] | None:
-        """Scaled rows (n, d) → how far each candidate of the table would move if a row were of it (n, c).
-
-        `scaled` says where rows lie. None for methods that do not learn from examples.
-        """
-        return None
-
-    def _row_directions(self, scaled: Array) -> Array:
-        """Scaled rows as unit vectors whose products say how near rows are."""
-        return Scaling(("l2",)).apply(scaled)
 
     def label_next(
         self,
@@ -674,265 +884,10 @@ class Labelling:
         >>> model.label_next([[0, 1], [1, 1], [0.4, 1]], n=1, candidates=["ant", "bee"]).tolist()
         [2]
         """
-        model = cast("ZeroShotClassifier", self)  # the only class that inherits this one
-        found = pick_rows(model, X, n, strategy, signatures, candidates, diversity)
+        found = pick_rows(self, X, n, strategy, signatures, candidates, diversity)
         return (found.rows, found.worth) if return_scores else found.rows
 
-
-# Selectable -----------------------------------------------------------------------------------------------------------
-# What a search asks of a method; each method may answer in its own way.
-
-if TYPE_CHECKING:
-    pass
-
-
-@cache
-def _setting_names(estimator: Any) -> tuple[str, ...]:
-    """The settings of an estimator's class; scikit-learn looks them up each time."""
-    return tuple(estimator._get_param_names())
-
-
-class Selectable:
-    """The part of `ZeroShotClassifier` that `zskl.selection` calls."""
-
-    FREE: ClassVar[tuple[str, ...]] = ()  # settings whose values one fit serves all, such as the number of epochs
-
-    def _free(self, X: Array) -> tuple[str, ...]:
-        """Names of the settings in which those of one `_fit_together` on training rows X may differ."""
-        return self.FREE
-
-    def _applies(self, d: int, p: int) -> bool:
-        """Whether these settings make sense for d features and p attributes; a search leaves others out."""
-        return True
-
-    def _effective(self) -> dict[str, Any]:
-        """The settings that count: of several that differ in others alone, a search tries the first."""
-        return self._settings()
-
-    def _settings(self) -> dict[str, Any]:
-        """All settings as a record lists them: those of members, where there are any, under nested names."""
-        own: Any = type(self)
-        return {name: getattr(self, name) for name in _setting_names(own)}
-
-    def _bench(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> Any:
-        """Validation rows to try examples and unlabelled rows on, for a method that learns from these; else None."""
-        return None
-
-    def _take_practice(self, found: dict[str, Any]) -> None:
-        """Store what validation rows said about them."""
-
-    def _settle_again(self) -> None:
-        """Take constant and temperatures, just set, as those of the untaught model; what it was taught comes on top."""
-
-    def _fit_together(
-        self,
-        settings: Sequence[Mapping[str, Any]],
-        X: Array,
-        y: Any,
-        signatures: Any,
-        visit: Callable[[int, Self | DivergenceError], object],
-    ) -> None:
-        """Fit a clone for each setting, in any order, and hand it to `visit` with the setting's place.
-
-        The settings differ in `_free(X)` alone. A model may change after the visit. If a place is visited again with
-        a `DivergenceError`, forget what was seen there. Methods that can share work override this.
-        """
-        for place, setting in enumerate(settings):
-            try:
-                visit(place, clone(self).set_params(**setting).fit(X, y, signatures))
-            except DivergenceError as error:
-                visit(place, error)
-
-
-# Estimator ------------------------------------------------------------------------------------------------------------
-# The contract of every zero-shot classifier: input checks, scaling, candidates, saving.
-#
-# `Ranking` and `ClassColumns` have the answers, `Inspection` what lies behind them, `Labelling` the rows to label
-# next. A method subclasses `ZeroShotClassifier`. It writes `_scores` on scaled arrays, and a `fit` that calls
-# `_prepare`.
-
-log = logging.getLogger(__name__)
-
-SIGNATURE_MEANS = ("seen", "all")
-
-
-class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """
-    The contract of every zero-shot classifier of this library; subclass it to add a method.
-
-    A zero-shot classifier ranks candidate classes, seen in training or not, by how well their signatures (the vectors
-    that describe them) fit a sample. A subclass writes `fit`, which calls `_prepare`, and `_scores` on scaled arrays.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The seen classes, sorted: those with training rows.
-    candidates_ : ndarray of shape (n_candidates,)
-        The seen classes, then the further classes of the table, in its order.
-    attribute_names_ : tuple of str or None
-        Names of the columns of the signatures, if they have any.
-    calibration_ : float
-        What `predict` and `top_k` subtract from the scores of seen classes; 0 unless selection chose it.
-    temperatures_ : dict or None
-        What turns scores into probabilities, for "seen", "unseen" and "mixed" candidates.
-    described_ : bool
-        Whether classes have descriptions. Without signatures in `fit` they have none: the model is then an ordinary
-        classifier, says so where you print it, and warns you where you ask it for other classes.
-
-    See Also
-    --------
-    ZeroShotKernelClassifier : The method of the paper.
-
-    Examples
-    --------
-    >>> from zskl import ZeroShotClassifier, baselines
-    >>> issubclass(baselines.ESZSL, ZeroShotClassifier)
-    True
-    """
-
-    kind: ClassVar[str]  # what a model file calls this estimator
-    RANDOM: ClassVar[bool] = True  # whether another `random_state` gives another model
-    LEARNED: ClassVar[Mapping[str, tuple[str, ...] | None]]  # what it scores with: see `model_file`
-    LABELLED: ClassVar[tuple[str, ...]] = ()  # lists of class names among what it learns
-    feature_scaling: str
-    signature_scaling: str
-    signature_mean: str
-    device: str | None
-    preparation_: str | None  # what a dataset with holes and words did to them: rows of a table need it, arrays do not
-    backbone_: str | None  # the network that made the features, of a model that `zskl fit` has written
-    described_: bool
-    _warned: bool  # that it has no descriptions
-    SUMMARY: ClassVar[str]  # of a published method: one sentence
-    GRID: ClassVar[DefaultGrid]  # of a published method: the values that selection tries by default
-
-    # What a method provides ------------------------------------------------------------------------------------------
-
-    def _scores(self, X: Array, Y: Array) -> Array:
-        """Scores (n, rows) of scaled samples X (n, d) for scaled signatures Y (rows, p); larger is better."""
-        raise AttributeError(f"{type(self).__name__} defines no scores")
-
-    def _scorer(self, Y: Array) -> Callable[[Array], Array]:
-        """`_scores` for these signatures and any X. Methods with much work for Y alone override this instead."""
-        return lambda X: self._scores(X, Y)
-
-    def _nameless_scorer(self, Y: Array) -> Callable[[Array], Array]:
-        """The same for raw signatures Y (rows, p) of classes without names. Methods that need names override this."""
-        return self._scorer(self.signature_scaling_.apply(Y))
-
-    # Fitting ---------------------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """A fit that fails leaves the estimator as it was."""
-        before, began = dict(self.__dict__), time.perf_counter()
-        try:
-            yield
-            if "candidates_" in vars(self):
-                seen, every = len(self.classes_), len(self.candidates_)
-                sizes = f"{self.n_features_in_} features, {seen} classes seen of {every}"
-                log.info("%s fitted: %s, %.2f s", type(self).__name__, sizes, time.perf_counter() - began)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-    def _prepare(
-        self,
-        X: Array,
-        y: Any,
-        table: Any,
-        read: type[ScaledRows] | None = None,
-        values: bool = True,
-        weights: Given = NONE,
-    ) -> Training:
-        """Check the input, set what every fitted estimator has, and return the scaled training set.
-
-        Its X is an array, or `read`, which reads the rows: one that makes a copy of them (`copied`) is not needed then.
-        Without `values` the numbers in X are left to whoever reads them. Rows of weight 0 are left out.
-        """
-        check_option("signature_mean", self.signature_mean, SIGNATURE_MEANS)
-        check_device(self.device)
-        for name in ("feature_scaling", "signature_scaling"):
-            scaling.parse_scaling(getattr(self, name), name)
-        X, y = _inputs.check_training(self, X, y, values=values)
-        X, y, weighed = drop_weightless_rows(X, y, row_weights(y, *weights))
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y holds 1 class only ({list_values(self.classes_)}): training needs rows of at least 2 classes"
-            )
-        seen = self._describe(table)
-        tables.warn_about_signatures(self.signature_table_, table)
-        rows = (read or ScaledRows)(X, self.device)
-        self.feature_scaling_ = rows.fit_scaling(self.feature_scaling, weighed)
-        place = rows[:0]  # whose values nobody has checked yet
-        return Training(
-            X=rows.read_all() if read is None or rows.copied else rows,
-            codes=convert_like(codes, place, "int64"),
-            Y=convert_like(self.signature_scaling_.apply(seen.matrix), place),
-            rows=seen.padded_rows(),
-            counts=seen.counts,
-            sizes=np.bincount(codes, weighed, minlength=len(self.classes_)),
-            weights=weighed,
-        )
-
-    def _describe(self, given: Any) -> SignatureTable:
-        """Set all that `fit` learns from signatures and from the seen classes alone; the table of these."""
-        table = tables.one_hot(self.classes_) if given is None else tables.read_table(given, self.classes_)
-        _inputs.check_sparse_signatures(self, table)
-        if given is not None:
-            check_directions(self, table)
-        known = set(table.labels.tolist())
-        missing = [label for label in self.classes_.tolist() if label not in known]
-        if self.classes_.dtype.kind in "iu" and table.labels.dtype.kind == "f":
-            table = tables.with_integer_labels(table)
-        mine, theirs = label_kind(self.classes_, "y"), label_kind(table.labels, "signatures")
-        if mine != theirs and "boolean" in (mine, theirs):
-            raise ValueError(f"labels in y are {mine}s, in signatures {theirs}s: use the same type for both")
-        if missing:
-            types = f" (labels in y are {mine}s, in signatures {theirs}s)" if mine != theirs else ""
-            raise ValueError(
-                f"no signature for class {list_values(missing)}{types}: every label in y needs a row in signatures; "
-                f"those there are {list_values(table.classes)}"
-            )
-        seen = set(self.classes_.tolist())
-        further = [label for label in table.classes.tolist() if label not in seen]
-        more = (
-            match_label_dtype(self.classes_, tables.to_labels(further, "signatures")) if further else self.classes_[:0]
-        )
-        self.candidates_ = np.concatenate([self.classes_, more])
-        self.signature_table_ = table.select(self.candidates_)
-        self.attribute_names_ = table.names
-        self.described_ = given is not None
-        self.__dict__.pop("_warned", None)
-        described = self.signature_table_.select(self.classes_)
-        mean_over = described.matrix if self.signature_mean == "seen" else self.signature_table_.matrix
-        self.signature_scaling_ = scaling.fit_scaling(self.signature_scaling, mean_over, "signature_scaling")
-        self.calibration_ = 0.0
-        self.temperatures_: dict[str, float] | None = None
-        return described
-
-    # Prediction: the methods of `Ranking` and `ClassColumns` call these -----------------------------------------------
-
-    def _scaled(self, X: Array) -> Array:
-        """Checked rows, scaled, on the device that computes."""
-        return self.feature_scaling_.apply(move_to_device(X, self.device))
-
-    def _question(self, scaled: Array, table: SignatureTable) -> Question:
-        """The candidates of a table, where rows `scaled` are: several models of one scaling can be asked the same."""
-        Y = convert_like(self.signature_scaling_.apply(table.matrix), scaled)
-        return Question(Y, table.padded_rows(), match_label_dtype(self.classes_, table.classes))
-
-    def _answerer(self, question: Question) -> Callable[[Array], Array]:
-        """Scaled samples (n, d) → scores (n, c)."""
-        scores = self._scorer(question.Y)
-        return lambda X: best_row_scores(scores(X), question.rows)
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        shown = str(super().__repr__(N_CHAR_MAX))
-        return shown if vars(self).get("described_", True) else shown + _candidates.SHOWN
-
-    # Model files -----------------------------------------------------------------------------------------------------
+    # Model files
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """
@@ -960,18 +915,18 @@ class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, Classi
         ['ant', 'bee', 'emu']
         """
         check_is_fitted(self)
-        model_file.write_model(path, *self._packed())
+        model_file.write_model(path, *self._pack())
 
-    def _packed(self) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
-        return model_file.pack_model(self, self._stored)
+    def _pack(self) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
+        return model_file.pack_model(self)
 
     @classmethod
     def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
         """The estimator that `save` wrote; `known` are possible members, by kind."""
-        parameters = {name: cls._unstored(name, value) for name, value in header["parameters"].items()}
-        return model_file.unpack_model(cls(**parameters), header, arrays, cls._unstored)
+        parameters = {name: cls._from_json(name, value) for name, value in header["parameters"].items()}
+        return model_file.unpack_model(cls(**parameters), header, arrays)
 
-    def _stored(self, name: str, value: Any) -> Any:
+    def _to_json(self, name: str, value: Any) -> Any:
         """A parameter, or something learned, as JSON; a generator as random_state is not kept."""
         if name == "random_state" and not isinstance(value, int | np.integer):
             return None
@@ -980,7 +935,7 @@ class ZeroShotClassifier(ClassColumns, Inspection, Labelling, Selectable, Classi
         return value.item() if isinstance(value, np.generic) else value
 
     @classmethod
-    def _unstored(cls, name: str, value: Any) -> Any:
+    def _from_json(cls, name: str, value: Any) -> Any:
         return value
 
 

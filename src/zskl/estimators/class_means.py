@@ -78,9 +78,9 @@ from zskl.estimators._class_means_scores import (
     QuickScores,
     explain_raw_attributes,
 )
-from zskl.estimators._inputs import NONE, Given, drop_weightless_rows, row_weights
+from zskl.estimators._inputs import NO_WEIGHTS, WeightArguments, combine_weights, drop_weightless_rows
 from zskl.estimators.base import SIGNATURE_MEANS, Labels, ZeroShotClassifier
-from zskl.estimators.explanation import AlongRawAttributes
+from zskl.estimators.explanation import RawAttributeExplainer
 from zskl.signatures import table as tables
 from zskl.signatures.table import SignatureTable, label_kind, unify_spelling
 from zskl.training.rows import StreamedRows
@@ -147,7 +147,7 @@ class Taught(ZeroShotClassifier):
         self.adaptation_ = self.practice_ = self.untaught_ = None
         self.crowding_ = float(self.crowding)
 
-    def _take_practice(self, found: dict[str, Any]) -> None:
+    def _store_few_shot(self, found: dict[str, Any]) -> None:
         self.practice_ = found
 
     def _copy(self) -> Self:
@@ -324,7 +324,7 @@ class Taught(ZeroShotClassifier):
         self._turn_to(shrinkage)
         self.calibration_, self.temperatures_ = interpolate_calibration(before, entry, share)
 
-    def _settle_again(self) -> None:
+    def _accept_calibration(self) -> None:
         if self.untaught_ is None:
             return
         found = {"calibration": float(self.calibration_), "temperatures": self.temperatures_}
@@ -515,7 +515,9 @@ class Scoring(Taught):
             return None
         return self.crowding_ * mean_of_largest(convert_like(self.kept_rows_, U) @ U.T, float(self.crowding_share))
 
-    def _bench(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> ValidationBench | None:
+    def _few_shot_trial(
+        self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray
+    ) -> ValidationBench | None:
         if is_sparse_rows(scaled):  # trying things needs every x̂ as it is
             return None
         places = Evidence.places(self.classes_, question)
@@ -540,16 +542,16 @@ class Scoring(Taught):
     def _whitened(self, foundation: Foundation) -> Whitened:
         return foundation.whitened(float(self.shrinkage), plain=self.prior == "cosine")
 
-    def _answerer(self, question: Question) -> Callable[[Array], Array]:
+    def _candidate_scorer(self, question: Question) -> Callable[[Array], Array]:
         if "_quick" in vars(self):
             return lambda X: best_row_scores(self._quickly(X, question), question.rows)
-        answer = self._gallery_answerer(question)
+        answer = self._gallery_scorer(question)
         return lambda X: answer(self._hat(X))
 
     def _gallery_rows(self, X: Array) -> Array:
         return self._hat(X)
 
-    def _gallery_turner(self, before: Any) -> Callable[[Array], Array] | None:
+    def _gallery_update(self, before: Any) -> Callable[[Array], Array] | None:
         """In the basis of the scatter another shrinkage only weighs coordinates."""
         if before.shrinkage_ == self.shrinkage_:
             return None
@@ -557,7 +559,7 @@ class Scoring(Taught):
         ratio = ratio / whitening_weights(self.eigenvalues_, before.shrinkage_)
         return lambda hat: scale_to_unit_length(hat * convert_like(ratio, hat))
 
-    def _gallery_answerer(self, question: Question) -> Callable[[Array], Array]:
+    def _gallery_scorer(self, question: Question) -> Callable[[Array], Array]:
         """x̂ (n, d) → scores (n, c)."""
         U = self._directions(question)
         crowded = self._crowded(U)
@@ -600,7 +602,7 @@ class Scoring(Taught):
     def _explainer(self, table: SignatureTable) -> ExplainedScores:
         return ExplainedScores(self, table)
 
-    def _raw_explainer(self, table: SignatureTable) -> AlongRawAttributes:
+    def _raw_explainer(self, table: SignatureTable) -> RawAttributeExplainer:
         return explain_raw_attributes(self, table)
 
     def _quickly(self, X: Array, question: Question) -> Array:
@@ -685,7 +687,7 @@ class Adapting(Scoring):
         how = how if others is None or entry is not None else replace(how, kappa=others.kappa)
         new = self._copy()
         new._turn_to(self.shrinkage_ if how.shrinkage is None else how.shrinkage)
-        scaled = new._scaled(X)
+        scaled = new._scale_rows(X)
         other = None if others is None else others.for_kappa(how.kappa, X, table)
         found, moving, labels = new._adapted(new._hat(scaled), new._question(scaled, table), how, other)
         new.adapted_classes_ = [label for label, moves in zip(labels, moving, strict=True) if moves]
@@ -835,7 +837,7 @@ class Teaching(Adapting):
         marked = _wrong_mask(wrong, X.shape[0])
         new = self._copy()
         new._describe_more(signatures, labels, marked)
-        hat = to_numpy(self._hat(self._scaled(X))).astype(np.float32)
+        hat = to_numpy(self._hat(self._scale_rows(X))).astype(np.float32)
         new.examples_ = np.concatenate([self.examples_, hat])
         new.example_weights_ = np.concatenate([self.example_weights_, np.where(marked, -1.0, 1.0)])
         new.example_classes_ = [*self.example_classes_, *labels.tolist()]
@@ -883,7 +885,7 @@ class Teaching(Adapting):
         else:
             X = _inputs.check_features(self, X, "remove_examples")
             labels = _example_labels(self, y, X.shape[0])
-            hat = to_numpy(self._hat(self._scaled(X))).astype(np.float32)
+            hat = to_numpy(self._hat(self._scale_rows(X))).astype(np.float32)
             places = {
                 label: np.array(rows)
                 for label, rows in tables.rows_by_label(np.array(self.example_classes_, object)).items()
@@ -1112,7 +1114,7 @@ class Pieces(Teaching):
         self.feature_scaling_ = scaling.Scaling(scaling.parse_scaling(self.feature_scaling, "feature_scaling"))
         before = vars(self).get("_sums")
         y = unify_spelling(y, () if before is None else before.classes.tolist())
-        X, y, weights = drop_weightless_rows(X, y, row_weights(y, sample_weight))
+        X, y, weights = drop_weightless_rows(X, y, combine_weights(y, sample_weight))
         classes, codes = np.unique(y, return_inverse=True)
         return self._added_up(X, codes, classes, self.crowding > 0, weights)
 
@@ -1213,15 +1215,15 @@ class Searching(Pieces):
     def _applies(self, d: int, p: int) -> bool:
         return self.prior == "zero" or p == d
 
-    def _effective(self) -> dict[str, Any]:
-        settings = super()._effective()
+    def _effective_settings(self) -> dict[str, Any]:
+        settings = super()._effective_settings()
         if self.prior == "cosine":
             settings |= {"kernel": None, "noise": None, "shrinkage": None}
         if self.kernel != "gaussian" or self.prior == "cosine":
             settings["bandwidth"] = None
         return settings
 
-    def _summed(self, X: Array, y: Any, table: Any, keep: bool, weights: Given = NONE) -> Sums:
+    def _summed(self, X: Array, y: Any, table: Any, keep: bool, weights: WeightArguments = NO_WEIGHTS) -> Sums:
         """Check the input, set what every fitted estimator has, and add the rows up."""
         training = self._prepare(X, y, table, StreamedRows, values=False, weights=weights)
         rows: StreamedRows = training.X

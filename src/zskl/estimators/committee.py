@@ -246,9 +246,9 @@ def _member_scorer(member: ZeroShotClassifier, table: SignatureTable) -> Callabl
     ready: list[Callable[[Array], Array]] = []
 
     def answer(X: Array) -> Array:
-        scaled = member._scaled(X)
+        scaled = member._scale_rows(X)
         if not ready:
-            ready.append(member._answerer(member._question(scaled, table)))
+            ready.append(member._candidate_scorer(member._question(scaled, table)))
         return ready[0](scaled)
 
     return answer
@@ -279,7 +279,7 @@ def members_to_json(pairs: list[Pair]) -> list[dict[str, Any]]:
         else {
             "name": name,
             "estimator": member.kind,
-            "parameters": {key: member._stored(key, value) for key, value in member.get_params(deep=False).items()},
+            "parameters": {key: member._to_json(key, value) for key, value in member.get_params(deep=False).items()},
         }
         for name, member in pairs
     ]
@@ -294,7 +294,7 @@ def _make_member(one: dict[str, Any], known: Known) -> ZeroShotClassifier | str:
     if one["estimator"] == DROP:
         return DROP
     kind = _member_class(one, known)
-    given = {key: kind._unstored(key, value) for key, value in one["parameters"].items()}
+    given = {key: kind._from_json(key, value) for key, value in one["parameters"].items()}
     return kind(**{**given, "device": None})
 
 
@@ -305,7 +305,7 @@ def pack_members(
     headers: list[dict[str, Any]] = []
     arrays: dict[str, NumPyArray] = {}
     for place, (name, member) in enumerate(zip(names, members, strict=True)):
-        header, mine = member._packed()
+        header, mine = member._pack()
         headers.append({"name": name, **header})
         arrays |= {member_prefix(place) + key: array for key, array in mine.items()}
     return headers, arrays
@@ -481,7 +481,7 @@ class Teaching(Composition):
         True
         """
         check_is_fitted(self)
-        X = self._scaled(_inputs.check_features(self, X))
+        X = self._scale_rows(_inputs.check_features(self, X))
         places = self._taught()
         return self._with({k: self._means(k)._adapt(X, candidates, force, balance, self._others(k)) for k in places})
 
@@ -501,12 +501,12 @@ class Teaching(Composition):
         if not places:
             return None
         member = self._means(places[0])
-        mover = member._mover(member._scaled(scaled), table)
-        return lambda X: mover(member._scaled(X))
+        mover = member._mover(member._scale_rows(scaled), table)
+        return lambda X: mover(member._scale_rows(X))
 
     def _row_directions(self, scaled: Array) -> Array:
         member = self.members_[next(iter(self._teachable()), 0)]
-        return member._row_directions(member._scaled(scaled))
+        return member._row_directions(member._scale_rows(scaled))
 
     @property
     def practice_(self) -> dict[str, Any] | None:
@@ -570,30 +570,32 @@ class Teaching(Composition):
         else:
             self.calibration_, self.temperatures_ = before["calibration"], before["temperatures"]
 
-    def _settle_again(self) -> None:
+    def _accept_calibration(self) -> None:
         if self.untaught_ is not None:
             self.untaught_ = _calibration_constants(self)
             self._settle(self._taught()[0])
 
     # What selection asks ---------------------------------------------------------------------------------------------
 
-    def _bench(self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray) -> ValidationBench | None:
+    def _few_shot_trial(
+        self, scaled: Array, question: Question, own: NumPyArray, seen: NumPyArray
+    ) -> ValidationBench | None:
         """That of class means, in units of its scores; the other members' logits are added."""
         assert isinstance(question, JointQuestion)  # a committee asks no other
         places = [k for k, member in enumerate(self.members_) if isinstance(member, ClassMeansClassifier)]
         if not places or not self.weights_[places[0]]:
             return None
         means, others = self._means(places[0]), self._others(places[0])
-        rows = means._scaled(scaled)
-        bench = means._bench(rows, means._question(rows, question.table), own, seen)
+        rows = means._scale_rows(scaled)
+        bench = means._few_shot_trial(rows, means._question(rows, question.table), own, seen)
         logits = others.logits(scaled, question.table)
         if bench is None or logits is None:
             return bench
         return replace(bench, other=(to_numpy(logits) / others.factor).astype(np.float32))
 
-    def _take_practice(self, found: dict[str, Any]) -> None:
+    def _store_few_shot(self, found: dict[str, Any]) -> None:
         for place in self._taught():
-            self._means(place)._take_practice(found)
+            self._means(place)._store_few_shot(found)
 
 
 def _calibration_constants(model: Teaching) -> dict[str, Any]:
@@ -729,7 +731,7 @@ class Committee(Teaching):
         labels = match_label_dtype(self.classes_, table.classes)
         return JointQuestion(table.matrix, table.padded_rows(), labels, table)
 
-    def _answerer(self, question: Question) -> Callable[[Array], Array]:
+    def _candidate_scorer(self, question: Question) -> Callable[[Array], Array]:
         assert isinstance(question, JointQuestion)  # `_question` makes no other
         voices = list(self._voices(question.table).values())
 
@@ -748,9 +750,9 @@ class Committee(Teaching):
 
         def scored(X: Array) -> Array:
             factor, member, scorer = scorers[0]
-            total: Array = factor * scorer(member._scaled(X))
+            total: Array = factor * scorer(member._scale_rows(X))
             for factor, member, scorer in scorers[1:]:
-                total = total + factor * scorer(member._scaled(X))
+                total = total + factor * scorer(member._scale_rows(X))
             return total
 
         return scored
@@ -763,8 +765,8 @@ class Committee(Teaching):
 
     # Model files -----------------------------------------------------------------------------------------------------
 
-    def _packed(self) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
-        header, arrays = super()._packed()
+    def _pack(self) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
+        header, arrays = super()._pack()
         header["members"], of_members = pack_members(self.member_names_, self.members_)
         return header, {**arrays, **of_members}
 
@@ -772,16 +774,16 @@ class Committee(Teaching):
     def _restore(cls, header: dict[str, Any], arrays: dict[str, NumPyArray], known: Any = None) -> Self:
         given = dict(header["parameters"])
         given["members"] = members_from_json(given["members"], known)
-        model = model_file.unpack_model(cls(**given), header, arrays, cls._unstored)
+        model = model_file.unpack_model(cls(**given), header, arrays)
         names, model.members_ = unpack_members(header["members"], arrays, known)
         check_members(names, model.members_, model)
         if names != model.member_names_:
             raise ValueError(f"members {', '.join(names)}, expected {', '.join(model.member_names_)}")
         return model
 
-    def _stored(self, name: str, value: Any) -> Any:
+    def _to_json(self, name: str, value: Any) -> Any:
         if name == "members":
             return None if value is None else members_to_json(self._listed())
         if name in ("weights", "member_temperatures") and value is not None:
             return [float(number) for number in value]
-        return super()._stored(name, value)
+        return super()._to_json(name, value)

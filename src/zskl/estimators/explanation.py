@@ -1,4 +1,4 @@
-"""How a score splits into attributes.
+"""Explanations: how the difference between the scores of two classes splits into what each attribute adds.
 
 With P = Wᵀx and scaled signatures y, the arguments of a kernel are sums over the attributes m:
 
@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -21,7 +23,7 @@ from zskl._arrays import Array, NumPyArray, convert_like, namespace, to_numpy
 from zskl._display import Shown
 from zskl._validation import check_count, check_flag, list_values, suggest
 from zskl.estimators import _inputs
-from zskl.estimators._candidates import Panel, top_columns
+from zskl.estimators._candidates import CandidateScorer, top_columns
 from zskl.kernels import Kernel, Pairs, kernel_score
 from zskl.scaling import FITTED, Scaling
 from zskl.signatures.table import unify_spelling
@@ -30,11 +32,9 @@ if TYPE_CHECKING:
     from zskl.estimators.base import ZeroShotClassifier
     from zskl.signatures.table import SignatureTable
 
-
-# Score parts ----------------------------------------------------------------------------------------------------------
-
 ScaledSignatures: TypeAlias = tuple[NumPyArray, NumPyArray | None]  # signatures y (n, p), and WᵀWy where there is a D2
 NEAR = 1e-8  # of Σ|differences|: if their sum is smaller, rounding spoils the secant and the slope takes its place
+UNDESCRIBED = "no description"
 EXPLAINED = "the kernel methods, ale, cosine, devise, eszsl, eszsl-signs, sae and sje"
 
 
@@ -61,11 +61,11 @@ class ScoreParts:
         """Whether there is a D2."""
         return self.radial and self.incoherence
 
-    def projected(self, X: Array) -> Array:
+    def project(self, X: Array) -> Array:
         """P (n, p) of scaled rows X (n, d)."""
         return X @ convert_like(self.W, X) if self.samples is None else self.samples(X)
 
-    def described(self, Y: Array) -> Array:
+    def map_signatures(self, Y: Array) -> Array:
         """Scaled signatures Y (rows, p) as P meets them."""
         return Y if self.classes is None else self.classes(Y)
 
@@ -86,19 +86,15 @@ class ScoreParts:
 
     def pair_scores(self, P: NumPyArray, norms: NumPyArray, Y: NumPyArray, images: NumPyArray | None) -> NumPyArray:
         """(n,) of rows and signatures one by one: P, Y and WᵀWy are (n, p)."""
-        values = [self._value(argument) for argument in self._arguments(self._addends(P, Y, images), norms)]
-        return sum(values[1:], start=values[0])
+        return reduce(add, map(self._value, self._arguments(self._addends(P, Y, images), norms)))
 
     def contributions(
         self, P: NumPyArray, norms: NumPyArray, first: ScaledSignatures, second: ScaledSignatures
     ) -> NumPyArray:
         """(n, p): what each attribute adds to score(first) − score(second), each y and WᵀWy (n, p), in float64."""
-        mine, theirs = self._addends(P, *first), self._addends(P, *second)
-        arguments = zip(mine, theirs, self._arguments(mine, norms), self._arguments(theirs, norms), strict=True)
-        parts = [(u - v) * self._secant(a, b, u - v)[:, None] for u, v, a, b in arguments]
-        return sum(parts[1:], start=parts[0])
+        return reduce(add, [gaps * secant for gaps, secant in self._secants(P, norms, first, second)])
 
-    def along(
+    def weigh_differences(
         self,
         P: NumPyArray,
         norms: NumPyArray,
@@ -111,15 +107,11 @@ class ScoreParts:
         An argument is a square or bilinear form, so its difference is Σₘ (aₘ − bₘ) Fₘ with F = P, a + b − 2P for D1, or
         WᵀW(a + b) − 2P for D2. With differences a − b the parts add up to score(first) − score(second).
         """
-        mine, theirs = self._addends(P, *first), self._addends(P, *second)
-        arguments = zip(mine, theirs, self._arguments(mine, norms), self._arguments(theirs, norms), strict=True)
-        secants = [self._secant(a, b, u - v)[:, None] for u, v, a, b in arguments]
         slopes = [P]
         if self.radial:
-            pairs = [(one, other) for one, other in zip(first, second, strict=True) if one is not None]
-            slopes = [one + other - 2 * P for one, other in pairs]
-        factors = [slope * secant for slope, secant in zip(slopes, secants, strict=True)]
-        found: NumPyArray = differences * sum(factors[1:], start=factors[0])
+            slopes = [one + other - 2 * P for one, other in zip(first, second, strict=True) if one is not None]
+        secants = [secant for _, secant in self._secants(P, norms, first, second)]
+        found: NumPyArray = differences * reduce(add, map(np.multiply, slopes, secants))
         return found
 
     def _addends(self, P: NumPyArray, Y: NumPyArray, images: NumPyArray | None) -> list[NumPyArray]:
@@ -135,23 +127,33 @@ class ScoreParts:
     def _value(self, t: NumPyArray) -> NumPyArray:
         if self.kernel is None:
             return t
-        return to_numpy(self.kernel.value(t.clip(min=0) if self.radial else t))  # rounding can leave D2 below 0
+        # Rounding can leave D2 below 0.
+        return to_numpy(self.kernel.value(t.clip(min=0) if self.radial else t))
 
-    def _secant(self, a: NumPyArray, b: NumPyArray, differences: NumPyArray) -> NumPyArray:
-        """(n,) (k(a) − k(b)) / (a − b); the slope between them where a − b, the sum of `differences` (n, p), is 0.
+    def _secants(
+        self, P: NumPyArray, norms: NumPyArray, first: ScaledSignatures, second: ScaledSignatures
+    ) -> list[tuple[NumPyArray, NumPyArray]]:
+        """For each term, with arguments a and b of the two signatures, what each attribute adds to a − b (n, p), and
+        the secant (k(a) − k(b)) / (a − b) (n, 1).
 
-        The denominator is that sum itself, so that parts add up to k(a) − k(b) even where an argument was clamped.
+        The denominator is the sum over the attributes itself, so that parts add up to k(a) − k(b) even where an
+        argument was clamped. Where it is 0 the secant is the slope between a and b.
         """
-        if self.kernel is None:
-            return np.ones_like(a)
-        gap = differences.sum(axis=1)
-        near = np.abs(gap) <= NEAR * np.abs(differences).sum(axis=1)
-        middle = 0.5 * (a + b)
-        slope = to_numpy(self.kernel.slope(middle.clip(min=0) if self.radial else middle))
-        return np.where(near, slope, (self._value(a) - self._value(b)) / np.where(near, 1.0, gap))
+        mine, theirs = self._addends(P, *first), self._addends(P, *second)
+        found = []
+        for u, v, a, b in zip(mine, theirs, self._arguments(mine, norms), self._arguments(theirs, norms), strict=True):
+            gaps, secant = u - v, np.ones_like(a)
+            if self.kernel is not None:
+                gap = gaps.sum(axis=1)
+                near = np.abs(gap) <= NEAR * np.abs(gaps).sum(axis=1)
+                middle = 0.5 * (a + b)
+                slope = to_numpy(self.kernel.slope(middle.clip(min=0) if self.radial else middle))
+                secant = np.where(near, slope, (self._value(a) - self._value(b)) / np.where(near, 1.0, gap))
+            found.append((gaps, secant[:, None]))
+        return found
 
 
-def score_parts_of(model: ZeroShotClassifier, wish: str = "cannot be explained by attributes") -> ScoreParts:
+def get_score_parts(model: ZeroShotClassifier, wish: str = "cannot be explained by attributes") -> ScoreParts:
     """The parts of a fitted model's score; refuse a method whose score has none."""
     check_is_fitted(model)
     _inputs.refuse_sparse_signatures(model.signature_table_, "an explanation or an attribute space")
@@ -162,10 +164,6 @@ def score_parts_of(model: ZeroShotClassifier, wish: str = "cannot be explained b
             f"attribute by attribute, as those of {EXPLAINED} are"
         )
     return parts
-
-
-# Explainer ------------------------------------------------------------------------------------------------------------
-# How differences of scores are split, for the rows of a block: the contract, and the split by attributes.
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,33 +197,38 @@ class Explainer(Protocol):
         """score(first) − score(second) of scaled rows (n, d) in float64; first and second (n,) are candidates."""
 
 
-class ByAttributes:
-    """The split of `score_parts`: attribute by attribute, and nothing is left."""
+class AttributeExplainer:
+    """Splits a score into attributes, and nothing is left."""
 
     def __init__(self, model: ZeroShotClassifier, table: SignatureTable) -> None:
-        self.body = body = score_parts_of(model)
+        self.parts = get_score_parts(model)
         self.names = attribute_names(model)
         self.values = read_only(table.matrix)
         self.rows = table.padded_rows()
-        self.Y = to_numpy(body.described(model.signature_scaling_.apply(table.matrix)))
-        self.images = body.images(self.Y) if body.both else None
+        self.Y = to_numpy(self.parts.map_signatures(model.signature_scaling_.apply(table.matrix)))
+        self.images = self.parts.images(self.Y) if self.parts.both else None
 
     def split(self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray) -> Split:
-        P, norms = to_numpy(self.body.projected(scaled)), (scaled * scaled).sum(axis=1, keepdims=True)
+        P, norms = self._project(scaled)
 
         def score(rows: NumPyArray) -> NumPyArray:
-            return self.body.pair_scores(P, norms, *self._taken(rows))
+            return self.parts.pair_scores(P, norms, *self._signatures(rows))
 
         (a, score_a), (b, score_b) = (best_signature_rows(self.rows[classes], score) for classes in (first, second))
-        parts = self.body.contributions(P, norms, self._taken(a), self._taken(b))
-        return Split(a, b, score_a - score_b, parts)
+        contributions = self.parts.contributions(P, norms, self._signatures(a), self._signatures(b))
+        return Split(a, b, score_a - score_b, contributions)
 
-    def along(self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray, differences: NumPyArray) -> NumPyArray:
+    def weigh_differences(
+        self, scaled: NumPyArray, first: NumPyArray, second: NumPyArray, differences: NumPyArray
+    ) -> NumPyArray:
         """(n, p): what these differences of signatures first and second make of the difference of scores."""
-        P, norms = to_numpy(self.body.projected(scaled)), (scaled * scaled).sum(axis=1, keepdims=True)
-        return self.body.along(P, norms, self._taken(first), self._taken(second), differences)
+        pair = self._signatures(first), self._signatures(second)
+        return self.parts.weigh_differences(*self._project(scaled), *pair, differences)
 
-    def _taken(self, rows: NumPyArray) -> ScaledSignatures:
+    def _project(self, scaled: NumPyArray) -> tuple[NumPyArray, NumPyArray]:
+        return to_numpy(self.parts.project(scaled)), (scaled * scaled).sum(axis=1, keepdims=True)
+
+    def _signatures(self, rows: NumPyArray) -> ScaledSignatures:
         return self.Y[rows], None if self.images is None else self.images[rows]
 
 
@@ -249,9 +252,7 @@ def read_only(matrix: NumPyArray) -> NumPyArray:
     return view
 
 
-# Raw attributes -------------------------------------------------------------------------------------------------------
 # Explanations along attributes as you wrote them: one in which two descriptions agree adds nothing.
-#
 # Of a value r a scaling makes y = a·v + what centring adds. v is r, its square root if the scaling takes one, over the
 # column's standard deviation if it divides by that; a is one number for a signature: what its length was divided by.
 # Two signatures, one with a and v, the other with b and w, differ in attribute m by
@@ -274,8 +275,8 @@ class RawValues:
     factors: NumPyArray
 
     @classmethod
-    def of(cls, scaling: Scaling, matrix: NumPyArray) -> RawValues:
-        """What a scaling makes of raw signatures (rows, p)."""
+    def from_signatures(cls, scaling: Scaling, matrix: NumPyArray) -> RawValues:
+        """Those of raw signatures (rows, p) before a scaling."""
         rows = values = np.asarray(matrix, dtype=np.float64)
         factors = np.ones((len(rows), 1))
         for place, step in enumerate(scaling.steps):
@@ -305,8 +306,8 @@ class RawValues:
         return found
 
 
-class AlongRawAttributes:
-    """An explainer whose contributions, and some of its `terms`, are told along raw attributes instead."""
+class RawAttributeExplainer:
+    """Gives the contributions of another explainer, and some of its `terms`, along raw attributes instead."""
 
     def __init__(
         self,
@@ -329,17 +330,17 @@ class AlongRawAttributes:
         return Split(found.first, found.second, found.difference, parts, terms)
 
 
-def explain_score_parts(model: ZeroShotClassifier, table: SignatureTable) -> AlongRawAttributes:
+def explain_raw_score_parts(model: ZeroShotClassifier, table: SignatureTable) -> RawAttributeExplainer:
     """For methods whose score is made of a projection and attributes."""
-    explainer = ByAttributes(model, table)
+    explainer = AttributeExplainer(model, table)
     scaled = model.signature_scaling_.apply(table.matrix)
-    raw = RawValues.of(model.signature_scaling_, table.matrix)
+    raw = RawValues.from_signatures(model.signature_scaling_, table.matrix)
     raw = raw.times(inverse_lengths(scaled) / inverse_lengths(explainer.Y))  # what a cosine divides by
 
     def parts(rows: NumPyArray, first: NumPyArray, second: NumPyArray) -> NumPyArray:
-        return explainer.along(rows, first, second, raw.differences(first, second))
+        return explainer.weigh_differences(rows, first, second, raw.differences(first, second))
 
-    return AlongRawAttributes(model, table, explainer, parts)
+    return RawAttributeExplainer(model, table, explainer, parts)
 
 
 def inverse_lengths(rows: NumPyArray) -> NumPyArray:
@@ -347,12 +348,6 @@ def inverse_lengths(rows: NumPyArray) -> NumPyArray:
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     found: NumPyArray = 1 / np.where(length > 0, length, 1.0)
     return found
-
-
-# Explanation ----------------------------------------------------------------------------------------------------------
-# What speaks for a sample's class and against another. The parts add up to the difference of scores.
-
-UNDESCRIBED = "no description"
 
 
 @dataclass(frozen=True, eq=False)
@@ -430,8 +425,8 @@ class Explanation:
                 {
                     "attribute": self.attributes[m],
                     "contribution": float(self.contributions[m]),
-                    "value": _to_json_value(self.values[m]),
-                    "value_against": _to_json_value(self.values_against[m]),
+                    "value": None if np.isnan(self.values[m]) else float(self.values[m]),
+                    "value_against": None if np.isnan(self.values_against[m]) else float(self.values_against[m]),
                     "like": self.like(m),
                 }
                 for m in self.order
@@ -467,15 +462,9 @@ class Explanation:
 
     def _described(self, m: int) -> str:
         """The values of an attribute in both signatures."""
-        mine, theirs = (
-            UNDESCRIBED if np.isnan(one) else f"{one:.4g}" for one in (self.values[m], self.values_against[m])
-        )
+        both = self.values[m], self.values_against[m]
+        mine, theirs = (UNDESCRIBED if np.isnan(one) else f"{one:.4g}" for one in both)
         return f"{mine} in both" if mine == theirs else f"{mine} against {theirs}"
-
-
-def _to_json_value(value: float) -> float | None:
-    """What JSON has for a value; null where there is none."""
-    return None if np.isnan(value) else float(value)
 
 
 def explain_rows(
@@ -489,28 +478,29 @@ def explain_rows(
     calibrated: bool = True,
     raw: bool = False,
 ) -> list[Explanation]:
-    """One for each row of X; see `Inspection.explain`."""
+    """One for each row of X; see `ZeroShotClassifier.explain`."""
     check_is_fitted(model)
     model._check_explainable()
     top = check_count("top", top)
     X = _inputs.as_sliceable(model, X, "an explanation")
-    panel = Panel(model, signatures, candidates, calibrated)
-    for table in (panel.table, model.signature_table_):
+    scorer = CandidateScorer(model, signatures, candidates, calibrated)
+    for table in (scorer.table, model.signature_table_):
         _inputs.refuse_sparse_signatures(table, "an explanation")
-    if len(panel.labels) < 2:
+    if len(scorer.labels) < 2:
         raise ValueError(
-            f"the only candidate is {list_values(panel.labels)}: an explanation compares two classes, so name another one"
+            f"the only candidate is {list_values(scorer.labels)}: an explanation compares two classes, so name another "
+            "one"
         )
-    mine, theirs = _class_column(panel, "label", label), _class_column(panel, "against", against)
+    mine, theirs = _class_column(scorer, "label", label), _class_column(scorer, "against", against)
     if mine is not None and mine == theirs:
         raise ValueError(f"label and against are both {list_values([label])}: name two different classes")
     check_flag("raw", raw)
-    explainer = model._raw_explainer(panel.table) if raw else model._explainer(panel.table)
-    labels = panel.labels.tolist()
-    constant = panel.constant * panel.seen
+    explainer = model._raw_explainer(scorer.table) if raw else model._explainer(scorer.table)
+    labels = scorer.labels.tolist()
+    constant = scorer.constant * scorer.seen
     found: list[Explanation] = []
-    for rows, scores in panel.blocks(X):
-        scaled = to_numpy(model._scaled(_inputs.take_rows(model, X, rows))).astype(np.float64)
+    for rows, scores in scorer.blocks(X):
+        scaled = to_numpy(model._scale_rows(_inputs.take_rows(model, X, rows))).astype(np.float64)
         first, second = _column_pairs(to_numpy(scores), mine, theirs)
         split = explainer.split(scaled, first, second)
         found += [
@@ -532,16 +522,17 @@ def explain_rows(
     return found
 
 
-def _class_column(panel: Panel, parameter: str, name: Any) -> int | None:
+def _class_column(scorer: CandidateScorer, parameter: str, name: Any) -> int | None:
     """The column of a named class."""
     if name is None:
         return None
-    labels = panel.labels.tolist()
+    labels = scorer.labels.tolist()
     name = unify_spelling(np.array([name], dtype=object), labels)[0]
     if name not in labels:
         near = suggest(name, [str(label) for label in labels])
         raise ValueError(
-            f"{parameter} {list_values([name])} is not among the candidates{near}: expected one of {list_values(labels)}"
+            f"{parameter} {list_values([name])} is not among the candidates{near}: expected one of "
+            f"{list_values(labels)}"
         )
     return int(labels.index(name))
 

@@ -1,4 +1,8 @@
-"""Accuracy on given rows during a run. A monitor looks at the projection and never changes it."""
+"""Zero-shot kernel learning: the estimator, and the training of stacks of it.
+
+A stack is K classifiers that differ only in numbers. They learn their projections (K, d, p) in one run, which is how a
+search tries many settings at once; `fit` is a stack of one.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,11 @@ import copy
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from zskl import kernels, metrics
 from zskl._arrays import (
@@ -40,65 +45,14 @@ from zskl.training.objective import BALANCES, LOSSES, Objective
 from zskl.training.rows import ScaledRows, StreamedRows
 from zskl.training.solver import INITIALISATIONS, DivergenceError, Progress, State
 
-# Monitor --------------------------------------------------------------------------------------------------------------
-
-
-class Monitor:
-    """Mean per-class accuracy of rows X with classes y, among the classes in y, every few iterations."""
-
-    def __init__(
-        self, name: str, X: Array, y: Any, estimator: ZeroShotClassifier, objective: Objective, every: int, place: Array
-    ) -> None:
-        self.name = name
-        self.every = every
-        self.objective = objective
-        self.X = convert_like(estimator.feature_scaling_.apply(check_features(estimator, X)), place)
-        self.y = to_labels(y, f"the labels of monitor {name!r}", estimator.candidates_.tolist())
-        if len(self.y) != self.X.shape[0]:
-            raise ValueError(f"monitor {name!r} has {self.X.shape[0]} rows but {len(self.y)} labels")
-        table = choose_candidates(estimator, None, np.unique(self.y))
-        self.classes, self.rows = table.classes, table.padded_rows()
-        self.Y = convert_like(estimator.signature_scaling_.apply(table.matrix), self.X)
-        self.iterations: list[int] = []
-        self.accuracies: list[list[float]] = []
-
-    def look(self, progress: Progress) -> None:
-        if progress.step % self.every and progress.step != progress.steps:
-            return
-        scores = best_row_scores(self.objective.scores(progress.projection, self.X, self.Y), self.rows)
-        best = to_numpy(namespace(scores).argmax(scores, axis=-1))  # (K, n)
-        self.iterations.append(progress.step)
-        self.accuracies.append([metrics.mean_per_class_accuracy(self.y, self.classes[row]) for row in best])
-
-    def curve(self, member: int) -> tuple[NumPyArray, NumPyArray]:
-        """(iterations, accuracies) of one member of the stack."""
-        return np.array(self.iterations), np.array([row[member] for row in self.accuracies])
-
-
-def make_monitors(
-    given: Any, estimator: ZeroShotClassifier, objective: Objective, every: int, place: Array
-) -> list[Monitor]:
-    """A monitor for (X, y), or for each of a mapping from names to such pairs, kept where the array `place` is."""
-    if given is None:
-        return []
-    every = check_count("monitor_every", every)
-    named = given if isinstance(given, Mapping) else {"monitor": given}
-    for name, pair in named.items():
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise ValueError(f"monitor {name!r} is a {type(pair).__name__}: expected a pair (X, y)")
-    return [Monitor(str(name), X, y, estimator, objective, every, place) for name, (X, y) in named.items()]
-
-
-# Stack ----------------------------------------------------------------------------------------------------------------
-# Training of a stack: K estimators that differ only in numbers learn their projections (K, d, p) in one run.
-
 logger = logging.getLogger(__name__)
 STACKABLE = ("sigma", "bias", "repulsion", "temperature", "learning_rate", "incoherence_weight")
 WEIGHTS = ("repulsion", "temperature", "incoherence_weight")
 SHARE = 0.8  # of the free memory of a GPU that a stack may take
 MATRICES = 12  # arrays (d, p) that a member needs while it trains, with what a step holds for a while
 IMAGES = 4  # arrays (d, C)
-LOOKED_AT = 256  # training rows scored after training
+AT_ONCE = 1 << 25  # scores that are on a device at a time, several such arrays of them
+LAST_LOOK = 256  # training rows scored after training
 Callback = Callable[[Progress], object]
 
 
@@ -110,445 +64,7 @@ class History:
     accuracy: Mapping[str, tuple[NumPyArray, NumPyArray]] = field(default_factory=dict)
 
 
-def train_stack(
-    members: Sequence[ZeroShotKernelClassifier],
-    X: Array,
-    y: Any,
-    signatures: Any,
-    callback: Callback | None = None,
-    monitor: Any = None,
-    monitor_every: int = 100,
-) -> None:
-    """Fit kernel classifiers that differ only in `STACKABLE` parameters, and set what each has learned."""
-    for member in members:
-        member._check_parameters()
-    first = members[0]
-    earlier = [_earlier_fit(member) for member in members]
-    training = first._prepare(X, y, signatures, rows.make_reader(first.streaming, X))
-    for member in members[1:]:
-        member.__dict__.update({name: value for name, value in vars(first).items() if name.endswith("_")})
-    seed = resolve_seed(first.random_state)
-    size = members_at_once(len(members), training)
-    for place in range(0, len(members), size):
-        part = members[place : place + size]
-        start = _starting_state(earlier[place : place + size], first.init, training, seed)
-        _train_members(part, place, training, seed, start, callback, monitor, monitor_every)
-
-
-def members_at_once(count: int, training: Training) -> int:
-    """How many of `count` members train at once: all, or on a GPU as many as its free memory holds."""
-    free = free_gpu_memory(training.Y)
-    if free is None:
-        return count
-    (n, d), (C, p) = training.X.shape, training.Y.shape
-    size = max(1, min(count, int(free * SHARE / (4 * (MATRICES * d * p + IMAGES * d * C)))))
-    if size < count:
-        logger.warning(
-            "%d projections of %d × %d, on %d rows, do not fit into the %.1f GiB of GPU memory that are free: "
-            "training %d at a time",
-            *(count, d, p, n, free / 2**30, size),
-        )
-    return size
-
-
-def _train_members(
-    members: Sequence[ZeroShotKernelClassifier],
-    place: int,
-    training: Training,
-    seed: int,
-    start: State,
-    callback: Callback | None,
-    monitor: Any,
-    monitor_every: int,
-) -> None:
-    """Train the members that stand from `place` on in their stack, and set what each has learned."""
-    first = members[0]
-    objective = stacked_objective(members, training.Y)
-    watching = make_monitors(monitor, first, objective, monitor_every, training.Y)
-
-    def after_step(progress: Progress) -> None:
-        for one in watching:
-            one.look(progress)
-        if callback is not None:
-            callback(replace(progress, first=place))
-
-    streamed = training.X if isinstance(training.X, StreamedRows) else None
-    per_sample = first.second_moment == "per_sample"
-    alone = len(members) == 1 and not is_torch(training.Y) and not per_sample
-    solution = solver.minimise(
-        make_cpu_step(first, training, seed) if alone else make_step(objective, training, seed, per_sample),
-        start,
-        n_rows=training.X.shape[0],
-        batch_size=first.batch_size,
-        epochs=first.epochs,
-        seed=seed,
-        learning_rate=member_column([member.learning_rate for member in members], training.Y),
-        schedule=first.schedule,
-        decay=first.decay,
-        smoothing=first.smoothing,
-        epsilon=first.epsilon,
-        callback=after_step if watching or callback is not None else None,
-        steady=training.rows.shape[1] == 1 and streamed is None,
-        fuse=None if per_sample else make_fused_step(objective, training),
-        order_of=None if streamed is None else streamed.batches,
-    )
-    W = to_numpy(solution.state.W)
-    V = to_numpy(solution.state.V) if any(member.warm_start for member in members) else None
-    lost = _has_vanished(objective, solution.state.W, training) & (solution.diverged < 0)
-    solution.diverged[lost] = solution.state.steps - 1
-    for k, member in enumerate(members):
-        member.projection_ = W[k].copy()
-        member.kernel_, member.incoherence_ = member._kernel(), bool(member.incoherence)
-        member.diverged_ = int(solution.diverged[k]) if solution.diverged[k] >= 0 else None
-        member.history_ = History(solution.objective[:, k], {one.name: one.curve(k) for one in watching})
-        member._continuation = None if V is None else (V[k].copy(), solution.state.steps, solution.state.epochs)
-
-
-def member_column(values: Sequence[float], place: Array) -> Array:
-    """(K, 1, 1) where `place` is."""
-    return convert_like(np.array(values, dtype=np.float64).reshape(-1, 1, 1), place)
-
-
-def stacked_objective(members: Sequence[ZeroShotKernelClassifier], place: Array) -> Objective:
-    """The objective of members that differ only in `STACKABLE` parameters."""
-    first = members[0]
-    return Objective(
-        kernels.stack([member._kernel() for member in members], lambda values: member_column(values, place)),
-        loss=first.loss,
-        balance=first.balance,
-        incoherence=bool(first.incoherence),
-        **{name: member_column([getattr(member, name) for member in members], place) for name in WEIGHTS},
-    )
-
-
-def make_fused_step(objective: Objective, training: Training) -> solver.Fuse:
-    """What makes one function of a whole step, on a GPU that has the kernels for it."""
-
-    def fuse(W: Array, V: Array, tape: Tape) -> Any:
-        if not _cuda.can_fuse(objective, W, tape.order.shape[1], len(training.rows)):
-            return None
-        sizes = convert_like(training.sizes, training.Y)
-        return _cuda.FusedStep(objective, training.X, training.Y, training.codes, sizes, W, V, tape)
-
-    return fuse
-
-
-def make_step(objective: Objective, training: Training, seed: int, per_sample: bool) -> solver.Step:
-    """The objective on the rows of one batch, against one signature per class drawn again for each step."""
-    sizes = convert_like(training.sizes, training.Y)
-    single = training.rows.shape[1] == 1
-
-    def step(W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
-        Y = training.Y if single else training.Y[convert_like(draw_signatures(training, seed, t), training.Y, "int64")]
-        return objective.evaluate(W, training.X[rows], Y, training.codes[rows], sizes, per_sample)
-
-    return step
-
-
-def make_cpu_step(member: ZeroShotKernelClassifier, training: Training, seed: int) -> solver.Step:
-    """`step_function` of one classifier on NumPy arrays, in buffers made once."""
-    n = min(member.batch_size, training.X.shape[0])
-    signatures, codes = to_numpy(training.Y), to_numpy(training.codes)
-    shape, sizes = (training.X.shape[1], signatures.shape[1]), convert_like(training.sizes, signatures)
-    evaluate = CpuStep(member._objective(), n, shape, len(training.rows), sizes, signatures.dtype)
-    single = training.rows.shape[1] == 1
-
-    def step(W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
-        assert isinstance(W, np.ndarray)
-        assert isinstance(rows, np.ndarray)
-        Y = signatures if single else signatures[draw_signatures(training, seed, t)]
-        return evaluate(W, training.X, rows, Y, codes[rows])
-
-    return step
-
-
-def draw_signatures(training: Training, seed: int, t: int) -> NumPyArray:
-    """(C,) one row of `training.Y` per class, each of its rows equally likely; depends only on seed and step."""
-    choice = make_generator(seed, 2, t).integers(training.counts)
-    drawn: NumPyArray = training.rows[np.arange(len(choice)), choice]
-    return drawn
-
-
-def _has_vanished(objective: Objective, W: Array, training: Training) -> NumPyArray:
-    """(K,) whether every value of a radial kernel has become 0 by underflow: no gradient leads back from there."""
-    scores = objective.scores(W, training.X[:LOOKED_AT], training.Y)
-    return np.asarray(~to_numpy(scores).any(axis=(1, 2))) & objective.kernel.radial
-
-
-def _earlier_fit(member: ZeroShotKernelClassifier) -> tuple[Any, Any, int, int] | None:
-    """(W, V or None, steps, epochs) of the fit that a warm start continues."""
-    if not member.warm_start or not hasattr(member, "projection_"):
-        return None
-    return (member.projection_, *(getattr(member, "_continuation", None) or (None, 0, 0)))
-
-
-def _starting_state(
-    earlier: Sequence[tuple[Any, Any, int, int] | None], init: str, training: Training, seed: int
-) -> State:
-    X, Y = training.X, training.Y
-    if earlier[0] is None:
-        xp = namespace(Y)
-        means = xp.stack([xp.mean(Y[convert_like(np.unique(rows), Y, "int64")], axis=0) for rows in training.rows])
-        if isinstance(X, ScaledRows):
-            W = rows.initial_projection(init, X, lambda codes: means[codes], training.codes, seed)
-        else:
-            W = INITIALISATIONS[init](X, means[training.codes], seed)
-        return solver.start_state(xp.stack([W] * len(earlier)))
-    past = [one for one in earlier if one is not None]
-    found, expected = past[0][0].shape, (X.shape[1], Y.shape[1])
-    if found != expected:
-        raise ValueError(
-            f"warm start from a projection of shape {found}, but the data need {expected} (features, attributes): "
-            "keep both, or set warm_start=False"
-        )
-    W = convert_like(np.stack([one[0] for one in past]), Y)
-    if past[0][1] is None:  # a loaded model: only its projection is known
-        return solver.start_state(W)
-    return State(W, convert_like(np.stack([one[1] for one in past]), Y), past[0][2], past[0][3])
-
-
-# Stack scores ---------------------------------------------------------------------------------------------------------
-# The members of a stack at one moment of their training, scored in one pass.
-
-AT_ONCE = 1 << 25  # scores that are on a device at a time, several such arrays of them
-
-
-def member_batches(members: int, n: int, rows: int) -> Iterator[slice]:
-    """Some members after others, so that their scores (members, n, rows) are not too many for a device."""
-    size = max(1, AT_ONCE // max(1, n * rows))
-    return (slice(first, first + size) for first in range(0, members, size))
-
-
-@dataclass(frozen=True, eq=False)
-class StackMoment:
-    """K members and their projections W (K, d, p), which go on changing as they train."""
-
-    members: Sequence[ZeroShotKernelClassifier]
-    W: Array
-
-    def best_scores(self, scaled: Array, question: Question, sides: Sides) -> Array:
-        """`zskl.metrics.row_gaps.best_scores` (4, K, n) of scaled rows, where they are."""
-        parts = [
-            best_scores(self._scores(members, scaled, question), sides)
-            for members in member_batches(len(self.members), len(scaled), len(question.Y))
-        ]
-        return namespace(scaled).concat(parts, axis=1)
-
-    def _scores(self, members: slice, scaled: Array, question: Question) -> Array:
-        """(members, n, c)."""
-        objective = stacked_objective(self.members[members], question.Y)
-        return best_row_scores(objective.scorer(self.W[members], question.Y)(scaled), question.rows)
-
-
-# Stacked fits ---------------------------------------------------------------------------------------------------------
-# Many settings of a kernel classifier in as few runs as possible.
-
-
-def fit_together(
-    estimator: ZeroShotKernelClassifier,
-    settings: Sequence[Mapping[str, Any]],
-    X: Array,
-    y: Any,
-    signatures: Any,
-    visit: Callable[[int, Any], object],
-) -> None:
-    """One run of one stack: settings that differ in epochs alone are the same member at several times."""
-    wanted: dict[str, list[tuple[int, ZeroShotKernelClassifier]]] = {}
-    for place, setting in enumerate(settings):
-        model = copy.copy(estimator)  # quicker than a clone, and nobody else has `estimator`
-        model.__dict__.update(setting, warm_start=False)
-        numbers = {name: getattr(model, name) for name in STACKABLE}
-        wanted.setdefault(repr(numbers), []).append((place, model))
-    last = max(check_count("epochs", model.epochs) for group in wanted.values() for _, model in group)
-    members = [copy.copy(group[0][1]) for group in wanted.values()]
-    for member in members:
-        member.epochs = last
-
-    groups = list(wanted.values())
-
-    def look(progress: Progress) -> None:
-        if not progress.epoch_ends:
-            return
-        moment = StackMoment(members[progress.first : progress.first + len(progress.projection)], progress.projection)
-        for k, W in enumerate(progress.projection, start=progress.first):
-            member = members[k]
-            for place, model in groups[k]:
-                if model.epochs == progress.epoch + 1:
-                    model.__dict__.update({name: value for name, value in vars(member).items() if name[-1] == "_"})
-                    model.projection_, model.diverged_ = W, None
-                    model.kernel_, model.incoherence_ = model._kernel(), bool(model.incoherence)
-                    model._member = moment, k - progress.first
-                    visit(place, model)
-
-    train_stack(members, X, y, signatures, look)
-    per_epoch = len(y) // min(members[0].batch_size, len(y))
-    for member, group in zip(members, groups, strict=True):
-        for place, model in group:
-            if member.diverged_ is not None and member.diverged_ < model.epochs * per_epoch:
-                visit(place, DivergenceError(member.diverged_, member.learning_rate))
-
-
-def fit_stack(
-    estimator: ZeroShotKernelClassifier,
-    settings: Sequence[Mapping[str, Any]],
-    X: Array,
-    y: Any,
-    signatures: Any = None,
-    callback: Callback | None = None,
-) -> list[ZeroShotKernelClassifier]:
-    """One fitted clone of `estimator` per setting, in order.
-
-    Settings that differ in `stack.STACKABLE` parameters alone train at once, others in stacks of their own. All
-    members share initialisation and batch order. A member that diverges has `diverged_` set, the others go on.
-    """
-    members = [clone(estimator).set_params(**setting) for setting in settings]
-    groups: dict[str, list[ZeroShotKernelClassifier]] = {}
-    for member in members:
-        fixed = {name: value for name, value in member.get_params(deep=False).items() if name not in STACKABLE}
-        groups.setdefault(repr(sorted(fixed.items())), []).append(member)
-    for group in groups.values():
-        train_stack(group, X, y, signatures, callback)
-    return members
-
-
-# Kernel settings ------------------------------------------------------------------------------------------------------
-# The settings of a kernel classifier: what is refused, and the kernel and objective they stand for.
-
-
-def build_kernel(model: ZeroShotKernelClassifier) -> Kernel:
-    """The Kernel object of a classifier, or the one that it names, with its parameters."""
-    if isinstance(model.kernel, Kernel):
-        return model.kernel
-    return kernels.build(model.kernel, {"sigma": model.sigma, "degree": model.degree, "bias": model.bias})
-
-
-def build_objective(model: ZeroShotKernelClassifier) -> Objective:
-    """What a classifier minimises."""
-    return Objective(
-        build_kernel(model),
-        loss=model.loss,
-        balance=model.balance,
-        incoherence=bool(model.incoherence),
-        repulsion=float(model.repulsion),
-        temperature=float(model.temperature),
-        incoherence_weight=float(model.incoherence_weight),
-    )
-
-
-def check_settings(model: ZeroShotKernelClassifier) -> None:
-    """Refuse a setting out of range."""
-    build_kernel(model)
-    check_count("degree", model.degree)
-    check_count("batch_size", model.batch_size)
-    check_count("epochs", model.epochs)
-    for name in ("sigma", "temperature", "learning_rate", "epsilon"):
-        check_positive(name, getattr(model, name))
-    for name in ("bias", "repulsion", "incoherence_weight", "decay", "smoothing"):
-        check_positive(name, getattr(model, name), zero_allowed=True)
-    if model.smoothing >= 1:
-        raise ValueError(f"smoothing is {model.smoothing!r}: expected a number in [0, 1)")
-    check_option("loss", model.loss, LOSSES)
-    check_option("balance", model.balance, BALANCES)
-    check_option("schedule", model.schedule, solver.SCHEDULES)
-    check_option("second_moment", model.second_moment, solver.SECOND_MOMENTS)
-    check_option("init", model.init, INITIALISATIONS)
-    rows.check_streaming(model.streaming)
-    check_flag("incoherence", model.incoherence)
-    check_flag("warm_start", model.warm_start)
-
-
-# Search maps ----------------------------------------------------------------------------------------------------------
-# Maps of a fitted kernel classifier for search by inner products; `ranking_map` has how they work.
-
-
-class SearchMaps:
-    """Maps of samples and of classes whose inner products stand for scores: any dot-product index can search them."""
-
-    def _model(self) -> ZeroShotKernelClassifier:
-        return cast("ZeroShotKernelClassifier", self)  # the only class that inherits this one
-
-    def feature_map(
-        self,
-        n_components: int = 256,
-        *,
-        X: Array | None = None,
-        signatures: Any = None,
-        candidates: Any = None,
-        landmarks: int | None = None,
-        random_state: int = 0,
-    ) -> search_vectors.FeatureMap:
-        """
-        Map samples and classes so that inner products approximate scores.
-
-        Landmarks are drawn from the candidate classes and, better, also from rows X. With at least as many components
-        as candidates, all candidates are landmarks, and their scores are exact.
-
-        Parameters
-        ----------
-        n_components : int, default=256
-            At most so many dimensions.
-        X : array-like of shape (n_samples, n_features), default=None
-            Rows to draw landmarks from, such as those of `fit`.
-        signatures : data frame, mapping or array, default=None
-            Descriptions of the classes that you want to search; None takes those of `fit`.
-        candidates : list of class names, default=None
-            Which of these classes to search; None takes all of them.
-        landmarks : int, default=None
-            How many landmarks; None takes four for each component.
-        random_state : int, default=0
-            Seed of the draw.
-
-        Returns
-        -------
-        FeatureMap
-            Its `samples` and `classes` are the two maps, its `quality` says how well they do.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> maps = model.feature_map(n_components=8)
-        >>> maps.samples([[1, 0]]).shape[1] == maps.classes().shape[1] <= 8
-        True
-        """
-        return search_vectors.make_feature_map(
-            self._model(), n_components, X, signatures, candidates, landmarks, random_state
-        )
-
-    def ranking_map(self, rows: bool = False) -> search_vectors.RankingMap:
-        """
-        Map samples and classes so that inner products order classes as the scores do, if not in their size.
-
-        The order is exact with `incoherence=False`, else to first order.
-
-        Parameters
-        ----------
-        rows : bool, default=False
-            Whether inner products also order the rows of a class, as when you look for the rows that fit a
-            description. That takes one more dimension.
-
-        Returns
-        -------
-        RankingMap
-            Maps into as many dimensions as there are attributes, plus one, or plus two with `rows`.
-
-        Examples
-        --------
-        >>> from zskl import ZeroShotKernelClassifier
-        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
-        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
-        >>> model.ranking_map().samples([[1, 0]]).shape
-        (1, 3)
-        """
-        return search_vectors.make_ranking_map(self._model(), rows)
-
-
-# Kernel classifier ----------------------------------------------------------------------------------------------------
-# ZeroShotKernelClassifier: kernel + objective + solver behind the contract.
-
-
-class ZeroShotKernelClassifier(SearchMaps, ZeroShotClassifier):
+class ZeroShotKernelClassifier(ZeroShotClassifier):
     """
     Zero-shot kernel learning: a projection W under which samples meet the signatures of their classes.
 
@@ -746,7 +262,83 @@ class ZeroShotKernelClassifier(SearchMaps, ZeroShotClassifier):
                 raise DivergenceError(self.diverged_, self.learning_rate, advice)
         return self
 
-    def _free(self, X: Array) -> tuple[str, ...]:
+    def feature_map(
+        self,
+        n_components: int = 256,
+        *,
+        X: Array | None = None,
+        signatures: Any = None,
+        candidates: Any = None,
+        landmarks: int | None = None,
+        random_state: int = 0,
+    ) -> search_vectors.FeatureMap:
+        """
+        Map samples and classes so that inner products approximate scores.
+
+        Landmarks are drawn from the candidate classes and, better, also from rows X. With at least as many components
+        as candidates, all candidates are landmarks, and their scores are exact.
+
+        Parameters
+        ----------
+        n_components : int, default=256
+            At most so many dimensions.
+        X : array-like of shape (n_samples, n_features), default=None
+            Rows to draw landmarks from, such as those of `fit`.
+        signatures : data frame, mapping or array, default=None
+            Descriptions of the classes that you want to search; None takes those of `fit`.
+        candidates : list of class names, default=None
+            Which of these classes to search; None takes all of them.
+        landmarks : int, default=None
+            How many landmarks; None takes four for each component.
+        random_state : int, default=0
+            Seed of the draw.
+
+        Returns
+        -------
+        FeatureMap
+            Its `samples` and `classes` are the two maps, its `quality` says how well they do.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> maps = model.feature_map(n_components=8)
+        >>> maps.samples([[1, 0]]).shape[1] == maps.classes().shape[1] <= 8
+        True
+        """
+        return search_vectors.make_feature_map(self, n_components, X, signatures, candidates, landmarks, random_state)
+
+    def ranking_map(self, rows: bool = False) -> search_vectors.RankingMap:
+        """
+        Map samples and classes so that inner products order classes as the scores do, if not in their size.
+
+        The order is exact with `incoherence=False`, else to first order.
+
+        Parameters
+        ----------
+        rows : bool, default=False
+            Whether inner products also order the rows of a class, as when you look for the rows that fit a
+            description. That takes one more dimension.
+
+        Returns
+        -------
+        RankingMap
+            Maps into as many dimensions as there are attributes, plus one, or plus two with `rows`.
+
+        Examples
+        --------
+        >>> from zskl import ZeroShotKernelClassifier
+        >>> table = {"ant": [6, 0], "bee": [6, 2], "emu": [2, 2]}  # legs and wings
+        >>> model = ZeroShotKernelClassifier(random_state=0).fit([[0, 1], [1, 1]], ["ant", "bee"], table)
+        >>> model.ranking_map().samples([[1, 0]]).shape
+        (1, 3)
+        """
+        check_flag("rows", rows)
+        check_is_fitted(self)
+        return search_vectors.RankingMap(copy.copy(self), bool(rows))
+
+    def _free_settings(self, X: Array) -> tuple[str, ...]:
         """Epochs; on a GPU also the settings of a stack."""
         return ("epochs", *STACKABLE) if runs_on_gpu(X, self.device) else ("epochs",)
 
@@ -759,28 +351,390 @@ class ZeroShotKernelClassifier(SearchMaps, ZeroShotClassifier):
         visit: Callable[[int, Self | DivergenceError], object],
     ) -> None:
         """One run of one stack: settings that differ in epochs alone are the same member at several times."""
-        fit_together(self, settings, X, y, signatures, visit)
+        wanted: dict[str, list[tuple[int, ZeroShotKernelClassifier]]] = {}
+        for place, setting in enumerate(settings):
+            # Quicker than a clone: a search makes thousands of these, and nobody changes what they share.
+            model = copy.copy(self)
+            model.__dict__.update(setting, warm_start=False)
+            numbers = {name: getattr(model, name) for name in STACKABLE}
+            wanted.setdefault(repr(numbers), []).append((place, model))
+        last = max(check_count("epochs", model.epochs) for group in wanted.values() for _, model in group)
+        members = [copy.copy(group[0][1]) for group in wanted.values()]
+        for member in members:
+            member.epochs = last
+
+        groups = list(wanted.values())
+
+        def look(progress: Progress) -> None:
+            if not progress.epoch_ends:
+                return
+            moment = StackMoment(
+                members[progress.first : progress.first + len(progress.projection)], progress.projection
+            )
+            for k, W in enumerate(progress.projection, start=progress.first):
+                member = members[k]
+                for place, model in groups[k]:
+                    if model.epochs == progress.epoch + 1:
+                        model.__dict__.update({name: value for name, value in vars(member).items() if name[-1] == "_"})
+                        model.projection_, model.diverged_ = W, None
+                        model.kernel_, model.incoherence_ = model._kernel(), bool(model.incoherence)
+                        model._member = moment, k - progress.first
+                        visit(place, model)
+
+        train_stack(members, X, y, signatures, look)
+        per_epoch = len(y) // min(members[0].batch_size, len(y))
+        for member, group in zip(members, groups, strict=True):
+            for place, model in group:
+                if member.diverged_ is not None and member.diverged_ < model.epochs * per_epoch:
+                    visit(place, DivergenceError(member.diverged_, member.learning_rate))
 
     def _scorer(self, Y: Array) -> Callable[[Array], Array]:
         return Objective(self.kernel_, incoherence=self.incoherence_).scorer(convert_like(self.projection_, Y), Y)
 
     def _objective(self) -> Objective:
-        return build_objective(self)
+        """What the classifier minimises."""
+        return Objective(
+            self._kernel(),
+            loss=self.loss,
+            balance=self.balance,
+            incoherence=bool(self.incoherence),
+            repulsion=float(self.repulsion),
+            temperature=float(self.temperature),
+            incoherence_weight=float(self.incoherence_weight),
+        )
 
     def _kernel(self) -> Kernel:
-        return build_kernel(self)
+        """The Kernel object of the classifier, or the one that it names, with its parameters."""
+        if isinstance(self.kernel, Kernel):
+            return self.kernel
+        return kernels.build(self.kernel, {"sigma": self.sigma, "degree": self.degree, "bias": self.bias})
 
     def _score_parts(self) -> ScoreParts:
         return ScoreParts(self.projection_, self.kernel_, self.incoherence_)
 
     def _check_parameters(self) -> None:
-        check_settings(self)
+        """Refuse a setting out of range."""
+        self._kernel()
+        check_count("degree", self.degree)
+        check_count("batch_size", self.batch_size)
+        check_count("epochs", self.epochs)
+        for name in ("sigma", "temperature", "learning_rate", "epsilon"):
+            check_positive(name, getattr(self, name))
+        for name in ("bias", "repulsion", "incoherence_weight", "decay", "smoothing"):
+            check_positive(name, getattr(self, name), zero_allowed=True)
+        if self.smoothing >= 1:
+            raise ValueError(f"smoothing is {self.smoothing!r}: expected a number in [0, 1)")
+        check_option("loss", self.loss, LOSSES)
+        check_option("balance", self.balance, BALANCES)
+        check_option("schedule", self.schedule, solver.SCHEDULES)
+        check_option("second_moment", self.second_moment, solver.SECOND_MOMENTS)
+        check_option("init", self.init, INITIALISATIONS)
+        rows.check_streaming(self.streaming)
+        check_flag("incoherence", self.incoherence)
+        check_flag("warm_start", self.warm_start)
 
-    def _stored(self, name: str, value: Any) -> Any:
-        return kernels.to_json(value) if isinstance(value, Kernel) else super()._stored(name, value)
+    def _to_json(self, name: str, value: Any) -> Any:
+        return kernels.to_json(value) if isinstance(value, Kernel) else super()._to_json(name, value)
 
     @classmethod
-    def _unstored(cls, name: str, value: Any) -> Any:
+    def _from_json(cls, name: str, value: Any) -> Any:
         if name == "kernel_" or isinstance(value, dict):
             return kernels.from_json(value)
         return value
+
+
+def fit_stack(
+    estimator: ZeroShotKernelClassifier,
+    settings: Sequence[Mapping[str, Any]],
+    X: Array,
+    y: Any,
+    signatures: Any = None,
+    callback: Callback | None = None,
+) -> list[ZeroShotKernelClassifier]:
+    """One fitted clone of `estimator` per setting, in order.
+
+    Settings that differ in `STACKABLE` parameters alone train at once, others in stacks of their own. All members
+    share initialisation and batch order. A member that diverges has `diverged_` set, the others go on.
+    """
+    members = [clone(estimator).set_params(**setting) for setting in settings]
+    groups: dict[str, list[ZeroShotKernelClassifier]] = {}
+    for member in members:
+        fixed = {name: value for name, value in member.get_params(deep=False).items() if name not in STACKABLE}
+        groups.setdefault(repr(sorted(fixed.items())), []).append(member)
+    for group in groups.values():
+        train_stack(group, X, y, signatures, callback)
+    return members
+
+
+def train_stack(
+    members: Sequence[ZeroShotKernelClassifier],
+    X: Array,
+    y: Any,
+    signatures: Any,
+    callback: Callback | None = None,
+    monitor: Any = None,
+    monitor_every: int = 100,
+) -> None:
+    """Fit kernel classifiers that differ only in `STACKABLE` parameters, and set what each has learned."""
+    for member in members:
+        member._check_parameters()
+    first = members[0]
+    # Read now: below, the others take over all that the first has learned, the projection of an earlier fit too.
+    earlier = [_earlier_fit(member) for member in members]
+    training = first._prepare(X, y, signatures, rows.make_reader(first.streaming, X))
+    for member in members[1:]:
+        member.__dict__.update({name: value for name, value in vars(first).items() if name.endswith("_")})
+    seed = resolve_seed(first.random_state)
+    size = members_at_once(len(members), training)
+    for place in range(0, len(members), size):
+        part = members[place : place + size]
+        start = _starting_state(earlier[place : place + size], first.init, training, seed)
+        _train_members(part, place, training, seed, start, callback, monitor, monitor_every)
+
+
+def members_at_once(count: int, training: Training) -> int:
+    """How many of `count` members train at once: all, or on a GPU as many as its free memory holds."""
+    free = free_gpu_memory(training.Y)
+    if free is None:
+        return count
+    (n, d), (C, p) = training.X.shape, training.Y.shape
+    size = max(1, min(count, int(free * SHARE / (4 * (MATRICES * d * p + IMAGES * d * C)))))
+    if size < count:
+        logger.warning(
+            "%d projections of %d × %d, on %d rows, do not fit into the %.1f GiB of GPU memory that are free: "
+            "training %d at a time",
+            *(count, d, p, n, free / 2**30, size),
+        )
+    return size
+
+
+def _train_members(
+    members: Sequence[ZeroShotKernelClassifier],
+    place: int,
+    training: Training,
+    seed: int,
+    start: State,
+    callback: Callback | None,
+    monitor: Any,
+    monitor_every: int,
+) -> None:
+    """Train the members that stand from `place` on in their stack, and set what each has learned."""
+    first = members[0]
+    objective = stacked_objective(members, training.Y)
+    monitors = _make_monitors(monitor, first, objective, monitor_every, training.Y)
+
+    def after_step(progress: Progress) -> None:
+        for one in monitors:
+            one.record(progress)
+        if callback is not None:
+            callback(replace(progress, first=place))
+
+    streamed = training.X if isinstance(training.X, StreamedRows) else None
+    per_sample = first.second_moment == "per_sample"
+    # Numba's step knows one member, NumPy arrays, and no squares of the gradients of single samples.
+    alone = len(members) == 1 and not is_torch(training.Y) and not per_sample
+    solution = solver.minimise(
+        make_cpu_step(first, training, seed) if alone else make_step(objective, training, seed, per_sample),
+        start,
+        n_rows=training.X.shape[0],
+        batch_size=first.batch_size,
+        epochs=first.epochs,
+        seed=seed,
+        learning_rate=member_column([member.learning_rate for member in members], training.Y),
+        schedule=first.schedule,
+        decay=first.decay,
+        smoothing=first.smoothing,
+        epsilon=first.epsilon,
+        callback=after_step if monitors or callback is not None else None,
+        steady=training.rows.shape[1] == 1 and streamed is None,
+        fuse=None if per_sample else make_fused_step(objective, training),
+        order_of=None if streamed is None else streamed.batches,
+    )
+    W = to_numpy(solution.state.W)
+    V = to_numpy(solution.state.V) if any(member.warm_start for member in members) else None
+    # The solver sees divergence by the objective, which stays finite where a kernel has underflowed to 0.
+    lost = _has_vanished(objective, solution.state.W, training) & (solution.diverged < 0)
+    solution.diverged[lost] = solution.state.steps - 1
+    for k, member in enumerate(members):
+        member.projection_ = W[k].copy()
+        member.kernel_, member.incoherence_ = member._kernel(), bool(member.incoherence)
+        member.diverged_ = int(solution.diverged[k]) if solution.diverged[k] >= 0 else None
+        member.history_ = History(solution.objective[:, k], {one.name: one.curve(k) for one in monitors})
+        member._continuation = None if V is None else (V[k].copy(), solution.state.steps, solution.state.epochs)
+
+
+def member_column(values: Sequence[float], place: Array) -> Array:
+    """(K, 1, 1) where `place` is."""
+    return convert_like(np.array(values, dtype=np.float64).reshape(-1, 1, 1), place)
+
+
+def stacked_objective(members: Sequence[ZeroShotKernelClassifier], place: Array) -> Objective:
+    """The objective of members that differ only in `STACKABLE` parameters."""
+    first = members[0]
+    return Objective(
+        kernels.stack([member._kernel() for member in members], lambda values: member_column(values, place)),
+        loss=first.loss,
+        balance=first.balance,
+        incoherence=bool(first.incoherence),
+        **{name: member_column([getattr(member, name) for member in members], place) for name in WEIGHTS},
+    )
+
+
+def make_fused_step(objective: Objective, training: Training) -> solver.Fuse:
+    """What makes one function of a whole step, on a GPU that has the kernels for it."""
+
+    def fuse(W: Array, V: Array, tape: Tape) -> Any:
+        if not _cuda.can_fuse(objective, W, tape.order.shape[1], len(training.rows)):
+            return None
+        sizes = convert_like(training.sizes, training.Y)
+        return _cuda.FusedStep(objective, training.X, training.Y, training.codes, sizes, W, V, tape)
+
+    return fuse
+
+
+def make_step(objective: Objective, training: Training, seed: int, per_sample: bool) -> solver.Step:
+    """The objective on the rows of one batch, against one signature per class drawn again for each step."""
+    sizes = convert_like(training.sizes, training.Y)
+
+    def step(W: Array, rows: Array, t: int) -> tuple[Array, Array, Array | None]:
+        Y = _step_signatures(training, training.Y, seed, t)
+        return objective.evaluate(W, training.X[rows], Y, training.codes[rows], sizes, per_sample)
+
+    return step
+
+
+def make_cpu_step(member: ZeroShotKernelClassifier, training: Training, seed: int) -> solver.Step:
+    """`make_step` of one classifier on NumPy arrays, in buffers made once."""
+    n = min(member.batch_size, training.X.shape[0])
+    Y, codes = to_numpy(training.Y), to_numpy(training.codes)
+    shape, sizes = (training.X.shape[1], Y.shape[1]), convert_like(training.sizes, Y)
+    evaluate = CpuStep(member._objective(), n, shape, len(training.rows), sizes, Y.dtype)
+
+    def step(W: Any, rows: Any, t: int) -> tuple[Array, Array, Array | None]:
+        return evaluate(W, training.X, rows, _step_signatures(training, Y, seed, t), codes[rows])
+
+    return step
+
+
+def _step_signatures(training: Training, Y: Any, seed: int, t: int) -> Any:
+    """(C, p) the signatures that a step compares with: those drawn, where classes have several."""
+    if training.rows.shape[1] == 1:
+        return Y
+    return Y[convert_like(draw_signatures(training, seed, t), Y, "int64")]
+
+
+def draw_signatures(training: Training, seed: int, t: int) -> NumPyArray:
+    """(C,) one row of `training.Y` per class, each of its rows equally likely; depends only on seed and step."""
+    choice = make_generator(seed, 2, t).integers(training.counts)
+    drawn: NumPyArray = training.rows[np.arange(len(choice)), choice]
+    return drawn
+
+
+def _has_vanished(objective: Objective, W: Array, training: Training) -> NumPyArray:
+    """(K,) whether every value of a radial kernel has become 0 by underflow: no gradient leads back from there."""
+    scores = objective.scores(W, training.X[:LAST_LOOK], training.Y)
+    return np.asarray(~to_numpy(scores).any(axis=(1, 2))) & objective.kernel.radial
+
+
+def _earlier_fit(member: ZeroShotKernelClassifier) -> tuple[Any, Any, int, int] | None:
+    """(W, V or None, steps, epochs) of the fit that a warm start continues."""
+    if not member.warm_start or not hasattr(member, "projection_"):
+        return None
+    return (member.projection_, *(getattr(member, "_continuation", None) or (None, 0, 0)))
+
+
+def _starting_state(
+    earlier: Sequence[tuple[Any, Any, int, int] | None], init: str, training: Training, seed: int
+) -> State:
+    X, Y = training.X, training.Y
+    if earlier[0] is None:
+        xp = namespace(Y)
+        means = xp.stack([xp.mean(Y[convert_like(np.unique(rows), Y, "int64")], axis=0) for rows in training.rows])
+        if isinstance(X, ScaledRows):
+            W = rows.initial_projection(init, X, lambda codes: means[codes], training.codes, seed)
+        else:
+            W = INITIALISATIONS[init](X, means[training.codes], seed)
+        return solver.start_state(xp.stack([W] * len(earlier)))
+    past = [one for one in earlier if one is not None]
+    found, expected = past[0][0].shape, (X.shape[1], Y.shape[1])
+    if found != expected:
+        raise ValueError(
+            f"warm start from a projection of shape {found}, but the data need {expected} (features, attributes): "
+            "keep both, or set warm_start=False"
+        )
+    W = convert_like(np.stack([one[0] for one in past]), Y)
+    # Of a model that was loaded only the projection is known.
+    if past[0][1] is None:
+        return solver.start_state(W)
+    return State(W, convert_like(np.stack([one[1] for one in past]), Y), past[0][2], past[0][3])
+
+
+def member_batches(members: int, n: int, rows: int) -> Iterator[slice]:
+    """Some members after others, so that their scores (members, n, rows) are not too many for a device."""
+    size = max(1, AT_ONCE // max(1, n * rows))
+    return (slice(first, first + size) for first in range(0, members, size))
+
+
+@dataclass(frozen=True, eq=False)
+class StackMoment:
+    """The members of a stack at one moment of their training: their projections W (K, d, p) go on changing."""
+
+    members: Sequence[ZeroShotKernelClassifier]
+    W: Array
+
+    def best_scores(self, scaled: Array, question: Question, sides: Sides) -> Array:
+        """`zskl.metrics.seen_unseen.best_scores` (4, K, n) of scaled rows, where they are."""
+        parts = []
+        for some in member_batches(len(self.members), len(scaled), len(question.Y)):
+            scorer = stacked_objective(self.members[some], question.Y).scorer(self.W[some], question.Y)
+            parts.append(best_scores(best_row_scores(scorer(scaled), question.rows), sides))
+        return namespace(scaled).concat(parts, axis=1)
+
+
+class Monitor:
+    """Mean per-class accuracy of rows X with classes y, among the classes in y, every few iterations.
+
+    It looks at the projection and never changes it.
+    """
+
+    def __init__(
+        self, name: str, X: Array, y: Any, estimator: ZeroShotClassifier, objective: Objective, every: int, place: Array
+    ) -> None:
+        self.name = name
+        self.every = every
+        self.objective = objective
+        self.X = convert_like(estimator.feature_scaling_.apply(check_features(estimator, X)), place)
+        self.y = to_labels(y, f"the labels of monitor {name!r}", estimator.candidates_.tolist())
+        if len(self.y) != self.X.shape[0]:
+            raise ValueError(f"monitor {name!r} has {self.X.shape[0]} rows but {len(self.y)} labels")
+        table = choose_candidates(estimator, None, np.unique(self.y))
+        self.classes, self.rows = table.classes, table.padded_rows()
+        self.Y = convert_like(estimator.signature_scaling_.apply(table.matrix), self.X)
+        self.iterations: list[int] = []
+        self.accuracies: list[list[float]] = []
+
+    def record(self, progress: Progress) -> None:
+        if progress.step % self.every and progress.step != progress.steps:
+            return
+        scores = best_row_scores(self.objective.scores(progress.projection, self.X, self.Y), self.rows)
+        best = to_numpy(namespace(scores).argmax(scores, axis=-1))  # (K, n)
+        self.iterations.append(progress.step)
+        self.accuracies.append([metrics.mean_per_class_accuracy(self.y, self.classes[row]) for row in best])
+
+    def curve(self, member: int) -> tuple[NumPyArray, NumPyArray]:
+        """(iterations, accuracies) of one member of the stack."""
+        return np.array(self.iterations), np.array([row[member] for row in self.accuracies])
+
+
+def _make_monitors(
+    given: Any, estimator: ZeroShotClassifier, objective: Objective, every: int, place: Array
+) -> list[Monitor]:
+    """A monitor for (X, y), or for each of a mapping from names to such pairs, kept where the array `place` is."""
+    if given is None:
+        return []
+    every = check_count("monitor_every", every)
+    named = given if isinstance(given, Mapping) else {"monitor": given}
+    for name, pair in named.items():
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ValueError(f"monitor {name!r} is a {type(pair).__name__}: expected a pair (X, y)")
+    return [Monitor(str(name), X, y, estimator, objective, every, place) for name, (X, y) in named.items()]

@@ -2,7 +2,7 @@
 
 An estimator lists in `LEARNED` what its method scores with. An array has its shape, in the letters d (features), p
 (attributes), C (seen classes), "*" (anything) and "?" (anything, or nothing); "p|C" is one of two. None stands for what
-its `_stored` turns into JSON. Of sparse rows the file holds parts, such as "signatures.values", the header the shape.
+its `_to_json` turns into JSON. Of sparse rows the file holds parts, such as "signatures.values", the header the shape.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,7 +26,7 @@ from zskl.signatures.table import SignatureTable
 if TYPE_CHECKING:
     from zskl.estimators.base import ZeroShotClassifier
 
-Estimator = TypeVar("Estimator")
+Estimator = TypeVar("Estimator", bound="ZeroShotClassifier")
 FORMAT = "zskl-model"
 VERSION = 2  # 1 knows no class means and no committee
 _KEY = "zskl"
@@ -34,10 +34,8 @@ SCALED = {"feature_scaling": "d", "signature_scaling": "p"}
 MAY_BE_SPARSE = ("signatures", "learned.kept_rows_")
 
 
-def pack_model(
-    model: ZeroShotClassifier, stored: Callable[[str, Any], Any]
-) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
-    """Header and arrays; `stored` turns a parameter, or something learned that is not an array, into JSON."""
+def pack_model(model: ZeroShotClassifier) -> tuple[dict[str, Any], dict[str, NumPyArray]]:
+    """Header and arrays of a fitted model."""
     arrays = {f"learned.{name}": getattr(model, name) for name, shape in model.LEARNED.items() if shape}
     arrays["signatures"] = model.signature_table_.matrix
     for name in SCALED:
@@ -50,8 +48,8 @@ def pack_model(
         del arrays[name]
     header = {
         "estimator": model.kind,
-        "parameters": {name: stored(name, value) for name, value in model.get_params(deep=False).items()},
-        "learned": {name: stored(name, getattr(model, name)) for name, shape in model.LEARNED.items() if not shape},
+        "parameters": {name: model._to_json(name, value) for name, value in model.get_params(deep=False).items()},
+        "learned": {name: model._to_json(name, getattr(model, name)) for name, s in model.LEARNED.items() if not s},
         "scaling": {name: getattr(model, f"{name}_").steps for name in SCALED},
         "classes": _labels_to_json(model.classes_),
         "candidates": _labels_to_json(model.candidates_),
@@ -70,14 +68,8 @@ def pack_model(
     return header, arrays
 
 
-def unpack_model(
-    model: Estimator,
-    header: dict[str, Any],
-    arrays: dict[str, NumPyArray],
-    unstored: Callable[[str, Any], Any],
-) -> Estimator:
-    """Set on an unfitted estimator what `pack` took from the fitted one; refuse what does not fit together."""
-    learned: dict[str, tuple[str, ...] | None] = model.LEARNED  # type: ignore[attr-defined]
+def unpack_model(model: Estimator, header: dict[str, Any], arrays: dict[str, NumPyArray]) -> Estimator:
+    """Set on an unfitted estimator what `pack_model` took from the fitted one; refuse what does not fit together."""
     arrays = {**arrays, **{name: _read_sparse(arrays, name, shape) for name, shape in header.get("sparse", {}).items()}}
     labels = _labels_from_json(header["signature_labels"])
     classes = _labels_from_json(header["classes"])
@@ -112,16 +104,16 @@ def unpack_model(
             raise ValueError(f"{len(header['feature_names'])} feature names for {sizes['d']} features")
         fitted["feature_names_in_"] = np.array(header["feature_names"], dtype=object)
     for name in ("preparation", "backbone"):  # whoever reads tables or photos for the model knows what they say
-        told = header.get(name)
-        if told is not None and not isinstance(told, str):
-            raise ValueError(f"a {name} of type {type(told).__name__}")
-        if told is not None:
-            fitted[f"{name}_"] = told
-    for name, shape in learned.items():
-        value = (
-            _read_array(arrays, f"learned.{name}", shape, sizes) if shape else unstored(name, header["learned"][name])
-        )
-        fitted[name] = value
+        text = header.get(name)
+        if text is not None and not isinstance(text, str):
+            raise ValueError(f"a {name} of type {type(text).__name__}")
+        if text is not None:
+            fitted[f"{name}_"] = text
+    for name, shape in model.LEARNED.items():
+        if shape:
+            fitted[name] = _read_array(arrays, f"learned.{name}", shape, sizes)
+        else:
+            fitted[name] = model._from_json(name, header["learned"][name])
     model.__dict__.update(fitted)
     return model
 

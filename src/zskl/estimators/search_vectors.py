@@ -1,6 +1,7 @@
-"""Maps of samples and of classes whose inner products replace scores, so that any dot-product index can search them.
+"""Vectors to search by: maps of samples and of classes whose inner products replace scores, and galleries of rows.
 
-A sample is the pair of points (Wᵀx, x), a class the pair (y, Wy): the first in signature, the second in feature space.
+Any dot-product index can search the vectors of a map. A sample is the pair of points (Wᵀx, x), a class the pair
+(y, Wy): the first in signature, the second in feature space.
 The score is one kernel on such pairs (u, v), K = k(‖u − u′‖²) + k(‖v − v′‖²), without incoherence its first term, or
 k(uᵀu′). Nyström's method (Eq. 13) approximates it from L landmark pairs z: with K_zz = U Λ Uᵀ,
 
@@ -22,7 +23,7 @@ from scipy.linalg import eigh
 from sklearn.utils.validation import check_is_fitted
 
 from zskl._arrays import Array, NumPyArray, convert_like, make_generator, move_to_device, namespace, to_numpy
-from zskl._validation import check_count, check_flag
+from zskl._validation import check_count
 from zskl.estimators import _inputs
 from zskl.estimators._candidates import BLOCK_BYTES, best_row_scores, choose_candidates, match_label_dtype
 from zskl.estimators.explanation import ScoreParts
@@ -32,9 +33,6 @@ from zskl.scaling import float_type
 if TYPE_CHECKING:
     from zskl.estimators.base import ZeroShotClassifier
     from zskl.estimators.kernel_classifier import ZeroShotKernelClassifier
-
-
-# Ranking map ----------------------------------------------------------------------------------------------------------
 
 BLOCK_VALUES = 1 << 22  # kernel values held at once: 32 MB
 PER_COMPONENT = 4  # landmarks drawn for each component
@@ -48,7 +46,7 @@ class Quality(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Map(ABC):
+class SearchMap(ABC):
     """Two maps into one space. Computed in float64; `model` is the fitted model as it was when the map was made."""
 
     model: ZeroShotClassifier
@@ -117,7 +115,7 @@ class Map(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureMap(Map):
+class FeatureMap(SearchMap):
     """Inner products approximate the scores. `root` (L, m) is U Λ^(−1/2) of the kernel matrix of the landmarks."""
 
     model: ZeroShotKernelClassifier
@@ -150,7 +148,7 @@ class FeatureMap(Map):
 
 
 @dataclass(frozen=True, eq=False)
-class RankingMap(Map):
+class RankingMap(SearchMap):
     """Inner products order classes as scores do, exactly or to first order; they do not approximate the scores.
 
     [Wᵀx, 1] · [y, −b]. For one radial term, which decreases in D1, b = ‖y‖²/2 is exact; for two, whose sum is to first
@@ -205,11 +203,13 @@ def make_feature_map(
         )
     if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
         raise ValueError(f"random_state is {random_state!r}: expected an integer ≥ 0")
-    model = _copy_fitted(model)
+    check_is_fitted(model)
+    model = copy.copy(model)  # a later fit of the original does not change the map
     Y = model.signature_scaling_.apply(choose_candidates(model, signatures, candidates).matrix)
     W, rng = model.projection_.astype(np.float64), make_generator(int(random_state))
     half = budget - budget // 2
-    if landmarks is None and len(Y) <= wanted:  # every class a landmark and nothing cut off: their scores are exact
+    # With every class a landmark and nothing cut off, their scores are exact.
+    if landmarks is None and len(Y) <= wanted:
         budget = half = wanted
     if X is None:
         u = _draw_rows(Y, budget, rng)
@@ -221,23 +221,6 @@ def make_feature_map(
         u, v = np.concatenate([ours, rows @ W]), np.concatenate([ours @ W.T, rows])
     empty = FeatureMap(model, u, v, np.empty((len(u), 0)))
     return FeatureMap(model, u, v, _inverse_root(to_numpy(empty._kernel(u, v @ v.T, _squared_norms(v))), wanted))
-
-
-def make_ranking_map(model: ZeroShotKernelClassifier, rows: bool = False) -> RankingMap:
-    """A map with p + 1 columns, or one more, that needs no landmarks; see `ZeroShotKernelClassifier.ranking_map`."""
-    check_flag("rows", rows)
-    return RankingMap(_copy_fitted(model), bool(rows))
-
-
-def _copy_fitted(model: ZeroShotKernelClassifier) -> Any:
-    """A copy of a fitted model that a later fit of the original does not change."""
-    check_is_fitted(model)
-    if not hasattr(model, "kernel_"):
-        raise ValueError(
-            f"{type(model).__name__} has no kernel to linearise: expected a fitted ZeroShotKernelClassifier; search "
-            "with compatibility instead"
-        )
-    return copy.copy(model)
 
 
 def _inverse_root(K: NumPyArray, wanted: int) -> NumPyArray:
@@ -269,32 +252,22 @@ def _check_within(name: str, value: Any, least: int, most: int) -> int:
     return number
 
 
-# Projected rows -------------------------------------------------------------------------------------------------------
-# Rows kept as their projections, for callers who score them against many new descriptions.
-
-
 def project_rows(model: ZeroShotClassifier, score: ScoreParts, X: Array) -> tuple[Array, Array]:
-    """P (n, p) and ‖x‖² (n, 1) of rows from `inputs.sliceable`, block by block, where they are computed."""
-    height = max(1, BLOCK_BYTES[0] // (sum(score.W.shape) * float_type(X).itemsize))
-    blocks = []
-    for start in range(0, X.shape[0], height):
-        scaled = model._scaled(_inputs.take_rows(model, X, slice(start, min(start + height, X.shape[0]))))
-        blocks.append((score.projected(scaled), namespace(scaled).sum(scaled * scaled, axis=1, keepdims=True)))
+    """P (n, p) and ‖x‖² (n, 1) of rows from `as_sliceable`, block by block, where they are computed."""
+
+    def project(scaled: Array) -> tuple[Array, Array]:
+        return score.project(scaled), namespace(scaled).sum(scaled * scaled, axis=1, keepdims=True)
+
+    blocks = _map_blocks(model, X, sum(score.W.shape), project)
     xp = namespace(blocks[0][0])
     return xp.concat([P for P, _ in blocks], axis=0), xp.concat([norms for _, norms in blocks], axis=0)
 
 
-def _embed_rows(model: ZeroShotClassifier, X: Array) -> Array | None:
-    """What the model keeps of rows from `inputs.sliceable` in place of them, block by block; None: nothing."""
-    height = max(1, BLOCK_BYTES[0] // (2 * X.shape[1] * float_type(X).itemsize))
-    blocks = []
-    for start in range(0, X.shape[0], height):
-        rows = _inputs.take_rows(model, X, slice(start, min(start + height, X.shape[0])))
-        found = model._gallery_rows(model._scaled(rows))
-        if found is None:
-            return None
-        blocks.append(found)
-    return namespace(blocks[0]).concat(blocks, axis=0)
+def _map_blocks(model: ZeroShotClassifier, X: Array, width: int, function: Callable[[Array], Any]) -> list[Any]:
+    """What a function makes of scaled rows, of blocks that need `width` values a row."""
+    height = max(1, BLOCK_BYTES[0] // (width * float_type(X).itemsize))
+    blocks = [slice(start, min(start + height, X.shape[0])) for start in range(0, X.shape[0], height)]
+    return [function(model._scale_rows(_inputs.take_rows(model, X, block))) for block in blocks]
 
 
 class ProjectedRows:
@@ -305,55 +278,56 @@ class ProjectedRows:
 
     def __init__(self, model: ZeroShotClassifier, X: Array) -> None:
         X = _inputs.as_sliceable(model, X, "a gallery")
-        self._model = copy.copy(model)  # `fit` replaces what it learns, so the copy keeps it
-        self._score_parts: ScoreParts | None = self._model._score_parts()
+        self._model = model = copy.copy(model)  # `fit` replaces what it learns, so the copy keeps it
+        self._score_parts: ScoreParts | None = model._score_parts()
+        self._length = int(X.shape[0])
         self._X = X[:1]  # for its library, device and precision
         self._hat: Array | None = None
-        self._turned: Callable[[Array], Array] | None = None  # what `_hat` is for another model
+        self._update: Callable[[Array], Array] | None = None  # what `_hat` is for another model
         if self._score_parts is not None:
-            self._P, self._norms = project_rows(self._model, self._score_parts, X)
+            self._P, self._norms = project_rows(model, self._score_parts, X)
             self._lengths = namespace(self._P).sum(self._P * self._P, axis=1, keepdims=True)
             W = convert_like(self._score_parts.W, self._P)
             self._gram = W.T @ W if self._score_parts.both else None
+        elif model._gallery_rows(model._scale_rows(_inputs.take_rows(model, X, slice(0, 1)))) is not None:
+            blocks = _map_blocks(model, X, 2 * X.shape[1], model._gallery_rows)
+            self._hat = namespace(blocks[0]).concat(blocks, axis=0)
         else:
-            self._hat = _embed_rows(self._model, X)
-            if self._hat is None:
-                self._X = X
-        self._rows = int(X.shape[0])
+            self._X = X
 
-    def taught(self, model: ZeroShotClassifier) -> ProjectedRows:
+    def __len__(self) -> int:
+        return self._length
+
+    def with_model(self, model: ZeroShotClassifier) -> ProjectedRows:
         """The same rows for a model that `add_examples`, `remove_examples` or `adapt` made of this one."""
         new = copy.copy(self)
         new._model = copy.copy(model)
         if self._hat is not None:
-            new._turned = model._gallery_turner(self._model)
+            new._update = model._gallery_update(self._model)
         return new
-
-    def _answered(self, answer: Callable[[Array], Array], turned: Callable[[Array], Array]) -> Array:
-        """Scores of the rows as another model keeps them, block by block, so that no second copy is in memory."""
-        assert self._hat is not None
-        height = max(1, BLOCK_BYTES[0] // (self._hat.shape[1] * float_type(self._hat).itemsize))
-        starts = range(0, self._rows, height)
-        blocks = [answer(turned(self._hat[start : start + height])) for start in starts]
-        return namespace(self._hat).concat(blocks, axis=0)
-
-    def __len__(self) -> int:
-        return self._rows
 
     def scores(self, signatures: Any = None, candidates: Any = None) -> Array:
         """What `compatibility` says of these rows: (n, c), in the library and precision of X."""
-        of_type = _inputs.take_rows(self._model, self._X, slice(0, 1))
-        if self._hat is not None:
-            asked = self._model._question(self._hat, choose_candidates(self._model, signatures, candidates))
-            answer = self._model._gallery_answerer(asked)
-            return convert_like(
-                answer(self._hat) if self._turned is None else self._answered(answer, self._turned), of_type
-            )
-        if self._score_parts is None:
-            raw: Array = self._model.compatibility(self._X, signatures, candidates)
+        model = self._model
+        if self._hat is None and self._score_parts is None:
+            raw: Array = model.compatibility(self._X, signatures, candidates)
             return raw
-        question = self._model._question(self._P, choose_candidates(self._model, signatures, candidates))
-        Y = self._score_parts.described(question.Y)
+        of_type = _inputs.take_rows(model, self._X, slice(0, 1))
+        table = choose_candidates(model, signatures, candidates)
+        if self._hat is not None:
+            scorer = model._gallery_scorer(model._question(self._hat, table))
+            return convert_like(scorer(self._hat) if self._update is None else self._updated_scores(scorer), of_type)
+        assert self._score_parts is not None
+        question = model._question(self._P, table)
+        Y = self._score_parts.map_signatures(question.Y)
         image_norms = None if self._gram is None else namespace(Y).sum((Y @ self._gram) * Y, axis=1)[None, :]
         scores = self._score_parts.scores(self._P, self._lengths, self._norms, Y, image_norms)
         return convert_like(best_row_scores(scores, question.rows), of_type)
+
+    def _updated_scores(self, scorer: Callable[[Array], Array]) -> Array:
+        """Scores of the rows as another model keeps them, block by block, so that no second copy is in memory."""
+        assert self._hat is not None
+        assert self._update is not None
+        height = max(1, BLOCK_BYTES[0] // (self._hat.shape[1] * float_type(self._hat).itemsize))
+        blocks = [scorer(self._update(self._hat[row : row + height])) for row in range(0, self._length, height)]
+        return namespace(self._hat).concat(blocks, axis=0)

@@ -18,7 +18,6 @@ from zskl._arrays import to_numpy
 from zskl._validation import check_count, check_option
 from zskl.datasets import Dataset
 from zskl.engines import Engine
-from zskl.estimators import default_grid
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.experiments import record, run_folder
 from zskl.experiments.record import (
@@ -345,7 +344,7 @@ class Unit:
         if not self.tune:
             return []
         grid = methods.find(self.method).grid if self.fixed_grid is None else self.fixed_grid
-        return default_grid.drop_fixed(grid, self.settings)
+        return methods.drop_fixed_settings(grid, self.settings)
 
     @property
     def compares_default(self) -> bool:
@@ -360,7 +359,7 @@ class Unit:
 
     def key(self, data: Dataset) -> str:
         """What a finished unit is known by: all that decides its figures, but not where they were computed."""
-        halved = self.compares_default and default_grid.trains_kernel(methods.find(self.method).grid)
+        halved = self.compares_default and methods.trains_kernel(methods.find(self.method).grid)
         return run_folder.unit_key(
             {
                 **data_identity(data),

@@ -13,12 +13,13 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from zskl import methods
 from zskl.datasets import Dataset
-from zskl.estimators.default_grid import FEATURES, STANDARDIZED, for_default_batches, grid_parts
+from zskl.estimators.base import STANDARDIZED
 from zskl.experiments import compare, record, run_folder, uncertainty
 from zskl.experiments.compare import Comparison
 from zskl.experiments.record import Answers, Generalised, Probabilities, Record, Setting
 from zskl.experiments.run_folder import RunFolder
 from zskl.experiments.uncertainty import Difference, Figure
+from zskl.methods import split_grid, use_default_batches
 from zskl.metrics import harmonic_mean
 from zskl.plots.display import Drawing
 
@@ -151,9 +152,11 @@ def published_grid(method: str) -> dict[str, tuple[Any, ...]]:
     only SAE, which gains by them in H on AWA1, tries them here. Nor is the default setting compared with the grid: the
     highest validation mean wins, as in all records there are. Kernels have the paper's batches of 10.
     """
-    tried = for_default_batches(grid_parts(methods.find(method).grid)[0])
+    tried = use_default_batches(split_grid(methods.find(method).grid)[0])
     return {
-        name: tuple(one for one in values if one != STANDARDIZED or not name.endswith(FEATURES) or method == "sae")
+        name: tuple(
+            one for one in values if one != STANDARDIZED or not name.endswith("feature_scaling") or method == "sae"
+        )
         for name, values in tried.items()
     }
 

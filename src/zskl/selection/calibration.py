@@ -407,8 +407,8 @@ def calibrate(
     ranker.calibration_, ranker.temperatures_ = found["calibration"], found["temperatures"]
     benches = [part.bench for part in parts if part.bench is not None]
     if benches:
-        ranker._take_practice(validate_teaching(benches))
-    ranker._settle_again()
+        ranker._store_few_shot(validate_teaching(benches))
+    ranker._accept_calibration()
     return model
 
 

@@ -235,7 +235,7 @@ class Reach:
             for end in ends:
                 check_grid(estimator, {**settings[0], name: end})
         on_any_device = copy_with_setting(estimator, {"device": None}) if hasattr(estimator, "device") else estimator
-        self.free = on_any_device._free(np.empty((0, 0)))  # a stack of a GPU must not try more than a CPU
+        self.free = on_any_device._free_settings(np.empty((0, 0)))  # a stack of a GPU must not try more than a CPU
 
     def edges(self, settings: Sequence[Setting]) -> dict[int, tuple[Edge, ...]]:
         """For each place with a number at an edge these numbers, and what kept the search from going on."""
@@ -292,7 +292,7 @@ class Reach:
         return self._effect(setting) != self._effect({**setting, name: other})
 
     def _effect(self, setting: Setting) -> str:
-        return repr(copy_with_setting(self.estimator, setting)._effective())
+        return repr(copy_with_setting(self.estimator, setting)._effective_settings())
 
     def _limit(self, name: str, value: float, side: str) -> float | None:
         """The bound, where the value is at it."""

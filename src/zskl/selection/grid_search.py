@@ -100,7 +100,7 @@ class Examiner:
                 self._moment = moment, aside.submit(to_numpy, best)
             fetched = self._moment[1]
             return aside.submit(lambda: self._margins(fetched.result()[:, k], 0))
-        found = best_scores(model._answerer(question)(scaled), self._sides)
+        found = best_scores(model._candidate_scorer(question)(scaled), self._sides)
         diverged = getattr(model, "diverged_", None) or 0
         if is_torch(found):
             return aside.submit(lambda: self._margins(to_numpy(found), diverged))
@@ -113,7 +113,7 @@ class Examiner:
 
     def _question(self, model: ZeroShotClassifier) -> tuple[Array, Question]:
         if self._asked is None:
-            scaled = model._scaled(check_features(model, self.X, dense_for=None))
+            scaled = model._scale_rows(check_features(model, self.X, dense_for=None))
             self._asked = scaled, model._question(scaled, choose_candidates(model, self.table, None))
         return self._asked
 
@@ -122,12 +122,12 @@ class Examiner:
         scaled, question = self._question(model)
         if table is not None:
             question = model._question(scaled, choose_candidates(model, table.select(self.table.classes), None))
-        return to_numpy(model._answerer(question)(scaled))
+        return to_numpy(model._candidate_scorer(question)(scaled))
 
     def bench(self, model: ZeroShotClassifier) -> ValidationBench | None:
         """These rows, to try examples and unlabelled rows on; None for a method that does not learn from them."""
         assert self._asked is not None  # scores were asked for first
-        found: ValidationBench | None = model._bench(*self._asked, self.own, self.is_seen)
+        found: ValidationBench | None = model._few_shot_trial(*self._asked, self.own, self.is_seen)
         return found
 
 
@@ -281,11 +281,11 @@ def plan_search(
 
 def _default_place(settings: Sequence[dict[str, Any]], estimator: ZeroShotClassifier) -> int | None:
     """The place of the setting that changes nothing of the estimator."""
-    own = spell_params(estimator._effective())
+    own = spell_params(estimator._effective_settings())
     same = (
         place
         for place, one in enumerate(settings)
-        if spell_params(copy_with_setting(estimator, one)._effective()) == own
+        if spell_params(copy_with_setting(estimator, one)._effective_settings()) == own
     )
     return next(same, None)
 
@@ -317,7 +317,7 @@ def _make_tasks(
 ) -> tuple[Task, ...]:
     """A run for each fold and each group of settings that one fit serves; for some folds and places alone, or all."""
     kept = range(len(settings)) if some is None else some
-    groups = group_settings([settings[place] for place in kept], shared.estimator._free(shared.X))
+    groups = group_settings([settings[place] for place in kept], shared.estimator._free_settings(shared.X))
     tasks = [
         Task(fold, tuple(kept[k] for k in members), tuple(settings[kept[k]] for k in members))
         for fold in (range(len(shared.folds)) if folds is None else folds)
@@ -349,7 +349,7 @@ def search_grid(planned: Plan, engine: Engine | None = None, report: Report | No
         if not part.halving or len(shared.folds) == 1:
             return judge_settings(part.settings, shared.folds, run(part))
         found = search_by_halving(
-            *(part.settings, shared.estimator._free(shared.X), len(shared.folds)),
+            *(part.settings, shared.estimator._free_settings(shared.X), len(shared.folds)),
             *(lambda *some: run(part.only(*some)), part.default),
             None if before is None else [first[place] for place in chosen_places(before)],
         )
@@ -409,7 +409,7 @@ def applicable_settings(
     for setting in settings:
         model = copy_with_setting(estimator, setting)
         if model._applies(d, p):
-            left.setdefault(repr(model._effective()), setting)
+            left.setdefault(repr(model._effective_settings()), setting)
     if not left:
         raise ValueError(
             f"no setting of the grid applies to {d} features and {p} attributes: {type(estimator).__name__} with these "

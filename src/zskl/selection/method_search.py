@@ -22,7 +22,7 @@ from zskl._validation import check_flag, suggest
 from zskl.engines import Engine
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.committee import DROP, Committee
-from zskl.estimators.default_grid import prefix_settings
+from zskl.methods import prefix_settings
 from zskl.metrics.seen_unseen import Margins, row_margins
 from zskl.selection import search_results
 from zskl.selection.class_folds import Fold, Material, is_pipeline, last_step, prepare_material, take_rows

@@ -18,9 +18,9 @@ from zskl import methods
 from zskl._display import ProgressBar, Shown, format_percent
 from zskl._validation import check_flag, check_option
 from zskl.engines import Engine
-from zskl.estimators.base import ZeroShotClassifier
+from zskl.estimators.base import DefaultGrid, ZeroShotClassifier
 from zskl.estimators.committee import Committee
-from zskl.estimators.default_grid import BATCH, DefaultGrid, drop_fixed, nest_grids, prefix_settings
+from zskl.methods import BATCH_SIZE, drop_fixed_settings, nest_grids, prefix_settings
 from zskl.selection import method_search
 from zskl.selection.calibration import calibrate, choose_engine
 from zskl.selection.class_folds import Fold, check_seen, is_pipeline, last_step, prepare_material
@@ -51,8 +51,8 @@ def default_grid_of(estimator: Any) -> tuple[DefaultGrid, Bounds]:
         return nest_grids({name: grid for name, (grid, _) in members.items()}), ends
     method = methods.method_of(estimator)
     if method is not None:
-        own = getattr(estimator, BATCH, None) == getattr(method.estimator(), BATCH, None)
-        return method.grid if own else tuple(drop_fixed(method.grid, {BATCH})), method.bounds
+        own = getattr(estimator, BATCH_SIZE, None) == getattr(method.estimator(), BATCH_SIZE, None)
+        return method.grid if own else tuple(drop_fixed_settings(method.grid, {BATCH_SIZE})), method.bounds
     kind = type(estimator)
     if hasattr(kind, "GRID"):
         return kind.GRID, getattr(kind, "BOUNDS", {})

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zskl.estimators._candidates import Panel, nearest_classes
+from zskl.estimators._candidates import CandidateScorer, nearest_classes
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.serve.limits import Limits, Refusal, quote_value, unknown_class
 from zskl.serve.schemas import Kind
@@ -152,7 +152,7 @@ def _make_panel(
     kinds: Mapping[str, str],
     names: Mapping[str, str],
     candidates: tuple[str, ...] | None,
-) -> Panel:
+) -> CandidateScorer:
     """All classes, or these of them, ready to be scored. Holds no book: a book is freed after its last request."""
     if candidates is not None:
         candidates = tuple(name if name in kinds else names.get(normalise_name(name), name) for name in candidates)
@@ -161,7 +161,7 @@ def _make_panel(
     unknown = next((name for name in candidates or () if name not in kinds), None)
     if unknown is not None:
         raise unknown_class(unknown, kinds)
-    return Panel(model, table, None if candidates is None else list(candidates))
+    return CandidateScorer(model, table, None if candidates is None else list(candidates))
 
 
 # Classes --------------------------------------------------------------------------------------------------------------

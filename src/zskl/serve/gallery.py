@@ -299,7 +299,7 @@ class LoadedRows:
         if not book.lessons:
             return self._projected, self._known
         if self._latest is None or self._latest[0] != book.version:
-            projected = self._projected.taught(book.model)
+            projected = self._projected.with_model(book.model)
             known = self._known
             if known.shape[1]:
                 known = to_numpy(projected.scores(None, self.model.classes_))
@@ -388,7 +388,7 @@ class LoadedRows:
                 if without is not None
                 else teach_model(self.model, _add_placeholder_class(book.table), book.lessons)
             )
-            projected = projected.taught(model)
+            projected = projected.with_model(model)
         for start in range(0, len(names), width):
             some = names[start : start + width]
             scores = to_numpy(projected.scores(book.table, some))

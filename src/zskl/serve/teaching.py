@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from zskl import methods
 from zskl._arrays import to_numpy
-from zskl.estimators._candidates import Panel
+from zskl.estimators._candidates import CandidateScorer
 from zskl.estimators._class_means_adapt import KeptAdaptation
 from zskl.estimators.base import ZeroShotClassifier
 from zskl.estimators.class_means import is_clear_gain
@@ -406,7 +406,7 @@ def promised_gain(book: Book, rows: int, among: Among) -> Verdict:
 
 def _best_classes(model: ZeroShotClassifier, book: Book, X: Features) -> NDArray[np.int64]:
     """(n,) the place of each row's best class."""
-    panel = Panel(model, book.table, calibrated=True)
+    panel = CandidateScorer(model, book.table, calibrated=True)
     found = np.empty(len(X), np.int64)
     for rows, scores in panel.blocks(X):
         found[rows] = to_numpy(scores).argmax(axis=1)

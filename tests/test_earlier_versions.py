@@ -1,0 +1,51 @@
+"""Files that earlier versions wrote, `tests/earlier_versions/`: this version reads them and gives the same answers."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import zskl
+from tolerances import SUMS, assert_close
+
+FOLDERS = sorted((Path(__file__).parent / "earlier_versions").glob("0.*"))
+MODELS = [(folder.name, file.stem) for folder in FOLDERS for file in sorted(folder.glob("*.zskl"))]
+
+
+@pytest.mark.parametrize(("version", "name"), MODELS)
+def test_model_file_gives_the_scores_of_its_version(version, name):
+    folder = next(one for one in FOLDERS if one.name == version)
+    stored = json.loads((folder / "scores.json").read_text("utf-8"))
+    rows = np.array(stored["rows"], dtype="float32")
+    model = zskl.load(folder / f"{name}.zskl")
+    assert_close(model.compatibility(rows), np.array(stored["scores"][name]), SUMS.single)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_every_stored_score_has_its_model_file(folder):
+    scores = json.loads((folder / "scores.json").read_text("utf-8"))["scores"]
+    assert sorted(scores) == sorted(file.stem for file in folder.glob("*.zskl"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_records_are_read_and_compared(folder):
+    lines = [json.loads(line) for line in (folder / "records" / "records.jsonl").read_text("utf-8").splitlines()]
+    records = zskl.collect(folder / "records")
+    assert sorted(record.method for record in records) == sorted(line["method"] for line in lines)
+    by_method = {line["method"]: line for line in lines}
+    for record in records:
+        assert record.zsl.accuracy == by_method[record.method]["zsl"]["accuracy"]
+        assert record.gzsl.harmonic == by_method[record.method]["gzsl"]["harmonic"]
+    assert "eszsl" in str(zskl.compare(records))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_dataset_folder_is_loaded_whole(folder, tmp_path):
+    shutil.copytree(folder / "dataset", tmp_path / "dataset")  # loading may leave a cache beside it
+    data = zskl.datasets.load(tmp_path / "dataset")
+    manifest = json.loads((folder / "dataset" / "manifest.json").read_text("utf-8"))
+    assert data.fingerprint == manifest["fingerprint"]
+    assert {name: len(rows) for name, rows in data.parts.items() if name in manifest["parts"]} == manifest["parts"]
+    assert data.attribute_names == manifest["attribute_names"]
