@@ -111,7 +111,7 @@ def test_torch_equals_numpy(name, setting, dtype):
         assert_close(found.numpy(), expected, FORMULA.of(dtype))
 
 
-# Table 1 --------------------------------------------------------------------------------------------------------------
+# Table 1
 
 PRINTED = {  # the last column of the paper's Table 1, as printed: ∂k/∂W for x (d,), y (p,), W (d, p)
     "gaussian": lambda x, y, W, sigma: (
@@ -147,7 +147,7 @@ def test_the_check_of_table_1_catches_a_wrong_sign():
         check_table_1(UphillGaussian(0.7))
 
 
-# Distances ------------------------------------------------------------------------------------------------------------
+# Distances
 
 
 def test_squared_distances_equal_the_loop():
@@ -164,7 +164,7 @@ def test_squared_distances_are_never_negative():
     assert squared_distances(norms, A @ A.T, norms.T).min() == 0
 
 
-# Parameters -----------------------------------------------------------------------------------------------------------
+# Parameters
 
 
 @pytest.mark.parametrize("kernel", [Gaussian, Cauchy])
@@ -192,7 +192,7 @@ def test_parameters_at_the_border_are_welcome():
     assert Gaussian(np.float64(1e-3)).sigma == 1e-3
 
 
-# Stacks ---------------------------------------------------------------------------------------------------------------
+# Stacks
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -211,7 +211,7 @@ def test_a_stack_shares_what_is_no_number():
         kernels.stack([Polynomial(2), Polynomial(4)], as_column)
 
 
-# Names ----------------------------------------------------------------------------------------------------------------
+# Names
 
 
 @pytest.fixture

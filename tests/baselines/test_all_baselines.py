@@ -17,7 +17,7 @@ from zskl import baselines, datasets, methods, protocols
 from zskl.baselines import BASELINES
 from zskl.methods import split_grid
 
-# Contract -------------------------------------------------------------------------------------------------------------
+# Contract
 
 
 @each
@@ -153,7 +153,7 @@ def test_without_signatures_it_is_a_classifier(name, data):
     assert make(name).fit(X, codes).score(X, codes) > 0.8
 
 
-# Leaks ----------------------------------------------------------------------------------------------------------------
+# Leaks
 # No published method learns anything from test rows or unseen classes.
 
 
@@ -177,7 +177,7 @@ def test_a_planted_leak_is_found(data):
     assert after_changes("eszsl", data, **settings) != learned(trained("eszsl", data, **settings))
 
 
-# Registry -------------------------------------------------------------------------------------------------------------
+# Registry
 # Every method to compare with passes scikit-learn's checks, and has a name, a grid and a section in the docs.
 
 FEWEST = {"eszsl": 64}  # settings of a default grid; 12 for others
@@ -249,7 +249,7 @@ def shown(value):
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-# Settings -------------------------------------------------------------------------------------------------------------
+# Settings
 # Several settings and several descriptions of a class, for every published method.
 
 FEW = {"n_components": (3, 6, 12)}  # where 24 columns make all values of a grid the same

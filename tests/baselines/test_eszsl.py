@@ -15,7 +15,7 @@ from zskl._arrays import SparseRows
 from zskl.baselines import eszsl
 from zskl.estimators import model_file
 
-# Eszsl ----------------------------------------------------------------------------------------------------------------
+# Eszsl
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_model_of_0_1_had_signs(small, tmp_path):
     assert baselines.ESZSL().targets == "zero-one"
 
 
-# Sparse ridge ---------------------------------------------------------------------------------------------------------
+# Sparse ridge
 # Ridge regression by conjugate gradients against the closed form in float64.
 
 

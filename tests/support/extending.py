@@ -26,7 +26,7 @@ def execute(block, name):
 
 
 def add_all():
-    """All that the page asks for, except the section in docs/baselines.md and the name that the TAB key offers."""
+    """All that the page asks for, except the section in docs/baselines.md."""
     kernels.Laplacian = execute(block_with("class Laplacian"), "laplacian_kernel").Laplacian
     kernels.__all__.append("Laplacian")
     exec(block_with('KERNELS["laplacian"]'), {"math": math, **vars(textbook)})

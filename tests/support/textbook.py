@@ -52,7 +52,7 @@ class Setting(NamedTuple):
     incoherence_weight: float = 1.0
 
 
-# Vectors and distances ------------------------------------------------------------------------------------------------
+# Vectors and distances
 
 
 def inner(a, b):
@@ -81,7 +81,7 @@ def outer(a, b):
     return np.array([[float(ai) * float(bj) for bj in b] for ai in a])
 
 
-# Objective ------------------------------------------------------------------------------------------------------------
+# Objective
 
 
 def kernel_terms(setting, W, x, y):
@@ -184,7 +184,7 @@ def per_sample_squares(setting, W, X, Y, codes, sizes):
     return sum(each) / len(each)
 
 
-# Solver ---------------------------------------------------------------------------------------------------------------
+# Solver
 
 SCHEDULES = {
     "constant": lambda t, decay: 1.0,
@@ -209,7 +209,7 @@ def rmsprop(step, W, batches, rate, schedule, decay, smoothing, epsilon):
     return W, V
 
 
-# Preprocessing --------------------------------------------------------------------------------------------------------
+# Preprocessing
 
 
 def scale(steps, training, rows):
@@ -240,7 +240,7 @@ def _row(step, row):
     return [v / length for v in row] if length > 0 else row
 
 
-# Explanations ---------------------------------------------------------------------------------------------------------
+# Explanations
 
 
 def explanation(value, slope, radial, incoherence, W, x, first, second):
@@ -269,7 +269,7 @@ def cosine(a, b):
     return inner(a, b) / lengths if lengths else 0.0
 
 
-# Slow accuracy --------------------------------------------------------------------------------------------------------
+# Slow accuracy
 # Accuracies by loops over rows and by argmax, to check the fast ones against.
 
 
@@ -316,7 +316,7 @@ def slow_accuracies(scores, own, is_seen, constant):
     return tuple(sides)
 
 
-# Slow class means -----------------------------------------------------------------------------------------------------
+# Slow class means
 # Class means as a textbook writes them: row by row and class by class, in float64, with explicit inverses.
 
 

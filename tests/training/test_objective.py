@@ -15,7 +15,7 @@ from zskl.kernels import Cauchy, Gaussian, Polynomial
 from zskl.metrics import polarisation
 from zskl.training.objective import BALANCES, LOSSES, Evaluation, Objective, _image_norms, _images, _loss, _pull
 
-# Objective ------------------------------------------------------------------------------------------------------------
+# Objective
 
 
 def gradient_error(evaluate, W, h=1e-5):
@@ -172,7 +172,7 @@ def test_scores_equal_the_loop(kernel, incoherence, shape):
         assert_close(together[k], expected, SUMS.double)
 
 
-# Objective forms ------------------------------------------------------------------------------------------------------
+# Objective forms
 # The two algebraic forms of the gradient agree, and so do per-sample second moments with a loop.
 
 
@@ -285,7 +285,7 @@ def test_the_second_moment_check_catches_a_forgotten_penalty():
         check_squares(without_penalty, batch, batch.W)
 
 
-# Objective precision --------------------------------------------------------------------------------------------------
+# Objective precision
 # The objective in single precision and on PyTorch tensors.
 
 

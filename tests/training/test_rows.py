@@ -12,7 +12,7 @@ from zskl.training import rows as rowss
 from zskl.training import solver
 from zskl.training.rows import RowFactors, RowsReadOnce, ScaledRows, StreamedRows
 
-# Scaled rows ----------------------------------------------------------------------------------------------------------
+# Scaled rows
 
 ROWS, WIDTH = 203, 12
 
@@ -142,7 +142,7 @@ def test_slices_measure_the_rows_only_once(no_copies, monkeypatch, problem):
     assert len(rows[:0]) == 0
 
 
-# Streaming ------------------------------------------------------------------------------------------------------------
+# Streaming
 # Training rows that stay in their file: what is read and when, which rows a batch holds, the model that results.
 
 STREAMING_ROWS, STREAMING_WIDTH = 1003, 12
@@ -272,7 +272,7 @@ def test_the_closed_form_in_blocks_is_that_at_once(small, problem_streaming):
         np.testing.assert_array_equal(found, expected)
 
 
-# the model -----------------------------------------------------------------------------------------------------------
+# The model
 
 
 def model(**settings):

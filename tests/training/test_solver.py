@@ -28,7 +28,7 @@ from zskl.training.solver import (
     start_state,
 )
 
-# Solver ---------------------------------------------------------------------------------------------------------------
+# Solver
 
 N, D, P, C = 23, 5, 4, 3
 RUN = {"n_rows": N, "batch_size": 4, "seed": 7, "learning_rate": 0.01}
@@ -218,7 +218,7 @@ def test_second_moments_are_named():
     assert solver.SECOND_MOMENTS == ("batch", "per_sample")
 
 
-# Initialisation -------------------------------------------------------------------------------------------------------
+# Initialisation
 # Where a projection starts: the range, the orthogonality and the optimality that each initialisation claims.
 
 
@@ -317,7 +317,7 @@ def test_polarised_of_nothing_is_zero():
     np.testing.assert_array_equal(polarise(np.zeros((5, 3)), np.ones((5, 2)), 0), 0)
 
 
-# Divergence -----------------------------------------------------------------------------------------------------------
+# Divergence
 # A run that has left for infinity is told from one that learns, also where the loss itself stays bounded.
 
 DATA = datasets.load("digits")
