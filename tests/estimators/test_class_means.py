@@ -490,7 +490,7 @@ def test_sparse_pieces_add_up_and_do_not_mix_with_dense_ones(caplog):
     for rows in np.array_split(order, 3):
         model.partial_fit(some.X[rows], some.y[rows], some.table)
     assert_close(model.compatibility(some.X_new), whole.compatibility(some.X_new), SOLUTION.single)
-    np.testing.assert_array_equal(hash_rows(SparseRows.of(some.X)), hash_rows(dense(some.X)))
+    np.testing.assert_array_equal(hash_rows(SparseRows.from_scipy(some.X)), hash_rows(dense(some.X)))
     with pytest.raises(ValueError, match=r"a scatter of dimension 1 and of rows with a scatter of dimension 2"):
         model.partial_fit(dense(some.X), some.y)
 
@@ -518,7 +518,7 @@ def test_sparse_shrinkage_only_weighs_columns():
     model._set_shrinkage(0.1)
     assert_close(model.whitening_, wanted.whitening_, SOLUTION.single)
     for mine, theirs in ((model._row_directions, wanted._row_directions), (model._crowding_of, wanted._crowding_of)):
-        rows = model._scale_rows(SparseRows.of(some.X_new))
+        rows = model._scale_rows(SparseRows.from_scipy(some.X_new))
         found = [
             one(rows if one in (model._row_directions, wanted._row_directions) else np.eye(50))
             for one in (mine, theirs)
@@ -535,7 +535,7 @@ def test_search_over_priors_equals_single_fits(make):
     found, asked = {}, {}
 
     def visit(place, model):
-        rows = asked.setdefault("rows", model._scale_rows(SparseRows.of(X_new) if make is not dense else X_new))
+        rows = asked.setdefault("rows", model._scale_rows(SparseRows.from_scipy(X_new) if make is not dense else X_new))
         question = asked.setdefault("question", model._question(rows, model.signature_table_))
         found[place] = model._candidate_scorer(question)(rows)
 

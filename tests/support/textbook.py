@@ -10,15 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import sqrtm
 
-# Naive ----------------------------------------------------------------------------------------------------------------
-
 
 class Formula(NamedTuple):
     """A kernel's value and slope in one number, and three settings that may stand in one stack."""
 
     value: Callable[..., float]
     slope: Callable[..., float]
-    settings: tuple[dict[str, Any], ...]
+    settings: tuple[dict[str, Any], ...] = ({"sigma": 0.7}, {"sigma": 1.1}, {"sigma": 1.9})
     radial: bool = True
 
 
@@ -26,7 +24,6 @@ KERNELS = {
     "gaussian": Formula(
         lambda D, sigma: math.exp(-D / (2 * sigma**2)),
         lambda D, sigma: -math.exp(-D / (2 * sigma**2)) / (2 * sigma**2),
-        ({"sigma": 0.7}, {"sigma": 1.1}, {"sigma": 1.9}),
     ),
     "cauchy": Formula(
         lambda D, sigma: 1 / (1 + sigma * D),
@@ -55,7 +52,7 @@ class Setting(NamedTuple):
     incoherence_weight: float = 1.0
 
 
-# Vectors and distances ------------------------------------------------------------------------------------------------
+# Vectors and distances
 
 
 def inner(a, b):
@@ -84,7 +81,7 @@ def outer(a, b):
     return np.array([[float(ai) * float(bj) for bj in b] for ai in a])
 
 
-# Objective ------------------------------------------------------------------------------------------------------------
+# Objective
 
 
 def kernel_terms(setting, W, x, y):
@@ -187,7 +184,7 @@ def per_sample_squares(setting, W, X, Y, codes, sizes):
     return sum(each) / len(each)
 
 
-# Solver ---------------------------------------------------------------------------------------------------------------
+# Solver
 
 SCHEDULES = {
     "constant": lambda t, decay: 1.0,
@@ -212,7 +209,7 @@ def rmsprop(step, W, batches, rate, schedule, decay, smoothing, epsilon):
     return W, V
 
 
-# Preprocessing --------------------------------------------------------------------------------------------------------
+# Preprocessing
 
 
 def scale(steps, training, rows):
@@ -243,7 +240,7 @@ def _row(step, row):
     return [v / length for v in row] if length > 0 else row
 
 
-# Explanations ---------------------------------------------------------------------------------------------------------
+# Explanations
 
 
 def explanation(value, slope, radial, incoherence, W, x, first, second):
@@ -272,7 +269,7 @@ def cosine(a, b):
     return inner(a, b) / lengths if lengths else 0.0
 
 
-# Slow accuracy --------------------------------------------------------------------------------------------------------
+# Slow accuracy
 # Accuracies by loops over rows and by argmax, to check the fast ones against.
 
 
@@ -319,7 +316,7 @@ def slow_accuracies(scores, own, is_seen, constant):
     return tuple(sides)
 
 
-# Slow class means -----------------------------------------------------------------------------------------------------
+# Slow class means
 # Class means as a textbook writes them: row by row and class by class, in float64, with explicit inverses.
 
 

@@ -273,7 +273,7 @@ def sum_rows(
         if keep:
             kept = kept.add(scaled.astype(np.float32), hash_rows(raw), codes, len(classes))
         counts = np.bincount(codes, weights, minlength=len(classes)).astype(np.float64)
-        totals = scaled.sums_by(codes, len(classes), weights)
+        totals = scaled.sum_by_class(codes, len(classes), weights)
         return Sums(classes, counts, totals, scaled.column_squares(weights), kept, scaling)
     rows, totals = np.zeros(len(classes)), np.zeros((len(classes), d))
     products: Any = None

@@ -290,7 +290,7 @@ class ZeroShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # No values, only where rows lie: nobody has checked them yet.
         place = rows[:0]
         return Training(
-            X=rows.whole() if read is None or rows.copied else rows,
+            X=rows.read_all() if read is None or rows.copied else rows,
             codes=convert_like(codes, place, "int64"),
             Y=convert_like(self.signature_scaling_.apply(seen.matrix), place),
             rows=seen.padded_rows(),
